@@ -1,8 +1,8 @@
-"""Loop 1: ask every question, append what came back, and continue where an earlier run stopped.
+"""Asks every question, appends what came back, and continues where an earlier run stopped.
 
-`resolve.prepare` resolves what is to be asked; `carry_out` asks. A question is recorded when its dialogue is finished;
-an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open question is
-kept as well (`replies.py`), so that it need not be said twice.
+`resolve.prepare` resolves what is to be asked; `ask_run_to_end` asks. A question is recorded when its dialogue is
+finished; an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open
+question is kept as well (`replies.py`), so that it need not be said twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hybrid.models.remembered import remembering
 from hybrid.raised import in_one_line
 from hybrid.registry import plugin
 from hybrid.running.before_asking import ask_before
-from hybrid.running.engine import Engine, Opener, Tell, here
+from hybrid.running.engine import Engine, Opener, Tell, local_engine
 from hybrid.running.progress import Progress
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -67,15 +67,15 @@ class RunEnd:
     stopped: HybridError | None = None
 
 
-def ignore(solver: str, so_far: Progress) -> None:
+def no_progress(solver: str, so_far: Progress) -> None:
     """Do nothing."""
 
 
-async def execute(
+async def ask_run(
     run: ResolvedRun,
     progress: ProgressCallback,
-    opener: Opener = here,
-    watch: UsageCallback = ignore,
+    opener: Opener = local_engine,
+    watch: UsageCallback = no_progress,
     tell: Tell | None = None,
 ) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
@@ -83,14 +83,18 @@ async def execute(
     Raises:
         HybridError: the error by which it stopped before all had been asked; what is finished is kept.
     """
-    end = await carry_out(run, progress, tell or _on_stderr, opener, watch)
+    end = await ask_run_to_end(run, progress, tell or _on_stderr, opener, watch)
     if end.stopped is not None:
         raise end.stopped
     return end.failures
 
 
-async def carry_out(
-    run: ResolvedRun, progress: ProgressCallback, tell: Tell, opener: Opener = here, watch: UsageCallback = ignore
+async def ask_run_to_end(
+    run: ResolvedRun,
+    progress: ProgressCallback,
+    tell: Tell,
+    opener: Opener = local_engine,
+    watch: UsageCallback = no_progress,
 ) -> RunEnd:
     """Ask what is still open, solver by solver, and say how that ended.
 
@@ -115,7 +119,14 @@ async def carry_out(
                 opened.enter_context(_traced(run))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
             try:
-                asking = _remembering(run, replies)
+                # The run with a model, and a cache of captions, that keep what is said and do not ask for it twice.
+                resources = run.resources
+                if resources.model is not None:
+                    resources = replace(resources, model=remembering(resources.model, replies))
+                if run.captioner is not None:
+                    captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
+                    resources = replace(resources, captions=captions)
+                asking = replace(run, resources=resources)
                 return await _ask_all(asking, state, replies, _Watched(progress, watch), tell, opener)
             finally:
                 close_folder(run, state, replies, tell)
@@ -153,17 +164,6 @@ def _traced(run: ResolvedRun) -> AbstractContextManager[None]:
 
 def _on_stderr(line: str) -> None:
     sys.stderr.write(f"{redact(line)}\n")
-
-
-def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:
-    """The run with a model, and a cache of captions, that keep what is said and do not ask for it twice."""
-    resources = run.resources
-    if resources.model is not None:
-        resources = replace(resources, model=remembering(resources.model, replies))
-    if run.captioner is not None:
-        captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
-        resources = replace(resources, captions=captions)
-    return replace(run, resources=resources)
 
 
 async def _ask_all(
@@ -259,7 +259,9 @@ class _Asking:
             attempt = await self.engine.ask(question, self.name)
         # A task that ends by any other error takes the questions of all others with it.
         except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
-            if _is_cancelled(error):
+            # Whether the task is to end; a library that cancels only its own work costs the question.
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0:
                 raise
             await self._not_finished(question, error, recorder)
             return False
@@ -302,12 +304,6 @@ class _Asking:
     def _cannot_be_written(self, error: OSError) -> None:
         why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}")
         self.stopped = self.stopped or why
-
-
-def _is_cancelled(error: BaseException) -> bool:
-    """Whether the task is to end; a library that cancels only its own work costs the question."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -13,7 +13,7 @@ from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import as_text
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from tests.tables import cases
 
 
@@ -41,7 +41,7 @@ def test_a_run_on_generated_data_is_refused(tmp_path: Path) -> None:
         out=tmp_path / "run",
     )
     plan = prepare(config)
-    assert not asyncio.run(execute(plan, lambda *_: None))
+    assert not asyncio.run(ask_run(plan, lambda *_: None))
     with pytest.raises(UsageError, match="Table 2 is BLINK val, the run is blink val on sample data"):
         bench.compare(plan.folder)
 

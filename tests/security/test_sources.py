@@ -55,7 +55,7 @@ def _wrong(call: ast.Call) -> list[str]:
     return wrong
 
 
-OWN_FORK = ("hybrid/running/apart.py", "import pickle")
+OWN_FORK = ("hybrid/running/forked.py", "import pickle")
 """The one place: a fork of this process, with which no other shares the socket, hands over what it read."""
 
 

@@ -152,7 +152,14 @@ class ActorExecutor(MessageExecutor):
         try:
             answer = await self._answer(actor, request, watch, {})
             if isinstance(answer, ImagesLacking):
-                answer = await self._answer(actor, request, watch, await self._lend(answer.sha256s))
+                # The images as objects: those of the run, which are put once for all, and what was made since.
+                refs: dict[str, ObjectRef[bytes]] = await LINE.get().want(ImagesQuery(answer.sha256s))
+                answer = await self._answer(
+                    actor,
+                    request,
+                    watch,
+                    {**self._shelf.refs(one for one in answer.sha256s if one not in refs), **refs},
+                )
             if isinstance(answer, ImagesLacking):
                 raise Outage(f"{request.tool}: no store has the image {answer.sha256s[0][:12]}")
             watch.show(answer.elapsed)
@@ -161,7 +168,10 @@ class ActorExecutor(MessageExecutor):
             if isinstance(answer.outcome, Failure):
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
-                await self._fetch(actor, answer.outcome.finding)
+                # Take the pictures of a finding where the actor's store is not this one.
+                if wanted := lacking(self._store, (ref.image.sha256 for ref in answer.outcome.finding.images)):
+                    for sha256, data in (await actor.images.remote(wanted)).items():
+                        keep(self._store, sha256, data)
                 if isinstance(request, ToolRequest) and request.answering == answer.outcome.answering:
                     await asyncio.to_thread(self._keep, request.key, answer.outcome.finding)
         except RayTaskError:
@@ -195,17 +205,6 @@ class ActorExecutor(MessageExecutor):
     def _keep(self, key: str, finding: Finding) -> None:
         with on_disk("written"):
             self._cache.put(key, finding)
-
-    async def _lend(self, sha256s: tuple[str, ...]) -> dict[str, ObjectRef[bytes]]:
-        """The images as objects: those of the run, which are put once for all, and what was made since."""
-        refs: dict[str, ObjectRef[bytes]] = await LINE.get().want(ImagesQuery(sha256s))
-        return {**self._shelf.refs(one for one in sha256s if one not in refs), **refs}
-
-    async def _fetch(self, actor: ActorHandle[ToolActor], finding: Finding) -> None:
-        """Take the pictures of a finding where the actor's store is not this one."""
-        if wanted := lacking(self._store, (ref.image.sha256 for ref in finding.images)):
-            for sha256, data in (await actor.images.remote(wanted)).items():
-                keep(self._store, sha256, data)
 
 
 async def _awaited(ref: Any) -> TimedResponse | ImagesLacking:

@@ -267,17 +267,17 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
         "  trust: [null]\n  rotate: [true, false]\n  tools: [[depth, crop], none]\n"
     )
     found = variants_of(context("--config", written(tmp_path / "run.yaml", text)))
-    assert len(found) == len({one.name for one in found}) == len({one.words for one in found}) == 32
+    assert len(found) == len({one.name for one in found}) == len({str(options_of(one.context)) for one in found}) == 32
     assert found[0].told == "images=separate, model=openai:a, setting=hints=off, rotate=on, tools=depth,crop"
     assert found[0].name == "separate_openai-a_hints=off_on_depth-crop"
-    configs = [config_of(run_command.context_of(one).params) for one in found]
+    configs = [config_of(one.context.params) for one in found]
     assert {one.solvers for one in configs} == {("mllm", "specialist")}
     assert {json.dumps(one.settings) for one in configs} == {'{"hints": "off"}', '{"hints": "on", "set": "x"}'}
     assert {one.tools for one in configs} == {("depth", "crop"), ("none",)}
     # The command line decides: lists of what is typed there are gone.
     fewer = context("--config", tmp_path / "run.yaml", "--model", "openai:d", "--setting", "hints=on", "--rotate")
     assert len(variants_of(fewer)) == 2 * 2 * 2
-    assert {config_of(run_command.context_of(one).params).model for one in variants_of(fewer)} == {"openai:d"}
+    assert {config_of(one.context.params).model for one in variants_of(fewer)} == {"openai:d"}
 
 
 def test_too_many_runs_are_refused(tmp_path: Path) -> None:

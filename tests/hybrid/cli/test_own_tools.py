@@ -23,7 +23,7 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.registry import described_by, load, loaded, look_also_in, names, outside
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import carry_out
+from hybrid.running.run import ask_run_to_end
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import breaches
 from hybrid.serving.service import ToolService
@@ -274,7 +274,7 @@ def test_a_model_is_offered_it_and_calls_it_in_a_run(
     """In the process of the tools; the manifest has the hash of its code and no word of where it lies."""
     assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ()
     run = planned(tmp_path, fakes)
-    end = asyncio.run(carry_out(run, lambda *_: None, lambda _: None))
+    end = asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
     assert (end.answered, end.failures) == (1, ())
     model: Any = run.resources.model
     assert [tool.card.name for tool in model.calls[0][1]] == ["redness"]

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.blink import Blink
+from hybrid.cli._several_runs import program
 from hybrid.log.folder import RunFolder
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from tests.servers import JsonHandler, LocalServer, listening
@@ -265,8 +266,9 @@ def test_a_signal_ends_the_run_in_order(
         process.send_signal(number)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 128 + number
+    again = " ".join((*program(), *words))
     assert told.splitlines()[-1] == (
-        f"ended by {number.name}; what is finished is kept in {tmp_path / 'run'}; to go on: hybrid {' '.join(words)}"
+        f"ended by {number.name}; what is finished is kept in {tmp_path / 'run'}; to go on: {again}"
     )
     assert "Traceback" not in told
     assert len(whole(tmp_path / "run" / "mllm" / "attempts.jsonl")) == 3

@@ -189,7 +189,7 @@ def test_every_variable_that_the_program_reads_is_known() -> None:
     read = {
         name
         for room in ("hybrid", "tools", "graphs", "baselines")
-        for path in (ROOT / room).rglob("*.py")
+        for path in (*(ROOT / room).rglob("*.py"), *(ROOT / room).rglob("*.toml"))
         for name in re.findall(r"(?<![A-Z_])HYBRID_[A-Z_]*[A-Z](?![A-Z_{])", path.read_text())
     }
     assert {one.name for one in VARIABLES if one.name != "HYBRID_DATA_NAME"} == {

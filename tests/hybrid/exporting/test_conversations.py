@@ -22,7 +22,7 @@ from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, ToolCall, parts_of
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from tests.hybrid.exporting.conversation_runs import (
     BROKEN,
     SAID,
@@ -98,7 +98,7 @@ def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) ->
     trust = tmp_path / "trust.json"
     measured = write(tmp_path / "first", solvers=("specialist", "mllm")).path
     cli.main(["calibrate", str(measured), "-o", str(trust)], standalone_mode=False)
-    made = write(tmp_path / "second", solvers=("controller",), trust=trust, given={"trust": str(trust)})
+    made = write(tmp_path / "second", solvers=("controller",), trust=trust, options_as_used={"trust": str(trust)})
     rows, _ = exported(made.path, tmp_path / "out")
     assert "How often each tool was right" in rows["val_Jigsaw_1"]["messages"][0]["content"][0]["text"]
     for name, row in rows.items():
@@ -270,7 +270,7 @@ def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_pa
         )
     )
     plan = replace(plan, resources=replace(plan.resources, model=model))
-    assert asyncio.run(execute(plan, lambda *_: None)) == ()
+    assert asyncio.run(ask_run(plan, lambda *_: None)) == ()
     written = EXPORTER.export(ExportedRun.at(tmp_path / "run"), tmp_path / "out", ALL)
     assert written.left_out == {}
     first, second = map(json.loads, (tmp_path / "out" / "conversations.jsonl").read_text().splitlines())

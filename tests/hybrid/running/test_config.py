@@ -18,7 +18,7 @@ from hybrid.config import (
     ServiceOptions,
     short_name,
 )
-from hybrid.config.option import FREE, OF_SOLVERS, Counts
+from hybrid.config.option import IDENTITY_OF_SOLVERS, NOT_IDENTITY, InIdentity
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
 from tests.tables import cases
@@ -28,9 +28,13 @@ def test_every_option_says_first_whether_it_counts() -> None:
     hints = get_type_hints(RunConfig, include_extras=True)
     said = {name: getattr(hint, "__metadata__", ("",))[0] for name, hint in hints.items()}
     assert set(said) == {one.name for one in fields(RunConfig)}
-    assert not [name for name, mark in said.items() if mark not in (FREE, OF_SOLVERS) and type(mark) is not Counts]
+    assert not [
+        name
+        for name, mark in said.items()
+        if mark not in (NOT_IDENTITY, IDENTITY_OF_SOLVERS) and type(mark) is not InIdentity
+    ]
     # A solver's entry in the manifest has what it decides: `ToolsInUse.metadata`.
-    assert [name for name, mark in said.items() if mark == OF_SOLVERS] == ["service", "mcp", "mcp_images"]
+    assert [name for name, mark in said.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:

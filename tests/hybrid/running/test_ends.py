@@ -12,7 +12,7 @@ from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.log.attempts import Recorder
 from hybrid.log.folder import RunFolder
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, UnfinishedQuestion, carry_out
+from hybrid.running.run import RunEnd, UnfinishedQuestion, ask_run_to_end
 from hybrid.secrets import keep_secret
 from hybrid.solving.call_tool import find_tool
 from hybrid.types import Attempt, Exchange, Fault, Kind, Prompt, Reply
@@ -43,7 +43,7 @@ def failing(config: RunConfig, fakes: Any, **errors: BaseException) -> ResolvedR
 
 
 async def ended(run: ResolvedRun, told: list[str] | None = None) -> RunEnd:
-    return await carry_out(run, lambda *_: None, (told if told is not None else []).append)
+    return await ask_run_to_end(run, lambda *_: None, (told if told is not None else []).append)
 
 
 def finished(run: ResolvedRun, solver: str = "mllm") -> list[str]:

@@ -20,7 +20,7 @@ from hybrid.running.cost_estimate import SolverEstimate, Spent
 from hybrid.running.estimate import estimate
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import RunCaptions, captioner_sha256
 from hybrid.solving.solver import Solver, SolverContext
@@ -264,7 +264,7 @@ async def test_a_run_uses_at_most_twice_and_at_least_half_of_it(benchmark: str, 
     expected = (await estimate(run)).solvers
     model = Counting({question.id: question.task for question in run.sound})
     run = replace(run, resources=replace(run.resources, model=model))
-    assert await execute(run, lambda *_: None) == ()
+    assert await ask_run(run, lambda *_: None) == ()
     assert len(model.calling) >= len(run.sound) / 2
     for solver in solvers:
         usages = [exchange.reply.usage for one in run.folder.attempts(solver) for exchange in one.exchanges]

@@ -20,7 +20,7 @@ from hybrid.messages import AssistantMessage, ToolCall, images_of
 from hybrid.report.collect import collect_run
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, carry_out
+from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.solving.controls import BLANK_TEXT
 from hybrid.types import Fault, Step
 from tests.hybrid.integrations.served import (
@@ -90,7 +90,7 @@ def planned(tmp_path: Path, fakes: Any) -> Planned:
 
 
 def carried_out(run: ResolvedRun) -> RunEnd:
-    return asyncio.run(carry_out(run, lambda *_: None, lambda _: None))
+    return asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
 
 
 def steps(run: ResolvedRun) -> list[Step]:

@@ -12,7 +12,7 @@ from hybrid.config import RunConfig, ServiceOptions
 from hybrid.log.manifest import Invocation, read_manifest
 from hybrid.running.invocation import command_line, commit_of
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from tests.tables import cases
 
 
@@ -75,7 +75,7 @@ async def test_every_command_is_added_without_its_secrets_and_the_run_stays_the_
     ]
     monkeypatch.setattr(sys, "argv", ["hybrid", "run", "blink", *words, "--max-tokens", "123456"])
     before = datetime.now(UTC).replace(microsecond=0)
-    await execute(prepare(config), quiet)
+    await ask_run(prepare(config), quiet)
     path = tmp_path / "r" / "manifest.json"
     old = read_manifest(path)
     (first,) = old["commands"]
@@ -83,8 +83,8 @@ async def test_every_command_is_added_without_its_secrets_and_the_run_stays_the_
     assert first["command"] == f"hybrid run blink {shown} --max-tokens 123456"
     assert before <= datetime.fromisoformat(first["at"]) <= datetime.now(UTC)
     monkeypatch.setattr(sys, "argv", ["hybrid", "run", "blink"])
-    await execute(prepare(config), quiet)
-    await execute(prepare(config), quiet)
+    await ask_run(prepare(config), quiet)
+    await ask_run(prepare(config), quiet)
     commands = [Invocation(**one) for one in read_manifest(path)["commands"]]
     assert [one.command for one in commands] == [first["command"], *["hybrid run blink"] * 2]
     assert asdict(commands[0]).keys() == {"at", "command", "commit"}

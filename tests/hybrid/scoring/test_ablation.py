@@ -12,7 +12,7 @@ import pytest
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.running.many import ablation
+from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique
 from hybrid.scoring.pairing import Data
@@ -51,10 +51,10 @@ ANSWERS = stored(__file__, "ANSWERS")
 
 def report(*without: str, add_one: bool = True, **usage: Any) -> AblationReport:
     runs = []
-    for place, variant in enumerate(ablation(TOOLS_OFFERED, add_one=add_one).variants):
+    for place, variant in enumerate(ablation(TOOLS_OFFERED, add_one=add_one).runs):
         if variant.name not in without:
             used = Usage(model_calls=60, tool_calls=10 * place, input_tokens=1000, output_tokens=place, **usage)
-            runs.append(AblatedRun(variant, solver(ANSWERS[variant.name], solver=variant.words, usage=used)))
+            runs.append(AblatedRun(variant, solver(ANSWERS[variant.name], solver=variant.about, usage=used)))
     return AblationReport(Path("out"), "controller", tuple(runs))
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hybrid.running.many import ablation
+from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport
 from hybrid.scoring.reports import score_paths
 from hybrid.stats import holm

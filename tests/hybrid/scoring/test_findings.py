@@ -13,7 +13,7 @@ from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard
 from hybrid.scoring.recorded_calls import as_asked
 from hybrid.scoring.runs import score_run
@@ -219,7 +219,7 @@ async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
 ) -> None:
     options: dict[str, Any] = {"data": "sample", "tasks": tasks, "limit": 2 * len(tasks) or 4, "out": tmp_path / "run"}
     plan = prepare(RunConfig(benchmark, ("specialist",), service=ServiceOptions("classical"), **options))
-    assert await execute(plan, lambda *_: None) == ()
+    assert await ask_run(plan, lambda *_: None) == ()
     adapter: Benchmark = load("hybrid.benchmarks", benchmark)
     answered = 0
     for scored in score_run(plan.folder, ScoreOptions()):

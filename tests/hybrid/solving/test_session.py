@@ -17,8 +17,8 @@ from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.call_tool import find_tool
-from hybrid.solving.controls import Control, Subject
-from hybrid.solving.session import Resources, Session
+from hybrid.solving.controls import AskedQuestion, ToolCondition
+from hybrid.solving.session import AskSetup, Session
 from hybrid.solving.solver import SolverContext
 from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
@@ -78,7 +78,9 @@ def start(service: ToolService, question: Question, fakes: Any) -> Start:
 
     def make(play: Play, replies: Any = (), model: Any = None, **changes: Any) -> Session:
         chosen = model if model is not None else fakes.QueueModel(list(replies))
-        return Session(question, Scripted(play), fakes.resources(chosen, **{"control": Control(service), **changes}))
+        return Session(
+            question, Scripted(play), fakes.resources(chosen, **{"control": ToolCondition(service), **changes})
+        )
 
     return make
 
@@ -140,7 +142,7 @@ async def test_no_time_left_is_a_timeout_of_the_tool(start: Start, prompt: Promp
 
 
 @dataclass(frozen=True)
-class Counting(Control):
+class Counting(ToolCondition):
     """Lets a tool of the test answer instead of whatever is called."""
 
     tool: Tool | None = None
@@ -151,7 +153,7 @@ class Counting(Control):
         tool: Tool,
         args: Args,
         images: Sequence[ImageRef],
-        subject: Subject,
+        subject: AskedQuestion,
         prompt: Prompt,
         seed: int,
         spent: CallTime | None = None,
@@ -190,7 +192,7 @@ async def test_an_outage_or_a_defect_is_nobodys_answer(start: Start, prompt: Pro
 
 
 async def test_without_a_model_nothing_is_recorded(service: ToolService, question: Question, prompt: Prompt) -> None:
-    session = Session(question, Scripted(say), Resources(RunConfig(""), None, Control(service)))
+    session = Session(question, Scripted(say), AskSetup(RunConfig(""), None, ToolCondition(service)))
     assert (await session.ask(prompt)).outcome is Outcome.NOT_RECORDED
 
 

@@ -19,7 +19,7 @@ from hybrid.config import RunConfig, ServiceOptions, parse_model_args
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, carry_out
+from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.secrets import keep_secret
 from hybrid.tracing import run_span
 from hybrid.tracing.open_telemetry import kept
@@ -60,7 +60,7 @@ def asked(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[Re
     run = replace(run, resources=replace(run.resources, model=model))
     exported = InMemorySpanExporter()
     with kept(SimpleSpanProcessor(exported), BEGUN, text=text):
-        end = asyncio.run(carry_out(run, lambda *_: None, lambda _: None))
+        end = asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
     return exported.get_finished_spans(), end
 
 

@@ -1,6 +1,6 @@
 """Steps of work in a process of their own, which takes with it all that it imported and decoded.
 
-    with closing(apart(steps())) as made:      # of a generator
+    with closing(in_fork(steps())) as made:      # of a generator
         first, second = next(made), next(made)
 
 The process is a fork: it has all that was imported here, and its notes and progress bars go where ours do.
@@ -38,7 +38,7 @@ def can_fork() -> bool:
     return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
 
 
-def apart(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
+def in_fork(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
     """The values of `steps`, made in a fork of this process where there can be one, which is always one step ahead.
 
     Where there can be none, each is made when it is asked for. They are copied by pickle; an `OpenFile` stays the same

@@ -1,4 +1,4 @@
-"""Several runs asked one after the other by one command, under one budget: `hybrid ablate`, lists in a file, `A,B`.
+"""Runs asked by one command, one or several under one budget: prepared, asked, shown, and what that means for its end.
 
 Every run is an ordinary one: in the folder that its configuration derives, or under --out in one named by its choices.
 In a matrix a solver whose answers rest on nothing in which two runs differ is asked in the first of them alone, and one
@@ -12,17 +12,19 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hybrid.cli._configured import Configured, Variant, options_of
+from hybrid.cli._configured import Variant, options_of
+from hybrid.cli._progress import ask_with_bars
 from hybrid.cli._run_options import config_of
 from hybrid.display.notes import tell
-from hybrid.display.terminal import TEXT, Shape, folded, pasteable
+from hybrid.display.terminal import TEXT, folded, pasteable
 from hybrid.errors import HybridError, UsageError
 from hybrid.repeats import word_of
 from hybrid.secrets import redact
@@ -30,33 +32,16 @@ from hybrid.types import Json
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig, RunLimits
-    from hybrid.running.cost_estimate import CostEstimate
-    from hybrid.running.engine import Opener
-    from hybrid.running.many import ManyEstimate
+    from hybrid.running.cost_estimate import CostEstimate, ManyEstimate
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
-    from hybrid.running.signals import Interrupted
     from hybrid.scoring.reports import ComparisonReport
     from hybrid.solving.budgets import RunMeter
 
-    Ask = Callable[[ResolvedRun, Opener], RunEnd]
-    """Asks what is open in one run, and shows it."""
-
+    Show = Callable[["AskedRuns"], Iterable[str]]
+    """Prints what came of the runs; a line for each thing that failed."""
 
 AGAIN = "run it again to go on"
-
-
-def stopped(what: str, reason: object) -> str:
-    """The line that says what is open, why, and what to do, which a reason may say itself; without secrets."""
-    more = "" if AGAIN in str(reason) else f"; what is finished is kept: {AGAIN}"
-    return redact(f"stopped with {what}: {reason}{more}")
-
-
-def tell_interrupted(interrupted: Interrupted, kept: str) -> int:
-    """Say where the finished part lies and how to go on; the exit code."""
-    again = redact(shlex.join([*program(), *sys.argv[1:]]))
-    click.echo(f"{interrupted}; what is finished is kept in {kept}; to go on: {again}", err=True)
-    return interrupted.exit_code
 
 
 def program() -> tuple[str, ...]:
@@ -75,16 +60,6 @@ def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         raise UsageError(f"{error.filename or home()} cannot be read or written: {error.strerror or error}") from error
 
 
-@dataclass(frozen=True)
-class PlannedRun:
-    """A run before anything is resolved, and its name in messages."""
-
-    words: str
-    config: RunConfig
-    needed: Callable[[], bool] | None = None
-    """Asked before it is begun; None where it always is."""
-
-
 @dataclass
 class AskedRuns:
     """The results of the runs so far."""
@@ -101,74 +76,103 @@ class AskedRuns:
     reason: HybridError | str | None = None
     """Why it stopped before all was asked."""
 
+    @property
+    def lines(self) -> list[str]:
+        """What failed, a line each."""
+        return [f"{question}: {why}" for question, why in self.failures.items()]
+
     def add(self, run: ResolvedRun, end: RunEnd, name: str) -> None:
-        """Record the end of a run."""
+        """Record the end of a run; one that is alone has no name, and its solvers stand for it."""
         self.done.append(name)
         self.answered += end.answered
         self.left += sum(len(run.open_questions(solver)) for solver in run.solvers) - len(end.failures)
-        self.failures |= {f"{broken.id} ({name})": broken.error for broken in run.broken}
-        by_solver = len(run.solvers) > 1
-        self.failures |= {
-            f"{one.id} ({f'{one.solver}, ' if by_solver else ''}{name})": one.error for one in end.failures
-        }
+        for where in [name] if name else run.solvers:
+            self.failures |= {f"{broken.id} ({where})": broken.error for broken in run.broken}
+        for one in end.failures:
+            parts = ((one.solver if len(run.solvers) > 1 or not name else ""), name)
+            self.failures[f"{one.id} ({', '.join(filter(None, parts))})"] = one.error
         if end.stopped is not None:
             self.reason = end.stopped
         elif spent := run.resources.run_meter.spent():
             self.reason = f"the budget of {spent} is spent"
 
 
-def ask_all(runs: Sequence[PlannedRun], limits: RunLimits, ask: Ask) -> AskedRuns:
-    """Ask what is open in every run, until the common budget is spent; says on stderr where it stopped.
+def ask_and_show(
+    runs: Mapping[str, Callable[[], ResolvedRun | None]], limits: RunLimits, kept: Iterable[Path], show: Show
+) -> int:
+    """Ask what is open in every run, until the common budget is spent, then show what came of it; the exit code.
+
+    Args:
+        runs: by name how each is made, at its turn; one alone has no name, and one that is not needed is None.
+        limits: of all together.
+        kept: the folders in which an interruption leaves what is finished.
+        show: prints, where nothing ended the command before.
 
     Raises:
-        Interrupted: a signal ended it.
         UsageError: a run cannot be made, and nothing was answered before.
         HybridError: something that a run uses ended the program.
     """
+    from hybrid.running.signals import Interrupted
     from hybrid.solving.budgets import RunMeter
 
-    meter = RunMeter(limits)
-    asked = AskedRuns()
-    for number, planned in enumerate(runs, 1):
-        if asked.reason is not None:
-            break
-        if planned.needed is not None and not planned.needed():
-            asked.unneeded += 1
-            tell(f"run {number} of {len(runs)}, {planned.words}: nothing in it would differ, so it is left out")
-            continue
-        _ask(planned, meter, asked, f"run {number} of {len(runs)}", ask)
+    meter, asked = RunMeter(limits), AskedRuns()
+    try:
+        for number, (name, make) in enumerate(runs.items(), 1):
+            place = f"run {number} of {len(runs)}, {name}"
+            if asked.reason is not None:
+                break
+            if (run := make()) is None:
+                asked.unneeded += 1
+                tell(f"{place}: nothing in it would differ, so it is left out")
+            else:
+                _ask(run, meter, asked, name, place)
+    except Interrupted as interrupted:
+        places, again = ", ".join(map(str, kept)), redact(shlex.join([*program(), *sys.argv[1:]]))
+        click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {again}", err=True)
+        return interrupted.exit_code
     if isinstance(asked.reason, UsageError) and not asked.answered:
         raise asked.reason
     asked.waiting = len(runs) - len(asked.done) - asked.unneeded
     if asked.reason is not None and (asked.left or asked.waiting):
-        more = f" and {asked.waiting} of {len(runs)} runs not begun" if asked.waiting else ""
-        click.echo(stopped(f"{asked.left} questions open{more}", asked.reason), err=True)
-    return asked
+        waiting = f" and {asked.waiting} of {len(runs)} runs not begun" if asked.waiting else ""
+        # A reason may say itself what to do.
+        more = "" if AGAIN in str(asked.reason) else f"; what is finished is kept: {AGAIN}"
+        click.echo(redact(f"stopped with {asked.left} questions open{waiting}: {asked.reason}{more}"), err=True)
+    failed = list(dict.fromkeys(show(asked)))
+    from hybrid.cli.score import name_failed
+
+    name_failed(failed)
+    return 3 if failed or asked.left or asked.waiting else 0
 
 
-def _ask(planned: PlannedRun, meter: RunMeter, asked: AskedRuns, place: str, ask: Ask) -> None:
+def _ask(run: ResolvedRun, meter: RunMeter, asked: AskedRuns, name: str, place: str) -> None:
     """One run, to its end."""
-    from hybrid.engines import opener_of
     from hybrid.scoring.runs import refuse_hidden
 
-    run = prepared(planned.config)
-    refuse_hidden(run.benchmark, run.mounted.source.split)
-    if not asked.done:
-        for label in run.opened:
+    if name:
+        refuse_hidden(run.benchmark, run.mounted.source.split)
+        for label in () if asked.done else run.opened:
             tell(f"note: {label}")
+        waiting = sum(len(run.open_questions(solver)) for solver in run.solvers)
+        total = len(run.sound) * len(run.solvers)
+        tell(f"{place}: {waiting} of {total} questions open, {run.folder.path}")
     run = replace(run, resources=replace(run.resources, run_meter=meter))
-    waiting = sum(len(run.open_questions(solver)) for solver in run.solvers)
-    total = len(run.sound) * len(run.solvers)
-    tell(f"{place}, {planned.words}: {waiting} of {total} questions open, {run.folder.path}")
-    asked.add(run, ask(run, opener_of(run.config)), planned.words)
+    asked.add(run, ask_with_bars(run), name)
     for notice in run.service.notices:
         tell(f"note: {notice}")
 
 
-def show_estimate(estimate: ManyEstimate, form: str) -> int:
-    """Print what all runs would take; the exit code."""
+def show_estimate(estimate: CostEstimate | ManyEstimate, form: str) -> int:
+    """Print what one run or several would take; the exit code."""
     click.echo(json.dumps(estimate.as_json()) if form == "json" else estimate.as_text(form))
     return 2 if estimate.missing else 0
+
+
+def estimated(runs: Mapping[str, RunConfig]) -> dict[str, CostEstimate]:
+    """What each run would take."""
+    from hybrid.running.estimate import estimate
+
+    return {name: asyncio.run(estimate(prepared(config, dry=True))) for name, config in runs.items()}
 
 
 # A matrix
@@ -179,7 +183,7 @@ class _Planned:
     """One run of a matrix, checked without asking; nothing of its data is held."""
 
     variant: Variant
-    run: PlannedRun
+    config: RunConfig
     folder: Path
     benchmark: str
     solvers: tuple[str, ...]
@@ -202,35 +206,31 @@ class _Planned:
             "chosen": dict(self.variant.chosen),
             "solvers": list(self.solvers),
             "elsewhere": {name: str(where) for name, where in self.elsewhere.items()},
-            "options": dict(self.run.config.given),
-            "begun": self.run.words in asked.done,
+            "options": dict(self.config.options_as_used),
+            "begun": self.variant.told in asked.done,
         }
 
 
-def run_matrix(variants: Sequence[Variant], command: click.Command, ask: Ask) -> int:
+def run_matrix(variants: Sequence[Variant]) -> int:
     """Check every run before anything is asked, then ask them one after the other and compare; the exit code."""
-    from hybrid.running.many import ManyEstimate
-    from hybrid.running.signals import Interrupted
+    from hybrid.running.cost_estimate import ManyEstimate
 
-    assert isinstance(command, Configured)  # noqa: S101 - only such a command has variants
     plan: list[_Planned] = []
     first: dict[str, Path] = {}
     for variant in variants:
-        context = command.context_of(variant)
+        options = variant.context.params
         tell(f"checking run {len(plan) + 1} of {len(variants)}: {variant.told}")
-        config = config_of(context.params, options_of(context))
-        plan.append(_planned(variant, config, plan, first, dry=context.params["dry_run"]))
-    options = context.params
+        config = config_of(options, options_of(variant.context))
+        plan.append(_planned(variant, config, plan, first, dry=options["dry_run"]))
+    options = variants[0].context.params
     if options["dry_run"]:
         estimates = {one.variant.name: one.estimate for one in plan if one.estimate is not None}
         return show_estimate(ManyEstimate(estimates), "json" if options["as_json"] else TEXT[options["tables"]])
     if missing := dict.fromkeys(line for one in plan for line in one.missing):
         raise UsageError("; ".join(missing))
-    try:
-        asked = ask_all([one.run for one in plan if one.solvers], plan[0].run.config.run_limits, ask)
-    except Interrupted as interrupted:
-        return tell_interrupted(interrupted, ", ".join(str(one.folder) for one in plan))
-    return _compared(plan, asked, options)
+    runs = {one.variant.told: partial(prepared, one.config) for one in plan if one.solvers}
+    kept = [one.folder for one in plan]
+    return ask_and_show(runs, plan[0].config.run_limits, kept, partial(_compared, plan, options))
 
 
 def _planned(
@@ -249,7 +249,7 @@ def _planned(
         UsageError: it is one of the earlier runs, its answers are hidden, or as `prepare`.
     """
     from hybrid.running.estimate import estimate
-    from hybrid.running.many import answers_rest_on
+    from hybrid.running.plan import answers_rest_on, changed
     from hybrid.scoring.runs import refuse_hidden
 
     if config.out is not None:
@@ -265,11 +265,9 @@ def _planned(
     for name, where in elsewhere.items():
         tell(f"note: {name} would answer as in {where}: it is asked there alone")
     run = replace(run, solvers={name: one for name, one in run.solvers.items() if name not in elsewhere})
-    words = tuple(dict.fromkeys(map(word_of, run.solvers)))
-    given = {**config.given, "solver": list(words)} if config.given else {}
     return _Planned(
         variant,
-        PlannedRun(variant.told, replace(config, solvers=words, given=given)),
+        changed(config, {"solvers": tuple(dict.fromkeys(map(word_of, run.solvers)))}),
         folder,
         run.benchmark.card.name,
         tuple(run.solvers),
@@ -279,8 +277,8 @@ def _planned(
     )
 
 
-def _compared(plan: Sequence[_Planned], asked: AskedRuns, options: Mapping[str, Any]) -> int:
-    from hybrid.cli.score import name_failed
+def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], asked: AskedRuns) -> Sequence[str]:
+    """Print the comparison within each benchmark, the folders, and the commands that print every table."""
     from hybrid.log.folder import RunFolder
     from hybrid.scoring.reports import compare_paths
 
@@ -291,29 +289,18 @@ def _compared(plan: Sequence[_Planned], asked: AskedRuns, options: Mapping[str, 
             one.folder / name
             for one in plan
             for name in one.solvers
-            if one.benchmark == benchmark and one.run.words in asked.done and RunFolder(one.folder).finished(name)
+            if one.benchmark == benchmark and one.variant.told in asked.done and RunFolder(one.folder).finished(name)
         ]
         reports[benchmark] = compare_paths(begun, **counting) if begun else None
+    made, tables = [one for one in plan if one.solvers], options["tables"]
     if options["as_json"]:
-        comparisons: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
-        several = (
-            {"comparisons": comparisons} if len(comparisons) > 1 else {"comparison": next(iter(comparisons.values()))}
-        )
+        each: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
+        several = {"comparisons": each} if len(each) > 1 else {"comparison": next(iter(each.values()))}
         click.echo(json.dumps({"runs": [one.as_json(asked) for one in plan], **several}))
     elif any(reports.values()):
-        _tell_compared(plan, reports, options["tables"])
-    damage = [line for report in reports.values() if report for line in report.failed]
-    failed = [*damage, *(f"{question}: {why}" for question, why in asked.failures.items())]
-    name_failed(failed)
-    return 3 if failed or asked.left or asked.waiting or not all(reports.values()) else 0
-
-
-def _tell_compared(plan: Sequence[_Planned], reports: Mapping[str, ComparisonReport | None], tables: Shape) -> None:
-    """The comparison within each benchmark, the folders, and the commands that print every table."""
-    click.echo("\n".join(report.render(TEXT[tables]) for report in reports.values() if report), nl=False)
-    made = [one for one in plan if one.solvers]
-    runs_made = "\n".join(f"  {one.folder}  {one.told}" for one in made)
-    click.echo(folded(f"\nruns\n{runs_made}\n", tables))
-    for benchmark in reports:
-        everything = ("hybrid", "compare", *(str(one.folder) for one in made if one.benchmark == benchmark), "--all")
-        click.echo(pasteable(everything, tables, "every table: "))
+        click.echo("\n".join(report.render(TEXT[tables]) for report in reports.values() if report), nl=False)
+        click.echo(folded("\nruns\n" + "\n".join(f"  {one.folder}  {one.told}" for one in made) + "\n", tables))
+        for benchmark in reports:
+            places = [str(one.folder) for one in made if one.benchmark == benchmark]
+            click.echo(pasteable(("hybrid", "compare", *places, "--all"), tables, "every table: "))
+    return [*(line for report in reports.values() if report for line in report.failed), *asked.lines]

@@ -19,7 +19,7 @@ PROGRAM = """
     import os, signal, sys, threading
     from contextlib import closing
     from hybrid.errors import DataError
-    from hybrid.running.apart import apart
+    from hybrid.running.forked import in_fork
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it
 """
 
@@ -61,7 +61,7 @@ def test_values_and_open_files_come_out_of_another_process_and_its_imports_stay_
         yield spool.questions()
 
     sys.stdout.write("once ")
-    with closing(apart(steps())) as made:
+    with closing(in_fork(steps())) as made:
         assert next(made) != os.getpid()
         questions = next(made)
         assert next(made, "the end") == "the end"
@@ -86,7 +86,7 @@ def test_errors_are_raised_with_their_words_and_defects_with_their_traceback() -
         raise error
 
     for error in (DataError("no column"), FileNotFoundError(2, "not there", "a.json"), KeyError("q1"), Odd(1, 2)):
-        made = apart(failing(error))
+        made = in_fork(failing(error))
         next(made)
         try:
             next(made)
@@ -111,11 +111,11 @@ def test_it_is_one_step_ahead_and_ends_wherever_it_is_when_it_is_closed() -> Non
         finally:
             os.write(1, b"the end ")
 
-    with closing(apart(steps())) as made:
+    with closing(in_fork(steps())) as made:
         next(made)
         os.read(ahead, 1)
     for _ in range(40):
-        with closing(apart(steps())) as made:
+        with closing(in_fork(steps())) as made:
             next(made)
     """
     assert said(body) == "the end " * 41
@@ -128,7 +128,7 @@ def test_an_interruption_does_not_fall_into_what_cleans_up(looks: str) -> None:
     """Neither a second one in a step, nor the first one where the socket is seen to be closed before it comes."""
     body = f"""
     import socket
-    import hybrid.running.apart as module
+    import hybrid.running.forked as module
 
     ahead, said = os.pipe()
     first = iter([True])
@@ -143,7 +143,7 @@ def test_an_interruption_does_not_fall_into_what_cleans_up(looks: str) -> None:
             os.write(1, b"the end")
 
     {looks}
-    with closing(apart(steps())) as made:
+    with closing(in_fork(steps())) as made:
         next(made)
         if not {looks!r}:
             os.read(ahead, 1)
@@ -158,7 +158,7 @@ def test_a_process_that_is_killed_is_an_error_that_says_how() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         yield 2
 
-    made = apart(steps())
+    made = in_fork(steps())
     next(made)
     try:
         next(made)
@@ -179,7 +179,7 @@ def test_a_signal_ends_both(number: signal.Signals, tmp_path: Path) -> None:
             open(sys.argv[1], "w").close()
         yield 1
 
-    with closing(apart(steps())) as made:
+    with closing(in_fork(steps())) as made:
         next(made)
     """
     cleaned = tmp_path / "cleaned"
@@ -198,7 +198,7 @@ def test_beside_another_thread_nothing_is_forked() -> None:
     threads = """
     held = threading.Event()
     threading.Thread(target=held.wait).start()
-    made = apart(iter([os.getpid()]))
+    made = in_fork(iter([os.getpid()]))
     print(next(made) == os.getpid())
     held.set()
     """
