@@ -23,7 +23,7 @@ def called(solver: str, question: Question, reply: Reply) -> Reply:
 
 def report(made_up_runs: Any, path: Path) -> AblationReport:
     runs = []
-    for variant in ablation(("depth", "crop"), add_one=True).variants:
+    for variant in ablation(("depth", "crop"), add_one=True).runs:
         letters = {"controller": {"Jigsaw": ANSWERS[variant.name]}}
         run = made_up_runs.from_letters(path / variant.name, letters, costing=called)
         (scored,) = score_paths([run.path]).solvers
