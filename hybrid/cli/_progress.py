@@ -22,6 +22,8 @@ def beside(so_far: Progress) -> str:
         parts.append(f"{used.tool_faults} tool fault{'s' * (used.tool_faults > 1)}")
     if so_far.failed:
         parts.append(f"{so_far.failed} failed")
+    if so_far.waits:
+        parts.append(so_far.waits)
     return ", ".join(parts)
 
 

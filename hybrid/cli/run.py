@@ -184,7 +184,8 @@ class Bars:
         from hybrid.cli._progress import beside
 
         self._beside = beside(so_far)
-        self._set_beside(refresh=False)
+        # While batches are waited for no question ends, which would show it.
+        self._set_beside(refresh=bool(so_far.waits))
 
     def _loads(self, what: Sequence[str]) -> None:
         """Show what is being loaded."""

@@ -112,6 +112,15 @@ class ModelSettings:
         str | None,
         Option("--wait-for-server", "How long to wait for a server that is away: 2h, 90m.", "model", metavar="TIME"),
     ] = None
+    batch: Annotated[
+        bool, Option("--batch", "Ask through the provider's batches, in rounds: half the price, hours later.", "model")
+    ] = False
+    batch_wait: Annotated[
+        str, Option("--batch-wait", "How long a round of batches waits for its last request.", "model", metavar="TIME")
+    ] = "10m"
+    batch_tail: Annotated[
+        int, Option("--batch-tail", "Ask directly once fewer questions are left.", "model", metavar="N", at_least=0)
+    ] = 0
     retries: Annotated[int, Option("retries", parent="--model-arg", at_least=0)] = 3
     """How many requests follow one that failed."""
     extra: Annotated[
@@ -141,6 +150,7 @@ class ModelSettings:
         refuse_too_small(self)
         if self.wait_for_server is not None:
             seconds_of(self.wait_for_server)
+        seconds_of(self.batch_wait, "--batch-wait")
         if not self.timeout_s > 0:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.tool_calling not in ("native", "text", "auto"):
