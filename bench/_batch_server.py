@@ -15,6 +15,7 @@ import json
 import random
 import re
 import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -88,6 +89,7 @@ class BatchServer:
         self.accepted: Counter[str] = Counter()
         self.singles = 0
         self.lock = threading.Lock()
+        self.defects: list[BaseException] = []
         self.url = ""
 
     def take(self, word: str, name: str, requests: list[tuple[str, bytes]]) -> Batch:
@@ -250,8 +252,9 @@ class _Handler(BaseHTTPRequestHandler):
                 batch.state = "cancelling" if batch.state == "in_progress" else batch.state
                 self._answer({"id": batch.id})
             elif path == "/v1/files":
-                _, _, rest = body.partition(b"filename=")
-                self._keep(rest.partition(b"\r\n\r\n")[2].rpartition(b"\r\n--")[0].rpartition(b"\r\n--")[0] or rest)
+                end = b"\r\n--" + self.headers["Content-Type"].partition("boundary=")[2].strip('"').encode()
+                part = next(part for part in (b"\r\n" + body).split(end) if b"filename=" in part[:500])
+                self._keep(part.partition(b"\r\n\r\n")[2])
             elif path == "/upload/v1beta/files":
                 place = f"{state.url}/upload/v1beta/files/go"
                 self._answer({}, headers={"x-goog-upload-url": place})
@@ -269,8 +272,14 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 state.singles += 1
                 google = path.endswith(":generateContent")
-                self._answer(said("google" if google else path.split("/")[2].replace("chat", "openai")
-                                  .replace("messages", "anthropic"), body))
+                self._answer(
+                    said(
+                        "google"
+                        if google
+                        else path.split("/")[2].replace("chat", "openai").replace("messages", "anthropic"),
+                        body,
+                    )
+                )
 
     def _keep(self, data: bytes, *, google: bool = False) -> None:
         name = f"{'files/' if google else ''}in-{len(self.server.state.files)}"
@@ -281,11 +290,13 @@ class _Handler(BaseHTTPRequestHandler):
         state = self.server.state
         if path == "/v1/messages/batches":
             requests = [(one["custom_id"], json.dumps(one["params"]).encode()) for one in asked["requests"]]
-            assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", identity) for identity, _ in requests)
+            if not all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", identity) for identity, _ in requests):
+                raise ValueError("an id that Anthropic does not take")
             return state.take("anthropic", "", requests), _anthropic_view
         if path == "/v1/batches":
             lines = [json.loads(line) for line in state.files.pop(asked["input_file_id"]).splitlines() if line]
-            assert all(line["url"] == asked["endpoint"] and line["method"] == "POST" for line in lines)
+            if any((line["url"], line["method"]) != (asked["endpoint"], "POST") for line in lines):
+                raise ValueError("a line of another endpoint than its batch")
             requests = [(line["custom_id"], json.dumps(line["body"]).encode()) for line in lines]
             return state.take("openai", asked["metadata"]["hybrid_batch"], requests), _openai_view
         batch = asked["batch"]
@@ -297,7 +308,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, value: object, status: int = 200, headers: dict[str, str] | None = None) -> None:
         data = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.send_response(status)
-        for name, text in {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}.items():
+        for name, text in {
+            "content-type": "application/json",
+            "content-length": str(len(data)),
+            **(headers or {}),
+        }.items():
             self.send_header(name, text)
         self.end_headers()
         self.wfile.write(data)
@@ -349,7 +364,9 @@ class _Listening(ThreadingHTTPServer):
         self.state = state
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that were killed, and answers that get lost, are what this is for."""
+        """Keep what is a defect of a request; clients that were killed, and answers that get lost, are none."""
+        if not isinstance(error := sys.exc_info()[1], ConnectionError | None):
+            self.state.defects.append(error)
 
 
 @contextmanager
@@ -365,3 +382,5 @@ def batch_server(behaviour: Behaviour | None = None) -> Iterator[BatchServer]:
         finally:
             server.shutdown()
             thread.join()
+            if state.defects:
+                raise state.defects[0]

@@ -54,7 +54,11 @@ def stopped(what: str, reason: object) -> str:
 
 def tell_interrupted(interrupted: Interrupted, kept: str) -> int:
     """Say where the finished part lies and how to go on; the exit code."""
+    from hybrid.running.batching import left_behind, left_in
+
     again = redact(shlex.join([*program(), *sys.argv[1:]]))
+    for left in filter(None, (words(Path(place)) for place in kept.split(", ") for words in (left_behind, left_in))):
+        click.echo(left, err=True)
     click.echo(f"{interrupted}; what is finished is kept in {kept}; to go on: {again}", err=True)
     return interrupted.exit_code
 

@@ -110,6 +110,7 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     from hybrid.cli._many import prepared
     from hybrid.engines import opener_of
     from hybrid.repeats import asked_once
+    from hybrid.running.batching import left_behind
     from hybrid.running.signals import Interrupted
 
     opener = opener_of(config)
@@ -129,7 +130,9 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
         end = asked(run, opener)
     except Interrupted as interrupted:
         say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
-        click.echo(f"{interrupted}; what is finished is kept in {run.folder.path}; to go on: {say}", err=True)
+        left = left_behind(run.folder.path)
+        kept = f"{run.folder.path}{f'; {left}' if left else ''}"
+        click.echo(f"{interrupted}; what is finished is kept in {kept}; to go on: {say}", err=True)
         return interrupted.exit_code
     if isinstance(end.stopped, UsageError) and not end.answered:
         raise end.stopped
@@ -161,7 +164,7 @@ class Bars:
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._bars: dict[str, Any] = {}
-        self._beside = self._loading = ""
+        self._beside = self._loading = self._waits = ""
         self._shown = loading_shown_by(self._loads)
 
     def __enter__(self) -> Bars:
@@ -185,7 +188,8 @@ class Bars:
 
         self._beside = beside(so_far)
         # While batches are waited for no question ends, which would show it.
-        self._set_beside(refresh=bool(so_far.waits))
+        waits, self._waits = self._waits, so_far.waits
+        self._set_beside(refresh=waits != so_far.waits)
 
     def _loads(self, what: Sequence[str]) -> None:
         """Show what is being loaded."""

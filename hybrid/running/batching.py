@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from hybrid.config import LOCAL, RunConfig
+from hybrid.config import LOCAL, ModelSettings, RunConfig
 from hybrid.config.durations import seconds_of
 from hybrid.errors import UsageError
-from hybrid.log.batches import BATCHES, read_batches, waiting_calls
+from hybrid.log.batches import BATCHES, WAITS, BatchJournal, read_batches, waiting_calls
+from hybrid.log.folder import RunFolder
 from hybrid.models import ChatModel
 from hybrid.models.batching.batches import Batches, RoundRules
 from hybrid.models.batching.client import batch_api, batched
 from hybrid.models.caller import Caller
+from hybrid.models.failures import summary
+from hybrid.models.prices import BATCH_SHARE
+from hybrid.running.cost_estimate import SolverEstimate
 from hybrid.running.resolve import ResolvedRun
 
 
@@ -46,10 +51,79 @@ def in_batches(run: ResolvedRun) -> ChatModel:
     if not settings.batch:
         return model
     api = batch_api(model.name, settings)
-    rules = RoundRules(settings.batch_wait, seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail)
+    rules = RoundRules(seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail)
     address = model.connection().get("base_url")
     batches = Batches(api, model.name, address if isinstance(address, str) else None, run.folder.path, rules)
     return batched(model, batches, settings)
+
+
+def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:
+    """What batches mean for each solver: rounds, bytes of images, and the price beside the ordinary one."""
+    notes = []
+    for name, asked in solvers.items():
+        if not asked.high.calls:
+            continue
+        store = run.service.store
+        sizes = [
+            store.path(image.sha256).stat().st_size
+            for question in run.open_questions(name)
+            for image in question.images
+            if store.path(image.sha256).exists()
+        ]
+        # In base64, with each call of a question again.
+        sent = sum(sizes) * 4 / 3 * asked.expected.calls / max(1, asked.questions)
+        note = f"{name} in batches: {asked.rounds[0]} rounds expected, {asked.rounds[1]} at most; about "
+        note += f"{sent / 1e6:,.1f} MB of images"
+        if (cost := asked.cost_usd) is not None:
+            note += f"; {cost['expected'] * BATCH_SHARE:.2f} USD expected instead of {cost['expected']:.2f}"
+        notes.append(note)
+    return notes
+
+
+def expected_usd(solvers: Mapping[str, SolverEstimate]) -> float:
+    """The most that a call of a solver is expected to cost in a batch; 0 where it is not known."""
+    means = [
+        (asked.cost_usd or {}).get("expected", 0.0) / asked.expected.calls
+        for asked in solvers.values()
+        if asked.expected.calls
+    ]
+    return max(means, default=0.0) * BATCH_SHARE
+
+
+async def cancel_batches(path: Path) -> list[str]:
+    """End what a run has waiting at its provider; a line for each batch.
+
+    Raises:
+        UsageError: it is no run, a command is asking it, its key is not there, or the provider does not end a batch.
+    """
+    folder = RunFolder.existing(path)
+    said = []
+    with folder.locked():
+        journal = BatchJournal(path / BATCHES)
+        waiting = [batch for batch in journal.known.values() if batch.state in WAITS]
+        for batch in waiting:
+            api = batch_api(batch.model, ModelSettings(base_url=batch.base_url))
+            try:
+                known = {one.id for one in journal.known.values() if one.id is not None}
+                identity = batch.id or await api.find(batch.name, len(batch.calls), batch.at, known)
+                if identity is not None:
+                    await api.cancel(identity)
+            # Every failure of the provider is one of this command.
+            except Exception as error:
+                raise UsageError(f"{batch.model}, batch {batch.id or batch.name}: {summary(error)}") from error
+            finally:
+                await api.http.close()
+            journal.change(batch.name, "cancelled" if identity else "refused", identity)
+            said.append(
+                f"{identity or batch.name}: {'ended' if identity else 'was never taken'}, {len(batch.calls):,} requests"
+            )
+        journal.close()
+    return said or [f"{path} has no batch that waits"]
+
+
+def left_in(place: Path) -> str:
+    """Which batches of the runs in a folder go on at the provider, in words; empty where none does."""
+    return "; ".join(filter(None, (left_behind(file.parent) for file in sorted(place.glob(f"*/{BATCHES}")))))
 
 
 def left_behind(folder: Path) -> str:

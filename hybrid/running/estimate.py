@@ -9,6 +9,7 @@ prompt, the tools offered, and all that came back before it. Tokens are estimate
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from hybrid.models.images import fit
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
+from hybrid.running.batching import batch_notes, refuse_unbatched
 from hybrid.running.before_asking import before_notes
 from hybrid.running.cost_estimate import CostEstimate, SolverEstimate, Spent
 from hybrid.running.replies import REPLIES, read_captions
@@ -42,7 +44,11 @@ PICTURES = 1
 
 
 async def estimate(run: ResolvedRun) -> CostEstimate:
-    """Count what is open, solver by solver, and name what is missing. Asks no model and no tool."""
+    """Count what is open, solver by solver, and name what is missing. Asks no model and no tool.
+
+    Raises `UsageError` for a model that cannot be asked in batches.
+    """
+    refuse_unbatched(run)
     tools_offered = _tools_tokens(run)
     prompts: dict[str, tuple[tuple[Prompt, ...], ...]] = {}
     solvers = {}
@@ -61,6 +67,8 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
     if run.without_text:
         notes.append(f"{len(run.without_text)} of {len(run.sound)} questions have no text in {run.config.context}")
+    if run.config.model_settings.batch:
+        notes += batch_notes(run, solvers)
     return CostEstimate(str(run.folder.path), solvers, captions, run.missing, tuple(notes))
 
 
@@ -155,6 +163,7 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
 def _solver_estimate(counter: _AskCounter, questions: Sequence[_Open]) -> SolverEstimate:
     """The sum over questions; of each question's dialogues the cheapest, the mean and the dearest."""
     low, expected, high = Spent(), Spent(), Spent()
+    rounds = (0, 0)
     for question in questions:
         dialogues = question.dialogues
         # Equal asks are counted once: most dialogues do not depend on the reply.
@@ -162,9 +171,12 @@ def _solver_estimate(counter: _AskCounter, questions: Sequence[_Open]) -> Solver
         counted = (_dialogue(counter, dialogue, question.beside) for dialogue in times)
         lows, means, highs = zip(*counted, strict=True)
         low += min(lows, key=_size)
-        high += max(highs, key=_size)
-        expected += _sum(mean.times(count / len(dialogues)) for mean, count in zip(means, times.values(), strict=True))
-    return SolverEstimate(len(questions), low, expected, high, counter.price, counter.assumes)
+        most = max(highs, key=_size)
+        mean = _sum(mean.times(count / len(dialogues)) for mean, count in zip(means, times.values(), strict=True))
+        rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(most.calls))
+        high += most
+        expected += mean
+    return SolverEstimate(len(questions), low, expected, high, counter.price, counter.assumes, rounds)
 
 
 def _size(spent: Spent) -> tuple[float, float]:

@@ -24,9 +24,10 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.batching.client import batches_of
 from hybrid.models.remembered import remembering
 from hybrid.registry import plugin
-from hybrid.running.batching import in_batches, refuse_unbatched
+from hybrid.running.batching import expected_usd, in_batches, refuse_unbatched
 from hybrid.running.before_asking import ask_before
 from hybrid.running.engine import Engine, Opener, Tell, here
+from hybrid.running.estimate import estimate
 from hybrid.running.progress import Progress
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -116,11 +117,16 @@ async def carry_out(
                 opened.enter_context(_logged(run))
                 opened.enter_context(_traced(run))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
+            asking = run
             try:
                 asking = _remembering(run, replies)
+                if run.config.model_settings.batch and run.config.run_limits.cost_usd is not None:
+                    run.resources.run_meter.expected_usd = expected_usd((await estimate(run)).solvers)
                 return await _ask_all(asking, state, replies, _Watched(progress, watch), tell, opener)
             finally:
                 close_folder(run, state, replies, tell)
+                if batches := batches_of(asking.resources.model):
+                    await batches.close()
     finally:
         run.service.close()
         for model in (run.resources.model, run.resources.captioner):

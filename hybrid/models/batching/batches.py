@@ -28,7 +28,6 @@ from hybrid.models.batching.follow import Follower
 from hybrid.models.batching.ticket import Live, Said, Ticket
 from hybrid.secrets import redact_bytes
 from hybrid.timing import waiting
-from hybrid.types import Json
 
 FOLDER = "batches"
 """Of a run: requests until they are sent."""
@@ -40,7 +39,6 @@ _LIVE: ContextVar[Live | None] = ContextVar("the question that is being asked", 
 class RoundRules:
     """When a round is sent, and from how many questions on it is not."""
 
-    wait: str = "10m"
     wait_s: float = 600.0
     tail: int = 0
     """With fewer questions left they are asked directly."""
@@ -84,10 +82,6 @@ class Batches:
         self._live = self._parked = 0
         self._slots = asyncio.Semaphore(1)
 
-    def rules_told(self) -> Json:
-        """How rounds are made, for the manifest."""
-        return {"wait": self._rules.wait, "tail": self._rules.tail}
-
     def has_sent(self, call: CallKey) -> bool:
         """Whether a call has gone out in a batch."""
         return (call.solver, call.question, call.ask, call.call) in self._sent
@@ -96,7 +90,7 @@ class Batches:
     def asking(self, questions: int, active: int, news: Callable[[str], None]) -> Iterator[None]:
         """So many questions are asked inside, all at once, of which so many work while the others wait."""
         self._live, self._parked, self._slots = questions, 0, asyncio.Semaphore(active)
-        self._follower.news = news
+        self._follower.begin(news)
         try:
             yield
         finally:

@@ -73,8 +73,8 @@ class BatchedClient:
         return self._inner.metadata()
 
     def connection(self) -> Mapping[str, Json]:
-        """The inner client's, and by what rules batches are made."""
-        return {**self._inner.connection(), "batch": self.batches.rules_told()}
+        """The inner client's."""
+        return self._inner.connection()
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[_Conversation]:
         """As `ChatClient.request`."""

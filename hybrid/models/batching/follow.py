@@ -72,6 +72,10 @@ class Follower:
         self._out: dict[str, _Out] = {}
         self._creating = asyncio.Lock()
 
+    def begin(self, news: Callable[[str], None]) -> None:
+        """Count rounds from 1 again, and say by this how far they are."""
+        self.news, self._round, self._begins_round = news, 0, True
+
     def send(self, batch: LoggedBatch, path: Path, *, ends_round: bool) -> None:
         """Send the requests in a file."""
         self._round += self._begins_round
