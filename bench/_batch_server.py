@@ -80,14 +80,17 @@ class Batch:
 
 
 class BatchServer:
-    """The state of the server; `singles` counts requests that were sent directly, `accepted` those in batches."""
+    """The state of the server: how often each request was taken, sent directly (`singles`) or in a batch (`accepted`).
+
+    What a run asks before its first question is not counted.
+    """
 
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour = behaviour
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, Batch] = {}
         self.accepted: Counter[str] = Counter()
-        self.singles = 0
+        self.singles: Counter[str] = Counter()
         self.lock = threading.Lock()
         self.defects: list[BaseException] = []
         self.url = ""
@@ -270,7 +273,8 @@ class _Handler(BaseHTTPRequestHandler):
                     return
                 self._answer(view(batch))
             else:
-                state.singles += 1
+                if PROBE_TEXT.encode() not in body and CALL_PROBE_TEXT.search(body) is None:
+                    state.singles[digest(body)] += 1
                 google = path.endswith(":generateContent")
                 self._answer(
                     said(
