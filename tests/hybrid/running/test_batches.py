@@ -155,7 +155,7 @@ def test_batches_get_smaller_where_the_account_takes_no_more(config: RunConfig) 
 @pytest.mark.parametrize("model", APIS)
 def test_a_batch_that_was_refused_for_now_or_whose_answer_was_lost_is_taken_once(config: RunConfig, model: str) -> None:
     with batch_server(Behaviour(looks=0, refusals=[429, 503], loses_answer={0})) as server:
-        assert go(replace(at(config, server), model=model, solvers=("mllm",), limit=4)).failures == ()
+        assert go(replace(at(replace(config, model=model), server), solvers=("mllm",), limit=4)).failures == ()
         assert sizes(server) == [4]
 
 
