@@ -28,8 +28,8 @@ class RunMeter:
     pending: int = 0
     """Model calls that are under way: they count as made, so that concurrency cannot exceed the limit."""
     started: float = field(default_factory=time.monotonic)
-    expected_usd: float = 0.0
-    """Of a call, where those under way cannot be taken back, as they are in a batch: each counts when it is sent."""
+    expected_usd: float | None = None
+    """Of a call, where those under way cannot be taken back, as in a batch: each counts when it is sent."""
 
     def spent(self) -> str | None:
         """The name of the first budget that allows no further call, or None."""
@@ -46,9 +46,11 @@ class RunMeter:
 
     @property
     def _under_way_usd(self) -> float:
+        if self.expected_usd is None:
+            return 0.0
         # As soon as some have ended, these tell better what one costs.
-        mean = (self.used.cost_usd or 0.0) / self.used.model_calls if self.used.model_calls else self.expected_usd
-        return self.pending * mean if self.expected_usd else 0.0
+        ended = self.used.model_calls
+        return self.pending * ((self.used.cost_usd or 0.0) / ended if ended else self.expected_usd)
 
     def begin(self) -> None:
         """Count a call that starts. Raises `RunBudgetSpent` when none is allowed."""

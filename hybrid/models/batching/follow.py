@@ -31,6 +31,7 @@ PATIENCE_S = 600.0
 AWAY_S = 3600.0
 """Seconds for which a batch may not be looked at; it goes on all the same."""
 BUSY, WRONG = 429, 400
+NO_PATH = frozenset({404, 405, 501})
 
 
 @dataclass
@@ -147,7 +148,9 @@ class Follower:
         self._journal.change(batch.name, "refused")
         if failed.kind is Failure.BUG or not isinstance(error, StatusError):
             raise error
-        if failed.kind is Failure.ADDRESS:
+        if failed.kind is Failure.KEY:
+            raise ModelRefused(f"--model {batch.model}: no batch is taken; {CHECK[failed.kind]}: {failed.text}")
+        if error.status_code in NO_PATH and failed.kind is not Failure.CONFIGURATION:
             raise ModelRefused(f"--batch: the server of {batch.model} takes no batches: {failed.text}")
         for call in batch.calls:
             self._give(call, (error.status_code, dumped(error.body)))
