@@ -4,8 +4,8 @@
     uv run python -m bench.batches kills [--questions 1000] [--kills 20]      # nothing sent twice, no reply lost
     uv run python -m bench.batches memory [--questions 10000]                 # peak memory, pictures of 50 kB
 
-The servers are those of `bench/_batch_server.py`, with the APIs of OpenAI, Anthropic and Google. `equal` and `kills` let
-a controller call one tool a question. A kill comes at a moment drawn from the length of an undisturbed run; the command
+The servers are those of `bench/_batch_server.py`, with the APIs of OpenAI, Anthropic and Google. `equal` and `kills`
+let a controller call one tool a question. A kill comes at a moment drawn from the length of an undisturbed run; the command
 is then given again until it ends. `sent_twice` counts requests that the server has taken more than once.
 """
 

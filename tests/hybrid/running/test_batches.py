@@ -215,7 +215,7 @@ def started(config: RunConfig, server: BatchServer, *more: str) -> "subprocess.P
 
 
 def until(holds: Callable[[], object]) -> None:
-    for _ in range(3000):
+    for _ in range(12_000):
         if holds():
             return
         time.sleep(0.01)
@@ -223,9 +223,7 @@ def until(holds: Callable[[], object]) -> None:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("model", APIS)
-def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig, model: str) -> None:
-    config = replace(config, model=model)
+def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig) -> None:
     assert config.out is not None
     with batch_server(Behaviour(looks=10_000)) as server:
         # The moment between the provider's yes and its id on disk is as good as any other.
@@ -241,7 +239,7 @@ def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig
         server.behaviour.looks = 0
         # The options of the command line: the same run.
         process = started(config, server)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=180)
         assert process.returncode == 0, err.decode()
         assert sizes(server) == [6]
         assert set(server.accepted.values()) == {1}
@@ -255,7 +253,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         process = started(config, server)
         until(lambda: any(batch.id for batch in read_batches(config.out / "batches.jsonl").values()))
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=180)
         assert process.returncode == 130
         goes_on = (
             f"1 batch of {config.out} (6 requests) goes on at the provider; `hybrid runs cancel {config.out}` ends it"
@@ -271,7 +269,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         # What was done before the end is fetched, and the rest asked again.
         server.behaviour.looks = 0
         process = started(config, server)
-        process.communicate(timeout=60)
+        process.communicate(timeout=180)
         assert (process.returncode, sizes(server)) == (0, [6, 3])
 
 
