@@ -5,7 +5,7 @@
     uv run python -m bench.batches memory [--questions 10000]                 # peak memory, pictures of 50 kB
 
 The servers are those of `bench/_batch_server.py`, with the APIs of OpenAI, Anthropic and Google. `equal` and `kills`
-let a controller call one tool a question. A kill comes at a moment drawn from the length of an undisturbed run; the command
+let a controller call one tool a question. A kill comes at a moment drawn from its first seconds; the command
 is then given again until it ends. `sent_twice` counts requests that the server has taken more than once.
 """
 
