@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hybrid.config import ModelSettings
-from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchApi, BatchRules, Look, Result, dumped
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchRules, Look, Result, dumped
 from hybrid.models.batching.http import Http
 from hybrid.models.chat_completions.wire import Address, proxy_for
 from hybrid.models.options import connection
@@ -92,8 +92,4 @@ class AnthropicBatches:
         await self.http.say("POST", f"messages/batches/{identity}/cancel")
 
 
-def _opened(name: str, settings: ModelSettings) -> BatchApi:
-    return AnthropicBatches(name, settings)
-
-
-API = _opened
+API = AnthropicBatches

@@ -13,7 +13,6 @@ from hybrid.models.batch_apis import (
     EXPIRED,
     FAILED,
     LISTED,
-    BatchApi,
     BatchError,
     BatchRules,
     Look,
@@ -106,8 +105,4 @@ def _of(operation: dict[str, Any], key: str) -> Any:
     return (operation.get("metadata") or {}).get(key, operation.get(key))
 
 
-def _opened(name: str, settings: ModelSettings) -> BatchApi:
-    return GeminiBatches(name, settings)
-
-
-API = _opened
+API = GeminiBatches

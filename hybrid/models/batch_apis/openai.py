@@ -12,7 +12,6 @@ from hybrid.models.batch_apis import (
     EXPIRED,
     FAILED,
     LISTED,
-    BatchApi,
     BatchError,
     BatchRules,
     Look,
@@ -95,8 +94,4 @@ class OpenAIBatches:
         await self.http.say("POST", f"batches/{identity}/cancel")
 
 
-def _opened(name: str, settings: ModelSettings) -> BatchApi:
-    return OpenAIBatches(name, settings)
-
-
-API = _opened
+API = OpenAIBatches
