@@ -44,7 +44,7 @@ class Bars:
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._bars: dict[str, Any] = {}
-        self._beside = self._loading = ""
+        self._beside = self._loading = self._waits = ""
         self._shown = loading_shown_by(self._loads)
 
     def __enter__(self) -> Bars:
@@ -65,7 +65,9 @@ class Bars:
     def watch(self, solver: str, so_far: Progress) -> None:
         """Show beside the solver's bar what it has used and lost."""
         self._beside = beside(so_far)
-        self._set_beside(refresh=False)
+        # While batches are waited for no question ends, which would show it.
+        waits, self._waits = self._waits, so_far.waits
+        self._set_beside(refresh=waits != so_far.waits)
 
     def _loads(self, what: Sequence[str]) -> None:
         """Show what is being loaded."""
@@ -108,6 +110,8 @@ def beside(so_far: Progress) -> str:
         parts.append(f"{used.tool_faults} tool fault{'s' * (used.tool_faults > 1)}")
     if so_far.failed:
         parts.append(f"{so_far.failed} failed")
+    if so_far.waits:
+        parts.append(so_far.waits)
     return ", ".join(parts)
 
 

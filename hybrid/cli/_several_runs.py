@@ -98,7 +98,7 @@ class AskedRuns:
 
 
 def ask_and_show(
-    runs: Mapping[str, Callable[[], ResolvedRun | None]], limits: RunLimits, kept: Iterable[Path], show: Show
+    runs: Mapping[str, Callable[[], ResolvedRun | None]], limits: RunLimits, kept: Sequence[Path], show: Show
 ) -> int:
     """Ask what is open in every run, until the common budget is spent, then show what came of it; the exit code.
 
@@ -112,6 +112,7 @@ def ask_and_show(
         UsageError: a run cannot be made, and nothing was answered before.
         HybridError: something that a run uses ended the program.
     """
+    from hybrid.running.batching import left_behind, left_in
     from hybrid.running.signals import Interrupted
     from hybrid.solving.budgets import RunMeter
 
@@ -128,6 +129,8 @@ def ask_and_show(
                 _ask(run, meter, asked, name, place)
     except Interrupted as interrupted:
         places, again = ", ".join(map(str, kept)), redact(shlex.join([*program(), *sys.argv[1:]]))
+        for left in filter(None, (words(place) for place in kept for words in (left_behind, left_in))):
+            click.echo(left, err=True)
         click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {again}", err=True)
         return interrupted.exit_code
     if isinstance(asked.reason, UsageError) and not asked.answered:

@@ -80,6 +80,9 @@ class ModelSettings:
     timeout_s: Annotated[float, option("timeout_s", "--model-arg")] = 120.0
     """The limit of one HTTP request; of a reply that comes in pieces the longest silence, and a tenth of it all."""
     wait_for_server: Annotated[str | None, option("--wait-for-server")] = None
+    batch: Annotated[bool, option("--batch")] = False
+    batch_wait: Annotated[str, option("--batch-wait")] = "10m"
+    batch_tail: Annotated[int, option("--batch-tail")] = 0
     retries: Annotated[int, option("retries", "--model-arg")] = 3
     """How many requests follow one that failed."""
     extra: Annotated[Mapping[str, Json], option("--model-arg")] = field(default_factory=dict)
@@ -97,6 +100,7 @@ class ModelSettings:
         refuse_too_small(self)
         if self.wait_for_server is not None:
             seconds_of(self.wait_for_server)
+        seconds_of(self.batch_wait, "--batch-wait")
         if not self.timeout_s > 0:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.keep_pictures not in ("", *KEPT) and not re.fullmatch("[0-9]{1,6}", self.keep_pictures):

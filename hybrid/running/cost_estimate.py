@@ -57,6 +57,8 @@ class SolverEstimate:
     high: Spent
     price: Price | None
     assumes: tuple[str, ...] = ()
+    rounds: tuple[int, int] = (0, 0)
+    """The most calls one after the other of a question, as expected and at the highest."""
 
     @property
     def levels(self) -> tuple[tuple[Level, Spent], ...]:

@@ -9,6 +9,7 @@ prompt, the tools offered, and all that came back before it. Tokens are estimate
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from hybrid.models.images import fit
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
+from hybrid.running.batching import batch_notes, refuse_unbatched
 from hybrid.running.before_asking import before_notes
 from hybrid.running.cost_estimate import CostEstimate, Levels, SolverEstimate, Spent, summed
 from hybrid.running.replies import REPLIES, read_captions
@@ -42,7 +44,11 @@ PICTURES = 1
 
 
 async def estimate(run: ResolvedRun) -> CostEstimate:
-    """Count what is open, solver by solver, and name what is missing. Asks no model and no tool."""
+    """Count what is open, solver by solver, and name what is missing. Asks no model and no tool.
+
+    Raises `UsageError` for a model that cannot be asked in batches.
+    """
+    refuse_unbatched(run)
     tools_offered = _tools_tokens(run)
     prompts: dict[str, tuple[tuple[Prompt, ...], ...]] = {}
     solvers = {}
@@ -61,6 +67,8 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
     if run.without_text:
         notes.append(f"{len(run.without_text)} of {len(run.sound)} questions have no text in {run.config.context}")
+    if run.config.model_settings.batch:
+        notes += batch_notes(run, solvers)
     return CostEstimate(str(run.folder.path), solvers, captions, run.missing, tuple(notes))
 
 
@@ -154,7 +162,7 @@ def _solver_estimate(counter: _AskCounter, questions: Sequence[_Open]) -> Solver
     def size(spent: Spent) -> tuple[float, float]:
         return (spent.calls, spent.input_tokens or 0.0)
 
-    each = []
+    each, rounds = list[Levels](), (0, 0)
     for question in questions:
         # Equal asks are counted once: most dialogues do not depend on the reply.
         times = Counter(question.dialogues)
@@ -163,7 +171,8 @@ def _solver_estimate(counter: _AskCounter, questions: Sequence[_Open]) -> Solver
         shares = (count / len(question.dialogues) for count in times.values())
         mean = sum((one.times(share) for one, share in zip(means, shares, strict=True)), Spent())
         each.append((min(lows, key=size), mean, max(highs, key=size)))
-    return SolverEstimate(len(questions), *summed(each), counter.price, counter.assumes)
+        rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(each[-1][2].calls))
+    return SolverEstimate(len(questions), *summed(each), counter.price, counter.assumes, rounds)
 
 
 class _AskCounter:

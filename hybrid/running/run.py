@@ -21,11 +21,14 @@ from hybrid.log.attempts import Recorder, Unfinished
 from hybrid.log.files import writing
 from hybrid.log.folder import LOG, attempts_of
 from hybrid.models.base import ModelRefused
+from hybrid.models.batching.client import batches_of
 from hybrid.models.remembered import remembering
 from hybrid.raised import in_one_line
 from hybrid.registry import plugin
+from hybrid.running.batching import expected_usd, in_batches, refuse_unbatched
 from hybrid.running.before_asking import ask_before
 from hybrid.running.engine import Engine, Opener, Tell, local_engine
+from hybrid.running.estimate import estimate
 from hybrid.running.progress import Progress
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -112,24 +115,30 @@ async def ask_run_to_end(
     """
     try:
         with run.folder.locked(), ExitStack() as opened:
+            refuse_unbatched(run)
             with writing(run.folder.path):
                 state = open_folder(run, tell)
                 # Into a folder that is refused nothing is written.
                 opened.enter_context(_logged(run))
                 opened.enter_context(_traced(run))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
+            asking = run
             try:
                 # The run with a model, and a cache of captions, that keep what is said and do not ask for it twice.
                 resources = run.resources
                 if resources.model is not None:
-                    resources = replace(resources, model=remembering(resources.model, replies))
+                    resources = replace(resources, model=remembering(in_batches(run), replies))
                 if run.captioner is not None:
                     captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
                     resources = replace(resources, captions=captions)
                 asking = replace(run, resources=resources)
+                if run.config.model_settings.batch and run.config.run_limits.cost_usd is not None:
+                    run.resources.run_meter.expected_usd = expected_usd((await estimate(run)).solvers)
                 return await _ask_all(asking, state, replies, _Watched(progress, watch), tell, opener)
             finally:
                 close_folder(run, state, replies, tell)
+                if batches := batches_of(asking.resources.model):
+                    await batches.close()
     finally:
         run.service.close()
         for model in (run.resources.model, run.resources.captioner):
@@ -237,14 +246,25 @@ class _Asking:
         with writing(self.run.folder.path):
             recorder = Recorder(self.run.folder.path / attempts_of(self.name), self.progress.measure)
 
+        batches = batches_of(self.run.resources.model) if self.solver.needs_model else None
+        most = self.run.config.concurrency
+
+        def news(said: str) -> None:
+            log.info("%s: %s", self.name, said)
+            self._tell(replace(self.so_far, waits=said))
+
         async def one(question: Question) -> None:
-            if await self._is_finished(question, recorder):
-                self.answered += 1
-                self.watched.progress(self.name, before + self.answered, total)
+            async with batches.question() if batches else nullcontext():
+                if not await self._is_finished(question, recorder):
+                    return
+            self.answered += 1
+            self.watched.progress(self.name, before + self.answered, total)
 
         try:
             asked = alike_together(waiting) if self.run.tools.learned(self.name) else waiting
-            await bounded(asked, one, min(self.run.config.concurrency, len(waiting)))
+            # All questions wait for batches together; so many of them work.
+            with batches.asking(len(waiting), most, news) if batches else nullcontext():
+                await bounded(asked, one, min(len(waiting) if batches else most, len(waiting)))
         finally:
             await recorder.close()
             for fault, count in self.so_far.faults.items():

@@ -320,7 +320,10 @@ def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
     """Over what the models were reached, each way once."""
     used = [*before]
     for model in (run.resources.model, run.resources.captioner):
-        if model is not None and (now := dict(model.connection())) and now not in used:
+        now = dict(model.connection()) if model is not None else {}
+        if now and model is run.resources.model and (settings := run.config.model_settings).batch:
+            now["batch"] = {"wait": settings.batch_wait, "tail": settings.batch_tail}
+        if now and now not in used:
             used.append(now)
     return used
 

@@ -92,6 +92,12 @@ class Scored:
     read_by_judge: bool = False
     """Whether these are the scores of another one here, with a judge's readings: no solver of its own."""
 
+    @property
+    def in_batches(self) -> bool:
+        """Whether its model was asked in batches, so that its seconds tell no latency."""
+        asks = self.folder is not None and self.usage is not None and self.usage.model_calls > 0
+        return asks and any("batch" in way for way in self.manifest.get("connection", ()))
+
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
         """The manifest of its run (`folder`), read once: a comparison asks for it with every row."""

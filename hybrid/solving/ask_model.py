@@ -92,7 +92,7 @@ class ModelCalls:
                 input_tokens=tokens.input_tokens,
                 output_tokens=tokens.output_tokens,
                 reasoning_tokens=tokens.reasoning_tokens,
-                cost_usd=cost_usd(message.usage, self._price),
+                cost_usd=cost_usd(message.usage, self._price, batched=message.batched),
                 cached_tokens=tokens.cached_tokens or 0,
             )
         except TimeoutError:

@@ -49,7 +49,8 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         if metric is not None and one.usage is not None and asked:
             known.append((one, metric, one.usage, asked))
     for quantity, unit, price in COSTS:
-        prices = [price(usage) for _, _, usage, _ in known]
+        untimed = unit == "seconds" and any(one.in_batches for one, *_ in known)
+        prices = [None if untimed else price(usage) for _, _, usage, _ in known]
         if not any(prices) or None in prices:
             continue
         for (one, metric, usage, asked), spent in zip(known, prices, strict=True):

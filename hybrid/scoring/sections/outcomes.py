@@ -15,6 +15,7 @@ from hybrid.scoring.sections.cost import uncounted
 from hybrid.types import Fault, Outcome
 
 NAME = "outcomes"
+BATCHES = "asked in batches, which tell no latency"
 OPEN = "open"
 UNREADABLE = "unreadable call"
 FAULTS = "calls that ended in faults"
@@ -46,8 +47,8 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
         ("lost", "calls", usage.tool_faults),
         ("tokens in", "tokens", None if unknown else usage.input_tokens),
         ("tokens out", "tokens", None if unknown else usage.output_tokens),
-        ("busy", "seconds", usage.seconds),
-        ("wall", "seconds", solver.wall_s),
+        ("busy", "seconds", None if solver.in_batches else usage.seconds),
+        ("wall", "seconds", None if solver.in_batches else solver.wall_s),
         ("cost", "USD", None if usage.uncounted_calls else usage.cost_usd),
     )
     for one in tool_faults(solver):
@@ -56,6 +57,7 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
             yield replace(line, value=float(calls), n=one.calls, note=one.error if one.never_ran else "")
     for name, unit, value in spent:
         note = uncounted(usage) if name in ("tokens in", "tokens out", "cost") else ""
+        note = BATCHES if solver.in_batches and unit == "seconds" else note
         yield replace(row, quantity=name, unit=unit, value=value, note=note)
 
 

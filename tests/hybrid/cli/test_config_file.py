@@ -144,7 +144,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
         {"price": st.just("1/2")}, optional={"temperature": st.sampled_from(["null", "0.5"]), "top_p": st.just("0.9")}
     )
     found["setting"] = st.dictionaries(st.sampled_from(["hints", "set", "style"]), text, max_size=2)
-    found["wait-for-server"] = st.sampled_from(["90m", "2h"])
+    found["wait-for-server"] = found["batch-wait"] = st.sampled_from(["90m", "2h"])
     found["task"] = st.lists(text.map(str.strip).filter(bool), min_size=1, max_size=2)
     found["weights"] = st.dictionaries(st.sampled_from(["ocr", "depth"]), text, max_size=2)
     found["mcp-image"] = st.dictionaries(st.sampled_from(["a_look", "b"]), text, min_size=1, max_size=2)
@@ -168,7 +168,7 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
         one = st.sampled_from(["mllm", "specialist", "controller"])
     elif isinstance(kind, Address):
         one = st.sampled_from(["http://127.0.0.1:8000/v1", "https://host/v1"])
-    elif option.name == "wait_for_server":
+    elif option.name in ("wait_for_server", "batch_wait"):
         one = st.sampled_from(["45s", "90m", "2h"])
     else:
         one = text
