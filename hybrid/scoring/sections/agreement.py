@@ -1,4 +1,26 @@
-"""Shared mistakes of two solvers against independence, with kappa.
+"""Do two solvers make the same mistakes?
+
+A question is wrong here where it is not answered rightly; no answer is not right, under either rule. expected: both
+wrong if their errors were independent, over all questions at once; within tasks: the same within each task and number
+of choices. kappa: agreement in right and wrong beyond chance. p is of independence within tasks, adjusted (Holm) over
+the rows.
+
+n: questions that both have and neither failed
+source: ours
+values: 0 to n, in questions
+
+- wrong <a|b> = questions that the solver does not answer rightly
+- both wrong = questions that neither answers rightly
+- expected = wrong a * wrong b / n [source: independence of errors over all questions]
+- expected within tasks = sum over strata of wrong a * wrong b / questions [source: independence of errors within each
+  task and number of choices]
+- same wrong answer = questions to which both give the same wrong answer
+- both wrong / expected within tasks (0 and above) = both wrong / expected within tasks. 1 is independence. [source:
+  p: exact and conditional, Gart, Biometrika 57 (1970) 471-475; over clusters Mantel and Haenszel, JNCI 22 (1959)
+  719-748, with Zhang and Boos, Biometrics 53 (1997) 1185-1198]
+- kappa (-1 to 1) = (p_o - p_e) / (1 - p_e). p_o: share of questions that both have right or both have wrong; p_e:
+  that share were they independent. [source: Cohen, Educational and Psychological Measurement 20 (1960) 37-46;
+  interval after Fleiss, Cohen and Everitt (1969), over clusters Yang and Zhou (2014)]
 
 Two solvers that are wrong about the same questions more often than independent errors would be have something in
 common: hard questions, the same training data, the same weakness. A vote of the two, or a rule that asks the second
@@ -10,10 +32,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, SolverPair
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.overlap import SharedQuestion
-from hybrid.scoring.result import QUESTIONS, Result, Section, adjusted, gated
+from hybrid.scoring.result import QUESTIONS, Result, adjusted, gated
 from hybrid.scoring.score import Scored
 from hybrid.stats.kappa import kappa, shared_mistakes
 from hybrid.types import Question
@@ -67,53 +89,4 @@ def _stratum(row: SharedQuestion, a: Scored, b: Scored) -> str:
     return f"{row.first.task}, {choices} choices"
 
 
-BOTH = "questions that both have and neither failed"
-COUNT = "0 to n, in questions"
-
-SECTION = Section(
-    NAME,
-    "Do two solvers make the same mistakes?",
-    (
-        MetricCard("wrong <a|b>", "questions that the solver does not answer rightly", BOTH, "ours", values=COUNT),
-        MetricCard("both wrong", "questions that neither answers rightly", BOTH, "ours", values=COUNT),
-        MetricCard(
-            "expected", "wrong a * wrong b / n", BOTH, "independence of errors over all questions", values=COUNT
-        ),
-        MetricCard(
-            "expected within tasks",
-            "sum over strata of wrong a * wrong b / questions",
-            BOTH,
-            "independence of errors within each task and number of choices",
-            values=COUNT,
-        ),
-        MetricCard(
-            "same wrong answer", "questions to which both give the same wrong answer", BOTH, "ours", values=COUNT
-        ),
-        MetricCard(
-            RATIO,
-            RATIO,
-            BOTH,
-            "p: exact and conditional, Gart, Biometrika 57 (1970) 471-475; over clusters Mantel and Haenszel, JNCI 22 "
-            "(1959) 719-748, with Zhang and Boos, Biometrics 53 (1997) 1185-1198",
-            "1 is independence.",
-            "0 and above",
-        ),
-        MetricCard(
-            "kappa",
-            "(p_o - p_e) / (1 - p_e)",
-            BOTH,
-            "Cohen, Educational and Psychological Measurement 20 (1960) 37-46; interval after Fleiss, Cohen and "
-            "Everitt (1969), over clusters Yang and Zhou (2014)",
-            "p_o: share of questions that both have right or both have wrong; p_e: that share were they independent.",
-            "-1 to 1",
-        ),
-    ),
-    rows,
-    about=(
-        "A question is wrong here where it is not answered rightly; no answer is not right, under either rule. "
-        "expected: both wrong if their errors were independent, over all questions at once; within tasks: the same "
-        "within each task and number of choices. kappa: agreement in right and wrong beyond chance. p is of "
-        "independence within tasks, adjusted (Holm) over the rows."
-    ),
-    order=160,
-)
+SECTION = statistic(rows, order=160)

@@ -1,4 +1,23 @@
-"""The either-right ceiling: what an MLLM alone or its specialist gets right, and how far a hybrid solver comes to it.
+"""How much of what its parts know does the hybrid reach?
+
+reached: the hybrid's share of the way from its better part to what a solver reaches that always knew whom to believe;
+below 0 it is behind that part. only hybrid: right where neither part is. missed: wrong where one part is right. The
+interval takes the part that is better here for the better one.
+
+n: questions that the hybrid solver, its MLLM alone and the specialist have and none failed
+source: ours
+values: 0 to n, in questions
+
+- right in either part = questions that the MLLM alone or the specialist gets right [source: ours: a solver that
+  always knew whom to believe]
+- right in the better part = the greater number of right answers of the two parts
+- right = questions that the hybrid solver gets right
+- only hybrid = questions that the hybrid solver gets right and neither part does
+- missed = questions that one part gets right and the hybrid solver does not
+- neither = questions that none of the three gets right
+- reached (no bounds) = (right - right in the better part) / (right in either part - right in the better part). Below
+  0 it is behind its better part, above 1 it is right where neither part is. [source: ours; the interval of a ratio of
+  means: Cochran, Sampling Techniques (1977), section 6.3, equation 6.9]
 
 A solver that always knew which of its two parts to believe would be right on every question that either of them gets
 right. The better part is right on fewer; the share of the way from there to the ceiling is
@@ -17,11 +36,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap, SharedQuestion
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, gated, with_interval
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, gated, with_interval
 from hybrid.types import Cell, Metric
 
 NAME = "ceiling"
@@ -97,54 +116,4 @@ def _reached(kept: Sequence[SharedQuestion], better: int) -> Metric:
     return Metric("reached", value, len(cells), "ratio", cells, share=False)
 
 
-THREE = "questions that the hybrid solver, its MLLM alone and the specialist have and none failed"
-COUNT = "0 to n, in questions"
-
-SECTION = Section(
-    NAME,
-    "How much of what its parts know does the hybrid reach?",
-    (
-        MetricCard(
-            "right in either part",
-            "questions that the MLLM alone or the specialist gets right",
-            THREE,
-            "ours: a solver that always knew whom to believe",
-            values=COUNT,
-        ),
-        MetricCard(
-            "right in the better part",
-            "the greater number of right answers of the two parts",
-            THREE,
-            "ours",
-            values=COUNT,
-        ),
-        MetricCard("right", "questions that the hybrid solver gets right", THREE, "ours", values=COUNT),
-        MetricCard(
-            "only hybrid",
-            "questions that the hybrid solver gets right and neither part does",
-            THREE,
-            "ours",
-            values=COUNT,
-        ),
-        MetricCard(
-            "missed", "questions that one part gets right and the hybrid solver does not", THREE, "ours", values=COUNT
-        ),
-        MetricCard("neither", "questions that none of the three gets right", THREE, "ours", values=COUNT),
-        MetricCard(
-            "reached",
-            "(right - right in the better part) / (right in either part - right in the better part)",
-            THREE,
-            "ours; the interval of a ratio of means: Cochran, Sampling Techniques (1977), section 6.3, equation 6.9",
-            "Below 0 it is behind its better part, above 1 it is right where neither part is.",
-            "no bounds",
-        ),
-    ),
-    rows,
-    about=(
-        "reached: the hybrid's share of the way from its better part to what a solver reaches that always knew whom to "
-        "believe; below 0 it is behind that part. only hybrid: right where neither part is. missed: wrong where one "
-        "part is right. The interval takes the part that is better here for the better one."
-    ),
-    headings={"a": "of"},
-    order=130,
-)
+SECTION = statistic(rows, headings={"a": "of"}, order=130)

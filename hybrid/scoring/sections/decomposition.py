@@ -1,6 +1,22 @@
-"""Where the gain is made: on questions with a call or without, of what was wrong alone or of what was right.
+"""Where is the gain made: with a call or without, gains or harm?
 
-    hybrid compare RUN --only decomposition
+gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. gain = gain
+with a call + gain without a call - harm with a call - harm without a call. A call that ended in a fault is no call.
+No part names a cause: blank tools tell what mere presence does (section gain). Without repetitions chance is in all
+four: a model that draws its answers gains and loses by itself.
+
+n: questions that both answered and none failed
+source: Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and differences (docs/study.md)
+
+- gain (-1 to 1) = with tools - alone; gain = gain with a call + gain without a call - harm with a call - harm without
+  a call
+- <gain|harm> <with|without> a call = mean over questions of max(with - alone, 0), or of max(alone - with, 0), on
+  those with a call or without: the product of the three shares below. Ma et al.: call gain, schema gain, call harm,
+  schema harm; mass x policy x quality. By set of tools in the column tools called; these add up to the part over all.
+- P(<wrong|right> alone) = the share of questions that the MLLM gets wrong, or right, without tools
+- P(<call|no call> | <wrong|right> alone) = the share of these with, or without, a tool call
+- P(right with tools | <call|no call>, wrong alone) = the share of these that the MLLM gets right with tools
+- P(wrong with tools | <call|no call>, right alone) = the share of these that the MLLM gets wrong with tools
 
 With a and w in 0..1 for how right the MLLM is alone and with tools on a question, and c = 1 where it called a tool,
 
@@ -27,13 +43,13 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, Result, Section, gated
+from hybrid.scoring.result import FRACTION, Result, gated
 from hybrid.scoring.sections import results
 from hybrid.stats import Interval, combine, contrast, interval
 from hybrid.types import Cell, Combine, Metric
@@ -295,48 +311,11 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     return " ".join((*said, *(one.lead for one in results(found, ("gain",)) if said and one.lead)))
 
 
-COUNTS = "questions that both answered and none failed"
-SOURCE = "Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and differences (docs/study.md)"
-
-
-def _card(name: str, formula: str, about: str = "", values: str = "0 to 1") -> MetricCard:
-    return MetricCard(name, formula, COUNTS, SOURCE, about, values)
-
-
-SECTION = Section(
-    NAME,
-    "Where is the gain made: with a call or without, gains or harm?",
-    (
-        _card(GAIN, f"with tools - alone; {EQUATION}", values="-1 to 1"),
-        _card(
-            "<gain|harm> <with|without> a call",
-            "mean over questions of max(with - alone, 0), or of max(alone - with, 0), on those with a call or without: "
-            "the product of the three shares below",
-            "Ma et al.: call gain, schema gain, call harm, schema harm; mass x policy x quality. By set of tools in "
-            "the column tools called; these add up to the part over all.",
-        ),
-        _card("P(<wrong|right> alone)", "the share of questions that the MLLM gets wrong, or right, without tools"),
-        _card("P(<call|no call> | <wrong|right> alone)", "the share of these with, or without, a tool call"),
-        _card(
-            "P(right with tools | <call|no call>, wrong alone)",
-            "the share of these that the MLLM gets right with tools",
-        ),
-        _card(
-            "P(wrong with tools | <call|no call>, right alone)",
-            "the share of these that the MLLM gets wrong with tools",
-        ),
-    ),
+SECTION = statistic(
     rows,
     lead,
-    about=(
-        f"gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. "
-        f"{EQUATION}. A call that ended in a fault is no call. No part names a cause: blank tools tell what mere "
-        "presence does (section gain). Without "
-        "repetitions chance is in all four: a model that draws its answers gains and loses by itself."
-    ),
     headings={"metric": "tools called"},
     chart="waterfall",
-    # The mass of the harms is the accuracy alone.
     charted=(RIGHT_ALONE, *PARTS),
     signs=(0, *SIGNS),
     order=115,

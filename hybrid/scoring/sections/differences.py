@@ -1,4 +1,27 @@
-"""Paired differences on the same questions: the headline metric, the other metrics, and the accuracy of each task.
+"""Which solver is better on the same questions?
+
+Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. none a, none b: questions
+without a readable answer from a, from b. p is of the difference in the row, adjusted (Holm) over the rows of its
+table.
+
+n: questions that both have and neither failed
+source: ours
+values: 0 to n, in questions
+
+- difference (-1 to 1, or in the metric's own unit) = value b - value a. Its p value is of a true difference of 0.
+  [source: docs/statistics.md; paired by question, resampled by cluster]
+- value a (in the metric's own unit) = the metric of the first solver over the shared questions [source:
+  docs/statistics.md; paired by question, resampled by cluster]
+- value b (in the metric's own unit) = the metric of the second solver over the shared questions [source:
+  docs/statistics.md; paired by question, resampled by cluster]
+- both answered = questions with a readable answer from both
+- helped = questions that both answered, a wrong, b right [source: one of the two cells of McNemar (Psychometrika 12
+  (1947) 153-157)]
+- harmed = questions that both answered, a right, b wrong [source: the other cell of McNemar (Psychometrika 12 (1947)
+  153-157)]
+- none a = questions without a readable answer from a
+- none b = questions without a readable answer from b
+- failed = questions that one of the two failed [n: questions that both have]
 
 Two solvers are compared on the questions that both have and neither failed, by the benchmark's own metrics over just
 these. A p value is adjusted (Holm) within its family: the headline metric of every pair, all other metrics, all tasks.
@@ -10,16 +33,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import accuracy
-from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison, SolverPair
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.overlap import Overlap, SharedQuestion
 from hybrid.scoring.result import (
     FRACTION,
     LEVEL,
     QUESTIONS,
     Result,
-    Section,
     adjusted,
     paired_contrast,
     unit_of,
@@ -150,52 +172,4 @@ def _in_words(row: Result) -> str:
     return f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]"
 
 
-BOTH = "questions that both have and neither failed"
-PAIRED = "docs/statistics.md; paired by question, resampled by cluster"
-OWN = "in the metric's own unit"
-COUNT = "0 to n, in questions"
-
-SECTION = Section(
-    NAME,
-    "Which solver is better on the same questions?",
-    (
-        MetricCard(
-            "difference",
-            "value b - value a",
-            BOTH,
-            PAIRED,
-            "Its p value is of a true difference of 0.",
-            f"-1 to 1, or {OWN}",
-        ),
-        MetricCard("value a", "the metric of the first solver over the shared questions", BOTH, PAIRED, values=OWN),
-        MetricCard("value b", "the metric of the second solver over the shared questions", BOTH, PAIRED, values=OWN),
-        MetricCard("both answered", "questions with a readable answer from both", BOTH, "ours", values=COUNT),
-        MetricCard(
-            "helped",
-            "questions that both answered, a wrong, b right",
-            BOTH,
-            "one of the two cells of McNemar (Psychometrika 12 (1947) 153-157)",
-            values=COUNT,
-        ),
-        MetricCard(
-            "harmed",
-            "questions that both answered, a right, b wrong",
-            BOTH,
-            "the other cell of McNemar (Psychometrika 12 (1947) 153-157)",
-            values=COUNT,
-        ),
-        MetricCard("none a", "questions without a readable answer from a", BOTH, "ours", values=COUNT),
-        MetricCard("none b", "questions without a readable answer from b", BOTH, "ours", values=COUNT),
-        MetricCard("failed", "questions that one of the two failed", "questions that both have", "ours", values=COUNT),
-    ),
-    rows,
-    lead,
-    about=(
-        "Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. none a, none b: "
-        "questions without a readable answer from a, from b. p is of the difference in the row, adjusted (Holm) over "
-        "the rows of its table."
-    ),
-    chart="intervals",
-    charted=("difference",),
-    order=20,
-)
+SECTION = statistic(rows, lead, chart="intervals", charted=("difference",), order=20)

@@ -1,7 +1,17 @@
-"""The effects of the loop and of the form of the findings: paired differences between the cells of a study.
+"""What do the findings bring without a loop, and the loop and the form of findings beside them?
 
-    hybrid study blink --data DIR --model openai:gpt-4o --depth full
-    hybrid compare RUN RUN-SHOW-TEXT RUN-ORACLE --only effects
+result effect + loop effect is the gain on the questions that all three have. p is of the difference in the row,
+adjusted (Holm) over all effects of its table.
+
+n: questions that both have and none failed
+source: arXiv 2606.02357; docs/study.md; paired by question, resampled by cluster
+values: -1 to 1
+
+- result effect = result only - alone. What the specialist's finding in the prompt brings, in one call.
+- loop effect = hybrid - result only. What choosing and calling tools oneself brings beside that.
+- oracle = hybrid with oracle findings - hybrid. What perfect findings would bring. [source: ours]
+- text alone = hybrid shown text alone - hybrid. The form of findings: arXiv 2604.12896. [source: docs/study.md]
+- pictures alone = hybrid shown pictures alone - hybrid. The form of findings. [source: docs/study.md]
 
 Cells after "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357): result only is the finding in the
 prompt without a loop. The effect of the format alone (tools offered, findings blank) is `presence` of section `gain`.
@@ -12,10 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
+from hybrid.scoring.result import FRACTION, Result, adjusted, paired_contrast, with_contrast
 from hybrid.scoring.score import Scored
 
 NAME = "effects"
@@ -62,29 +72,4 @@ def _difference(found: Comparison, quantity: str, a: Scored, b: Scored) -> Itera
         yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
 
 
-COUNTS = "questions that both have and none failed"
-SOURCE = "arXiv 2606.02357; docs/study.md; paired by question, resampled by cluster"
-
-
-def _card(name: str, formula: str, about: str, source: str = SOURCE) -> MetricCard:
-    return MetricCard(name, formula, COUNTS, source, about, "-1 to 1")
-
-
-SECTION = Section(
-    NAME,
-    "What do the findings bring without a loop, and the loop and the form of findings beside them?",
-    (
-        _card(RESULT, "result only - alone", "What the specialist's finding in the prompt brings, in one call."),
-        _card(LOOP, "hybrid - result only", "What choosing and calling tools oneself brings beside that."),
-        _card(ORACLE, "hybrid with oracle findings - hybrid", "What perfect findings would bring.", "ours"),
-        _card(TEXT, "hybrid shown text alone - hybrid", "The form of findings: arXiv 2604.12896.", "docs/study.md"),
-        _card(PICTURES, "hybrid shown pictures alone - hybrid", "The form of findings.", "docs/study.md"),
-    ),
-    rows,
-    about=(
-        "result effect + loop effect is the gain on the questions that all three have. p is of the difference in the "
-        "row, adjusted (Holm) over all effects of its table."
-    ),
-    chart="intervals",
-    order=125,
-)
+SECTION = statistic(rows, chart="intervals", order=125)

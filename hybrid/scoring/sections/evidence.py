@@ -1,6 +1,37 @@
-"""Use of evidence: MLLM alone right or wrong x finding right, wrong or none x hybrid right or wrong.
+"""Does the MLLM use what the tools find?
 
-    hybrid compare RUN --json        # the rows of section `evidence`, each class with its ids
+A finding is right where the specialist's rule, run on what the tools said in this conversation, answers right.
+helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. The first repetition is read.
+
+n: questions that the hybrid solver and the MLLM alone answered, and that are right or wrong
+source: docs/evidence.md
+values: 0 to n, in questions
+
+- correct adoption = questions with: alone wrong, finding right, hybrid right
+- confirmed = questions with: alone right, finding right, hybrid right
+- ignored evidence = questions with: finding right, hybrid wrong
+- over-trust = questions with: alone right, finding wrong, hybrid wrong
+- resisted = questions with: alone right, finding wrong, hybrid right
+- wrong from both = questions with: alone wrong, finding wrong, hybrid wrong
+- right despite both = questions with: alone wrong, finding wrong, hybrid right
+- no finding = questions with: a tool that the rule asks was called, and what it said comes to no answer
+- wrong tool = questions with: tools were called, and none that the rule asks
+- no call = questions with: no tool was called
+- unread = questions with: the finding cannot be read as an answer
+- adoption rate (0 to 1) = questions with hybrid right / questions with alone wrong and finding right [n: questions
+  with alone wrong and finding right]
+- over-trust rate (0 to 1) = questions with hybrid wrong / questions with alone right and finding wrong [n: questions
+  with alone right and finding wrong]
+- harmed against a right finding rate (0 to 1) = questions with hybrid wrong / questions with alone right and finding
+  right [n: questions with alone right and finding right]
+- harmed without a finding rate (0 to 1) = questions with hybrid wrong / questions with alone right and no finding [n:
+  questions with alone right and no finding]
+- right findings rate (0 to 1) = questions with finding right / questions with finding right or wrong [n: questions
+  with finding right or wrong]
+- <class>: <helped|harmed|as found> = questions of the class: alone wrong and hybrid right, the reverse, or answered
+  as the findings say [n: questions of the class]
+- left out: <why> = questions that are in no class, by reason
+- why unread: <why> = questions of the class unread, by reason
 
 `findings.py` judges the finding. Every question that both solvers answered falls into exactly one class (`CLASSES`), so
 that every question that tools helped or harmed is in one as well.
@@ -11,13 +42,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from hybrid.benchmarks.base import accuracy
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import definition, statistic
 from hybrid.scoring.findings import Heard, Verdict, heard
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, gated, with_interval
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, gated, with_interval
 from hybrid.scoring.score import Scored, group_of
 from hybrid.types import Score
 
@@ -37,18 +68,9 @@ EvidenceClass = Literal[
     "unread",
 ]
 
+DEFINED: Final = definition(__doc__)
 CLASSES: Final[Mapping[EvidenceClass, str]] = {
-    "correct adoption": "alone wrong, finding right, hybrid right",
-    "confirmed": "alone right, finding right, hybrid right",
-    "ignored evidence": "finding right, hybrid wrong",
-    "over-trust": "alone right, finding wrong, hybrid wrong",
-    "resisted": "alone right, finding wrong, hybrid right",
-    "wrong from both": "alone wrong, finding wrong, hybrid wrong",
-    "right despite both": "alone wrong, finding wrong, hybrid right",
-    "no finding": "a tool that the rule asks was called, and what it said comes to no answer",
-    "wrong tool": "tools were called, and none that the rule asks",
-    "no call": "no tool was called",
-    "unread": "the finding cannot be read as an answer",
+    name: DEFINED.formula(name).removeprefix("questions with: ") for name in get_args(EvidenceClass)
 }
 """By name what belongs to a class; every question belongs to exactly one."""
 
@@ -103,37 +125,31 @@ class Rate(NamedTuple):
 
     over: Callable[[AnsweredQuestion], bool]
     counts: Callable[[AnsweredQuestion], bool]
-    words: str
 
 
 RATES: Final[Mapping[str, Rate]] = {
     "adoption": Rate(
         lambda one: not one.alone_right and one.said.finding == "right",
         lambda one: one.hybrid_right,
-        "alone wrong and finding right: hybrid right",
     ),
     "over-trust": Rate(
         lambda one: one.alone_right and one.said.finding == "wrong",
         lambda one: not one.hybrid_right,
-        "alone right and finding wrong: hybrid wrong",
     ),
     "harmed against a right finding": Rate(
         lambda one: one.alone_right and one.said.finding == "right",
         lambda one: not one.hybrid_right,
-        "alone right and finding right: hybrid wrong",
     ),
     "harmed without a finding": Rate(
         lambda one: one.alone_right and one.said.finding == "none",
         lambda one: not one.hybrid_right,
-        "alone right and no finding: hybrid wrong",
     ),
     "right findings": Rate(
         lambda one: one.said.finding in ("right", "wrong"),
         lambda one: one.said.finding == "right",
-        "finding right or wrong: finding right",
     ),
 }
-"""By name; `words` say of which questions, and what of them is counted."""
+"""By name; `NAME rate` is the quantity."""
 
 
 @dataclass(frozen=True)
@@ -225,46 +241,19 @@ def _of(row: Result) -> str:
     return f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}"
 
 
-JUDGED = "questions that the hybrid solver and the MLLM alone answered, and that are right or wrong"
-PAGE = "docs/evidence.md"
-COUNT = "0 to n, in questions"
+def _about() -> str:
+    """The explanation, then each class and rate in a line."""
+    rates = [DEFINED.formula(f"{name} rate").removeprefix("questions with ") for name in RATES]
+    counted = dict(zip(RATES, (rate.split(" / questions with ") for rate in rates), strict=True))
+    lines = [f"{name}: {words}." for name, words in CLASSES.items()]
+    lines += [f"{name} rate, {over}: {counts}." for name, (counts, over) in counted.items()]
+    return "\n".join((DEFINED.about, *lines))
 
 
-def _rate_card(name: str, rate: Rate) -> MetricCard:
-    cases, _, counted = rate.words.partition(": ")
-    formula = f"questions with {counted} / questions with {cases}"
-    return MetricCard(f"{name} rate", formula, f"questions with {cases}", PAGE)
-
-
-SECTION = Section(
-    NAME,
-    "Does the MLLM use what the tools find?",
-    (
-        *(MetricCard(name, f"questions with: {what}", JUDGED, PAGE, values=COUNT) for name, what in CLASSES.items()),
-        *(_rate_card(name, rate) for name, rate in RATES.items()),
-        MetricCard(
-            "<class>: <helped|harmed|as found>",
-            "questions of the class: alone wrong and hybrid right, the reverse, or answered as the findings say",
-            "questions of the class",
-            PAGE,
-            values=COUNT,
-        ),
-        MetricCard("left out: <why>", "questions that are in no class, by reason", JUDGED, PAGE, values=COUNT),
-        MetricCard("why unread: <why>", "questions of the class unread, by reason", JUDGED, PAGE, values=COUNT),
-    ),
+SECTION = statistic(
     rows,
     lead,
-    about=(
-        "A finding is right where the specialist's rule, run on what the tools said in this conversation, answers "
-        "right. helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. The "
-        "first repetition is read.\n"
-        + "\n".join(
-            (
-                *(f"{name}: {words}." for name, words in CLASSES.items()),
-                *(f"{name} rate, {rate.words}." for name, rate in RATES.items()),
-            )
-        )
-    ),
+    about=_about(),
     headings={"a": "alone", "b": "hybrid"},
     chart="counts",
     charted=tuple(CLASSES),

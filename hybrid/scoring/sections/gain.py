@@ -1,6 +1,18 @@
-"""The gain of a hybrid solver, split into the presence of tools and their content (the blank control).
+"""Does the gain come from what the tools say?
 
-    hybrid compare RUN RUN-WITH-BLANK-TOOLS
+gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of tools, more
+turns). content: with tools minus with blank tools (what they say). gain = presence + content. other questions'
+findings: these minus blank tools. p is of the difference in the row, adjusted (Holm) over all parts of its table.
+
+n: questions that all of these have and none failed
+source: ours; docs/statistics.md; paired by question, resampled by cluster
+values: -1 to 1
+
+- gain = hybrid - alone. gain = presence + content.
+- presence = hybrid with blank tools - alone. What other prompts and more turns bring.
+- content = hybrid - hybrid with blank tools. What the tools say.
+- other questions' findings = hybrid with shuffled tools - hybrid with blank tools. What findings about other
+  questions bring.
 
 gain = hybrid - alone: the same MLLM with and without tools. It is the sum of two parts, on the same questions: presence
 = blank - alone (the prompts, the texts of the tools, more turns) and content = hybrid - blank (what the tools say).
@@ -10,12 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS
 from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
+from hybrid.scoring.result import FRACTION, Result, adjusted, paired_contrast, with_contrast
 from hybrid.scoring.score import Scored
 
 NAME = "gain"
@@ -107,40 +119,4 @@ def _clause(part: str, row: Result) -> str:
     return WORDS[f"{part}.{state}"].format(size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}{note}")
 
 
-BOTH = "questions that all of these have and none failed"
-SOURCE = "ours; docs/statistics.md; paired by question, resampled by cluster"
-
-SECTION = Section(
-    NAME,
-    "Does the gain come from what the tools say?",
-    (
-        MetricCard(GAIN, "hybrid - alone", BOTH, SOURCE, "gain = presence + content.", "-1 to 1"),
-        MetricCard(
-            PRESENCE,
-            "hybrid with blank tools - alone",
-            BOTH,
-            SOURCE,
-            "What other prompts and more turns bring.",
-            "-1 to 1",
-        ),
-        MetricCard(CONTENT, "hybrid - hybrid with blank tools", BOTH, SOURCE, "What the tools say.", "-1 to 1"),
-        MetricCard(
-            SHUFFLED,
-            "hybrid with shuffled tools - hybrid with blank tools",
-            BOTH,
-            SOURCE,
-            "What findings about other questions bring.",
-            "-1 to 1",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of "
-        "tools, more turns). content: with tools minus with blank tools (what they say). gain = presence + content. "
-        "other questions' findings: these minus blank tools. p is of the difference in the row, "
-        "adjusted (Holm) over all parts of its table."
-    ),
-    chart="intervals",
-    order=120,
-)
+SECTION = statistic(rows, lead, chart="intervals", order=120)

@@ -1,12 +1,20 @@
-"""Which questions one solver gets right and the other wrong, pair by pair, with their ids."""
+"""Which questions does one get right and the other wrong?
+
+n: questions that both have and neither failed, of those that are right or wrong
+source: ours
+values: 0 to n, in questions
+
+- <right|partly right|wrong|no answer> -> <right|partly right|wrong|no answer> = questions with the first verdict from
+  a and the second from b. wrong -> right is helped, right -> wrong is harmed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, SolverPair
-from hybrid.scoring.result import QUESTIONS, Result, Section
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.types import Score
 
 NAME = "helped"
@@ -56,21 +64,4 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     return f"Of the questions that both answered, {'; '.join(parts[:NAMED])}." if parts else ""
 
 
-SECTION = Section(
-    NAME,
-    "Which questions does one get right and the other wrong?",
-    (
-        MetricCard(
-            f"<{'|'.join(VERDICTS)}> -> <{'|'.join(VERDICTS)}>",
-            "questions with the first verdict from a and the second from b",
-            "questions that both have and neither failed, of those that are right or wrong",
-            "ours",
-            "wrong -> right is helped, right -> wrong is harmed.",
-            "0 to n, in questions",
-        ),
-    ),
-    rows,
-    lead,
-    chart="counts",
-    order=50,
-)
+SECTION = statistic(rows, lead, chart="counts", order=50)

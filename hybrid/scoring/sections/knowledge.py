@@ -1,6 +1,16 @@
-"""How much of what only the specialist knows reaches the answer, and how much of what only the MLLM knows is lost.
+"""How much of what only the specialist knows reaches the answer?
 
-    hybrid compare RUN --only knowledge
+Questions on which the specialist abstains are in neither share. No other answer that is none counts as named above. A
+question counts whether or not the hybrid called a tool about it.
+
+n: questions with specialist right and MLLM alone not right, that all three have and none failed
+source: ours; docs/study.md
+
+- right by the specialist only: share kept = questions that the hybrid answers rightly / questions with specialist
+  right, MLLM alone not right
+- right by the model only: share lost = questions that the hybrid does not answer rightly / questions with MLLM alone
+  right, specialist wrong [n: questions with MLLM alone right and specialist wrong, that all three have and none
+  failed]
 
 The specialist knows what the MLLM lacks where it answers rightly and the MLLM alone does not; the other way round where
 it answers wrongly and the MLLM alone rightly. Where it abstains it says nothing that could reach or harm an answer.
@@ -14,10 +24,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.overlap import Overlap, SharedQuestion
-from hybrid.scoring.result import FRACTION, Result, Section, gated, with_interval
+from hybrid.scoring.result import FRACTION, Result, gated, with_interval
 from hybrid.stats import combine
 from hybrid.types import Cell, Metric
 
@@ -93,31 +103,4 @@ def _of(row: Result, the: str = "") -> str:
     return f"{len(row.ids) if whole else f'{100 * (row.value or 0.0):.0f} %'} of {the}{row.n}"
 
 
-OURS = "ours; docs/study.md"
-
-SECTION = Section(
-    NAME,
-    "How much of what only the specialist knows reaches the answer?",
-    (
-        MetricCard(
-            REACHED,
-            "questions that the hybrid answers rightly / questions with specialist right, MLLM alone not right",
-            "questions with specialist right and MLLM alone not right, that all three have and none failed",
-            OURS,
-        ),
-        MetricCard(
-            LOST,
-            "questions that the hybrid does not answer rightly / questions with MLLM alone right, specialist wrong",
-            "questions with MLLM alone right and specialist wrong, that all three have and none failed",
-            OURS,
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "Questions on which the specialist abstains are in neither share. No other answer that is none counts as "
-        "named above. A question counts whether or not the hybrid called a tool about it."
-    ),
-    headings={"a": "specialist", "b": "hybrid"},
-    order=135,
-)
+SECTION = statistic(rows, lead, headings={"a": "specialist", "b": "hybrid"}, order=135)

@@ -1,6 +1,22 @@
-"""Questions solved only with tools, compared with every setting without them, and how many of them may be luck.
+"""What is solved only with tools, and what only without?
 
-    hybrid compare RUN RUN-WITH-CAPTIONS --only tool_only
+The settings without tools are all forms of the same MLLM alone in this comparison: with images, captions or text
+only, and repetitions. A model that draws its answers solves others each time: by luck says how many.
+
+n: questions that all of these answered and none failed
+source: ours; docs/study.md
+values: 0 to n, in questions
+
+- tool-only solved = right with tools and wrong in every setting without [source: arXiv 2606.02357; docs/study.md]
+- tool-only lost = wrong with tools and right in a setting without [source: arXiv 2606.02357; docs/study.md]
+- by luck = what one more run without tools would solve anew, counted over repetitions. Compare with tool-only solved:
+  as many may be luck.
+- by luck at most = n a(1 - a), of accuracy a
+- lost by luck = what one more run without tools would miss that the others solve, counted over repetitions. Compare
+  with tool-only lost: as many may be luck.
+- lost by luck at most = n a(1 - a), of accuracy a
+- solved without tools too (0 to 1) = questions solved with tools and in a setting without / questions solved with
+  tools. Interval: Wilson. [n: questions solved with tools; source: arXiv 2606.02357; docs/study.md]
 
 The settings without tools are all forms of the MLLM alone (images, captions, text only) and all of their repetitions.
 After "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357), which counts what is solved with tools
@@ -14,11 +30,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Final
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup, repeated_as, role
 from hybrid.scoring.overlap import SharedQuestion
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, gated
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, gated
 from hybrid.scoring.score import Scored
 from hybrid.stats import combine, interval, wilson
 from hybrid.types import Cell, Metric
@@ -149,55 +165,6 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     return " ".join(said)
 
 
-COUNTS = "questions that all of these answered and none failed"
-PAPER = "arXiv 2606.02357; docs/study.md"
-
-SECTION = Section(
-    NAME,
-    "What is solved only with tools, and what only without?",
-    (
-        MetricCard(
-            SOLVED, "right with tools and wrong in every setting without", COUNTS, PAPER, values="0 to n, in questions"
-        ),
-        MetricCard(
-            LOST, "wrong with tools and right in a setting without", COUNTS, PAPER, values="0 to n, in questions"
-        ),
-        MetricCard(
-            LUCK,
-            "what one more run without tools would solve anew, counted over repetitions",
-            COUNTS,
-            "ours; docs/study.md",
-            "Compare with tool-only solved: as many may be luck.",
-            "0 to n, in questions",
-        ),
-        MetricCard(MOST, "n a(1 - a), of accuracy a", COUNTS, "ours; docs/study.md", values="0 to n, in questions"),
-        MetricCard(
-            LUCK_LOST,
-            "what one more run without tools would miss that the others solve, counted over repetitions",
-            COUNTS,
-            "ours; docs/study.md",
-            "Compare with tool-only lost: as many may be luck.",
-            "0 to n, in questions",
-        ),
-        MetricCard(
-            MOST_LOST, "n a(1 - a), of accuracy a", COUNTS, "ours; docs/study.md", values="0 to n, in questions"
-        ),
-        MetricCard(
-            WITHOUT_TOO,
-            "questions solved with tools and in a setting without / questions solved with tools",
-            "questions solved with tools",
-            PAPER,
-            "Interval: Wilson.",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "The settings without tools are all forms of the same MLLM alone in this comparison: with images, captions or "
-        "text only, and repetitions. A model that draws its answers solves others each time: by luck says how many."
-    ),
-    headings={"a": "without tools", "b": "with tools"},
-    chart="counts",
-    charted=(SOLVED, LOST),
-    order=117,
+SECTION = statistic(
+    rows, lead, headings={"a": "without tools", "b": "with tools"}, chart="counts", charted=(SOLVED, LOST), order=117
 )

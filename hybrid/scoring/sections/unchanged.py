@@ -1,6 +1,21 @@
-"""Which calls changed nothing, and what skipping exactly these would save.
+"""Which calls changed nothing, and what would skipping them save?
 
-    hybrid compare RUN --only unchanged
+same answer as alone: of the questions with a call, those with the answer that the MLLM gives alone. Their calls could
+have been skipped: what asking the MLLM alone about exactly these would have cost less, were they known beforehand. A
+call that ended in a fault is no call. A model that draws its answers changes some by itself; of repetitions the first
+is read.
+
+n: questions that both answered and none failed
+source: ours; the question is that of ToolGate, arXiv 2606.03054 (docs/study.md)
+values: no bounds
+
+- same answer as alone (0 to 1) = questions with a call and the same answer (or none) alone and with tools / questions
+  with a call [n: questions that both answered and none failed, with a call]
+- <calls|seconds|tokens|USD> that could have been skipped = sum over questions with a call and an unchanged answer of:
+  with tools - alone. None where the cost of a question was not recorded. Seconds are those of model and tools,
+  without queues.
+- share of <calls|seconds|tokens|USD> = skipped / sum over all questions of: with tools - alone. None where the tools
+  cost nothing more. Sums of this run, so without an interval.
 
 Of the questions about which a tool was called, those with the answer that the MLLM gives alone too (or none either
 way). To skip their calls is to ask the MLLM alone: each saves what it took with tools minus what it took alone.
@@ -15,12 +30,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hybrid.benchmarks.base import accuracy
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, Result, Section, gated, with_interval
+from hybrid.scoring.result import FRACTION, Result, gated, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import COSTS
 from hybrid.types import Attempt, Score
@@ -174,44 +189,4 @@ def _listed(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-BOTH = "questions that both answered and none failed"
-TOOLGATE = "ours; the question is that of ToolGate, arXiv 2606.03054 (docs/study.md)"
-
-SECTION = Section(
-    NAME,
-    "Which calls changed nothing, and what would skipping them save?",
-    (
-        MetricCard(
-            UNCHANGED,
-            "questions with a call and the same answer (or none) alone and with tools / questions with a call",
-            f"{BOTH}, with a call",
-            TOOLGATE,
-        ),
-        MetricCard(
-            "<calls|seconds|tokens|USD> that could have been skipped",
-            "sum over questions with a call and an unchanged answer of: with tools - alone",
-            BOTH,
-            TOOLGATE,
-            "None where the cost of a question was not recorded. Seconds are those of model and tools, without queues.",
-            "no bounds",
-        ),
-        MetricCard(
-            "share of <calls|seconds|tokens|USD>",
-            "skipped / sum over all questions of: with tools - alone",
-            BOTH,
-            TOOLGATE,
-            "None where the tools cost nothing more. Sums of this run, so without an interval.",
-            "no bounds",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "same answer as alone: of the questions with a call, those with the answer that the MLLM gives alone. Their "
-        "calls could have been skipped: what asking the MLLM alone about exactly these would have cost less, were they "
-        "known beforehand. A call that ended in a fault is no call. A model that draws its answers changes some by "
-        "itself; of repetitions the first is read."
-    ),
-    headings={"a": "alone", "b": "with tools"},
-    order=119,
-)
+SECTION = statistic(rows, lead, headings={"a": "alone", "b": "with tools"}, order=119)
