@@ -27,9 +27,9 @@ from hybrid.scoring.groups import (
     repetitions,
     role,
 )
-from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
+from hybrid.scoring.table import Answers, Overlap
 from hybrid.scoring.tools_offered import tools_words
 
 CONTROL = "tool output "
@@ -68,6 +68,7 @@ class Comparison:
     options: ComparisonOptions
     pairs: tuple[SolverPair, ...]
     _overlaps: dict[tuple[tuple[str, ...], ...], Overlap] = field(default_factory=dict, repr=False)
+    _answers: dict[str, Answers] = field(default_factory=dict, repr=False)
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -123,8 +124,12 @@ class Comparison:
         )
         key = tuple(tuple(one.solver for one in again) for again in asked)
         if key not in self._overlaps:
-            self._overlaps[key] = Overlap.of(solvers, asked)
+            self._overlaps[key] = Overlap.joined(solvers, [list(map(self.answers, again)) for again in asked])
         return self._overlaps[key]
+
+    def answers(self, scored: Scored) -> Answers:
+        """The columns of a solver, made once."""
+        return self._answers.setdefault(scored.solver, Answers(scored))
 
     def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
         """The solver and its later repetitions."""

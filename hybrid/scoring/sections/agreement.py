@@ -29,14 +29,15 @@ where the first is unsure, gains little from such a pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.overlap import SharedQuestion
-from hybrid.scoring.result import QUESTIONS, Result, adjusted, gated
+from hybrid.scoring.parts import parts
+from hybrid.scoring.result import QUESTIONS, Result, adjusted
 from hybrid.scoring.score import Scored
+from hybrid.scoring.table import answered
 from hybrid.stats.kappa import kappa, shared_mistakes
 from hybrid.types import Question
 
@@ -50,43 +51,36 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    a, b = comparison.named(pair.a), comparison.named(pair.b)
-    shared = comparison.overlap(a, b, repeated=False)
-    kept = shared.kept
-    if not kept:
+    solvers = comparison.named(pair.a), comparison.named(pair.b)
+    whole = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
+    if not len(whole):
         return
-    right_a, right_b = ([row.right[place] == 1 for row in kept] for place in (0, 1))
-    units = [row.first.unit for row in kept]
-    mistakes = shared_mistakes(right_a, right_b, [_stratum(row, a, b) for row in kept], units)
-    both_wrong = tuple(row.first.id for row in kept if 1 not in row.right)
-    same = tuple(
-        row.first.id for row in kept if 1 not in row.right and row.scores[0].answer == row.scores[1].answer is not None
-    )
-    line = Result(NAME, "", QUESTIONS, None, *pair, n=mistakes.n)
-    counts: dict[str, tuple[float, tuple[str, ...]]] = {
-        "wrong a": (mistakes.wrong_a, ()),
-        "wrong b": (mistakes.wrong_b, ()),
-        "both wrong": (mistakes.both_wrong, both_wrong),
-        "expected": (mistakes.expected, ()),
-        "expected within tasks": (mistakes.expected_within, ()),
-        "same wrong answer": (len(same), same),
-    }
-    for name, (value, ids) in counts.items():
-        yield replace(line, quantity=name, value=float(value), ids=ids)
-    agreed = kappa(right_a, right_b, units)
+    whole = replace(whole, row=replace(whole.row, none="", unit=QUESTIONS))
+    right_a, right_b = (one == 1 for one in whole.right)
+    units = whole.of(whole.shared.unit).tolist()
+    tasks = whole.of(whole.shared.task)
+    # Within a task and number of choices, what is hard for everybody is not taken for something shared.
+    strata = [f"{task}, {_choices(identity, solvers)} choices" for task, identity in zip(tasks, whole.ids, strict=True)]
+    mistakes = shared_mistakes(right_a.tolist(), right_b.tolist(), strata, units)
+    both_wrong = ~right_a & ~right_b
+    same = both_wrong & answered(whole.answer[0]) & (whole.answer[0] == whole.answer[1])
+    yield whole.number("wrong a", float(mistakes.wrong_a))
+    yield whole.number("wrong b", float(mistakes.wrong_b))
+    yield whole.count("both wrong", both_wrong)
+    yield whole.number("expected", float(mistakes.expected))
+    yield whole.number("expected within tasks", float(mistakes.expected_within))
+    yield whole.count("same wrong answer", same)
+    agreed = kappa(right_a.tolist(), right_b.tolist(), units)
     low, high = (agreed.interval.low, agreed.interval.high) if agreed.interval else (None, None)
-    made = (
-        replace(line, quantity=RATIO, unit="ratio", value=mistakes.ratio, p=mistakes.p_value),
-        replace(line, quantity="kappa", unit="kappa", value=agreed.value, low=low, high=high),
+    yield from whole.gated(
+        whole.number(RATIO, mistakes.ratio, unit="ratio", p=mistakes.p_value),
+        whole.number("kappa", agreed.value, unit="kappa", low=low, high=high),
     )
-    yield from gated(made, shared.untested(allow_failed=comparison.options.allow_failed, whole=shared))
 
 
-def _stratum(row: SharedQuestion, a: Scored, b: Scored) -> str:
-    """Task and number of choices: within these, what is hard for everybody is not taken for something shared."""
-    asked = [one.questions.get(row.first.id) for one in (a, b)]
-    choices = max((len(question.choices) for question in asked if isinstance(question, Question)), default=0)
-    return f"{row.first.task}, {choices} choices"
+def _choices(identity: str, solvers: Iterable[Scored]) -> int:
+    asked = (one.questions.get(identity) for one in solvers)
+    return max((len(question.choices) for question in asked if isinstance(question, Question)), default=0)
 
 
 SECTION = statistic(rows, order=160)

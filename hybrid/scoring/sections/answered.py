@@ -21,12 +21,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import role
-from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import QUESTIONS, Result, adjusted, paired_contrast, unit_of, with_contrast
 from hybrid.scoring.score import Scored
+from hybrid.scoring.table import Overlap, answered
 
 NAME = "answered"
 SPOKEN, SILENT = "the specialists answer", "they give no answer"
@@ -44,13 +46,12 @@ def rows(comparison: Comparison) -> list[Result]:
 
 def _of_pair(comparison: Comparison, specialist: Scored, other: Scored) -> Iterator[Result]:
     whole = comparison.overlap(specialist, other)
-    asked = [(at, row.scores[0]) for at, row in enumerate(whole.rows["wrong"]) if not row.first.outcome.failed]
-    spoken, silent = ([at for at, score in asked if (score.answer is not None) == said] for said in (True, False))
-    if spoken and silent:
+    spoken = whole.present & answered(whole.answer[0])
+    silent = whole.present & ~spoken
+    if spoken.any() and silent.any():
         # What failed belongs to both parts: a benchmark leaves out what it is a part of.
-        failed = [at for at, row in enumerate(whole.rows["wrong"]) if row.first.outcome.failed]
-        yield from _of_part(comparison, whole, whole.at(sorted((*spoken, *failed))), SPOKEN)
-        yield from _of_part(comparison, whole, whole.at(sorted((*silent, *failed))), SILENT)
+        yield from _of_part(comparison, whole, whole.at(np.flatnonzero(spoken | ~whole.present)), SPOKEN)
+        yield from _of_part(comparison, whole, whole.at(np.flatnonzero(silent | ~whole.present)), SILENT)
 
 
 def _of_part(comparison: Comparison, whole: Overlap, part: Overlap, name: str) -> Iterator[Result]:
@@ -65,8 +66,8 @@ def _of_part(comparison: Comparison, whole: Overlap, part: Overlap, name: str) -
         yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
         yield replace(row, quantity="value a", value=metrics[0].value)
     yield replace(row, quantity="value b", value=metrics[1].value)
-    for place, side in enumerate("ab") if part.kept else ():
-        ids = tuple(kept.first.id for kept in part.kept if kept.right[place] == 1)
+    for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
+        ids = tuple(part.ids[part.kept & (right == 1)])
         yield replace(row, quantity=f"right {side}", unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=ids)
 
 

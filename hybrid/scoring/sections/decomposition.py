@@ -43,14 +43,16 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
+import numpy as np
+
 from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, gated
 from hybrid.scoring.sections import results
+from hybrid.scoring.table import Overlap
 from hybrid.stats import Interval, combine, contrast, interval
 from hybrid.types import Cell, Combine, Metric
 
@@ -231,13 +233,13 @@ def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
         return
     headline = whole.headline(found.rule)
     how: Combine = "mean_of_ratios" if headline and headline[0].combine == "mean_of_ratios" else "ratio"
-    notes = [f"left out: {whole.left_out}"] if whole.left_out else []
-    if unread := len(whole.kept) - len(every):
+    notes = [whole.left_out]
+    if unread := int(whole.kept.sum()) - len(every):
         notes.append(f"{unread} without a readable trace")
     if lost := sum(any(i in of and of[i].only_faults for of in said) for i in (one.id for one in every)):
         notes.append(f"{lost} with calls that all ended in faults count as without a call")
     row = Result(NAME, GAIN, FRACTION, None, group.alone.solver, group.hybrid.solver, none=found.rule)
-    made = [*rows_of(replace(row, note="; ".join(notes)), every, how), *_by_tools(row, every, how)]
+    made = [*rows_of(replace(row, note="; ".join(filter(None, notes))), every, how), *_by_tools(row, every, how)]
     yield from gated(made, whole.untested(headline, allow_failed=allow, whole=whole))
     for name, own in questions.items():
         if own:
@@ -247,17 +249,23 @@ def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
 
 def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
     """The questions that both answered, in the order of the overlap; those without a readable trace are left out."""
-    kept = []
-    for row in shared.kept:
-        alone = row.scores[0]
-        asked = [
-            ToolQuestion(alone.id, alone.task, alone.unit, alone.correct or 0.0, score.correct or 0.0, one.tools)
-            for score, heard_of in zip(row.asked[1], said, strict=True)
-            if (one := heard_of.get(score.id)) is not None and not one.no_trace and not score.outcome.failed
+    found = []
+    every, places = shared.every, shared.places[shared.kept]
+    alone = shared.correct()[0][shared.kept].tolist()
+    asked = [(one, one.correct(shared.rule), at) for one, at in zip(every.again[1], every.at[1], strict=True)]
+    for place, right in zip(places.tolist(), alone, strict=True):
+        identity, task, unit = every.ids[place], every.task[place], every.unit[place]
+        again = [
+            ToolQuestion(identity, task, unit, right, float(np.nan_to_num(correct[at[place]])), said_of.tools)
+            for (one, correct, at), heard_of in zip(asked, said, strict=True)
+            if (said_of := heard_of.get(identity)) is not None
+            and not said_of.no_trace
+            and at[place] >= 0
+            and not one.failed[at[place]]
         ]
-        if asked:
-            kept.append(replace(asked[0], later=tuple(asked[1:])))
-    return kept
+        if again:
+            found.append(replace(again[0], later=tuple(again[1:])))
+    return found
 
 
 def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:

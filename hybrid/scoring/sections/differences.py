@@ -29,14 +29,14 @@ these. A p value is adjusted (Holm) within its family: the headline metric of ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import accuracy
+import numpy as np
+
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.overlap import Overlap, SharedQuestion
 from hybrid.scoring.result import (
     FRACTION,
     LEVEL,
@@ -47,7 +47,7 @@ from hybrid.scoring.result import (
     unit_of,
     with_contrast,
 )
-from hybrid.scoring.score import summary
+from hybrid.scoring.table import Flags, Overlap, answered
 from hybrid.types import Metric
 
 NAME = "differences"
@@ -73,32 +73,13 @@ def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     metrics = shared.metrics(rule)
     head = next((name for name in comparison.benchmark.card.headline if name in metrics), None)
     shown = [name for name in metrics if comparison.is_shown(name) or name == head]
-    behind = _behind(shared)
+    behind = shared.tasks_by_metric()
     for name in sorted(shown, key=lambda name: name != head):
-        part = shared.at(behind.get(name, range(len(shared.shared))))
+        part = shared.at(np.flatnonzero(np.isin(shared.task, behind[name]))) if name in behind else shared
         yield from _compared(comparison, shared, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
-    for group, places in shared.places_by_group(comparison.options.by).items():
-        part = shared.at(places)
-        judged = [row for row in part.shared if all(score.correct is not None for score in row.scores)]
-        both = tuple(accuracy("accuracy", [row.scores[side] for row in judged]) for side in (0, 1))
-        if both[0].n:
-            yield from _compared(comparison, shared, part, (both[0], both[1]), group, counted=True)
-
-
-def _behind(shared: Overlap) -> Mapping[str, Sequence[int]]:
-    """Places of the questions behind each metric: those of the tasks that have the metric when they are alone.
-
-    A metric that needs several tasks at once is not in it.
-    """
-    tasks: dict[str, list[int]] = {}
-    for place, row in enumerate(shared.shared):
-        tasks.setdefault(row.first.task, []).append(place)
-    behind: dict[str, list[int]] = {}
-    for places in tasks.values():
-        for metric in summary(shared.benchmark, shared.questions, [shared.shared[place].first for place in places]):
-            if metric.cells:
-                behind.setdefault(metric.name, []).extend(places)
-    return behind
+    for group, part in shared.by_group(comparison.options.by).items():
+        both = part.accuracy(rule)
+        yield from _compared(comparison, shared, part, (both[0], both[1]), group, counted=True)
 
 
 def _compared(
@@ -114,33 +95,28 @@ def _compared(
     yield replace(bare, quantity="value a", value=measured.value_a)
     yield replace(bare, quantity="value b", value=measured.value_b)
     if counted:
-        n = sum(not row.first.outcome.failed for row in part.shared)
-        for name, ids in _counts(part.shared, part.lost).items():
-            named = ids if name in ("helped", "harmed", "failed") else ()
-            yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=n, none="", ids=named)
+        for name, flags in _counts(part).items():
+            ids = part.ids[flags]
+            named = tuple(sorted(ids) if name == "failed" else ids) if name in ("helped", "harmed", "failed") else ()
+            yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=named)
 
 
 def _own_metrics(comparison: Comparison, names: tuple[str, str], metric: str) -> list[Metric]:
     return [one for name in names for one in comparison.named(name).metrics if one.name == metric]
 
 
-def _counts(shared: Sequence[SharedQuestion], lost: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """The ids of the shared questions by outcome: answered by both, helped, harmed, without an answer."""
-    ids: dict[str, list[str]] = {name: [] for name in ("both answered", "helped", "harmed", "none a", "none b")}
-    for row in shared:
-        a, b = row.scores
-        if row.first.outcome.failed:
-            continue
-        if a.answer is not None and b.answer is not None:
-            ids["both answered"].append(a.id)
-            if (a.correct, b.correct) == (0, 1):
-                ids["helped"].append(a.id)
-            if (a.correct, b.correct) == (1, 0):
-                ids["harmed"].append(a.id)
-        for name, score in (("none a", a), ("none b", b)):
-            if score.answer is None:
-                ids[name].append(a.id)
-    return {**{name: tuple(found) for name, found in ids.items()}, "failed": tuple(sorted(lost))}
+def _counts(part: Overlap) -> dict[str, Flags]:
+    """The shared questions by outcome: answered by both, helped, harmed, without an answer, failed."""
+    (a, b), (says_a, says_b) = part.correct(), (answered(answer) for answer in part.answer)
+    both = part.present & says_a & says_b
+    return {
+        "both answered": both,
+        "helped": both & (a == 0) & (b == 1),
+        "harmed": both & (a == 1) & (b == 0),
+        "none a": part.present & ~says_a,
+        "none b": part.present & ~says_b,
+        "failed": part.lost,
+    }
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:

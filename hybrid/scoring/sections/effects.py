@@ -20,12 +20,11 @@ Forms after "Perception Programs" (arXiv 2604.12896). Every row is of the questi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.result import FRACTION, Result, adjusted, paired_contrast, with_contrast
+from hybrid.scoring.parts import contrasts
+from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 
 NAME = "effects"
@@ -54,22 +53,9 @@ def rows(found: Comparison) -> list[Result]:
         for group in found.groups
         for quantity, a, b in cells(group)
         if a is not None and b is not None
-        for row in _difference(found, quantity, a, b)
+        for row in contrasts(found, NAME, (a, b), {quantity: (0, 1)})
     ]
     return adjusted(made, lambda row: bool(row.group))
-
-
-def _difference(found: Comparison, quantity: str, a: Scored, b: Scored) -> Iterator[Result]:
-    whole = found.overlap(a, b)
-    left_out = f"left out: {whole.left_out}" if whole.left_out else ""
-    for group, shared in {"": whole, **whole.by_group(found.options.by)}.items():
-        metrics = shared.accuracy(found.rule) if group else shared.headline(found.rule)
-        if metrics is None:
-            continue
-        untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
-        name, n, note = metrics[0].name, metrics[0].n, "" if group else left_out
-        row = Result(NAME, quantity, FRACTION, None, a.solver, b.solver, name, group, n, none=found.rule, note=note)
-        yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
 
 
 SECTION = statistic(rows, chart="intervals", order=125)

@@ -20,15 +20,15 @@ gain = hybrid - alone: the same MLLM with and without tools. It is the sum of tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS
 from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.result import FRACTION, Result, adjusted, paired_contrast, with_contrast
-from hybrid.scoring.score import Scored
+from hybrid.scoring.parts import contrasts
+from hybrid.scoring.result import Result, adjusted
 
 NAME = "gain"
 GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questions' findings"
@@ -44,37 +44,12 @@ def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
     """Gain, presence and content on the questions that all three have; content alone without the MLLM alone."""
     assert group.blank is not None  # noqa: S101 - the caller asks for groups that have one
     if group.alone is None:
-        yield from _parts(found, (group.blank, group.hybrid), {CONTENT: (0, 1)})
+        yield from contrasts(found, NAME, (group.blank, group.hybrid), {CONTENT: (0, 1)})
     else:
         places = {GAIN: (0, 2), PRESENCE: (0, 1), CONTENT: (1, 2)}
-        yield from _parts(found, (group.alone, group.blank, group.hybrid), places)
+        yield from contrasts(found, NAME, (group.alone, group.blank, group.hybrid), places)
     if group.shuffled is not None:
-        yield from _parts(found, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
-
-
-def _parts(found: Comparison, solvers: Sequence[Scored], places: Mapping[str, tuple[int, int]]) -> Iterator[Result]:
-    whole = found.overlap(*solvers)
-    left_out = f"left out: {whole.left_out}" if whole.left_out else ""
-    for group, shared in {"": whole, **whole.by_group(found.options.by)}.items():
-        metrics = shared.accuracy(found.rule) if group else shared.headline(found.rule)
-        if metrics is None:
-            continue
-        untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
-        for name, (a, b) in places.items():
-            row = Result(
-                NAME,
-                name,
-                FRACTION,
-                None,
-                solvers[a].solver,
-                solvers[b].solver,
-                metrics[a].name,
-                group,
-                metrics[a].n,
-                none=found.rule,
-                note="" if group else left_out,
-            )
-            yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)
+        yield from contrasts(found, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:

@@ -12,22 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.result import QUESTIONS, Result
-from hybrid.types import Score
+from hybrid.scoring.parts import parts
+from hybrid.scoring.result import Result
+from hybrid.scoring.table import answered
 
 NAME = "helped"
 VERDICTS = ("right", "partly right", "wrong", "no answer")
 HELPED, HARMED = "wrong -> right", "right -> wrong"
 NAMED = 4
-
-
-def verdict(score: Score) -> str:
-    """The outcome of an answered question; a question without a readable answer is neither right nor wrong."""
-    if score.answer is None:
-        return "no answer"
-    return "right" if score.correct == 1 else "wrong" if score.correct == 0 else "partly right"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -38,18 +34,16 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
-    ids: dict[tuple[str, str], list[str]] = {}
-    for row in shared.shared:
-        if not row.first.outcome.failed and all(score.correct is not None for score in row.scores):
-            a, b = map(verdict, row.scores)
-            ids.setdefault((a, b), []).append(row.first.id)
-    n = sum(map(len, ids.values()))
-    for first in VERDICTS:
-        for second in VERDICTS:
-            if members := ids.get((first, second)):
-                name = f"{first} -> {second}"
-                yield Result(NAME, name, QUESTIONS, float(len(members)), *pair, n=n, ids=tuple(members))
+    """A question without a readable answer is neither right nor wrong."""
+    whole = next(parts(comparison, NAME, *map(comparison.named, pair), notes=False))
+    first, second = (
+        np.select([~answered(answer), correct == 1, correct == 0], ["no answer", "right", "wrong"], "partly right")
+        for answer, correct in zip(whole.answer, whole.correct, strict=True)
+    )
+    for a in VERDICTS:
+        for b in VERDICTS:
+            if (both := (first == a) & (second == b)).any():
+                yield whole.count(f"{a} -> {b}", both, none="")
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:

@@ -20,66 +20,38 @@ it answers wrongly and the MLLM alone rightly. Where it abstains it says nothing
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.overlap import Overlap, SharedQuestion
-from hybrid.scoring.result import FRACTION, Result, gated, with_interval
-from hybrid.stats import combine
-from hybrid.types import Cell, Metric
+from hybrid.scoring.parts import Part, parts
+from hybrid.scoring.result import Result
+from hybrid.scoring.table import Floats, answered
 
 NAME: Final = "knowledge"
 REACHED: Final = "right by the specialist only: share kept"
 LOST: Final = "right by the model only: share lost"
-HYBRID, ALONE, SPECIALIST = range(3)
-
-
-class Share(NamedTuple):
-    """How much a question weighs in a share, 0..1, and how much of that counts."""
-
-    over: Callable[[SharedQuestion], float]
-    counts: Callable[[SharedQuestion], float]
-
-
-def _says(row: SharedQuestion) -> bool:
-    return row.scores[SPECIALIST].answer is not None
-
-
-SHARES: Final = {
-    REACHED: Share(
-        lambda row: _says(row) * row.right[SPECIALIST] * (1 - row.right[ALONE]), lambda row: row.right[HYBRID]
-    ),
-    LOST: Share(
-        lambda row: _says(row) * (1 - row.right[SPECIALIST]) * row.right[ALONE], lambda row: 1 - row.right[HYBRID]
-    ),
-}
 
 
 def rows(found: Comparison) -> Iterator[Result]:
     """Both shares of each hybrid solver with an MLLM alone and a specialist, over all and by task, with their ids."""
     for group in found.groups:
         if group.alone is not None and group.specialist is not None:
-            whole = found.overlap(group.hybrid, group.alone, group.specialist)
-            note = f"left out: {whole.left_out}" if whole.left_out else ""
-            row = Result(NAME, "", FRACTION, None, group.specialist.solver, group.hybrid.solver, none=found.rule)
-            parts = {"": whole} if whole.kept else {}
-            for name, part in {**parts, **whole.by_group(found.options.by)}.items():
-                untested = part.untested(allow_failed=found.options.allow_failed, whole=whole)
-                yield from gated(_shares(replace(row, group=name, note="" if name else note), part), untested)
+            solvers = (group.hybrid, group.alone, group.specialist)
+            for part in parts(found, NAME, *solvers, a=group.specialist, b=group.hybrid):
+                hybrid, alone, specialist = part.right
+                says = answered(part.answer[2])
+                yield from part.gated(
+                    *_share(part, REACHED, hybrid, says * specialist * (1 - alone)),
+                    *_share(part, LOST, 1 - hybrid, says * (1 - specialist) * alone),
+                )
 
 
-def _shares(row: Result, shared: Overlap) -> Iterator[Result]:
-    """A share of no question is told over all only, without a value."""
-    for quantity, share in SHARES.items():
-        over = [(one, weight) for one in shared.kept if (weight := share.over(one))]
-        if over or not row.group:
-            cells = tuple(Cell("", one.first.unit, weight * share.counts(one), weight) for one, weight in over)
-            ids = tuple(one.first.id for one, _ in over if share.counts(one))
-            metric = Metric(quantity, combine(cells, "ratio"), len(over), "ratio", cells)
-            yield replace(with_interval(replace(row, quantity=quantity), metric), ids=ids)
+def _share(part: Part, quantity: str, counts: Floats, over: Floats) -> Iterator[Result]:
+    """How much of `over` counts. A share of no question is told over all only, without a value."""
+    if over.any() or (len(part) and not part.row.group):
+        yield part.share(quantity, over * counts, over, ids=tuple(part.ids[over * counts > 0]))
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:

@@ -35,7 +35,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             "shared": len(of_a & of_b),
             "only a": len(of_a - of_b),
             "only b": len(of_b - of_a),
-            "failed": len(shared.lost),
+            "failed": int(shared.lost.sum()),
         }
         note = _settings(a, b)
         for name, count in counts.items():

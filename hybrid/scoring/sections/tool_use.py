@@ -42,9 +42,8 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.faults import named
 from hybrid.scoring.findings import Called, Heard, heard
 from hybrid.scoring.groups import role
-from hybrid.scoring.overlap import rightness
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
-from hybrid.scoring.score import Scored, group_of
+from hybrid.scoring.score import Scored, group_of, rightness
 from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.scoring.overlap import RULES, Overlap
+from hybrid.scoring.table import RULES, Overlap
 from hybrid.scoring.reports import compare_paths
 
 
