@@ -27,9 +27,10 @@ from hybrid.scoring.groups import (
     repetitions,
     role,
 )
+from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
-from hybrid.scoring.table import Answers, Overlap
+from hybrid.scoring.table import Answers
 from hybrid.scoring.tools_offered import tools_words
 
 CONTROL = "tool output "

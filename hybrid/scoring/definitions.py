@@ -74,3 +74,11 @@ def statistic(rows: Rows, lead: Lead = no_lead, *, about: str = "", **facts: Any
     defined = definition(module.__doc__)
     name = rows.__module__.rpartition(".")[2]
     return Section(name, defined.title, defined.quantities, rows, lead, about or defined.about, **facts)
+
+
+def notes_of(section: Section) -> str:
+    """What the file of a statistic says below its quantities; empty for one that is no definition."""
+    try:
+        return definition(sys.modules[section.rows.__module__].__doc__).notes
+    except ValueError:
+        return ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hybrid.scoring.overlap import Overlap, Untested
 from hybrid.scoring.result import (
     FRACTION,
     QUESTIONS,
@@ -25,7 +26,7 @@ from hybrid.scoring.result import (
     with_interval,
 )
 from hybrid.scoring.score import Scored
-from hybrid.scoring.table import Flags, Floats, Objects, Overlap, Untested
+from hybrid.scoring.table import Flags, Floats, Objects
 from hybrid.types import Metric
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Part:
 
     def count(self, quantity: str, amount: Floats | Flags, **fields: Any) -> Result:
         """How many questions, each by how much of it counts, with the ids of those that do."""
-        ids = tuple(self.ids[np.asarray(amount) > 0])
+        ids = tuple(self.ids[np.asarray(amount, float) > 0])
         return self.number(quantity, total(amount), **{"unit": QUESTIONS, "ids": ids, **fields})
 
     def share(

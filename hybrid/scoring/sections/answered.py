@@ -26,9 +26,10 @@ import numpy as np
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import role
+from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import QUESTIONS, Result, adjusted, paired_contrast, unit_of, with_contrast
 from hybrid.scoring.score import Scored
-from hybrid.scoring.table import Overlap, answered
+from hybrid.scoring.table import answered
 
 NAME = "answered"
 SPOKEN, SILENT = "the specialists answer", "they give no answer"

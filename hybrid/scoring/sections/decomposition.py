@@ -50,9 +50,9 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, gated
 from hybrid.scoring.sections import results
-from hybrid.scoring.table import Overlap
 from hybrid.stats import Interval, combine, contrast, interval
 from hybrid.types import Cell, Combine, Metric
 

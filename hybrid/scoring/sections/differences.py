@@ -37,6 +37,7 @@ import numpy as np
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import (
     FRACTION,
     LEVEL,
@@ -47,7 +48,7 @@ from hybrid.scoring.result import (
     unit_of,
     with_contrast,
 )
-from hybrid.scoring.table import Flags, Overlap, answered
+from hybrid.scoring.table import Flags, answered
 from hybrid.types import Metric
 
 NAME = "differences"

@@ -93,12 +93,14 @@ ByOne = Callable[[Floats, Sequence[Floats]], Floats]
 
 def _solved_by(one: Floats, others: Sequence[Floats]) -> Floats:
     """Right in this setting, and in none of the others."""
-    return one * np.prod([1 - other for other in others], 0)
+    alone: Floats = one * np.prod([1 - other for other in others], 0)
+    return alone
 
 
 def _missed_by(one: Floats, others: Sequence[Floats]) -> Floats:
     """Not right in this setting, and right in one of the others."""
-    return (1 - one) * (1 - np.prod([1 - other for other in others], 0))
+    missed: Floats = (1 - one) * (1 - np.prod([1 - other for other in others], 0))
+    return missed
 
 
 def _luck(right: Sequence[Floats], without: Sequence[Scored], of: ByOne) -> float | None:

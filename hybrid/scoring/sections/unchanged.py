@@ -34,10 +34,10 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import is_imported
+from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, gated, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import COSTS
-from hybrid.scoring.table import Overlap
 from hybrid.types import Attempt, Cell
 
 NAME: Final = "unchanged"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.scoring.table import RULES, Overlap
+from hybrid.scoring.overlap import RULES, Overlap
 from hybrid.scoring.reports import compare_paths
 
 
@@ -23,11 +23,11 @@ def write(tmp_path: Path, made_up_runs: Any) -> Any:
 def test_what_one_failed_is_failed_for_all(write: Any) -> None:
     solvers = write("run", mllm={"Jigsaw": "rwfr"}, specialist={"Jigsaw": "fara"}, controller={"Jigsaw": "rrrr"})
     shared = Overlap.of(solvers)
-    assert shared.lost == {"val_Jigsaw_1", "val_Jigsaw_3"}
-    assert (shared.n, shared.missing, shared.failed_share) == (2, frozenset(), 0.5)
-    assert [row.first.id for row in shared.kept] == ["val_Jigsaw_2", "val_Jigsaw_4"]
-    assert [row.right for row in shared.kept] == [(0.0, 0.5, 1.0), (1.0, 0.5, 1.0)]
-    assert shared.left_out == "2 that one of them failed"
+    assert shared.ids[shared.lost].tolist() == ["val_Jigsaw_1", "val_Jigsaw_3"]
+    assert (shared.n, shared.missing.sum(), shared.failed_share) == (2, 0, 0.5)
+    assert shared.ids[shared.kept].tolist() == ["val_Jigsaw_2", "val_Jigsaw_4"]
+    assert [one[shared.kept].tolist() for one in shared.right] == [[0.0, 1.0], [0.5, 0.5], [1.0, 1.0]]
+    assert shared.left_out == "left out: 2 that one of them failed"
     assert [metric.value for metric in shared.headline("chance") or ()] == [0.5, 0.5, 1.0]
     assert [metric.value for metric in shared.headline("wrong") or ()] == [0.5, 0.0, 1.0]
 
@@ -37,8 +37,8 @@ def test_what_one_was_not_asked_is_missing_and_no_failure(write: Any) -> None:
     (part,) = write("part", mllm={"Jigsaw": "rw"})
     for order in ((whole, part), (part, whole)):
         shared = Overlap.of(order)
-        assert (shared.n, len(shared.missing), shared.lost, shared.failed_share) == (2, 4, frozenset(), 0.0)
-        assert shared.left_out == "4 that one of them was not asked"
+        assert (shared.n, shared.missing.sum(), shared.lost.sum(), shared.failed_share) == (2, 4, 0, 0.0)
+        assert shared.left_out == "left out: 4 that one of them was not asked"
         assert sorted(metric.value or 0.0 for metric in shared.accuracy("wrong")) == [0.5, 1.0]
         assert list(shared.by_group(None)) == ["Jigsaw"]
         for rule in RULES:

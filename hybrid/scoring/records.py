@@ -1,0 +1,307 @@
+"""A row a question and solver: what `hybrid.table`, `--to table` and `--to parquet` hold, from the scores and the log.
+
+`COLUMNS` lists each column once, with its type in the words of Arrow and how it is made.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from hybrid.errors import UsageError
+from hybrid.rotation import ROTATED
+from hybrid.scoring.findings import Heard, heard
+from hybrid.scoring.groups import repetition
+from hybrid.scoring.rendering import neutral
+from hybrid.scoring.score import Scored
+from hybrid.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One question of one solver."""
+
+    solver: SolverRows
+    wrong: Score
+    """The score where no answer is wrong."""
+    guess: Score
+    question: Question | BrokenQuestion
+    attempt: Attempt | None
+    """None where it was not recorded."""
+
+    @cached_property
+    def usage(self) -> Usage | None:
+        """What the asks took together."""
+        asks = () if self.attempt is None else self.attempt.exchanges
+        return None if self.attempt is None else sum((one.reply.usage for one in asks), Usage())
+
+    def asked(self, name: str) -> Any:
+        """A field of the question; None for one that could not be read."""
+        return None if isinstance(self.question, BrokenQuestion) else getattr(self.question, name)
+
+    @property
+    def heard(self) -> Heard | None:
+        """What its tools said; None where none was called."""
+        found = self.solver.heard.get(self.wrong.id)
+        return found if found is not None and (found.calls or found.no_trace) else None
+
+
+@dataclass(frozen=True, eq=False)
+class SolverRows:
+    """The rows of a solver, in the order of its questions."""
+
+    scored: Scored
+
+    @cached_property
+    def heard(self) -> Mapping[str, Heard]:
+        """By question what tools said."""
+        return heard(self.scored)
+
+    @property
+    def split(self) -> str | None:
+        """The split that was asked; None for predictions as they lie on disk."""
+        return None if self.scored.folder is None else str(self.scored.manifest["identity"]["split"])
+
+    def __iter__(self) -> Iterator[Row]:
+        scored = self.scored
+        wrong, guess = ({one.id: one for one in scored.counted[rule].scores} for rule in ("wrong", "chance"))
+        attempts = {} if scored.folder is None else scored.folder.recorded(scored.recorded).without_steps
+        for question in scored.questions.values():
+            if question.id in wrong:
+                name = question.id
+                yield Row(self, wrong[name], guess[name], question, attempts.get(name))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, its type in the words of Arrow, what it holds, and how it is made of a row."""
+
+    name: str
+    type: str
+    about: str
+    of: Callable[[Row], Any]
+    parquet: bool = True
+    """Whether `--to parquet` has it, which keeps texts and replies."""
+    table: bool = True
+    """Whether the table of questions has it, which keeps what is counted with."""
+
+
+def _used(name: str) -> Callable[[Row], Any]:
+    return lambda row: None if row.usage is None else getattr(row.usage, name)
+
+
+def _tokens(row: Row) -> int | None:
+    # A model that was called and reports no token: their number is not known, and not 0.
+    used = row.usage
+    total = 0 if used is None else used.input_tokens + used.output_tokens
+    return None if used is None or used.uncounted_calls or (used.model_calls and not total) else total
+
+
+def _credit(score: Score) -> float | None:
+    return None if score.outcome.failed else score.correct
+
+
+def _started(row: Row) -> datetime | None:
+    at = None if row.attempt is None else row.attempt.started
+    return None if at is None else datetime.fromtimestamp(at, UTC)
+
+
+def _texts(part: str) -> Callable[[Row], list[str]]:
+    asks = lambda row: () if row.attempt is None else row.attempt.exchanges  # noqa: E731 - named for the line below
+    return lambda row: [getattr(one, part).text for one in asks(row)]
+
+
+def _rotation(row: Row) -> int:
+    found = ROTATED.search(row.question.id)
+    return int(found[1]) if found else 0
+
+
+COLUMNS = (
+    Column("benchmark", "string", "whose question", lambda row: row.solver.scored.benchmark),
+    Column("split", "string", "of which split", lambda row: row.solver.split),
+    Column("model", "string", "the MLLM of the run; null for a run without one", lambda row: row.solver.scored.model),
+    Column("solver", "string", "who answered", lambda row: row.solver.scored.solver),
+    Column("tool_output", "string", "`real`, or the control in force", lambda row: row.solver.scored.tool_output),
+    Column("repetition", "int32", "which of several asks, from 1", lambda row: repetition(row.solver.scored), False),
+    Column("id", "string", "the question's id with its variant", lambda row: row.question.id),
+    Column("base", "string", "the id without the variant", lambda row: base_id(row.question.id)),
+    Column("rotation", "int32", "by how many places its options are turned", _rotation, False),
+    Column("cluster", "string", "questions that statistics resample as one", lambda row: row.question.unit),
+    Column("task", "string", "the reporting group", lambda row: row.question.task),
+    Column(
+        "groups",
+        "map<string, string>",
+        "further groups, as `--by` takes them",
+        lambda row: list(row.question.groups.items()),
+        table=False,
+    ),
+    Column(
+        "kind",
+        "string",
+        "the form of reply; null for a question that could not be read",
+        lambda row: kind.value if (kind := row.asked("kind")) else None,
+    ),
+    Column("question", "string", "its text", lambda row: row.asked("text"), table=False),
+    Column(
+        "choices",
+        "list<string>",
+        "the options, in order",
+        lambda row: None if (found := row.asked("choices")) is None else list(found),
+        table=False,
+    ),
+    Column(
+        "target",
+        "string",
+        "what the scorer needs, JSON",
+        lambda row: (
+            None if isinstance(row.question, BrokenQuestion) else json.dumps(row.question.target, ensure_ascii=False)
+        ),
+        table=False,
+    ),
+    Column(
+        "image_sha256",
+        "list<string>",
+        "the images, by the hash of their bytes",
+        lambda row: None if (found := row.asked("images")) is None else [image.sha256 for image in found],
+        table=False,
+    ),
+    Column("prompts", "list<string>", "the text of every ask", _texts("prompt"), table=False),
+    Column(
+        "replies",
+        "list<string>",
+        "the reply to every ask; empty where there is no answer",
+        _texts("reply"),
+        table=False,
+    ),
+    Column(
+        "outcome",
+        "string",
+        "how it ended; `not_recorded`, `outage` and `broken` are failures",
+        lambda row: row.wrong.outcome.value,
+    ),
+    Column("answer", "string", "what the parser read", lambda row: row.wrong.answer),
+    Column("rule", "string", "the rule of the parser that fired", lambda row: row.wrong.rule, table=False),
+    Column(
+        "correct",
+        "double",
+        "0..1, no readable answer counted as wrong; null for a failure",
+        lambda row: _credit(row.wrong),
+    ),
+    Column(
+        "correct_or_chance",
+        "double",
+        "the same, no readable answer counted as a guess",
+        lambda row: _credit(row.guess),
+    ),
+    Column(
+        "values",
+        "map<string, double>",
+        "further numbers of the score",
+        lambda row: list(row.wrong.values.items()),
+        table=False,
+    ),
+    Column(
+        "tools",
+        "string",
+        "the tools that answered a call, `a + b`; null where no call is known",
+        lambda row: None if row.heard is None or row.heard.no_trace else " + ".join(row.heard.tools),
+        False,
+    ),
+    Column(
+        "finding",
+        "string",
+        "`right`, `wrong`, `none` or `unread`, of the answer that the tools' findings come to; null without a call",
+        lambda row: None if row.heard is None else row.heard.finding,
+        False,
+    ),
+    Column("model_calls", "int32", "calls of the MLLM", _used("model_calls")),
+    Column("tool_calls", "int32", "calls of tools", _used("tool_calls")),
+    Column("tool_faults", "int32", "of these, ended in a timeout or an error", _used("tool_faults")),
+    Column("tokens", "int64", "read and written by the MLLM; null where not known", _tokens, False),
+    Column("input_tokens", "int64", "as the provider counts", _used("input_tokens"), table=False),
+    Column("output_tokens", "int64", "as the provider counts", _used("output_tokens"), table=False),
+    Column("reasoning_tokens", "int64", "as the provider counts", _used("reasoning_tokens"), table=False),
+    Column(
+        "cached_tokens", "int64", "of the input tokens, those the provider had", _used("cached_tokens"), table=False
+    ),
+    Column("cost_usd", "double", "null where no price is known", _used("cost_usd")),
+    Column("call_seconds", "double", "running time of model and tool calls", _used("seconds")),
+    Column(
+        "seconds",
+        "double",
+        "from the first ask to the last reply",
+        lambda row: None if row.attempt is None else row.attempt.seconds,
+    ),
+    Column("started", "timestamp[us, UTC]", "when the first ask began", _started, table=False),
+)
+"""The columns, in order."""
+PARQUET = tuple(one for one in COLUMNS if one.parquet)
+TABLE = tuple(one for one in COLUMNS if one.table)
+GROUP = "group."
+"""How the columns of a table begin that hold further groups."""
+
+
+class QuestionTable(Sequence[Mapping[str, Any]]):
+    """A row a question and solver, over `TABLE` and a column `group.NAME` for each further group."""
+
+    def __init__(self, solvers: Sequence[Scored]) -> None:
+        every = [(scored, row) for scored in solvers for row in SolverRows(scored)]
+        groups = dict.fromkeys(name for _, row in every for name in row.question.groups)
+        self.columns: Mapping[str, str] = {
+            **{one.name: one.type for one in TABLE},
+            **dict.fromkeys((f"{GROUP}{name}" for name in groups), "string"),
+        }
+        """Name and type."""
+        self._rows = [
+            {one.name: one.of(row) for one in TABLE}
+            | {f"{GROUP}{name}": row.question.groups.get(name) for name in groups}
+            for _, row in every
+        ]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._rows[place]
+
+    def __repr__(self) -> str:
+        return f"<table of {len(self)} rows: {', '.join(self.columns)}>"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame. Raises `UsageError` where pandas is not installed."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise UsageError(_needs("to_pandas", "pandas")) from error
+        return pd.DataFrame(self._rows, columns=list(self.columns))
+
+    def to_polars(self) -> pl.DataFrame:
+        """A data frame of polars. Raises `UsageError` where polars is not installed."""
+        try:
+            import polars as pl
+        except ImportError as error:
+            raise UsageError(_needs("to_polars", "polars")) from error
+        return pl.DataFrame(self._rows, infer_schema_length=None)
+
+    def as_csv(self) -> str:
+        """A heading and a line for each row; a name that a spreadsheet would compute gets an apostrophe."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        for row in self._rows:
+            writer.writerow([neutral(value) if isinstance(value, str) else value for value in row.values()])
+        return text.getvalue()
+
+
+def _needs(what: str, package: str) -> str:
+    return f"{what} needs the package {package}, which is not installed: pip install {package}"
