@@ -29,7 +29,7 @@ from hybrid.serving.decoded import DecodedImages
 from hybrid.serving.executor import ToolCall, need_args, needs_of
 from hybrid.serving.loader import BackendIdentity, LoadedBackend, Loader
 from hybrid.serving.stages import OutOfMemory, checked, compute, tool_errors
-from hybrid.serving.threads import DaemonThreads, one_opencv_thread
+from hybrid.serving.threads import DaemonThreads, device_thread, one_opencv_thread
 from hybrid.timing import Stopwatch, running
 from hybrid.tool import BackendName, Found, Picture, Request, Tool
 from hybrid.types import Finding, ImageRef, Json
@@ -88,7 +88,7 @@ class Pipeline(Generic[W]):
         """Tools and stages that have run once in this process."""
         self._closed = False
         self._lanes: dict[asyncio.AbstractEventLoop, Lanes[W]] = {}
-        self._first = DaemonThreads(1, "device", one_opencv_thread)
+        self._first = DaemonThreads(1, "device", device_thread)
         """The thread of the first device: which one that is, torch says, which is imported in it."""
         self._devices: dict[str, DaemonThreads] = {}
         self._busy: Counter[str] = Counter()
@@ -211,7 +211,7 @@ class Pipeline(Generic[W]):
         if device == self.loader.devices[0]:
             return self._first
         if device not in self._devices:
-            self._devices[device] = DaemonThreads(1, f"device_{device}", one_opencv_thread)
+            self._devices[device] = DaemonThreads(1, f"device_{device}", device_thread)
         return self._devices[device]
 
     def _compute(

@@ -21,6 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+DEVICE_SWITCH_S = 2e-4
 LEAVE_S = 2.0
 """How long the end of the program waits for work that still runs, all of its threads together."""
 
@@ -98,6 +99,16 @@ def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
 def _leave() -> None:
     """Wait a little for what still runs: libraries are not to be taken apart under work that is nearly done."""
     wait(tuple(_RUNNING), LEAVE_S)
+
+
+def device_thread() -> None:
+    """Begin a thread that gives work to a device: it gets the interpreter back soon whenever it let go of it.
+
+    A pass lets go of the interpreter at each of its hundreds of short calls, and threads that decode and draw keep it
+    for up to a switch interval each time (5 ms by default), while the device waits.
+    """
+    one_opencv_thread()
+    sys.setswitchinterval(DEVICE_SWITCH_S)
 
 
 def one_opencv_thread() -> None:

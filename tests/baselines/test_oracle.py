@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -56,13 +55,6 @@ def test_with_perfect_tools_the_specialist_is_right(
     silent = {score.task for score in found.scores if score.outcome is not Outcome.ANSWERED}
     assert silent <= SILENT.get(benchmark, set())
     assert len({score.task for score in answered}) == len({score.task for score in found.scores}) - ("cross" in silent)
-
-
-def test_the_arbiter_believes_a_perfect_tool(folders: Callable[[str], Path], tmp_path: Path, fakes: Any) -> None:
-    wrong = fakes.QueueModel(["Answer: (C)"] * 4)
-    found = asked("blink", "arbiter", folders("blink"), tmp_path, wrong, limit=4)
-    assert len(wrong.calls) == 4
-    assert [score.correct for score in found.scores] == [1.0] * 4
 
 
 @pytest.mark.parametrize("mode", ["zoom", "shift", "mixed"])

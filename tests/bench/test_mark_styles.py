@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from bench import mark_styles as bench
-from hybrid.benchmarks.blink import CARD
 
 
 def test_generated_pictures_are_the_same_every_time_and_read() -> None:
@@ -24,8 +23,3 @@ def test_a_mark_in_another_place_is_not_read() -> None:
     # The letters that are drawn are those that are read: exchanged, each is where the other one was.
     assert bench.is_read(moved, "radius:8")
     assert bench.bared(bench.Marked(bare.taken.pixels, picture.labels)) is None
-
-
-def test_every_style_is_one_that_the_benchmark_takes() -> None:
-    for style in bench.STYLES:
-        assert CARD.chosen({"marks": style})["marks"] == style

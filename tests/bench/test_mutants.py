@@ -4,7 +4,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, settings
 
 from bench import mutants
 
@@ -16,13 +15,6 @@ def test_every_subject_and_its_tests_are_there(name: str) -> None:
     subject = mutants.SUBJECTS[name]
     missing = [place for place in (*subject.sources, *subject.tests) if not (ROOT / place).exists()]
     assert not missing
-
-
-def test_what_no_test_reaches_counts_as_surviving() -> None:
-    outcome = mutants.Outcome("x", 10, 10, ("a diff",), ("another", "and another"))
-    assert outcome.share == pytest.approx(0.3)
-    assert outcome.interval == "", "all were tried"
-    assert mutants.Outcome("x", 0, 0, (), ()).share == 0.0
 
 
 def test_of_a_sample_the_share_has_an_interval() -> None:
@@ -42,13 +34,6 @@ def arguments(name: str) -> list[str]:
 def test_a_network_is_held_against_the_tests_that_load_it() -> None:
     assert "not shared_data and not slow and not system" in arguments("stats")
     assert "not shared_data and not slow" in arguments("networks")
-
-
-def test_the_tests_of_mutants_look_for_no_simplest_example() -> None:
-    words = arguments("stats")
-    chosen = settings.get_profile(words[words.index("--hypothesis-profile") + 1])
-    assert Phase.shrink not in chosen.phases
-    assert (chosen.derandomize, chosen.deadline) == (True, None), "as in every other run"
 
 
 @pytest.mark.system

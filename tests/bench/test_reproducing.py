@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import _printed, reproducing
+from bench import reproducing
 from bench.reproducing import MEANING, Verdict, page, sheet, verdicts
-from hybrid.benchmarks.blink import BENCHMARK as BLINK
-from hybrid.scoring.published import published
 
 MACRO = ("Table 4", "val", "accuracy_macro")
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,18 +38,6 @@ def test_the_committed_page_is_what_the_command_prints(shared_data: Path) -> Non
     found = verdicts(shared_data)
     assert page(found) == (RESULTS / "reproducing.md").read_text()
     assert sheet(found) == (RESULTS / "reproducing.csv").read_text()
-
-
-def test_the_committed_sheet_lists_every_printed_cell_once() -> None:
-    cells = [(name, cell) for name in reproducing.PAPERS for cell in published(name)]
-    rows = committed()
-    assert len(rows) == len(cells) == 3879
-    for row, (name, cell) in zip(rows, cells, strict=True):
-        assert (row["benchmark"], row["source"], row["split"]) == (name, cell.source, cell.split)
-        assert (row["who"], row["metric"], float(row["printed"])) == (cell.who, cell.metric, cell.value)
-        assert row["status"] in MEANING
-        assert row["why"]
-        assert (row["ours"] == "") == (row["status"] == "absent" or (row["status"] == "unreadable" and not row["ours"]))
 
 
 @pytest.mark.parametrize("page", ["bench/results/reproducing.md", "docs/protocols.md"])
@@ -105,23 +91,3 @@ def test_a_recomputed_cell_proves_nothing(without_data: tuple[Verdict, ...]) -> 
     # Their averages would rest on recomputed cells.
     assert {blink[who] for who in ("GPT-4o", "GPT-4V", "Gemini Pro", "Claude 3 OPUS", "GPT-4 Turbo")} == {"absent"}
     assert blink["CogVLM"] == "follows"
-
-
-def test_rows_that_are_not_listed_are_those_that_the_page_names() -> None:
-    rows = published("actiview")
-    tables = {table: {row.who for row in rows if row.source == table} for table in _printed.MODES}
-    everybody = {row.who for row in rows if row.source == "Table 7"}
-    assert everybody - tables["Table 8"] == set()
-    assert everybody - tables["Table 9"] == {"LLaVA-1.6 7B", "LLaVA-1.6 13B"}
-    assert all(everybody - tables[f"Table {number}"] == {"LLaVA-1.6 7B"} for number in (10, 11, 12))
-    tasks = [
-        row for row in published("blink") if row.source in ("Table 1", "Table 4") and row.metric in BLINK.card.tasks
-    ]
-    assert len(tasks) == 2 * 21 * 14 - 17
-
-
-@pytest.mark.parametrize(
-    ("values", "weights", "mean"), [((1.0, 3.0), None, 2.0), ((1.0, 3.0), (3, 1), 1.5), ((5.0,), (2,), 5.0)]
-)
-def test_means(values: tuple[float, ...], weights: tuple[float, ...] | None, mean: float) -> None:
-    assert _printed.mean_of(values, weights) == pytest.approx(mean)

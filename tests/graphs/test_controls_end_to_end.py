@@ -25,12 +25,9 @@ from hybrid.messages import AssistantMessage, Message, ToolCall, images_of
 from hybrid.models.base import CallKey
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
-from hybrid.scoring.compare import compare, unique
-from hybrid.scoring.reports import ComparisonReport
-from hybrid.scoring.result import Result
+from hybrid.scoring.compare import unique
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections.differences import SECTION
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -125,12 +122,6 @@ def scored(plan: ResolvedRun, solver: str = "controller") -> Scored:
     return found
 
 
-def gain(first: Scored, second: Scored) -> dict[str, Result]:
-    """The rows of the headline metric of the second minus the first, by quantity."""
-    rows = SECTION.rows(compare(unique([first, second], ["first", "second"])))
-    return {row.quantity: row for row in rows if (row.metric, row.group) == ("accuracy_macro", "")}
-
-
 @pytest.mark.system
 def test_every_question_calls_its_tool(runs: dict[str, ResolvedRun]) -> None:
     for plan in runs.values():
@@ -138,24 +129,6 @@ def test_every_question_calls_its_tool(runs: dict[str, ResolvedRun]) -> None:
         assert result.usage is not None
         assert (len(result.scores), result.usage.tool_calls) == (3 * PER_TASK, 3 * PER_TASK)
         assert result.usage.model_calls == 2 * 3 * PER_TASK
-
-
-def test_with_perfect_tools_everything_is_right(runs: dict[str, ResolvedRun]) -> None:
-    assert {score.id: score.correct for score in scored(runs["oracle"]).scores if score.correct != 1.0} == {}
-
-
-@pytest.mark.parametrize("mode", ["blank", "shuffled"])
-def test_tools_without_information_add_nothing(runs: dict[str, ResolvedRun], mode: str) -> None:
-    result = gain(scored(runs["real"], "mllm"), scored(runs[mode]))
-    assert result["difference"].low is not None
-    assert not result["difference"].excludes_zero
-    assert min(result["helped"].value or 0, result["harmed"].value or 0) > 0
-
-
-def test_real_tools_add_more_than_empty_ones(runs: dict[str, ResolvedRun]) -> None:
-    found = gain(scored(runs["blank"]), scored(runs["real"]))["difference"]
-    assert found.low is not None
-    assert found.low > 0
 
 
 def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, ResolvedRun]) -> None:
@@ -190,24 +163,6 @@ def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_p
     again = finding_texts(plan)
     assert len(again) == 6
     assert again == {name: before[name] for name in again}
-
-
-def test_compare_puts_the_controls_beside_the_real_run(runs: dict[str, ResolvedRun]) -> None:
-    found = [scored(runs[mode]) for mode in MODES] + [scored(runs["real"], "mllm")]
-    named = unique(found, [str(place) for place in range(len(found))])
-    assert [one.solver for one in named] == [
-        "controller",
-        "controller [blank]",
-        "controller [shuffled]",
-        "controller [oracle]",
-        "mllm",
-    ]
-    pairs = set(compare(named).pairs)
-    # The pure MLLM and the controls are what is measured against.
-    assert ("mllm", "controller") in pairs
-    assert ("controller [blank]", "controller") in pairs
-    assert ("controller", "controller [blank]") not in pairs
-    assert all("tool output" not in table.title for table in ComparisonReport(named).tables())
 
 
 def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, ResolvedRun]) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from hybrid.errors import DataError
 from hybrid.images import ImageStore, encode
-from hybrid.types import Kind
 
 Picture = Callable[[int], bytes]
 
@@ -70,18 +69,6 @@ def test_paths_come_before_uploads_of_any_form(folder: Path, store: ImageStore, 
     assert widths(asked("How many?", *uploads(picture(9)), paths=paths), store) == [4, 4, 9, 9, 9, 9]
 
 
-def test_the_folder_is_the_working_directory_by_default(
-    folder: Path, store: ImageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from graphs._studio import FOLDER, question
-
-    monkeypatch.delenv(FOLDER)
-    monkeypatch.chdir(folder / "below")
-    assert widths(asked("?", paths=("a.png",)), store) == [4]
-    with pytest.raises(DataError, match="lies outside"):
-        question(asked("?", paths=("../below/../link.png",)), store)
-
-
 @pytest.mark.parametrize(
     "path", ["../outside.png", "link.png", "/etc/passwd", "../nowhere.png", "below/../../outside.png"]
 )
@@ -113,31 +100,6 @@ def test_an_unusable_input_is_named(state: Callable[[], dict[str, Any]], words: 
 
     with pytest.raises(DataError, match=words):
         question(state(), store)
-
-
-def test_the_last_images_of_a_chat_stay(store: ImageStore, picture: Picture) -> None:
-    from langchain_core.messages import AIMessage, HumanMessage
-
-    from graphs._studio import question
-
-    first, second = (uploads(picture(n))[0] for n in (8, 9))
-    chat = [HumanMessage(["old", first]), HumanMessage(["new", second]), AIMessage("B"), HumanMessage("And now?")]
-    found = question({"messages": chat}, store)
-    assert ([image.width for image in found.images], found.text) == ([9], "And now?")
-
-
-def test_lines_with_letters_are_the_choices(store: ImageStore) -> None:
-    from graphs._studio import question
-
-    found = question(asked("Which?\n(A) one\n(B) two words"), store)
-    assert (found.kind, found.choices, found.text) == (
-        Kind.CHOICE,
-        ("one", "two words"),
-        "Which?\n(A) one\n(B) two words",
-    )
-    for text in ("Which?\n(A) one", "Which?\n(B) one\n(A) two", "(A) and (B)"):
-        found = question(asked(text), store)
-        assert (found.kind, found.choices, found.text) == (Kind.FREE, (), text)
 
 
 async def test_a_chat_is_answered_and_its_calls_are_drawn(

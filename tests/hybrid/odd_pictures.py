@@ -80,11 +80,6 @@ def palette(*, transparent: bool) -> Image.Image:
     return made
 
 
-def half_alpha() -> Image.Image:
-    """As `alpha`, without the half transparent stripe."""
-    return alpha().point(lambda value: 255 * (value > 0))
-
-
 def grey16(top: int = 65535) -> npt.NDArray[np.uint16]:
     return np.rint(np.asarray(scene().convert("L"), np.float64) * top / 255).astype(np.uint16)
 

@@ -23,7 +23,7 @@ from hybrid.cli import cli
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import DataError, ToolError, UsageError
 from hybrid.images import ImageStore, encode
-from hybrid.interface.findings import ShownFinding, wait_for
+from hybrid.interface.findings import ShownFinding
 from hybrid.running.data import mount, questions
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion
@@ -108,42 +108,6 @@ def test_tool_stays_a_function_when_its_module_is_imported(first: str) -> None:
     assert isinstance(hybrid.tool("crop").tool, Tool)
 
 
-def test_an_unknown_tool_is_named() -> None:
-    with pytest.raises(UsageError, match="did you mean 'depth'"):
-        hybrid.tool("dept")
-
-
-def puzzle(fakes: Any) -> tuple[Any, Any, Any]:
-    return fakes.puzzle(5)
-
-
-def test_images_are_files_pictures_or_arrays_in_order(here: Path, fakes: Any) -> None:
-    arrays = puzzle(fakes)
-    paths = []
-    for place, array in enumerate(arrays):
-        paths.append(here / f"{place}.png")
-        paths[-1].write_bytes(encode(array))
-    tool = hybrid.tool("jigsaw")
-    found = [
-        tool.run(*arrays, backend="classical"),
-        tool.run(*map(str, paths), backend="classical"),
-        tool.run(*(path.read_bytes() for path in paths), backend="classical"),
-        tool.run(*map(Image.fromarray, arrays), backend="classical"),
-    ]
-    assert found[0] == found[1] == found[2] == found[3]
-    assert found[0] != tool.run(arrays[0], arrays[2], arrays[1], backend="classical")
-
-
-def test_a_picture_is_turned_as_its_file_would_be(here: Path, fakes: Any) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    Image.fromarray(fakes.pixels(1, (40, 20))).save("turned.png", exif=exif)
-    tool = hybrid.tool("crop")
-    box = {"x0": 0, "y0": 0, "x1": 20, "y1": 20}
-    from_file, opened = (tool.run(image, box=box) for image in ("turned.png", Image.open("turned.png")))
-    assert np.array_equal(*(np.asarray(one.images[0]) for one in (from_file, opened)))
-
-
 def test_what_cannot_be_read_or_is_no_argument_is_an_error(here: Path) -> None:
     Path("empty.png").write_bytes(b"")
     with pytest.raises(DataError, match=r"empty\.png"):
@@ -164,14 +128,6 @@ def test_a_configuration_may_be_handed_in_whole(here: Path) -> None:
     assert {row["solver"] for row in report.rows()} == {"specialist"}
     with pytest.raises(UsageError, match="put it into the RunConfig"):
         hybrid.run(config, limit=3)
-
-
-async def test_an_error_in_the_thread_comes_back() -> None:
-    async def fails() -> None:
-        raise UsageError("no")
-
-    with pytest.raises(UsageError, match="no"):
-        wait_for(fails())
 
 
 def test_a_finding_shows_its_text_and_its_pictures(fakes: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, images_of, user_message
+from hybrid.messages import AssistantMessage, ImagePart, images_of, user_message
 from hybrid.solving.evidence import finding_parts
 from hybrid.types import Box, Finding, ImageRef, StoredImage
 
@@ -28,18 +28,6 @@ def test_a_user_message_keeps_the_order(parts: list[Any]) -> None:
     assert message.text == "\n".join(part for part in parts if isinstance(part, str))
 
 
-def test_images_are_listed_with_repeats() -> None:
-    ref = ImageRef("img:1", PICTURE)
-    messages: list[Message] = [
-        user_message(["a", ref]),
-        AssistantMessage("b"),
-        ToolMessage("1", "crop", ("found", ImagePart(ref))),
-        user_message(["c"]),
-    ]
-    assert images_of(messages) == (ref, ref)
-    assert [message.text for message in messages] == ["a", "b", "found", "c"]
-
-
 def test_a_message_can_neither_be_changed_nor_grow() -> None:
     message: Any = AssistantMessage("said")
     for name in ("text", "note"):
@@ -57,25 +45,6 @@ def shown(show: Any, finding: Finding = FOUND) -> tuple[list[str], list[str]]:
     return str(parts[0]).split("\n"), [part.ref.name for part in parts[1:] if isinstance(part, ImagePart)]
 
 
-def test_a_finding_says_on_which_images_then_its_text_then_what_each_picture_is() -> None:
-    lines, pictures = shown("both")
-    assert lines == [
-        "on img:1:",
-        "A is nearer.",
-        "confidence 0.93",
-        "img:1.1: img:1 with the finding drawn on it",
-        "img:1.2: region (10, 20) to (50, 60.5) of img:1, scaled by 3 to 360 x 240 px",
-    ]
-    assert pictures == ["img:1.1", "img:1.2"]
-
-
-def test_text_alone_names_no_picture_and_pictures_alone_say_nothing_of_the_finding() -> None:
-    assert shown("text") == (["on img:1:", "A is nearer.", "confidence 0.93"], [])
-    lines, pictures = shown("image")
-    assert (lines[0], len(lines), pictures) == ("on img:1:", 3, ["img:1.1", "img:1.2"])
-    assert "nearer" not in "\n".join(lines)
-
-
 @pytest.mark.parametrize(
     ("show", "finding"),
     [
@@ -87,22 +56,3 @@ def test_text_alone_names_no_picture_and_pictures_alone_say_nothing_of_the_findi
 def test_a_finding_with_nothing_to_show_says_so(show: Any, finding: Finding) -> None:
     lines, pictures = shown(show, finding)
     assert (lines[-1], pictures) == ("the tool returned nothing that can be shown", [])
-
-
-def test_data_and_confidence_never_reach_the_model() -> None:
-    parts = finding_parts(Finding("Said.", {"secret": 41}, 0.123, "learned", "9"), [], "both")
-    assert parts == ("Said.",)
-
-
-@pytest.mark.parametrize(
-    ("images", "line"),
-    [
-        (["img:1", "img:2"], "on img:1, img:2:"),
-        (["img:3"], "on img:3 (here called image 1):"),
-        (["img:2", "img:1.1"], "on img:2 (here called image 1), img:1.1 (here called image 2):"),
-    ],
-)
-def test_what_a_tool_calls_image_1_is_said_where_it_is_another(images: list[str], line: str) -> None:
-    """Tools count the images they are given, which need not be the numbers that the model knows them by."""
-    parts = finding_parts(Finding("Image 1 is brighter.", {}, 0.5, "classical", "1"), images, "both")
-    assert parts[0] == f"{line}\nImage 1 is brighter."

@@ -62,34 +62,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_solver_is_asked_beside_named_ones_and_known_to_the_run_later() -> None:
-    first = AlwaysA()
-    first.name = "first"
-    report: Any = hybrid.run("blink", **SAMPLE, solvers=["chance", AlwaysA(), first], out="run").as_json()
-    assert list(report["solvers"]) == ["chance", "always_a", "first"]
-    assert report["solvers"]["always_a"]["outcomes"] == {"answered": 2}
-    assert json.loads(Path("run/manifest.json").read_text())["solvers"]["always_a"]["role"] == "chance"
-    # The object is not there any more.
-    assert {one.solver for one in hybrid.compare("run").solvers} == {"chance", "always_a", "first"}
-    # The same call goes on.
-    assert hybrid.run("blink", **SAMPLE, solvers=AlwaysA(), out="run").rows()
-
-
-def test_a_tool_is_offered_to_a_chat_model_and_runs_in_this_process(fakes: Any) -> None:
-    backend = fakes.CountingBackend()
-    tool = fakes.counter(backend)
-    for out in ("one", "two"):
-        hybrid.run("blink", **SAMPLE, model=Counts(), solvers=["controller"], tools=[tool, "crop"], out=out)
-    # A second run finds nothing kept of the first.
-    assert sum(backend.batches) == 4
-    manifest = json.loads(Path("two/manifest.json").read_text())
-    assert manifest["identity"]["tools_offered"] == ["counter", "crop"]
-    assert manifest["solvers"]["controller"]["tools"]["counter"]["backend"].startswith("classical")
-    (line, _) = Path("two/controller/attempts.jsonl").read_text().splitlines()
-    (step,) = (one for one in json.loads(line)["steps"][0] if one["kind"] == "tool")
-    assert (step["name"], step["data"]["data"]["number"]) == ("counter", 3)
-
-
 @pytest.mark.system
 def test_a_whole_configuration_takes_objects() -> None:
     config = RunConfig(

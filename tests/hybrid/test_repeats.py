@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.models.options import options_of_repetition
-from hybrid.registry import load_solver, solver_names
-from hybrid.repeats import asked_once, name_of, number_of, repeated, seed_of_repetition, varies, word_of
+from hybrid.registry import solver_names
+from hybrid.repeats import asked_once, name_of, number_of, repeated, seed_of_repetition, word_of
 
 
 @dataclass
@@ -23,11 +22,6 @@ def test_a_name_says_word_and_number(word: str, number: int) -> None:
     assert (word_of(name), number_of(name)) == (word, number)
 
 
-@pytest.mark.parametrize("name", ["mllm", "mllm@", "mllm@two", "mllm@²", "GPT4o"])
-def test_a_name_without_a_number_is_that_of_the_first(name: str) -> None:
-    assert number_of(name) == 1
-
-
 def test_what_can_vary_is_asked_again_round_by_round() -> None:
     solvers = {"mllm": Named(needs_model=True), "specialist": Named(), "chance": Named(seeded=True)}
     found = repeated(solvers, 3)
@@ -37,10 +31,6 @@ def test_what_can_vary_is_asked_again_round_by_round() -> None:
     (line,) = asked_once(solvers, 3)
     assert line.startswith("specialist is asked once: ")
     assert asked_once(solvers, 1) == ()
-
-
-def test_which_solvers_vary() -> None:
-    assert [name for name in solver_names() if not varies(load_solver(name))] == ["specialist"]
 
 
 @given(st.integers(0, 2**40), st.integers(2, 50), st.integers(2, 50))

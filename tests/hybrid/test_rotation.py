@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.rotation import rotated, rotation_metrics, with_rotations
-from hybrid.types import LETTERS, BrokenQuestion, Kind, Outcome, Question, Score
+from hybrid.types import LETTERS, Kind, Outcome, Question, Score
 
 WORDS = st.lists(st.from_regex(r"[a-z]{3,8} [a-z]{1,5}", fullmatch=True), min_size=2, max_size=6, unique=True)
 FORMS = st.sampled_from(["({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"])
@@ -48,16 +48,6 @@ def test_all_rotations_together_put_every_option_at_every_letter_once(words: lis
     seen = {pair for choices in turned for pair in zip(LETTERS, choices, strict=False)}
     assert len(variants) == len(words)
     assert len(seen) == len(words) ** 2
-
-
-def test_what_cannot_be_rotated_is_left_alone() -> None:
-    plain = asked(["one", "two"])
-    hidden = Question("val_IQ_Test_1", "Counting", (), "Which picture?", Kind.CHOICE, ("picture A", "picture B"), "(A)")
-    shuffled = Question("q#s1", "Counting", (), plain.text, Kind.CHOICE, plain.choices, "(A)")
-    other = Question("q2", "Jigsaw", (), plain.text, Kind.CHOICE, plain.choices, "(A)")
-    broken = BrokenQuestion("q3", "Counting", "no image")
-    given: list[Question | BrokenQuestion] = [hidden, shuffled, other, broken]
-    assert with_rotations(given, ["Counting"]) == tuple(given)
 
 
 @pytest.mark.parametrize(
@@ -115,13 +105,6 @@ def test_consistency_is_of_options_and_not_of_letters(
         "all_correct": every,
         "excluded": 0.0,
     }
-
-
-def test_questions_without_rotations_are_counted_as_excluded() -> None:
-    questions, found = scores(QUESTION, ["B", "A", "C"])
-    alone = Score("other", "Jigsaw", 1.0, Outcome.ANSWERED, "A")
-    assert values(questions, [*found, alone])["excluded"] == 1.0
-    assert rotation_metrics({}, [alone]) == ()
 
 
 def test_options_that_the_dialogue_writes_are_moved_without_the_text() -> None:

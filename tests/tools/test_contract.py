@@ -5,7 +5,6 @@ What that is stands in `hybrid/serving/contract.py`, which `hybrid tools check N
 
 import json
 import math
-import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -14,10 +13,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-import bench
 from hybrid.benchmarks.blink.sample import item
 from hybrid.config import ServiceOptions
-from hybrid.errors import NoBackend, ToolError
+from hybrid.errors import ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
@@ -26,7 +24,6 @@ from hybrid.serving.service import ToolService
 from hybrid.tool import Args, Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
-CARDS = {name: load("tools", name).card for name in names("tools")}
 PLACES: tuple[dict[str, Json], ...] = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
 BOXES: tuple[dict[str, Json], ...] = (
     {"x0": 10, "y0": 12, "x1": 60, "y1": 70, "label": "A"},
@@ -213,37 +210,6 @@ def test_the_contract_sees_what_breaks_it() -> None:
 
 
 @every_backend
-async def test_the_same_question_has_the_same_finding_to_the_byte(
-    name: str, kind: str, services: Callable[[str, str], ToolService], stored: ImageStore, answers: Answers
-) -> None:
-    asked, service = ASKED.get(name, {}), services(name, kind)
-    first, second = await answers(name, kind, asked), await ask(service, name, asked, plain(stored, name))
-    assert isinstance(first, Finding), first
-    assert isinstance(second, Finding)
-    assert first.backend == kind
-    assert first == second
-    assert json.dumps(first.data).encode() == json.dumps(second.data).encode()
-    assert service.computed >= 2
-
-
-@every_backend
-async def test_findings_and_refusals_are_words_for_a_model(
-    name: str, kind: str, answers: Answers, model_words: Any
-) -> None:
-    """No benchmark, no weights, no version of a checkpoint; how to get a tool going is for people (`NoBackend`)."""
-    asked = ASKED.get(name, {})
-    far = [moved(asked, 50_000)] if has_places(asked) else []
-    given = [await answers(name, kind, args) for args in (asked, {}, *far)]
-    said = [
-        answer.text if isinstance(answer, Finding) else str(answer)
-        for answer in given
-        if not isinstance(answer, NoBackend)
-    ]
-    assert said
-    assert [found for text in said for found in model_words.unfit(text, finding=True)] == []
-
-
-@every_backend
 async def test_odd_images_give_a_finding_or_a_clear_refusal(
     name: str, kind: str, services: Callable[[str, str], ToolService], odd_images: Mapping[str, StoredImage]
 ) -> None:
@@ -288,19 +254,3 @@ async def test_empty_and_duplicate_arguments_give_a_finding_or_a_clear_refusal(
 def test_the_card_is_complete(name: str) -> None:
     tool: Tool = load("tools", name)
     assert card_complaints(name, tool) == []
-
-
-@pytest.mark.parametrize("name", [name for name in names("tools") if any(b.reliability for b in CARDS[name].backends)])
-def test_what_ships_is_counted_on_no_picture_that_a_user_is_scored_on(name: str) -> None:
-    """Each curve names its bench: on rendered or generated pictures, never on files of a benchmark."""
-    for backend in CARDS[name].backends:
-        if backend.reliability:
-            told = re.fullmatch(
-                r".*(rendered|generated).* \(bench\.(\w+)( --[a-z]+ \S+)*(, of [^()]+)?\)", backend.counted_on
-            )
-            assert told is not None, backend.counted_on
-            assert (Path(bench.__file__).parent / f"{told[2]}.py").is_file()
-            assert not {"--photos", "--data"} & set(backend.counted_on.split())
-            card = replace(CARDS[name], backends=(replace(backend, counted_on=""),))
-            said = card_complaints(name, replace(load("tools", name), card=card))
-            assert f"{backend.name} backend: a reliability without what it was counted on" in said

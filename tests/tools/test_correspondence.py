@@ -14,21 +14,18 @@ from bench.planar_pairs import CHANGES, LEVELS, planar_pair, project, random_hom
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.images import decode
-from hybrid.places import unmarked
 from hybrid.registry import load
 from hybrid.samples.item import Item
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Finding, Kind, Prompt
+from hybrid.types import Finding
 from tools._shared.args import PointArg, Spot
 from tools._shared.reading import shrink
 from tools._shared.view_matches import Matches, match_views, view_of
 from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, solve, views_of
-from tools.correspondence.choice import FAR_PLACE, HIT, PLACED, choose
+from tools.correspondence.choice import choose
 from tools.correspondence.point_transfer import Transfer, transfers
-from tools.correspondence.wording import describe
-from tools.rules import ask_specialists as run_rule
 
 SCENE = render(
     random_scene(np.random.default_rng(21)),
@@ -84,47 +81,6 @@ def test_orbit_items_of_the_sample_task_are_solved() -> None:
     right = [ask(made.images, marked=True).data["best"] == "ABCD"[made.answer] for made in cases]
     assert any(made.facts.cameras is not None for made in cases)
     assert right == [True, True]
-
-
-def test_points_given_in_pixels_are_the_same_as_marked_ones() -> None:
-    made = flat_pair("medium", 2)
-    args = CorrespondenceArgs(
-        point=PointArg(x=made.facts.ref[0], y=made.facts.ref[1]), candidates=at(*made.facts.candidates)
-    )
-    evidence = ask(made.images, args)
-    assert evidence.data["best"] == "C"
-    assert evidence.data["best_index"] == 2
-    distances = [row["distance_px"] for row in evidence.data["candidates"]]
-    assert distances[2] == min(distances) < 4
-    unlike = [row["descriptor_distance"] for row in evidence.data["candidates"]]
-    assert unlike[2] == min(unlike)
-
-
-def test_letters_alone_are_looked_up_in_each_image() -> None:
-    made = flat_pair("mild", 1)
-    args = CorrespondenceArgs(
-        point=PointArg(label="REF"), candidates=(CandidateArg(label="D"), CandidateArg(label="B"))
-    )
-    evidence = ask(made.images, args, marked=True)
-    assert [row["label"] for row in evidence.data["candidates"]] == ["D", "B"]
-    assert evidence.data["best"] == "B"
-
-
-def test_without_candidates_the_point_is_transferred_all_the_same() -> None:
-    homography = random_homography(np.random.default_rng(2), (400, 300), CHANGES["mild"])
-    second = cv2.warpPerspective(SCENE, homography, (400, 300))
-    evidence = ask((SCENE, second), CorrespondenceArgs(point=PointArg(x=200, y=180)))
-    there, found = project(homography, 200, 180), evidence.data["transferred_px"]
-    assert np.hypot(found["x"] - there[0], found["y"] - there[1]) < 3
-    assert evidence.data["best"] is None
-    assert evidence.data["candidates"] == []
-
-
-def test_without_a_mark_that_says_which_point_it_is_undecided() -> None:
-    evidence = ask((SCENE, SCENE))
-    assert "no point marked REF was found in image 1" in evidence.text
-    assert (evidence.data["best"], evidence.data["point_px"]) == (None, None)
-    assert evidence.confidence < 0.25
 
 
 def test_wrong_arguments_are_faults() -> None:
@@ -275,54 +231,6 @@ def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
         assert (picture.pixels[away > 0] == 128).all()
 
 
-def test_only_matches_that_agree_are_drawn() -> None:
-    rng = np.random.default_rng(5)
-    first = rng.uniform((20, 20), (380, 260), (60, 2))
-    second = first + np.array([6.0, 0.0])
-    second[:20] = rng.uniform((20, 20), (380, 260), (20, 2))
-    best = transfers((200.0, 150.0), Matches(first, second, np.ones(60), "some wrong"), ((300, 400), (300, 400)))[0]
-    assert best.method == "homography"
-    assert set(range(20, 60)) <= set(best.agreeing.tolist())
-    assert len(best.agreeing) < 45
-
-
-def test_a_weak_place_is_called_unsure() -> None:
-    grey = np.full((300, 400, 3), 128, np.uint8)
-    rng = np.random.default_rng(8)
-    first, second = rng.uniform((150, 130), (250, 230), (2, 12, 2))
-    second[:5] = first[:5] + 7
-    request = Request((grey, grey), CorrespondenceArgs(point=PointArg(x=200, y=180)))
-    evidence = solve(request, views_of(request), Matches(first, second, np.ones(12), "weak"))
-    assert evidence.data["method"] == "local_affine"
-    assert evidence.confidence < 0.5
-    assert "may lie (unsure) at" in evidence.text
-    assert "image 2 (400 x 300)" in evidence.text
-
-
-def test_a_place_far_from_every_match_is_less_sure_than_one_among_them() -> None:
-    grey = np.full((300, 400, 3), 128, np.uint8)
-    first = np.random.default_rng(4).uniform((10, 180), (390, 290), (120, 2))
-    matches = Matches(first, first + np.array([6.0, 0.0]), np.ones(120), "ground below an empty sky")
-
-    def said(y: float, *candidates: tuple[float, float]) -> Evidence:
-        args = CorrespondenceArgs(point=PointArg(x=200, y=y), candidates=at(*candidates))
-        request = Request((grey, grey), args)
-        return solve(request, views_of(request), matches)
-
-    assert (said(230).confidence, said(230, (206, 230)).confidence) == (PLACED, HIT)
-    assert (said(40).confidence, said(40, (206, 40)).confidence) == (FAR_PLACE, FAR_PLACE)
-    assert "No match near the point supports that." in said(40).text
-    assert "supports" not in said(230).text
-
-
-def test_a_pattern_that_repeats_to_the_pixel_matches_little() -> None:
-    rng = np.random.default_rng(0)
-    tile = cv2.GaussianBlur(rng.integers(0, 255, (40, 40, 3)).astype(np.uint8), (0, 0), 2)
-    pattern = np.tile(cv2.normalize(tile, None, 0, 255, cv2.NORM_MINMAX), (9, 9, 1))
-    views = (view_of(pattern[:320, :320].copy()), view_of(pattern[9:329, 17:337].copy()))
-    assert len(match_views(*views)) < 400
-
-
 def test_marks_that_are_not_there_never_become_points() -> None:
     made = flat_pair("mild", 1)
     bare = (SCENE, SCENE)
@@ -340,34 +248,6 @@ def test_marks_that_are_not_there_never_become_points() -> None:
     assert (evidence.data["best"], evidence.data["candidates"]) == (None, [])
 
 
-def test_the_longest_text_is_short_enough() -> None:
-    names = [f"candidate no. {number:02}" for number in range(16)]
-    candidates = [Spot(name, 1020.0 + 20 * number, 1010.0) for number, name in enumerate(names)]
-    places = np.random.default_rng(3).uniform((0, 0), (1400, 1050), (80, 2))
-    matches = Matches(places, places, np.ones(80), "aliked-n16+lightglue")
-    found = transfers((1020.0, 1010.0), matches, ((1050, 1400), (1050, 1400)))
-    choice = choose(found, [1.0] * 16, candidates, 1750.0)
-    assert choice.best == 0
-    for confidence in (0.4, 0.9):
-        text, _ = unmarked(describe(choice, candidates, matches, confidence, (1050, 1400), searched=True))
-        assert 200 < len(text) <= 450
-        assert all(len(line) <= 160 for line in text.splitlines())
-
-
-def test_a_wall_that_outvotes_the_object_does_not_decide_for_it() -> None:
-    rng = np.random.default_rng(5)
-    wall, thing = rng.uniform((0, 0), (400, 300), (200, 2)), rng.uniform((180, 130), (220, 170), (14, 2))
-    matches = Matches(
-        np.vstack([wall, thing]),
-        np.vstack([wall + np.array([5, 0]), thing * 1.1 + np.array([40, -10])]),
-        np.ones(214),
-        "exact",
-    )
-    best = transfers((200.0, 150.0), matches, ((300, 400), (300, 400)))[0]
-    assert best.method == "local_affine"
-    assert np.hypot(best.x - 260, best.y - 155) < 2
-
-
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.system) for seed in (1, 2))])
 def test_a_point_is_found_in_the_mirrored_picture_which_is_named(seed: int) -> None:
     made = flat_pair("medium", 0, seed)
@@ -379,34 +259,7 @@ def test_a_point_is_found_in_the_mirrored_picture_which_is_named(seed: int) -> N
     assert "Image 2 shows the scene as in a mirror." in evidence.text
 
 
-def test_few_or_no_matches_say_nothing() -> None:
-    none = Matches(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3), "exact")
-    assert transfers((1.0, 1.0), none, ((30, 40), (30, 40))) == []
-
-
-def test_matches_are_in_pixels_of_the_whole_picture() -> None:
-    strip = SCENE[100:200]
-    large = cv2.resize(strip, (2000, 500), interpolation=cv2.INTER_CUBIC)
-    found = match_views(view_of(large), view_of(strip))
-    assert len(found) > 50
-    error = np.hypot(*(found.second - ((found.first + 0.5) / 5 - 0.5)).T)
-    assert np.median(error) < 0.5
-
-
 # The rule of the specialist
-
-
-@pytest.mark.parametrize(
-    ("best", "choices", "letter"), [("C", ("Point A", "Point C"), "B"), (None, ("Point A",), None)]
-)
-async def test_the_words_of_an_option_decide(best, choices, letter, fakes) -> None:
-    finding = Finding("", {"best": best}, 0.9, "classical", "1")
-    prompt = Prompt(("Which?",), Kind.CHOICE, choices, route="Visual_Correspondence")
-    ctx = fakes.context_of(prompt, (), [finding])
-    specialist_answer = await run_rule(prompt, ctx)
-    assert (specialist_answer and specialist_answer.letter) == letter
-    assert [call[0] for call in ctx.tool.calls] == ["correspondence"]
-    assert await run_rule(prompt, fakes.context_of(prompt, (), [Finding("", {}, 0.0, "classical", "1")])) is None
 
 
 @pytest.mark.shared_data

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,21 +11,16 @@ from pydantic import ValidationError
 
 from hybrid.errors import ToolError
 from hybrid.marks.drawing import draw_marks
-from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box, Point
 from tools._shared.args import PointArg, RegionArg
-from tools.crop import LARGEST_SCALE, TARGET_PX, TOOL, CropArgs, ExactCrop, GridArg, contact_sheet, cut, resized, tiles
+from tools.crop import CropArgs, ExactCrop, GridArg, contact_sheet, cut, tiles
 
 PHOTO = np.random.default_rng(3).integers(0, 256, (90, 120, 3)).astype(np.uint8)
 
 
 def ask(*images: Pixels, **args: object) -> Evidence:
     return ExactCrop().run([Request(images, CropArgs(**args))])[0]
-
-
-def test_the_registry_finds_it_by_its_file_name() -> None:
-    assert load("tools", "crop") is TOOL
 
 
 def test_a_box_at_scale_one_is_the_exact_pixels() -> None:
@@ -36,15 +30,6 @@ def test_a_box_at_scale_one_is_the_exact_pixels() -> None:
     assert (picture.box, picture.scale, picture.of) == (Box(10, 20, 50, 60), 1.0, 0)
     assert evidence.data == {"crops": [{"name": "region", "box_px": [10.0, 20.0, 50.0, 60.0], "scale": 1.0}]}
     assert evidence.confidence == 1.0
-
-
-def test_left_to_itself_the_long_side_becomes_768_px_and_at_most_eight_times_larger() -> None:
-    large = ask(np.zeros((500, 400, 3), np.uint8), box=RegionArg(x0=0, y0=0, x1=200, y1=100)).pictures[0]
-    assert large.pixels.shape == (384, TARGET_PX, 3)
-    assert large.scale == pytest.approx(TARGET_PX / 200)
-    small = ask(PHOTO, box=RegionArg(x0=0, y0=0, x1=20, y1=10)).pictures[0]
-    assert small.pixels.shape == (80, 160, 3)
-    assert small.scale == LARGEST_SCALE
 
 
 @settings(max_examples=60)
@@ -73,15 +58,6 @@ def test_a_point_may_be_given_by_its_drawn_letter() -> None:
     alone = draw_marks(np.full((200, 260, 3), (70, 95, 60), np.uint8), [Point(150, 90, "REF")])
     box = ask(alone, point=PointArg(label="REF"), share=0.15).data["crops"][0]["box_px"]
     assert abs((box[0] + box[2]) / 2 - 150) < 4
-
-
-def test_without_arguments_the_quadrants_cover_the_image() -> None:
-    evidence = ask(PHOTO[:89, :119])
-    boxes = [row["box_px"] for row in evidence.data["crops"]]
-    assert [row["name"] for row in evidence.data["crops"]] == ["upper left", "upper right", "lower left", "lower right"]
-    assert sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes) == 89 * 119
-    assert len(evidence.pictures) == 4
-    assert "lower right" in evidence.text
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(6, 300), st.integers(6, 300))
@@ -143,25 +119,6 @@ def test_arguments_of_another_form_are_refused(bad: dict) -> None:
 def test_a_region_outside_is_named() -> None:
     with pytest.raises(ToolError, match=r"box 1 \(200, 0, 210, 9\) is outside the image of 120 x 90 px"):
         ask(PHOTO, box=RegionArg(x0=200, y0=0, x1=210, y1=9))
-
-
-@pytest.mark.parametrize("shape", [(1, 1, 3), (1, 40, 3), (3000, 5000, 3)])
-def test_any_size_is_cropped_within_the_limit(shape: tuple[int, int, int]) -> None:
-    evidence = ask(np.full(shape, 128, np.uint8))
-    assert all(max(picture.pixels.shape[:2]) <= 4096 for picture in evidence.pictures)
-    assert len(evidence.text.splitlines()) <= 6
-    assert all(len(line) <= 160 for line in evidence.text.splitlines())
-
-
-def test_nothing_is_resampled_at_scale_one_and_nothing_aliases_when_it_is_reduced() -> None:
-    rows, columns = np.mgrid[:400, :400]
-    fine = np.repeat(((rows + columns) % 2 * 255).astype(np.uint8)[..., None], 3, axis=2)
-    assert np.array_equal(resized(fine, (400, 400)), fine)
-    reduced = resized(fine, (130, 130))[5:-5, 5:-5].astype(int)
-    assert abs(reduced - 127).max() < 12
-    smooth = np.repeat((127 + 100 * np.sin(columns / 30)).astype(np.uint8)[..., None], 3, axis=2)
-    by_opencv = cv2.resize(smooth, (1000, 1000), interpolation=cv2.INTER_LANCZOS4)
-    assert abs(resized(smooth, (1000, 1000)).astype(int) - by_opencv).max() <= 2
 
 
 WITHOUT_OPENCV = """

@@ -16,12 +16,9 @@ from pydantic import ValidationError
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
-from hybrid.marks.drawing import draw_marks
-from hybrid.marks.marks import remove_marks
-from hybrid.marks.marks_json import marks_from
 from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Finding, Point
+from hybrid.types import Finding
 from tools.depth import (
     TOOL,
     DepthArgs,
@@ -34,19 +31,14 @@ from tools.depth import (
     rank_by_map,
     spots_of,
 )
-from tools.depth.cues import APPEARANCE, depth_of, measure, sample, score_of, weights
+from tools.depth.cues import APPEARANCE, depth_of, measure, sample
 from tools.depth.models import depth_map
-from tools.depth.picture import FAR, NEAR
 
 PAIR = DepthArgs(points=(PointArg(x=20, y=70, label="A"), PointArg(x=60, y=15, label="B")))
 
 
 def picture(seed: int, height: int, width: int) -> Pixels:
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
-
-
-def ask(pixels: Pixels, args: DepthArgs = PAIR) -> Evidence:
-    return DepthCues().run([Request((pixels,), args)])[0]
 
 
 def markers(pixels: Pixels, labels: tuple[str, ...] = ("A", "B")) -> Finding:
@@ -82,33 +74,6 @@ def test_arguments_of_another_form_are_refused(bad: dict):
         DepthArgs.model_validate(bad)
 
 
-def test_marked_points_are_read_and_their_paint_is_removed():
-    made = item("Relative_Depth", 0, 3)
-    marked = made.images[0]
-    request = Request((marked,), DepthArgs(), {"markers": (markers(marked),)})
-    spots = spots_of(request)
-    assert [spot.label for spot in spots] == ["A", "B"]
-    for spot, (x, y) in zip(spots, made.facts.points, strict=True):
-        assert np.hypot(spot.x - x, spot.y - y) < 2
-    clean, before = clean_image(request), marked.copy()
-    x, y = made.facts.points[0]
-    ring = (slice(y - 6, y + 7), slice(x - 6, x + 7))
-    redness = [
-        int((area[ring][..., 0].astype(int) - area[ring][..., 1:].max(axis=2)).max()) for area in (marked, clean)
-    ]
-    assert redness[1] < redness[0] - 60
-    assert np.array_equal(marked, before)
-
-
-def test_a_ring_that_may_be_chance_is_not_compared():
-    made = item("Relative_Depth", 0, 3)
-    plain = remove_marks(made.images[0], marks_from(markers(made.images[0]).data))
-    rings = draw_marks(plain, [Point(120, 100), Point(240, 220)])
-    evidence = ask_marked(rings)
-    assert evidence.data["points"] == []
-    assert evidence.data["nearer"] is None
-
-
 @pytest.mark.system
 @pytest.mark.shared_data
 def test_photographs_without_marks_have_no_points(shared_data: Path):
@@ -123,12 +88,6 @@ def test_photographs_without_marks_have_no_points(shared_data: Path):
     assert len(rows) == len(wanted)
     for row in rows:
         assert ask_marked(decode(row["image_1"]["bytes"], row["idx"])).data["points"] == [], row["idx"]
-
-
-def test_the_card_passes_labels_on_to_the_markers():
-    need = TOOL.card.needs[0]
-    assert need.tool == "markers"
-    assert need.args(DepthArgs(labels=("A", "B"))) == {"labels": ["A", "B"], "kind": "point"}
 
 
 # Ranking
@@ -160,19 +119,6 @@ def test_one_row_never_gives_confidence(evidence: float, rows: float):
     assert (ranking.nearest is None) == (evidence < 0.001)
 
 
-def test_faint_evidence_decides_and_says_that_it_is_faint():
-    ranking = rank_by_cues([0.02, 0], [Spot("A", 0, 50), Spot("B", 90, 50)], 100)
-    assert ranking.nearest == 0
-    assert 0.5 < ranking.confidence < 0.51
-
-
-def test_a_doubtful_mark_lowers_confidence():
-    sure, doubtful = Spot("A", 0, 90, 1.0), Spot("A", 0, 90, 0.5)
-    other = Spot("B", 0, 10, 1.0)
-    assert rank_by_cues([5, 0], [sure, other], 100).confidence == pytest.approx(0.84940, abs=1e-4)
-    assert rank_by_cues([5, 0], [doubtful, other], 100).confidence == pytest.approx(0.67470, abs=1e-4)
-
-
 # Cues
 
 
@@ -189,120 +135,12 @@ def test_cues_of_any_image_lie_in_0_to_1(seed: int, height: int, width: int):
     assert set(at) == {"position", *APPEARANCE}
 
 
-def test_without_any_structure_only_place_counts():
-    maps = measure(np.full((60, 80, 3), 90, np.uint8))
-    low, high = (maps.at(40, y, (60, 80)) for y in (50, 10))
-    assert low["contrast"] == high["contrast"] == pytest.approx(0.5, abs=0.01)
-    assert score_of(low) > score_of(high)
-
-
-def test_structure_and_warm_colour_speak_for_nearness_by_the_same_weight():
-    half = np.full((90, 120, 3), (110, 110, 140), np.uint8)
-    half[:, 60:] = (140, 110, 90)
-    half[::4, 60:] //= 2
-    maps = measure(half)
-    plain, rich = maps.at(20, 45, (90, 120)), maps.at(100, 45, (90, 120))
-    assert rich["contrast"] > plain["contrast"] + 0.3
-    assert rich["warm"] > plain["warm"] + 0.3
-    assert weights()["contrast"] == weights()["warm"] > 0
-    assert score_of(plain | {"contrast": 1.0}) - score_of(plain) == pytest.approx(0.5 * (1 - plain["contrast"]))
-
-
-def test_contrast_is_seen_at_edges_and_in_slow_spread():
-    """A step smeared over 40 px has hardly an edge and much spread; a fine grating of faint lines has edges."""
-    ramp = np.clip((np.arange(200) - 30) * 6, 60, 200).astype(np.uint8)
-    smooth = np.repeat(ramp[None], 150, axis=0)
-    maps = measure(np.repeat(smooth[..., None], 3, axis=2))
-    assert maps.at(42, 75, (150, 200))["contrast"] > maps.at(150, 75, (150, 200))["contrast"] + 0.3
-    grating = np.full((150, 200), 120, np.uint8)
-    grating[:, 100::2] += 12
-    fine = measure(np.repeat(grating[..., None], 3, axis=2))
-    assert fine.at(150, 75, (150, 200))["contrast"] > fine.at(40, 75, (150, 200))["contrast"] + 0.3
-
-
 @given(st.floats(0, 30), st.floats(0, 20))
 def test_a_sample_lies_between_the_cells_around_it(x: float, y: float):
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     found = sample(values, x, y, (20, 30))
     assert 0 <= found <= 5
     assert sample(np.full((4, 4), 0.7, np.float32), x, y, (20, 30)) == pytest.approx(0.7, abs=1e-6)
-
-
-def test_the_lower_point_is_nearer_when_nothing_else_speaks():
-    found = ask(picture(1, 90, 120))
-    assert (found.data["nearer"], found.data["nearer_index"], found.data["rows_differ_px"]) == ("A", 0, 55)
-    assert 0.8 < found.confidence <= 0.85
-    assert found.data["points"][0]["depth_0_1"] > found.data["points"][1]["depth_0_1"]
-    assert "A is nearest" in found.text
-    assert "A lies lower in the picture; rows differ by 55 px" in found.text
-    assert found.data["decided_by"] == "position"
-
-
-def test_the_cue_that_decides_is_the_one_that_speaks_most_for_the_nearest():
-    half = np.full((90, 120, 3), 120, np.uint8)
-    half[:, 60:] = np.random.default_rng(0).integers(0, 255, (90, 60, 1))
-    found = ask(half, DepthArgs(points=(PointArg(x=20, y=46, label="A"), PointArg(x=100, y=45, label="B"))))
-    assert (found.data["nearer"], found.data["decided_by"]) == ("B", "contrast")
-    assert "B has more local contrast; the points lie on one row" in found.text
-    assert found.confidence <= 0.6
-
-
-def test_mirrored_points_of_a_flat_image_are_undecided():
-    args = DepthArgs(points=(PointArg(x=20, y=40, label="A"), PointArg(x=79, y=40, label="B")))
-    found = ask(np.full((80, 100, 3), 120, np.uint8), args)
-    assert found.data["nearer"] is None
-    assert found.confidence == 0.5
-    assert "undecided" in found.text
-
-
-@pytest.mark.parametrize(("points", "pictures"), [((), 0), ((PointArg(x=3, y=4),), 1)])
-def test_nothing_to_compare_is_said_and_no_map_is_made_up(points: tuple[PointArg, ...], pictures: int):
-    found = ask(picture(2, 50, 70), DepthArgs(points=points))
-    assert found.data["nearer"] is None
-    assert found.confidence == 0.3
-    assert "nothing is compared" in found.text
-    assert "there is no depth map" in found.text
-    assert len(found.pictures) == pictures
-
-
-def inked(drawn: Pixels, ink: tuple[int, int, int], x: int, y: int) -> bool:
-    """Whether a colour, or what a thin line leaves of it, is found around a point."""
-    around = drawn[y - 12 : y + 13, x - 12 : x + 13].astype(int)
-    return bool((np.abs(around - ink).max(axis=2) < 70).any())
-
-
-def test_a_picture_without_colour_has_no_warmer_places():
-    grey = np.random.default_rng(3).integers(0, 255, (90, 120, 1)).astype(np.uint8).repeat(3, axis=2)
-    assert np.ptp(measure(grey).cues["warm"]) == 0
-
-
-def test_the_picture_is_the_image_with_a_line_between_the_compared_points():
-    pixels = np.full((300, 400, 3), 120, np.uint8)
-    near, far = PointArg(x=100, y=250, label="A"), PointArg(x=300, y=50, label="B")
-    drawn = ask(pixels, DepthArgs(points=(near, far))).pictures[0].pixels
-    assert (drawn != pixels).any(axis=2).mean() < 0.12
-    assert (drawn[148:153, 198:203] > 200).all(axis=2).any()
-    assert (inked(drawn, NEAR, 100, 250), inked(drawn, FAR, 100, 250)) == (True, False)
-    assert (inked(drawn, NEAR, 300, 50), inked(drawn, FAR, 300, 50)) == (False, True)
-    level = DepthArgs(points=(PointArg(x=20, y=40, label="A"), PointArg(x=379, y=40, label="B")))
-    undecided = ask(pixels, level).pictures[0].pixels
-    assert not any(inked(undecided, ink, 20, 40) for ink in (NEAR, FAR))
-
-
-@pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1), (3, 5), (2500, 90)])
-def test_any_shape_survives(size: tuple[int, int]):
-    found = ask(picture(3, *size), DepthArgs(points=(PointArg(x=0, y=0), PointArg(x=size[1] - 1, y=size[0] - 1))))
-    assert found.pictures[0].pixels.shape == (*size, 3)
-    assert 0 <= found.confidence <= 1
-
-
-def test_the_text_is_short_and_evidence_repeats_exactly():
-    points = tuple(PointArg(x=7 * n, y=3 * n, label=f"point {n}") for n in range(12))
-    first, second = (ask(picture(4, 60, 90), DepthArgs(points=points)) for _ in range(2))
-    assert first.data == second.data
-    assert np.array_equal(first.pictures[0].pixels, second.pictures[0].pixels)
-    assert len(first.text.splitlines()) <= 6
-    assert max(len(line) for line in first.text.splitlines()) <= 160
 
 
 @pytest.mark.system

@@ -16,7 +16,7 @@ from hybrid.types import Box
 from tools._shared.boxes import overlap
 from tools.detection import TOOL, DetectionArgs, LearnedDetection, confidence, report
 from tools.detection.detection_json import seen_from
-from tools.detection.models import Detection, Detector, by_phrase, distinct, gather
+from tools.detection.models import Detection, Detector, by_phrase, gather
 
 SIDE = st.floats(0, 100)
 SCORE = st.floats(0.01, 1)
@@ -49,12 +49,6 @@ def test_overlap_by_hand():
     assert overlap(Box(0, 0, 10, 10), Box(10, 0, 20, 10)) == 0
 
 
-def test_one_thing_is_kept_once_and_other_names_beside_it():
-    box, near = Box(0, 0, 100, 100), Box(5, 0, 100, 100)
-    found = [Detection("cat", 0.9, box), Detection("cat", 0.8, near), Detection("dog", 0.7, near)]
-    assert distinct(found) == [found[0], found[2]]
-
-
 @given(st.lists(st.tuples(SCORE, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1)), max_size=8))
 def test_boxes_lie_inside_of_the_image_best_first(rows: list[tuple[float, ...]]):
     scores, boxes = np.array([[row[0]] for row in rows]), np.array([row[1:] for row in rows]).reshape(-1, 4)
@@ -63,11 +57,6 @@ def test_boxes_lie_inside_of_the_image_best_first(rows: list[tuple[float, ...]])
     for one in found:
         assert 0 <= one.box.x0 < one.box.x1 <= 640
         assert 0 <= one.box.y0 < one.box.y1 <= 480
-
-
-def test_a_padded_frame_counts_the_longer_side_both_ways():
-    (found,) = gather(["cat"], np.array([[0.9]]), np.array([[0.5, 0.25, 0.2, 0.1]]), 0.1, (200, 200, 200, 100))
-    assert found.box == Box(80, 40, 120, 60)
 
 
 @pytest.mark.system
@@ -100,16 +89,6 @@ def test_counts_boxes_and_text_agree():
     assert evidence.text.splitlines()[0].startswith("1 x cat in image 1: x 0-40, y 0-30 px (0.90)")
     assert "yeti" in evidence.text
     assert evidence.pictures[0].pixels.shape == (90, 120, 3)
-
-
-def test_the_text_stays_short_for_many_names():
-    names = [f"{'long ' * 15}{number}" for number in range(12)]
-    found = [Detection(name, 0.9, Box(0, 0, 40, 30)) for name in names for _ in range(3)]
-    lines = report(picture(), names, found, 0.2).text.splitlines()
-    assert len(lines) <= 6
-    assert max(map(len, lines)) <= 160
-    assert len("\n".join(lines)) <= 450
-    assert lines[0].startswith("3 x long long")
 
 
 @pytest.mark.parametrize("data", [{}, {"boxes": [{"name": "cat"}]}, {"boxes": "no"}])

@@ -42,12 +42,6 @@ def test_the_largest_overlap_wins_and_ties_do_not(overlaps: list[float]):
         assert sorted(overlaps)[-2] < overlaps[fit.best]
 
 
-def test_a_misplaced_box_makes_it_less_sure():
-    sure = [Candidate("A", Box(0, 0, 9, 9)), Candidate("B", Box(0, 0, 9, 9))]
-    doubtful = [sure[0], Candidate("B", Box(0, 0, 9, 9), 0.5)]
-    assert judge([0.9, 0.5], doubtful, 0.9).confidence < judge([0.9, 0.5], sure, 0.9).confidence
-
-
 def test_the_shared_thing_is_cut_out():
     pixels = np.full((120, 160, 3), (160, 160, 150), np.uint8)
     pixels[40:80, 50:110] = (200, 40, 40)

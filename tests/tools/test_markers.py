@@ -2,11 +2,8 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
-from typing import Any
 
-import cv2
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -19,16 +16,12 @@ from hybrid.errors import ToolError
 from hybrid.images import decode
 from hybrid.marks.drawing import LABELS, LabelledBox, MarkStyle, draw_marks
 from hybrid.marks.finding import find_marks
-from hybrid.marks.letters import BANK_FONTS, read_labels
-from hybrid.marks.marks import BoxMark, Marks, PointMark, remove_marks, scale_marks
+from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.marks_json import marks_data, marks_from
-from hybrid.marks.rings import color_name
-from hybrid.registry import load
 from hybrid.samples.seeds import generator
 from hybrid.tool import Request
 from hybrid.types import Box, Point
 from tools.markers import (
-    TOOL,
     UNSURE,
     DrawnMarks,
     MarkersArgs,
@@ -37,41 +30,13 @@ from tools.markers import (
     describe,
     find_all,
     locate,
-    overlay,
 )
 
 PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)
 
 
-def some_of_all(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
-    """All pairs of two lists, of which the default run takes each value of the longer list once."""
-    chosen = {(one, second[place % len(second)]) for place, one in enumerate(first)}
-    return [pytest.param(*pair, marks=() if pair in chosen else pytest.mark.system) for pair in product(first, second)]
-
-
 def near(mark: PointMark, x: float, y: float, px: float = 3) -> bool:
     return bool(np.hypot(mark.x - x, mark.y - y) <= px)
-
-
-@pytest.mark.parametrize(("font", "color"), some_of_all(FONTS, RING_COLORS))
-def test_every_colour_and_font_is_found_and_named(color, font) -> None:  # type: ignore[no-untyped-def]
-    plain = np.full((200, 260, 3), (70, 95, 60), np.uint8)
-    style = MarkStyle(color=color, font=font, radius_px=9, stroke_px=3, letter_px=12)
-    points = [
-        Point(40, 60, "A"),
-        Point(210, 80, "B"),
-        Point(50, 160, "C"),
-        Point(200, 170, "D"),
-        Point(125, 110, "REF"),
-    ]
-    marks = find_marks(draw_marks(plain, points, (), style), LABELS)
-    assert [mark.label for mark in marks.points] == sorted(LABELS)
-    for mark, point in zip(marks.points, sorted(points, key=lambda p: str(p.label)), strict=True):
-        assert near(mark, point.x, point.y, 1)
-        assert mark.color == color
-        assert abs(mark.radius_px - 9) <= 1.5
-        assert mark.label_box_px is not None
-        assert mark.label_box_px.y1 <= point.y - 9
 
 
 @pytest.mark.system
@@ -139,62 +104,6 @@ def test_sides_that_meet_another_box_are_told_apart(first, second, colors) -> No
         assert max(box_errors(boxes, marks)) <= 3, (boxes, marks.boxes)
 
 
-def test_boxes_whose_lines_allow_another_pair_are_unsure_and_not_passed_on() -> None:
-    pair = [(40, 60, 120, 150), (80, 60, 200, 150)]
-    boxes = [LabelledBox(Box(*corners), label) for corners, label in zip(pair, "AB", strict=True)]
-    evidence = locate(draw_marks(PLAIN, (), boxes), MarkersArgs(labels=("A", "B"), kind="box"))
-    assert "Box A (unsure)" in evidence.text
-    assert evidence.confidence < UNSURE
-    assert marks_from(evidence.data).boxes == ()
-
-
-def test_a_ring_without_a_letter_is_neither_said_nor_passed_on() -> None:
-    """Chance draws such rings on every second photograph, and a model would take them for points."""
-    pixels = draw_marks(PLAIN, [Point(120, 100)])
-    assert len(find_all(pixels, MarkersArgs()).points) == 1
-    assert locate(pixels, MarkersArgs()).text == "No drawn point or box was found in image 1."
-    evidence = locate(pixels, MarkersArgs(labels=("A", "B")))
-    assert evidence.text == "Not found in image 1: A, B."
-    assert marks_from(evidence.data) == Marks()
-    assert (evidence.pictures[0].pixels == overlay(pixels, Marks())).all()
-
-
-def test_a_ring_beside_clear_marks_is_passed_on_with_a_hidden_letter() -> None:
-    marks = marks_from(
-        locate(draw_marks(PLAIN, [Point(60, 80, "A"), Point(180, 100)]), MarkersArgs(labels=("A", "B"))).data
-    )
-    assert [(mark.label, near(mark, x, y)) for mark, x, y in zip(marks.points, (60, 180), (80, 100), strict=True)] == [
-        ("A", True),
-        ("B", True),
-    ]
-
-
-def test_boxes_that_cross_and_touch_the_border_keep_their_letters() -> None:
-    boxes = [LabelledBox(Box(60, 30, 260, 120), "A", "red"), LabelledBox(Box(130, 60, 200, 200), "B", "green")]
-    marks = find_marks(draw_marks(PLAIN, (), boxes, MarkStyle(stroke_px=2)), ("A", "B"))
-    assert [(mark.label, mark.color) for mark in marks.boxes] == [("A", "red"), ("B", "green")]
-    for mark, drawn in zip(marks.boxes, boxes, strict=True):
-        a, b = mark.box_px, drawn.box
-        assert max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1)) <= 1
-
-
-def test_a_line_that_jpeg_turns_grey_on_its_complement_is_found() -> None:
-    cyan = np.full((200, 260, 3), (20, 230, 230), np.uint8)
-    drawn = draw_marks(cyan, (), [LabelledBox(Box(41, 61, 171, 151), "A", "red")], MarkStyle(stroke_px=2))
-    coded = cv2.imencode(".jpg", cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 75])[1]
-    pixels = np.asarray(cv2.cvtColor(cv2.imdecode(coded, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB), np.uint8)
-    (mark,) = find_marks(pixels, ("A",), "box").boxes
-    a = mark.box_px
-    assert max(abs(a.x0 - 41), abs(a.y0 - 61), abs(a.x1 - 171), abs(a.y1 - 151)) <= 2
-
-
-def test_grey_rings_on_a_colour_of_their_own_luma_are_found() -> None:
-    purple = np.full((200, 260, 3), (140, 100, 230), np.uint8)
-    style = MarkStyle(color="grey", radius_px=8, stroke_px=2)
-    named = {m.label: m for m in find_marks(draw_marks(purple, [Point(60, 90, "REF")], (), style), ("REF",)).points}
-    assert near(named["REF"], 60, 90, 1)
-
-
 @pytest.mark.system
 @pytest.mark.parametrize("font", FONTS)
 @pytest.mark.parametrize(("drawn", "asked"), [("B", "D"), ("D", "B"), ("A", "C"), ("REF", "B"), ("B", "REF")])
@@ -213,14 +122,6 @@ def test_a_box_letter_that_is_not_drawn_is_not_found() -> None:
     assert locate(scene.pixels, MarkersArgs(labels=("D",))).confidence < 0.5
 
 
-@pytest.mark.parametrize(("font", "x"), some_of_all(FONTS, [14, 130, 246]))
-def test_ref_and_b_are_told_apart_with_nothing_asked(font, x: int) -> None:  # type: ignore[no-untyped-def]
-    for label in ("REF", "B"):
-        pixels = draw_marks(PLAIN, [Point(x, 110, label)], (), MarkStyle(font=font, letter_px=13))
-        (mark,) = find_marks(pixels).points
-        assert (mark.label, near(mark, x, 110)) == (label, True)
-
-
 @pytest.mark.parametrize(("x", "y"), [(3, 100), (130, 9), (130, 196), (257, 24)])
 def test_marks_cut_by_the_border_keep_place_and_letter(x: int, y: int) -> None:
     pixels = draw_marks(PLAIN, [Point(x, y, "B"), Point(130, 130, "A")])
@@ -234,32 +135,6 @@ def test_both_letters_cut_at_the_top_are_told_apart() -> None:
     named = {mark.label: mark for mark in find_marks(pixels, ("A", "B")).points}
     assert near(named["B"], 60, 21)
     assert near(named["A"], 190, 21)
-
-
-def test_without_expectations_the_marks_drawn_are_those_found() -> None:
-    pixels = draw_marks(PLAIN, [Point(60, 80, "A"), Point(180, 150, "B"), Point(200, 70, "C")])
-    assert [mark.label for mark in find_marks(pixels).points] == ["A", "B", "C"]
-
-
-def test_a_point_and_a_box_kind_are_kept_apart() -> None:
-    scene = boxed_scene(np.random.default_rng(80_100))
-    assert {mark.label for mark in find_marks(scene.pixels, ("A", "B"), "box").boxes} == {"A", "B"}
-    assert find_marks(scene.pixels, ("A", "B"), "point").boxes == ()
-
-
-def test_letters_are_read_in_a_font_that_no_template_has() -> None:
-    assert "opencv" not in BANK_FONTS
-    for height in (9, 12, 16):
-        for label in LABELS:
-            style = MarkStyle(font="opencv", letter_px=height)
-            pixels = draw_marks(np.full((90, 120, 3), 150, np.uint8), [Point(60, 60, label)], (), style)
-            assert read_labels(np.ascontiguousarray(pixels[..., 1]))[0].label == label
-
-
-def test_pictures_without_marks_give_no_letters_and_no_confidence() -> None:
-    for seed, kind in ((1, "blobs"), (2, "noise"), (3, "stripes"), (4, "scene")):
-        evidence = locate(background(np.random.default_rng(seed), kind, 200, 260), MarkersArgs(labels=("A", "B")))  # type: ignore[arg-type]
-        assert evidence.confidence < 0.5
 
 
 def test_the_evidence_is_for_a_model_and_for_rules() -> None:
@@ -276,22 +151,6 @@ def test_the_evidence_is_for_a_model_and_for_rules() -> None:
     assert (again[0].pictures[0].pixels == evidence.pictures[0].pixels).all()
 
 
-def test_a_later_letter_alone_is_chance() -> None:
-    """A to D are drawn together, so a D without the others is what a photograph shows."""
-    alone = draw_marks(PLAIN, [Point(60, 80, "D")])
-    assert marks_from(locate(alone, MarkersArgs()).data) == Marks()
-    beside = draw_marks(PLAIN, [Point(60, 80, "C"), Point(150, 140, "D")])
-    assert {mark.label for mark in marks_from(locate(beside, MarkersArgs()).data).points} == {"C", "D"}
-    assert {mark.label for mark in marks_from(locate(beside, MarkersArgs(labels=("D",))).data).points} == {"D"}
-
-
-def test_missing_and_unsure_marks_are_said() -> None:
-    pixels = draw_marks(PLAIN, [Point(60, 80, "A")])
-    evidence = locate(pixels, MarkersArgs(labels=("A", "REF")))
-    assert "Not found in image 1: REF." in evidence.text or "(unsure)" in evidence.text
-    assert evidence.confidence < 0.5
-
-
 def test_text_stays_within_six_short_lines() -> None:
     point = PointMark("A", 1, 2, 7, 3, "red", None, 0.1, 0.1, 0.2)
     box = BoxMark(None, "red", Box(0, 0, 5, 5), None, 0.5, 0.0, 0.3)
@@ -306,65 +165,12 @@ def test_text_stays_within_six_short_lines() -> None:
     assert confidence(Marks((point,)), ("A", "B")) == 0.0
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 400), (11, 50)])
-def test_images_too_small_for_a_mark_hold_none(shape: tuple[int, int]) -> None:
-    evidence = locate(np.zeros((*shape, 3), np.uint8), MarkersArgs(labels=("A",)))
-    assert marks_from(evidence.data) == Marks()
-    assert (evidence.confidence, evidence.text) == (0.0, "Not found in image 1: A.")
-    assert evidence.pictures[0].pixels.shape == (*shape, 3)
-
-
-def test_a_very_large_image_is_searched_on_a_reduced_copy() -> None:
-    wide = np.full((900, 3000, 3), 90, np.uint8)
-    style = MarkStyle(radius_px=18, stroke_px=6, letter_px=30, gap_px=12, font="bold")
-    named = {
-        mark.label: mark
-        for mark in marks_from(
-            locate(draw_marks(wide, [Point(700, 800, "A"), Point(2500, 600, "B")], (), style), MarkersArgs()).data
-        ).points
-    }
-    assert near(named["A"], 700, 800)
-    assert near(named["B"], 2500, 600)
-
-
 @settings(max_examples=8)
 @given(arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3))))
 def test_any_image_gives_finite_evidence(pixels) -> None:  # type: ignore[no-untyped-def]
     evidence = locate(pixels, MarkersArgs())
     assert 0 <= evidence.confidence <= 1
     assert json.loads(json.dumps(evidence.data, allow_nan=False)) == evidence.data
-
-
-def test_removing_marks_brings_the_picture_back() -> None:
-    plain = background(np.random.default_rng(902), "blobs", 200, 260)
-    pixels = draw_marks(plain, [Point(60, 80, "A"), Point(180, 150, "B")])
-    kept = pixels.copy()
-    clean = remove_marks(pixels, find_marks(pixels, ("A", "B")))
-    assert (pixels == kept).all()
-    changed = (pixels != plain).any(axis=2)
-    before = np.abs(pixels[changed].astype(int) - plain[changed]).mean()
-    after = np.abs(clean[changed].astype(int) - plain[changed]).mean()
-    assert after < before / 5
-    assert (clean[80, 60] == plain[80, 60]).all()
-    far = np.ones((200, 260), bool)
-    far[40:100, 40:80] = far[110:170, 160:200] = False
-    assert (clean[far] == pixels[far]).all()
-    assert (remove_marks(plain, Marks()) == plain).all()
-
-
-def test_removing_boxes_takes_the_outline_off() -> None:
-    scene = boxed_scene(np.random.default_rng(80_100))
-    clean = remove_marks(scene.pixels, find_marks(scene.pixels, ("A", "B")))
-    drawn = (draw_marks(scene.plain, (), scene.boxes, scene.style) != scene.plain).any(axis=2)
-    before = np.abs(scene.pixels[drawn].astype(int) - scene.plain[drawn]).mean()
-    assert np.abs(clean[drawn].astype(int) - scene.plain[drawn]).mean() < before / 2
-
-
-def test_marks_scale_with_pixel_centres() -> None:
-    point = PointMark("A", 10, 20, 7, 3, "red", Box(1, 2, 3, 4), 0.9, 0.9, 0.9)
-    scaled = scale_marks(Marks((point,), (BoxMark("B", "red", Box(1, 2, 3, 4), None, 1, 1, 1),)), 2, 2)
-    assert (scaled.points[0].x, scaled.points[0].y, scaled.points[0].radius_px) == (20.5, 40.5, 14)
-    assert scaled.points[0].label_box_px == scaled.boxes[0].box_px == Box(2, 4, 6, 8)
 
 
 numbers = st.floats(0, 1000)
@@ -394,19 +200,6 @@ def test_malformed_data_is_named() -> None:
     good["points_px"][0]["x"] = "left"
     with pytest.raises(ToolError, match=r"points_px\.0\.x"):
         marks_from(good)
-
-
-def test_colours_are_named_through_jpeg() -> None:
-    assert [color_name(rgb)[0] for rgb in ((230, 20, 40), (240, 250, 245), (120, 140, 118))] == ["red", "white", "grey"]
-
-
-def test_the_card_is_found_by_its_file_name() -> None:
-    assert load("tools", "markers") is TOOL
-    (card,) = TOOL.card.backends
-    assert isinstance(card.make(), DrawnMarks)
-    levels = [bin_.confidence for bin_ in card.reliability]
-    assert levels == sorted(levels)
-    assert all(0 <= bin_.right <= bin_.n for bin_ in card.reliability)
 
 
 @pytest.mark.system

@@ -1,7 +1,5 @@
 """Motion: the side of the second camera on generated orbits and from exact points, and when nothing can be said."""
 
-import json
-from dataclasses import replace
 from functools import cache
 
 import cv2
@@ -15,12 +13,9 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.samples.item import Item
 from hybrid.samples.scenes import Camera, orbit
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Finding, Kind, Prompt
 from tools._shared.view_matches import Matches
-from tools.motion import FEWEST_INLIERS, FeatureMotion, MotionArgs, judge, solve, views_of
-from tools.motion.flat import gric
+from tools.motion import FeatureMotion, MotionArgs, judge, solve, views_of
 from tools.motion.two_views import best_motion, relative_motion
-from tools.rules import ask_specialists as run_rule
 
 SIZE = (480, 640)
 
@@ -69,12 +64,6 @@ def test_exact_points_give_side_turn_and_direction(turn: float, sign: int, seed:
     assert motion.turn_deg == pytest.approx(np.degrees(np.arccos((np.trace(relative) - 1) / 2)), abs=1)
 
 
-def test_a_wrong_focal_length_still_gives_the_side() -> None:
-    for sign in (-1, 1):
-        matches = exact(*cameras(sign * 25.0, 1.5), seed=3, noise=0.3)
-        assert judge(best_motion(matches, SIZE, SIZE, (0.8, 1.1)), 150).moved == ("right" if sign > 0 else "left")
-
-
 @pytest.mark.system
 @pytest.mark.parametrize("index", range(4))
 def test_rendered_orbits_are_solved(index: int) -> None:
@@ -119,23 +108,6 @@ def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
     assert [one.data["parallax_px"] for one in said] == pytest.approx(
         [said[0].data["parallax_px"] * times for times in (1, 3)], rel=0.15
     )
-
-
-def test_a_turn_on_the_spot_is_neither_left_nor_right() -> None:
-    first = cameras(0)[0]
-    turned = Camera(first.position, first.yaw_rad + 0.2, first.pitch_rad, first.focal_px, 640, 480)
-    verdict = judge(relative_motion(exact(first, turned, 1, noise=0.2), SIZE, SIZE, 1.1), 150)
-    assert verdict.moved is None
-    assert "turn on the spot" in verdict.reason
-
-
-def test_a_camera_that_goes_forward_is_neither_left_nor_right() -> None:
-    first = cameras(0)[0]
-    position = np.add(first.position, 0.8 * first.rotation()[2])
-    ahead = Camera((*(float(value) for value in position),), first.yaw_rad, first.pitch_rad, first.focal_px, 640, 480)
-    verdict = judge(relative_motion(exact(first, ahead, 1), SIZE, SIZE, 1.1), 150)
-    assert verdict.moved is None
-    assert "hardly sideways" in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -214,16 +186,6 @@ def test_a_wall_that_holds_most_matches_leaves_the_direction_to_the_others() -> 
     assert said[2].data["degenerate"] == "shift"
 
 
-def test_few_matches_off_a_flat_mapping_are_less_sure() -> None:
-    motion = best_motion(exact(*cameras(25.0), seed=3), SIZE, SIZE, (1.1,))
-    assert motion is not None
-    sure = [judge(replace(motion, off_plane=off), 150).confidence for off in (7, 10, 20, 150)]
-    assert sure == sorted(sure)
-    assert sure[0] == 0.5
-    assert sure[1] < 0.65
-    assert sure[3] > 0.9
-
-
 @pytest.mark.system
 @pytest.mark.parametrize("change", ["mirror", "crop"])
 def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
@@ -246,36 +208,6 @@ def test_a_view_that_is_mirrored_is_named_and_unsure(index: int, place: int) -> 
     assert "as in a mirror" in evidence.text
 
 
-def test_the_criterion_takes_the_homography_of_a_flat_scene_and_the_essential_matrix_of_a_deep_one() -> None:
-    # All of 100 matches fit both models, or 40 of them the essential matrix alone.
-    fits, off = np.zeros(100), np.r_[np.zeros(60), np.full(40, 99.0)]
-    assert gric(fits, 2, 8) - gric(fits, 3, 5) == pytest.approx(3 * np.log(400) - 100 * np.log(4))
-    assert gric(off, 2, 8) - gric(fits, 2, 8) == pytest.approx(40 * 4)
-    assert gric(off, 2, 8) > gric(fits, 3, 5)
-
-
-def test_matches_that_fit_no_motion_are_not_drawn() -> None:
-    rng = np.random.default_rng(0)
-    still = np.full((*SIZE, 3), 90, np.uint8)
-    request = Request((still, still), MotionArgs())
-    points = rng.uniform((0, 0), (640, 480), (2, 40, 2))
-    evidence = solve(request, views_of(request), Matches(points[0], points[1], np.ones(40), "random"))
-    assert evidence.data["moved"] is None
-    assert evidence.data["mainly"] == []
-    assert evidence.data["inliers"] < FEWEST_INLIERS
-    for picture in evidence.pictures:
-        # The legend lies on the lowest lines.
-        assert np.array_equal(picture.pixels[:400], still[:400])
-
-
-def test_the_same_picture_twice_shows_no_motion() -> None:
-    picture = halved(1)[0]
-    evidence = ask(picture, picture)
-    assert evidence.data["moved"] is None
-    assert "no motion" in evidence.text
-    assert evidence.confidence == 0.5
-
-
 @pytest.mark.parametrize("shape", [(1, 1, 3), (20, 30, 3), pytest.param((2000, 4200, 3), marks=pytest.mark.system)])
 def test_pictures_without_texture_are_unsure(shape: tuple[int, int, int]) -> None:
     grey = np.full(shape, 128, np.uint8)
@@ -293,51 +225,10 @@ def test_two_unrelated_pictures_are_unsure() -> None:
     assert evidence.data["moved"] is None or evidence.confidence < 0.8
 
 
-def test_a_call_is_repeatable_and_keeps_to_its_form() -> None:
-    images = halved(1)
-    before = [pixels.copy() for pixels in images]
-    first, again = ask(*images), ask(*images)
-    assert (first.text, first.data, first.confidence) == (again.text, again.data, again.confidence)
-    assert all(np.array_equal(pixels, copy) for pixels, copy in zip(images, before, strict=True))
-    json.dumps(first.data)
-    assert len(first.text.splitlines()) <= 6
-    assert len(first.text) <= 450
-    assert all(len(line) <= 160 for line in first.text.splitlines())
-    assert 0 <= first.confidence <= 1
-    assert [(picture.of, picture.box) for picture in first.pictures] == [(0, None), (1, None)]
-
-
 @pytest.mark.parametrize("bad", [{"focal_ratio": 0}, {"focal_ratio": "wide"}, {"focal": 1}])
 def test_arguments_of_another_form_are_refused(bad: dict) -> None:
     with pytest.raises(ValidationError):
         MotionArgs.model_validate(bad)
 
 
-def test_a_known_focal_length_is_used() -> None:
-    images = halved(1)
-    assert ask(*images, focal_ratio=1.3).data["focal_ratio"] == 1.3
-
-
 # The rule of the specialist
-
-
-@pytest.mark.parametrize(
-    ("moved", "choices", "letter"),
-    [
-        ("left", ("left", "right"), "A"),
-        ("left", ("right", "left"), "B"),
-        ("right", ("Left", "Right"), "B"),
-        ("left", ("counter-clockwise", "clockwise"), "B"),
-        ("right", ("counter clockwise", "clockwise"), "A"),
-        ("left", ("anticlockwise", "Clockwise"), "B"),
-        ("right", ("clockwise (left)", "counter-clockwise (right)"), "B"),
-        ("left", ("up", "down"), None),
-        (None, ("left", "right"), None),
-    ],
-)
-async def test_the_words_of_an_option_decide(moved, choices, letter, fakes) -> None:
-    prompt = Prompt(("Which way?",), Kind.CHOICE, choices, route="Multi-view_Reasoning")
-    specialist_answer = await run_rule(
-        prompt, fakes.context_of(prompt, (), [Finding("", {"moved": moved}, 0.9, "classical", "1")])
-    )
-    assert (specialist_answer and specialist_answer.letter) == letter

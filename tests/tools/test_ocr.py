@@ -50,15 +50,6 @@ def test_order_keeps_every_line_and_goes_down(lines: list[TextLine]):
     assert all(second.box.y0 > first.box.y0 - 12 for first, second in pairwise(ordered))
 
 
-def test_lines_of_one_row_go_left_to_right():
-    rows = [
-        TextLine("c", 1, Box(0, 40, 30, 52)),
-        TextLine("b", 1, Box(60, 2, 90, 14)),
-        TextLine("a", 1, Box(0, 5, 30, 17)),
-    ]
-    assert [line.text for line in reading_order(rows)] == ["a", "b", "c"]
-
-
 def test_a_slanted_line_is_straightened():
     pixels = np.zeros((100, 200, 3), np.uint8)
     quad = np.array([[40, 20], [120, 50], [113, 69], [33, 39]], np.float32)

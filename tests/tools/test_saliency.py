@@ -18,8 +18,8 @@ from hybrid.samples.pop_out import HEIGHT, WIDTH, Scene, pop_out
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import LETTERS
 from tools._shared.args import BoxArg
-from tools.saliency import MOST_CERTAIN, TOOL, AttentionSaliency, SaliencyArgs, SaliencyCues, confidence, rank_boxes
-from tools.saliency.cues import salience, without_lines
+from tools.saliency import AttentionSaliency, SaliencyArgs, SaliencyCues
+from tools.saliency.cues import without_lines
 
 
 def scene(seed: int, count: int) -> Scene:
@@ -35,32 +35,6 @@ def boxes(made: Scene, order: list[int]) -> tuple[BoxArg, ...]:
         BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), made.things[rank].box, strict=True)), label=f"t{rank}")
         for rank in order
     )
-
-
-def test_ranks_follow_the_known_order():
-    correlations = []
-    for seed in range(5):
-        made = scene(seed, 5)
-        order = [int(place) for place in np.random.default_rng(seed).permutation(5)]
-        found = ask(made.draw(), SaliencyArgs(boxes=boxes(made, order)))
-        ranks = {entry["label"]: entry["rank"] for entry in found.data["objects"]}
-        correlations.append(np.corrcoef([ranks[f"t{rank}"] for rank in range(5)], range(5))[0, 1])
-        assert found.data["count"] is None
-        assert found.data["most_salient"] == found.data["objects"][0]["label"]
-    assert np.mean(correlations) > 0.9
-
-
-def test_the_first_object_lies_on_the_most_salient_thing_and_the_number_is_near():
-    hits, off = 0, []
-    for seed in range(6):
-        made = scene(100 + seed, 4)
-        found = ask(made.draw())
-        x0, y0, x1, y1 = found.data["objects"][0]["box_px"]
-        tx, ty = (made.things[0].centre[0] * WIDTH, made.things[0].centre[1] * HEIGHT)
-        hits += x0 <= tx <= x1 and y0 <= ty <= y1
-        off.append(abs(found.data["count"] - 4))
-    assert hits >= 5
-    assert np.mean(off) < 0.3
 
 
 @pytest.mark.system
@@ -91,35 +65,6 @@ def test_flat_images_of_any_shape_have_nothing_that_stands_out(shape: tuple[int,
     assert found.data["count"] == 0
     assert found.confidence <= 0.5
     assert "nothing stands out" in found.text
-
-
-def test_a_single_bright_disc_is_the_peak():
-    pixels = np.full((120, 160, 3), 90, np.uint8)
-    rows, columns = np.ogrid[:120, :160]
-    pixels[(rows - 40) ** 2 + (columns - 110) ** 2 < 100] = (230, 40, 30)
-    x, y = ask(pixels).data["map"]["peak_px"]
-    assert abs(x - 110) < 14
-    assert abs(y - 40) < 14
-    values = salience(pixels)
-    assert 0 <= values.min() <= values.max() == 1
-
-
-def test_confidence_falls_as_the_second_comes_near():
-    def sure(relative: float) -> float:
-        ranked = rank_boxes([], [], [])
-        assert ranked == []
-        first, second = ask_two(relative)
-        return confidence([first, second])
-
-    assert MOST_CERTAIN == sure(0.5) > sure(0.8) > sure(0.95) > sure(1.0) == 0.5
-
-
-def ask_two(relative: float):
-    from hybrid.types import Box
-    from tools.saliency import Ranked
-
-    box = Box(0, 0, 1, 1)
-    return Ranked(1, "1", box, 1.0, 0.5), Ranked(2, "2", box, relative, 0.5)
 
 
 def grid(number: int, label: str = "") -> SaliencyArgs:
@@ -153,26 +98,6 @@ def test_as_many_boxes_as_letters_are_ranked_and_the_text_says_how_many_it_names
         grid(27)
 
 
-def test_the_text_says_that_it_describes_only_the_first_objects():
-    texts = [ask(scene(200, count).draw()).text.splitlines() for count in (2, 6)]
-    assert [len(lines) for lines in texts] == [4, 6]
-    assert "first" not in texts[0][0]
-    number = int(re.search(r"(\d+) salient objects", texts[1][0])[1])
-    assert number > 4
-    assert texts[1][0].endswith("The first 4:")
-
-
-def test_all_objects_are_counted_and_the_first_twelve_are_listed():
-    pixels = np.full((320, 448, 3), 110, np.uint8)
-    rows, columns = np.ogrid[:320, :448]
-    for place in range(16):
-        x, y = 70 + 100 * (place % 4), 60 + 65 * (place // 4)
-        pixels[(rows - y) ** 2 + (columns - x) ** 2 < 144] = (220, 40, 30)
-    found = ask(pixels)
-    assert (found.data["count"], len(found.data["objects"])) == (16, 12)
-    assert found.text.startswith("Image 1 (448 x 320 px): 16 salient objects; ")
-
-
 @pytest.mark.parametrize("splits", [4, pytest.param(9, marks=pytest.mark.system)])
 def test_drawn_lines_do_not_stand_out_where_the_grid_is_given(splits: int):
     columns, rows = GRIDS[splits]
@@ -190,19 +115,6 @@ def test_drawn_lines_do_not_stand_out_where_the_grid_is_given(splits: int):
 
 def long(box: list[int], pixels: Pixels) -> bool:
     return box[2] - box[0] > 0.4 * pixels.shape[1] or box[3] - box[1] > 0.4 * pixels.shape[0]
-
-
-def test_only_lines_are_painted_over():
-    pixels = scene(3, 4).draw()
-    assert np.array_equal(without_lines(pixels, 2, 2), pixels)
-    divided = lined(pixels, 4)
-    before = divided.copy()
-    cleaned = without_lines(divided, 2, 2)
-    assert np.array_equal(divided, before)
-    height, width = pixels.shape[:2]
-    far = np.abs(np.arange(width) - width // 2) > 10
-    assert np.array_equal(cleaned[: height // 2 - 10, far], divided[: height // 2 - 10, far])
-    assert np.abs(cleaned.astype(int) - pixels).mean() < np.abs(divided.astype(int) - pixels).mean() / 4
 
 
 @settings(max_examples=15)
@@ -247,13 +159,6 @@ def test_a_checkpoint_without_one_tensor_is_refused(tmp_path: Path, things_check
         AttentionSaliency().setup("cpu", str(folder))
     with pytest.raises(ToolError, match="before its weights"):
         AttentionSaliency().run([Request((np.zeros((9, 9, 3), np.uint8),), SaliencyArgs())])
-
-
-def test_the_card_claims_no_reliability_and_says_why_confidence_is_capped():
-    assert TOOL.card.name == "saliency"
-    assert {card.name for card in TOOL.card.backends} == {"learned", "classical"}
-    assert TOOL.backend("classical").reliability == ()
-    assert f"at most {MOST_CERTAIN}" in TOOL.card.measured
 
 
 def test_attention_to_artifacts_is_that_of_their_sound_neighbours():

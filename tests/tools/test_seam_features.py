@@ -39,15 +39,6 @@ def test_the_largest_cosine_wins_within_the_confidence_of_an_opinion(cosines: li
         assert cosines[opinion.best] == max(cosines)
 
 
-def test_a_tie_of_the_seams_is_broken_by_the_features():
-    found = report(TIED, vote(TIED), decide_by_features([0.4, 0.9]))
-    assert found.data["best"] == 1
-    assert found.confidence == pytest.approx(OPINION_CERTAIN)
-    assert "features beside them image 3" in found.text
-    assert max(map(len, found.text.splitlines())) <= 160
-    assert np.array_equal(found.pictures[0].pixels[160:, 280:], TIED[2][40:, 40:])
-
-
 def test_equal_features_leave_a_tie(backend: SecondOpinion):
     found = report(TIED, vote(TIED), decide_by_features([0.5, 0.5]))
     assert found.data["best"] is None

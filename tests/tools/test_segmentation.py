@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from hybrid.errors import NoBackend, ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
-from tools._shared.boxes import overlap
 from tools.segmentation import (
     OUTLINE_POINTS,
     TOOL,
@@ -23,7 +22,6 @@ from tools.segmentation import (
     SegmentationArgs,
     bounds,
     outline,
-    report,
 )
 from tools.segmentation.models import Prompt, segmenter
 
@@ -40,39 +38,6 @@ def ask(backend: GrabCut | LearnedSegmentation, pixels: Pixels, **arguments: obj
     return backend.run([Request((pixels,), SegmentationArgs(**arguments))])[0]
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        {"points": [{"x": 60, "y": 70}]},
-        {"box": {"x0": 25, "y0": 35, "x1": 96, "y1": 106}},
-        {
-            "points": [{"x": 60, "y": 70}],
-            "away": [{"x": 10, "y": 10}],
-            "box": {"x0": 30, "y0": 40, "x1": 90, "y1": 100},
-        },
-    ],
-)
-def test_a_plain_disc_is_cut_out(prompt: dict):
-    pixels, box = scene()
-    first, again = (ask(GrabCut(), pixels, **prompt) for _ in range(2))
-    assert overlap(Box(*first.data["box_px"]), box) > 0.85
-    assert first.data == again.data
-    assert np.array_equal(first.pictures[0].pixels, again.pictures[0].pixels)
-    assert 0.3 < first.confidence <= 0.6
-    assert first.pictures[0].pixels.shape == pixels.shape
-
-
-@pytest.mark.parametrize(
-    "box", [(20, 40, 65, 100), (57, 30, 100, 110), (20, 30, 100, 76), (20, 66, 100, 110), (30, 40, 70, 78)]
-)
-def test_a_box_that_cuts_its_thing_gives_the_whole_thing(box: tuple[int, ...]):
-    pixels, disc = scene()
-    found = ask(GrabCut(), pixels, box=dict(zip(("x0", "y0", "x1", "y1"), box, strict=True)))
-    assert overlap(Box(*found.data["box_px"]), disc) > 0.9
-    assert found.data["area_px"] == pytest.approx(np.pi * 25.5**2, rel=0.06)
-    assert "edge of what was searched" not in found.text
-
-
 def test_a_mask_that_ends_where_the_search_does_is_said_to():
     """A bar through the whole picture has no end that could be found."""
     pixels = np.full((160, 900, 3), (170, 150, 120), np.uint8)
@@ -82,38 +47,6 @@ def test_a_mask_that_ends_where_the_search_does_is_said_to():
     assert "edge of what was searched" in found.text
     assert found.confidence < 0.25
     assert len(found.text) <= 450
-
-
-def test_a_mask_along_the_border_of_the_picture_is_whole():
-    pixels, _ = scene()
-    found = ask(GrabCut(), pixels[:, 60:], box={"x0": 0, "y0": 40, "x1": 30, "y1": 100})
-    assert overlap(Box(*found.data["box_px"]), Box(0, 45, 26, 96)) > 0.9
-    assert "edge of what was searched" not in found.text
-
-
-def test_a_ground_that_a_loose_box_holds_is_no_thing():
-    pixels, disc = scene(240, 320)
-    found = ask(GrabCut(), pixels, box={"x0": 5, "y0": 5, "x1": 180, "y1": 160})
-    assert overlap(Box(*found.data["box_px"]), disc) > 0.9
-
-
-def test_a_large_image_gives_the_same_place():
-    pixels, box = scene()
-    large = cv2.resize(pixels, None, fx=10, fy=10, interpolation=cv2.INTER_NEAREST)
-    found = ask(GrabCut(), large, points=[{"x": 600, "y": 700}])
-    assert overlap(Box(*(value / 10 for value in found.data["box_px"])), box) > 0.8
-
-
-def test_a_flat_image_has_no_sure_mask():
-    found = ask(GrabCut(), np.full((60, 80, 3), 99, np.uint8), points=[{"x": 40, "y": 30}])
-    assert found.confidence < 0.1
-
-
-def test_a_point_on_its_own_is_no_thing():
-    """Every pixel of another colour: what is left is the dot at the point itself."""
-    pixels = np.random.default_rng(0).integers(0, 256, (120, 160, 3)).astype(np.uint8)
-    found = ask(GrabCut(), pixels, points=[{"x": 80, "y": 60}], away=[{"x": 84, "y": 60}, {"x": 76, "y": 60}])
-    assert found.data["area_px"] == 0 or found.data["area_px"] > 100
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (12, 200)])
@@ -151,12 +84,6 @@ def test_bounds_and_outline_follow_any_mask(seed: int):
         inside = mask[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)]
         assert inside.sum() == mask.sum()
         assert all(box.x0 <= x < box.x1 and box.y0 <= y < box.y1 for x, y in line)
-
-
-def test_an_empty_mask_is_said_to_be_empty():
-    found = report(np.zeros((40, 50, 3), np.uint8), np.zeros((40, 50), bool), 0.0, 0.3, "words", "a test")
-    assert found.data["found"] is False
-    assert found.text.startswith("Nothing was found in image 1")
 
 
 def started(folder: Path) -> LearnedSegmentation:

@@ -12,12 +12,7 @@ from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolMessage, UserMessage
 from hybrid.models.in_process.chat import HuggingFaceChat
-from hybrid.registry import load
-from hybrid.running.generated import generate
-from hybrid.samples.seeds import Purpose
-from training.conversations import Batch, finding_of, hold, renumbered, turns
-from training.conversations import Held as Conversation
-from training.policy import TaughtAsk, call_for
+from training.conversations import Batch, hold, turns
 
 BENCHMARKS = {
     "blink": "Relative_Depth",
@@ -61,42 +56,6 @@ def test_a_call_its_finding_and_the_answer_follow_each_other(
         assert blank
 
 
-@pytest.mark.parametrize(("benchmark", "task"), BENCHMARKS.items())
-def test_what_is_learnt_from_is_in_no_sample(benchmark: str, task: str, tmp_path: Path) -> None:
-    """The pictures of equal seeds and of others: drawn for training they are never those of a sample."""
-    bench = load("hybrid.benchmarks", benchmark)
-    pictures: dict[str, set[bytes]] = {"sample": set(), "train": set()}
-    purposes: tuple[Purpose, ...] = ("sample", "train")
-    for purpose in purposes:
-        for seed in (0, 1):
-            folder = generate(bench, tmp_path / purpose, (task,), 2, seed, purpose)
-            pictures[purpose] |= _pictures(bench, folder, task, tmp_path)
-    assert len(pictures["sample"]) >= 4
-    assert len(pictures["train"]) >= 4
-    assert not pictures["sample"] & pictures["train"]
-
-
-def _pictures(bench: Any, folder: Path, task: str, root: Path) -> set[bytes]:
-    from hybrid.benchmarks.base import Source
-
-    store = ImageStore(root / "images")
-    source = Source(folder, store, bench.card.splits[0], (task,), bench.card.chosen({}))
-    return {store.read(image) for question in bench.questions(source) for image in question.images}
-
-
-def test_all_of_it_is_drawn_for_training(held: tuple[Path, dict[str, list[dict[str, Any]]]], tmp_path: Path) -> None:
-    """The pictures that were learnt from are those of the purpose "train"."""
-    folder, rows = held
-    store = ImageStore(folder / "images")
-    for benchmark, task in BENCHMARKS.items():
-        bench = load("hybrid.benchmarks", benchmark)
-        drawn = _pictures(bench, generate(bench, tmp_path, (task,), 2, 0, "train"), task, tmp_path)
-        opening = next(row["turns"] for row in rows[benchmark] if row["form"] == "plain")[0]
-        shown = [part["image"] for part in opening["content"] if part["type"] == "image"]
-        assert shown
-        assert {store.path(sha256).read_bytes() for sha256 in shown} <= drawn
-
-
 def test_turns_are_what_a_chat_template_is_handed(tmp_path: Path) -> None:
     import numpy as np
 
@@ -128,27 +87,6 @@ def test_turns_are_what_a_chat_template_is_handed(tmp_path: Path) -> None:
         for made in turn.get("tool_calls", ()):
             del made["id"]
     assert handed == turns(messages)
-
-
-def test_other_numbers_stand_in_question_and_call_alike() -> None:
-    import random
-
-    text = "Which box holds the more salient object? [A] [0.10, 0.20, 0.30, 0.40] [B] [0.50, 0.60, 0.70, 0.80]"
-    ask = TaughtAsk(text, ("[0.10, 0.20, 0.30, 0.40]", "[0.50, 0.60, 0.70, 0.80]"), ("img:1",))
-    call = call_for(ask)
-    assert call is not None
-    finding = ToolMessage("call_0_0", "saliency", ("box B is the most salient",))
-    first = Conversation(
-        ask,
-        "Answer: (A)",
-        (UserMessage((text,)), AssistantMessage("", (call,)), finding, AssistantMessage("Answer: (B)")),
-        (),
-    )
-    other = renumbered(first, random.Random(0))
-    assert other.ask.text != text
-    assert other.messages[0] == UserMessage((other.ask.text,))
-    assert other.messages[1] == AssistantMessage("", (call_for(other.ask),))  # type: ignore[arg-type]
-    assert finding_of(other) == finding
 
 
 @pytest.mark.system

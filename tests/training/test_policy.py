@@ -34,15 +34,6 @@ def test_boxes_of_a_question_are_copied_under_the_letters_of_their_options(drawn
     assert [row["label"] for row in rows] == list(LETTERS[: len(drawn)])
 
 
-def test_a_box_around_a_fixation_is_cut_at_the_border() -> None:
-    call = call_for(asked(SPOTS))
-    assert call is not None
-    assert call.args["boxes"] == [
-        {"x0": 0.6, "y0": 0.28, "x1": 0.68, "y1": 0.4, "label": "A"},
-        {"x0": 0.0, "y0": 0.92, "x1": 0.06, "y1": 1.0, "label": "B"},
-    ]
-
-
 @pytest.mark.parametrize(
     ("ask", "name", "arguments"),
     [
@@ -87,12 +78,6 @@ def test_the_wording_picks_the_call(ask: TaughtAsk, name: str, arguments: dict[s
     call = call_for(ask)
     assert call is not None
     assert (call.name, call.args) == (name, arguments)
-
-
-@pytest.mark.parametrize("text", ["How many green cubes are there in the image?", "Is the red ball left of it?", ""])
-def test_what_no_weight_free_tool_tells_is_answered_at_once(text: str) -> None:
-    assert call_for(asked(text)) is None
-    assert read(asked(text), "Image 3 continues the missing quarter best.") is None
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,6 @@ def test_numbers_letters_and_deciding_words_are_the_same_token_everywhere(words:
             assert token in words(context, add_special_tokens=False)["input_ids"]
 
 
-def test_a_sentence_that_is_always_said_is_a_few_tokens() -> None:
-    words = tokenizer(["Which box holds the more salient object? A"] * 5, 1200)
-    assert len(words.tokenize("Which box holds the more salient object? B")) <= 3
-
-
 @given(st.dictionaries(st.sampled_from("abc"), st.floats(0, 1) | st.integers() | st.booleans() | st.text(), max_size=3))
 def test_a_call_in_the_template_reads_back_with_two_decimals(arguments: dict[str, Any]) -> None:
     function = {"name": "crop", "arguments": {"image": "img:1", "boxes": [arguments]}}

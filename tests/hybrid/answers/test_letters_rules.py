@@ -9,7 +9,6 @@ from hybrid.answers.letters import parse_letter
 
 UNKNOWN = ("", "", "", "")
 TWO = ("the second image", "the third image")
-FOUR = ("the first image", "the second image", "the third image", "the fourth image")
 POINTS = tuple(f"Point {c}" for c in "ABCD")
 BOXES = ("Box A", "Box B")
 SIDES = ("left", "right")

@@ -1,19 +1,14 @@
 """No path that a data set names leaves its folder, in any benchmark; a pipe or a device is not waited for."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from hybrid.benchmarks._shared.paths import inside, located, read_located, refused
+from hybrid.benchmarks._shared.paths import located, read_located
 from hybrid.errors import DataError
 from hybrid.images import MAX_BYTES, ImageStore
 from hybrid.registry import load
@@ -52,30 +47,11 @@ def test_a_name_that_leads_out_is_refused_with_its_place(folder: Path, name: str
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["own.png", "./own.png", "folder/../own.png", "same.png"])
-def test_a_file_inside_is_read(folder: Path, name: str) -> None:
-    assert refused(name) is None
-    assert read_located(folder, name, "here") == b"own"
-
-
 def test_a_file_that_is_too_large_for_a_picture_is_not_read(folder: Path) -> None:
     with (folder / "large.png").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(DataError, match=r"'large.png' has 536,870,913 bytes; at most"):
         read_located(folder, "large.png", "here")
-
-
-def test_the_hubs_cache_keeps_files_beside_a_snapshot(tmp_path: Path) -> None:
-    snapshot = tmp_path / "datasets--x" / "snapshots" / "abc"
-    blobs = tmp_path / "datasets--x" / "blobs"
-    snapshot.mkdir(parents=True)
-    blobs.mkdir()
-    (blobs / "0123").write_bytes(b"table")
-    (tmp_path / "datasets--x" / "secret").write_bytes(b"secret")
-    (snapshot / "a.parquet").symlink_to(blobs / "0123")
-    (snapshot / "b.parquet").symlink_to(tmp_path / "datasets--x" / "secret")
-    assert inside(snapshot, snapshot / "a.parquet") == blobs / "0123"
-    assert inside(snapshot, snapshot / "b.parquet") is None
 
 
 @dataclass(frozen=True)
@@ -95,7 +71,6 @@ SAMPLES = (
     Sample("actiview", "asset/data.json", "images_split/*"),
 )
 TASKS = {"blink": ("Counting", "Spatial_Relation"), "hvsbench": ("Q2", "Q5"), "actiview": ("counting",)}
-OUTWARD = ("link", "pipe", "nothing")
 
 
 @pytest.fixture(scope="module")
@@ -136,28 +111,6 @@ def read(name: str, folder: Path, to: Path) -> tuple[Question | BrokenQuestion, 
     return questions(benchmark, source, None)
 
 
-@cache
-def ids_of(name: str, folder: Path) -> list[str]:
-    """Of the questions of a folder as it was made."""
-    return [question.id for question in read(name, folder, folder.with_name(f"{name}-read"))]
-
-
-@pytest.mark.parametrize("how", OUTWARD)
-@pytest.mark.parametrize("sample", [sample for sample in SAMPLES if sample.pictures], ids=lambda sample: sample.name)
-def test_a_picture_that_lies_outside_costs_its_own_questions(
-    made: Callable[[str], Path], tmp_path: Path, sample: Sample, how: str
-) -> None:
-    folder = copied(made(sample.name), tmp_path)
-    whole = ids_of(sample.name, made(sample.name))
-    picture = sorted(path for path in folder.glob(sample.pictures) if path.is_file())[-1]
-    replaced(picture, how, tmp_path / "outside")
-    found = read(sample.name, folder, tmp_path)
-    assert [question.id for question in found] == whole
-    broken = [question for question in found if isinstance(question, BrokenQuestion)]
-    assert 0 < len(broken) < len(found)
-    assert all(picture.name in question.error for question in broken)
-
-
 @pytest.mark.parametrize("how", ["link", "pipe"])
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
 def test_a_table_that_lies_outside_is_not_read(
@@ -169,30 +122,3 @@ def test_a_table_that_lies_outside_is_not_read(
     with pytest.raises(DataError) as caught:
         read(sample.name, folder, tmp_path)
     assert "no regular file inside" in str(caught.value) or "holds no" in str(caught.value)
-
-
-@pytest.mark.parametrize("name", BAD_NAMES, ids=range(len(BAD_NAMES)))
-def test_actiview_names_the_row(made: Callable[[str], Path], tmp_path: Path, name: str) -> None:
-    folder = copied(made("actiview"), tmp_path)
-    path = folder / "asset" / "data.json"
-    content = json.loads(path.read_text())
-    content["data"][0]["images"][3] = name
-    path.write_text(json.dumps(content))
-    broken, *rest = sorted(read("actiview", folder, tmp_path), key=lambda question: isinstance(question, Question))
-    assert isinstance(broken, BrokenQuestion)
-    assert "data.json, row 1" in broken.error
-    assert all(isinstance(question, Question) for question in rest)
-
-
-@pytest.mark.parametrize("name", [name for name in BAD_NAMES if name.isprintable()])
-def test_mm_sap_names_the_row(made: Callable[[str], Path], tmp_path: Path, name: str) -> None:
-    folder = copied(made("mm_sap"), tmp_path)
-    path = sorted(folder.rglob("*.parquet"))[0]
-    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    image = next(key for key, value in rows[0].items() if isinstance(value, dict) and "bytes" in value)
-    rows[0][image] = {"bytes": None, "path": name}
-    pq.write_table(pa.Table.from_pylist(rows), path)
-    found = read("mm_sap", folder, tmp_path)
-    broken = [question for question in found if isinstance(question, BrokenQuestion)]
-    assert len(broken) == 1
-    assert f"{path.name}, row 1" in broken[0].error

@@ -1,6 +1,5 @@
 """`hybrid ablate` before anything is asked: its options, its dry run, and what it refuses."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,28 +27,6 @@ def test_it_takes_every_option_of_a_run() -> None:
     assert len(set(words)) == len(words)
     for option in run_command.params:
         assert option.name in OWN or option in ablate_command.params
-
-
-def test_a_dry_run_counts_every_run_and_asks_nothing(command: Command, words: tuple[str, ...], tmp_path: Path) -> None:
-    price = ("--model", "openai:gpt-4o", "--model-arg", "price=1/2")
-    ended = command("ablate", *words, *price, "--tools", "crop,jigsaw,depth", "--add-one", "--dry-run", "--json")
-    assert ended.code == 0
-    told = json.loads(ended.out)
-    assert list(told["runs"]) == [
-        *("full", "none", "without-crop", "without-jigsaw", "without-depth"),
-        *("only-crop", "only-jigsaw", "only-depth"),
-    ]
-    assert (told["number_of_runs"], told["total"]["questions"]) == (8, 32)
-    assert told["total"]["model_calls"] == {"low": 32, "expected": 53, "high": 4 + 7 * 4 * 8}
-    assert told["total"]["cost_usd"]["high"] > told["total"]["cost_usd"]["low"] > 0
-    assert [note.partition(",")[0] for note in told["notes"]] == [
-        "the model is first asked whether it sees",
-        "the model is first told to call a tool",
-    ]
-    assert not (tmp_path / "out").exists()
-    text = command("ablate", *words, *price, "--tools", "crop,jigsaw,depth", "--vary", "jigsaw", "--dry-run")
-    assert (text.code, "3 runs" in text.out, "without-jigsaw" in text.out) == (0, True, True)
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_tool_that_others_call_is_told_before_anything_is_asked(command: Command, words: tuple[str, ...]) -> None:
@@ -93,14 +70,3 @@ def test_hidden_answers_are_refused_before_anything_is_asked(command: Command, t
     ended = command(*told)
     assert (ended.code, "the answers of blink test are hidden" in ended.err) == (2, True)
     assert not (tmp_path / "out").exists()
-
-
-def test_an_empty_menu_is_a_menu_of_its_own(command: Command, words: tuple[str, ...]) -> None:
-    told = [*words[:-2], "--solver", "controller", "--dry-run", "--json"]
-    reports = {tools: json.loads(command("run", *told, "--tools", tools).out) for tools in ("none", "crop")}
-    none, crop = (reports[tools]["solvers"]["controller"] for tools in ("none", "crop"))
-    assert reports["none"]["run"] != reports["crop"]["run"]
-    assert none["model_calls"] == {"low": 4, "expected": 4, "high": 4}
-    assert crop["model_calls"]["expected"] > 4
-    ended = command("run", *told, "--tools", "none,crop")
-    assert (ended.code, "no 'none' in tools/" in ended.err) == (2, True)

@@ -1,11 +1,10 @@
 """The keys of `--setting` that every benchmark takes: each is checked once, and becomes an option of the run."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.cli._run_options import SETTINGS, common_settings, config_of
+from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command
 from hybrid.config import Price, RunConfig
 from hybrid.errors import UsageError
@@ -16,29 +15,6 @@ MODEL = ("--model", "openai:gpt-4o")
 def options(*settings: str, more: tuple[str, ...] = ()) -> RunConfig:
     words = ["blink", *MODEL, *more, *(word for item in settings for word in ("--setting", item))]
     return config_of(command.make_context("run", words).params)
-
-
-def test_without_any_a_run_is_asked_as_ever() -> None:
-    plain, direct = options(), RunConfig("blink", (), "openai:gpt-4o")
-    for name in ("answer", "samples", "reasoning", "captioner", "captioner_settings", "context", "context_missing"):
-        assert getattr(plain, name) == getattr(direct, name)
-
-
-def test_each_becomes_an_option_and_none_is_the_benchmarks() -> None:
-    given = (
-        "reasoning=none",
-        "context=a=b.jsonl",
-        "context-missing=without",
-        "marks=radius:5",
-        "caption-model=openai:e",
-    )
-    config = options(*given, more=("--image-detail", "low", "--max-pixels", "900", "--max-tokens", "7", "--seed", "3"))
-    assert config.settings == {"marks": "radius:5"}
-    assert (config.reasoning, config.context, config.context_missing) == ("none", Path("a=b.jsonl"), "without")
-    second = config.captioner_settings
-    assert (config.captioner, second.image_detail, second.max_pixels, second.seed) == ("openai:e", "low", 900, 3)
-    # How long a reply may be is said of the model that answers.
-    assert (second.max_tokens, config.model_settings.max_tokens) == (None, 7)
 
 
 def test_the_second_model_has_an_address_and_a_price_of_its_own() -> None:
@@ -72,9 +48,3 @@ def test_a_value_that_does_not_fit_is_named(settings: Any, more: Any, told: str)
     with pytest.raises(UsageError) as error:
         options(*settings, more=more)
     assert told in str(error.value)
-
-
-def test_defaults_are_values_or_nothing() -> None:
-    assert [setting.name for setting in common_settings()] == list(SETTINGS)
-    for setting in common_settings():
-        assert not setting.default or setting.check(setting.default) == setting.default

@@ -56,31 +56,6 @@ def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
     assert "there is no such solver; there are: specialist, mllm, arbiter" in ended.err
 
 
-def test_generated_questions_are_not_those_of_the_data(command: Command, tmp_path: Path, fakes: Any) -> None:
-    data = fakes.blink_folder(tmp_path / "blink")
-    for kind, out in ((data, "real"), ("sample", "drawn")):
-        words = ("blink", "--data", kind, "--solver", "chance", "--backend", "classical", "--task", "Spatial_Relation")
-        assert command("run", *words, "--limit", 2, "--out", tmp_path / out, "--json").code == 0
-    ended = command("compare", tmp_path / "real", tmp_path / "drawn")
-    assert (ended.code, ended.out) == (2, "")
-    assert "different questions under the same ids" in ended.err
-    assert "blink val, folder, sha256 " in ended.err
-    assert "blink val, sample, " in ended.err
-
-
-def test_a_part_of_the_data_is_compared_with_the_whole(command: Command, tmp_path: Path, fakes: Any) -> None:
-    data = fakes.blink_folder(tmp_path / "blink")
-    words = ("blink", "--data", data, "--solver", "chance", "--backend", "classical", "--json")
-    command("run", *words, "--out", tmp_path / "whole")
-    command("run", *words, "--task", "Jigsaw", "--seed", 1, "--out", tmp_path / "part")
-    ended = command("compare", tmp_path / "whole", tmp_path / "part", "--json")
-    assert ended.code == 0, ended.err
-    counts = {
-        row["quantity"]: row["value"] for row in json.loads(ended.out)["results"] if row["section"] == "questions"
-    }
-    assert counts == {"shared": 3, "only a": 3, "only b": 0, "failed": 0}
-
-
 @pytest.mark.system
 def test_what_failed_is_missing_and_nothing_is_tested(command: Command, tmp_path: Path, fakes: Any) -> None:
     data = fakes.blink_folder(tmp_path / "blink")
@@ -109,22 +84,6 @@ def saved(folder: Path, letters: str) -> Path:
     ]
     (folder / "Jigsaw.json").write_text(json.dumps({"val": rows, "test": []}))
     return folder
-
-
-def test_the_rule_for_no_answer_is_the_same_for_everybody(command: Command, tmp_path: Path) -> None:
-    path = saved(tmp_path / "m", "AZZZ")
-    words = ("score", path, "--benchmark", "blink", "--json")
-    for rule, other, worth in (("chance", "wrong", 0.625), ("wrong", "chance", 0.25)):
-        options = ("--abstain", rule) if rule == "wrong" else ()
-        told = json.loads(command(*words, *options).out)
-        assert (told["abstain"], told["tasks"]["Jigsaw"]["accuracy"]) == (rule, worth)
-        for form in ((), ("--markdown",), ("--latex",)):
-            table = command("compare" if form else "score", *words[1:-1], *options, *form).out
-            assert table.removeprefix("% ").startswith("No answer counts as ")
-            assert f"--abstain {other}" in table
-            assert (f"{worth:.3f}" in table, f"{0.875 - worth:.3f}" in table) == (True, False)
-    # Where every question has an answer, there is nothing to name.
-    assert "No answer" not in command("score", saved(tmp_path / "all", "AB"), "--benchmark", "blink").out
 
 
 @pytest.fixture

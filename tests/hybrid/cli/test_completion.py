@@ -55,11 +55,6 @@ def test_runs_are_offered_the_youngest_first(tmp_path: Path, monkeypatch: pytest
     assert offered("run", "--config", "runs/ol") == youngest[1:]
 
 
-def test_a_half_written_file_does_not_stop_completion(tmp_path: Path) -> None:
-    (tmp_path / "run.yaml").write_text("modle: [")
-    assert offered("run", "--config", str(tmp_path / "run.yaml"), "--solver", "mll") == ["mllm"]
-
-
 @pytest.mark.system
 def test_a_shell_is_answered_without_heavy_imports() -> None:
     program = (

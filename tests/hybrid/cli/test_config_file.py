@@ -58,45 +58,6 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_file_says_what_the_command_line_would_say(tmp_path: Path) -> None:
-    file = written(tmp_path / "run.yaml", FULL)
-    words = (
-        *("blink", "--max-tool-calls", 3, "--max-turns", 2, "--model", "openai:gpt-4o", "--tools", "depth,crop"),
-        *("--solver", "controller", "--solver", "mllm", "--task", "Jigsaw", "--rotate", "--format-line", "off"),
-        *("--setting", "hints=on", "--setting", "samples=2", "--model-arg", "temperature=0.70", "--max-seconds", 1.5),
-        *("--model-arg", "price=1/2", "--model-arg", "prompt_cache=off", "--model-arg", 'stop=["a", "b"]'),
-    )
-    assert config("--config", file) == config(*words)
-
-
-def test_names_with_commas_are_several_and_the_option_may_be_repeated(tmp_path: Path) -> None:
-    typed = config("blink", "--solver", "mllm,chance", "--solver", "arbiter", "--task", "Jigsaw, Counting")
-    assert (typed.solvers, typed.tasks) == (("mllm", "chance", "arbiter"), ("Jigsaw", "Counting"))
-    text = "benchmark: blink\nsolver: [mllm, chance, arbiter]\ntask: Jigsaw,Counting\n"
-    assert config("--config", written(tmp_path / "run.yaml", text)) == typed
-    repeated = (
-        "--solver",
-        "mllm",
-        "--solver",
-        "chance",
-        "--solver",
-        "arbiter",
-        "--task",
-        "Jigsaw",
-        "--task",
-        "Counting",
-    )
-    assert options_of(context("blink", *repeated)) == options_of(context("--config", tmp_path / "run.yaml"))
-
-
-def test_json_is_read_by_the_same_rules(tmp_path: Path) -> None:
-    content = {"benchmark": "blink", "limit": 3, "setting": {"samples": "2"}, "format-line": False, "data": "/a\\\\é😀"}
-    for indent in (None, 2, "\t"):
-        text = json.dumps(content, indent=indent, ensure_ascii=False)
-        found = config("--config", written(tmp_path / "run.json", text))
-        assert (found.limit, found.samples, found.format_line, found.data) == (3, 2, False, "/a\\\\é😀")
-
-
 def test_the_command_line_wins(tmp_path: Path) -> None:
     file = written(tmp_path / "run.yaml", FULL)
     found = config("--config", file, "mvp_bench", "--max-turns", 5, "--solver", "caption", "--setting", "hints=off")
@@ -261,15 +222,6 @@ def test_a_run_and_its_manifest_share_their_folder(
     assert other["run"] != first["run"]
 
 
-def test_a_manifest_leaves_the_environment_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = manifest(tmp_path / "manifest.json", {"benchmark": "blink"})
-    plain = config("blink")
-    for name in ("MODEL", "BASE_URL", "DEVICE", "DATA_BLINK"):
-        monkeypatch.setenv(f"HYBRID_{name}", "openai:x")
-    assert config("--config", file) == plain
-    assert config("--config", file, "--model", "openai:y").model_settings.base_url is None
-
-
 def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> None:
     file = manifest(tmp_path / "manifest.json", {"base-url": "http://u:[redacted]@host/v1"})
     with pytest.raises(UsageError, match="base-url held a secret"):
@@ -302,35 +254,7 @@ def test_a_run_that_is_given_back_asks_the_same_commit(
     assert config("--config", file, "--data", "hub@other").data == "hub@other"
 
 
-@pytest.mark.parametrize("option", [one for one in run_command.params if getattr(one, "is_flag", False)], ids=str)
-def test_what_a_file_switches_on_is_switched_off_on_the_command_line(tmp_path: Path, option: click.Option) -> None:
-    (off,) = option.secondary_opts
-    key = option.opts[0].removeprefix("--")
-    for file in (
-        written(tmp_path / "run.yaml", f"benchmark: blink\n{key}: true\n"),
-        manifest(tmp_path / "manifest.json", {"benchmark": "blink", key: True}),
-    ):
-        assert context("--config", file).params[option.name or ""] is True
-        switched = context("--config", file, off)
-        assert switched.params[option.name or ""] is False
-        assert options_of(switched).get(key, False) is False
-    assert context("blink", option.opts[0], off).params[option.name or ""] is False
-
-
 # The environment
-
-
-def test_variables_are_defaults_and_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name, value in {"MODEL": "openai:a", "BASE_URL": "http://h/v1", "DEVICE": "cpu", "DATA_BLINK": "/d"}.items():
-        monkeypatch.setenv(f"HYBRID_{name}", value)
-    found = context("blink")
-    told = {"benchmark": "blink", "model": "openai:a", "base-url": "http://h/v1", "data": "/d", "device": "cpu"}
-    assert options_of(found) == told
-    assert config("mvp_bench").data == "hub"
-    file = written(tmp_path / "run.yaml", "benchmark: blink\nmodel: openai:b\ndata: /file\n")
-    of_file = config("--config", file)
-    assert (of_file.model, of_file.data, of_file.model_settings.device) == ("openai:b", "/file", "cpu")
-    assert config("--config", file, "--data", "/typed").data == "/typed"
 
 
 def test_a_server_is_asked_for_models_of_its_provider_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,19 +263,6 @@ def test_a_server_is_asked_for_models_of_its_provider_alone(monkeypatch: pytest.
     monkeypatch.setenv("HYBRID_MODEL", "openai:a")
     servers = {model: config("blink", "--model", model).model_settings.base_url for model in ("openai:b", "other:c")}
     assert servers == {"openai:b": "http://h/v1", "other:c": None}
-
-
-def test_help_tells_of_the_file_and_the_variables(command: Command) -> None:
-    told = " ".join(command("run", "--help-all").out.split())
-    for word in (
-        "HYBRID_MODEL",
-        "HYBRID_BASE_URL",
-        "HYBRID_DATA_NAME",
-        "HYBRID_DEVICE",
-        "--config FILE|RUN",
-        "matrix:",
-    ):
-        assert word in told
 
 
 # Several runs

@@ -44,26 +44,3 @@ def test_an_ablation_that_is_only_printed_takes_no_option_of_asking(command: Com
     assert ended.err == "hybrid: --report prints what is there: leave out --limit, --model\n"
     # These it heeds: what is wrong is the folder.
     assert "holds no ablation" in command("ablate", "--report", "run", "--solver", "controller", "--csv").err
-
-
-@pytest.mark.parametrize("word", ["score", "compare", "report"])
-def test_what_is_about_predictions_is_told_to_be_of_no_use_for_runs(
-    command: Command, run: Path, tmp_path: Path, word: str
-) -> None:
-    words = (word, run / "mllm", *(("-o", tmp_path / "site") if word == "report" else ()))
-    note = "not used: a run knows its questions, and only saved predictions are told theirs\n"
-    plain = command(*words)
-    assert (plain.code, note in plain.err) == (0, False)
-    ended = command(*words, "--data", "nowhere", "--field", "text", "--benchmark", "blink")
-    assert (ended.code, ended.out) == (0, plain.out)
-    assert f"note: --benchmark, --data, --field {note}" in ended.err
-    assert note not in command(*words, "--data", "nowhere", "--quiet").err
-
-
-def test_it_is_not_told_where_there_are_predictions_too(command: Command, run: Path, tmp_path: Path) -> None:
-    saved = tmp_path / "saved"
-    saved.mkdir()
-    rows = ", ".join(f'{{"id": "val_Jigsaw_{n}", "prediction": "(A)"}}' for n in (1, 2, 3))
-    (saved / "Jigsaw.json").write_text(f"[{rows}]")
-    ended = command("compare", run, saved, "--benchmark", "blink", "--data", tmp_path / "blink")
-    assert "not used" not in ended.err

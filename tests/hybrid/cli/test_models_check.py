@@ -224,17 +224,3 @@ def test_a_server_that_does_not_answer_is_one_line(
     assert (ended.code, ended.out) == (2, "")
     (line,) = ended.err.strip().splitlines()
     assert said in line
-
-
-def test_no_server_is_one_line_at_once_and_a_recording_is_not_asked(
-    command: Command, tmp_path: Path, fakes: Any
-) -> None:
-    ended = command("models", "check", "openai:k", "--base-url", "http://127.0.0.1:9/v1")
-    assert (ended.code, ended.out) == (2, "")
-    assert "Check that the server runs" in ended.err
-    assert len(ended.err.strip().splitlines()) == 1
-    recorded = fakes.recordings(tmp_path / "model", fakes.blink_replies())
-    ended = command("models", "check", f"replay:{recorded}")
-    assert ended.code == 0
-    assert "nothing can be asked that was not recorded" in ended.out
-    assert command("models", "check", "replay:nowhere").code == 2

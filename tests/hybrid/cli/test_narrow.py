@@ -6,10 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from hybrid.cli import cli
 from hybrid.display.terminal import NARROW, display_width
 
 Command = Callable[..., Any]
@@ -37,17 +35,6 @@ def test_every_number_of_a_comparison_is_there(
         assert not lost
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("tools", "list"), ("solvers", "list"), ("benchmarks", "list"), ("benchmarks", "show", "hvsbench", "--all")],
-    ids=" ".join,
-)
-def test_lists_fold_their_lines(command: Command, words: tuple[str, ...]) -> None:
-    wide, narrow = both(command, *words)
-    assert "".join(wide.split()).count("hybrid") == "".join(narrow.split()).count("hybrid")
-    assert set(NUMBER.findall(wide)) <= set(NUMBER.findall(narrow))
-
-
 def test_runs_list_and_dry_runs(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     words = ("run", *blink, "--solver", "mllm")
     both(command, *words, "--dry-run")
@@ -56,24 +43,3 @@ def test_runs_list_and_dry_runs(command: Command, blink: tuple[str, ...], tmp_pa
     assert "accuracy_macro" in narrow
     _, narrow = both(command, "runs", "list", tmp_path)
     assert "6/6" in narrow
-
-
-def commands(group: click.Group, *words: str) -> dict[tuple[str, ...], click.Command]:
-    """Every command of the program by its words."""
-    found: dict[tuple[str, ...], click.Command] = {}
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        one = group.get_command(context, name)
-        assert one is not None
-        found |= commands(one, *words, name) if isinstance(one, click.Group) else {(*words, name): one}
-    return found
-
-
-def test_every_command_that_prints_tables_can_print_them_narrow() -> None:
-    having = {words for words, one in commands(cli).items() if any(param.name == "tables" for param in one.params)}
-    assert having == {
-        *(("quickstart",), ("run",), ("score",), ("judge",), ("compare",), ("ablate",), ("calibrate",)),
-        ("study",),
-        ("models", "check"),
-        *(("runs", "list"), ("solvers", "list"), ("tools", "list"), ("benchmarks", "list"), ("benchmarks", "show")),
-    }

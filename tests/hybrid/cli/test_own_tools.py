@@ -24,7 +24,6 @@ from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.registry import described_by, load, loaded, look_also_in, names, outside
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import carry_out
-from hybrid.serving import sources
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import breaches
 from hybrid.serving.service import ToolService
@@ -117,14 +116,6 @@ def test_the_environment_names_folders_too(own: Path, tmp_path: Path, monkeypatc
     assert loaded("tools", "redder") is None
     assert load("tools", "redder") is loaded("tools", "redder")
     assert outside() == (own, second)
-
-
-def test_tests_and_helpers_beside_a_tool_are_no_tools(own: Path) -> None:
-    for name in ("test_redness.py", "conftest.py", "_helper.py"):
-        (own / name).write_text("raise RuntimeError")
-    before = set(names("tools"))
-    look_also_in([own], "--path")
-    assert set(names("tools")) - before == {"redness"}
 
 
 @pytest.mark.parametrize(
@@ -310,17 +301,6 @@ def test_a_model_is_offered_it_and_calls_it_in_a_run(
 def _looked_up(own: Path) -> Any:
     look_also_in([own], "--path")
     return load("tools", "redness")
-
-
-def test_a_run_takes_the_benchmarks_menu_and_a_tool_besides(own: Path, tmp_path: Path, fakes: Any) -> None:
-    look_also_in([own], "--path")
-    tools_offered = [
-        tool.card.name for tool in planned(tmp_path, fakes, tools=("default", "redness")).resources.tools_offered
-    ]
-    usual = [
-        tool.card.name for tool in planned(tmp_path, fakes, tools=(), out=tmp_path / "usual").resources.tools_offered
-    ]
-    assert tools_offered == [*usual, "redness"]
 
 
 @pytest.mark.system
@@ -524,14 +504,6 @@ async def test_an_installed_package_offers_a_tool(
     assert found.text == "Red is 100% of the light."
 
 
-def test_what_an_installed_tool_imports_of_its_package_is_its_code(installed: Path) -> None:
-    before = code_of(load("tools", "redness"))
-    (installed / "red_package" / "shares.py").write_text("LIGHT = 'colour'\n")
-    code_of.cache_clear()
-    sources._installed.cache_clear()
-    assert code_of(load("tools", "redness")) != before
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -553,15 +525,3 @@ def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, ow
     assert "redness" not in names("tools")
     with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): there is a tool 'redness' already, \S+own"):
         load("tools", "redness")
-
-
-def test_an_installed_tool_with_a_name_of_ours_is_told_and_ours_stays(
-    installed: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (installed / "red_package-1.0.dist-info" / "entry_points.txt").write_text(
-        "[hybrid.tools]\ndepth = red_package.colour\n"
-    )
-    plugins._entry_points.cache_clear()
-    assert load("tools", "depth").card.name == "depth"
-    names("tools")
-    assert re.search(r"red-package \(depth = \S+\): there is a tool 'depth' already", capsys.readouterr().err)

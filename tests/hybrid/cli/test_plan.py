@@ -17,15 +17,6 @@ def test_questions_for_a_difference_and_back(command: Command) -> None:
     assert questions <= 1901
 
 
-def test_power_and_level_reach_both(command: Command) -> None:
-    for words in (("--difference", "0.05"), ("--questions", "500")):
-        plain = command("plan", *words).out
-        assert (
-            len({plain, command("plan", *words, "--power", "0.9").out, command("plan", *words, "--level", "0.01").out})
-            == 3
-        )
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -361,14 +361,6 @@ def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Callable[.
     assert "own_three.py gives a int and no ChatModel" in ended.err
 
 
-def test_a_folder_without_any_kind_says_what_it_may_hold(command: Callable[..., Any], tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    ended = command("solvers", "list", "--path", tmp_path / "empty")
-    assert ended.code == 2
-    for kind in KINDS:
-        assert f"{kind.folder}/" in ended.err
-
-
 def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(own: Path, tmp_path: Path) -> None:
     """Of every kind that a run uses; the hashes are those of its manifest."""
     cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")

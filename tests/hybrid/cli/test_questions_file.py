@@ -59,19 +59,6 @@ def test_the_template_is_whole_in_every_ending(command: Command, tmp_path: Path,
     assert (again.code, "is there already" in again.err) == (2, True)
 
 
-def test_check_shows_the_first_questions_as_they_will_be_asked(command: Command, file: Path) -> None:
-    ended = command("data", "check", file)
-    assert ended.code == 0
-    assert ended.out.startswith(
-        "--- q1  (relation, choice; image: 320 x 200 px)\n"
-        "Which shape is on the left?\n(A) a red disc\n(B) a blue square\n--> (A) a red disc\n\n--- q2"
-    )
-    assert "7 questions, 0 broken: complete" in ended.out
-    assert command("data", "check", file.parent).out == ended.out.replace(str(file), str(file)), (
-        "the folder is the file"
-    )
-
-
 def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: tuple[str, ...]) -> None:
     with file.open("a") as lines:
         lines.write(json.dumps({"id": "q8", "image": "away.png", "question": "?", "answer": "yes"}) + "\n")
@@ -107,32 +94,6 @@ def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: tup
     )
 
 
-def test_another_content_is_another_run(command: Command, words: tuple[str, ...], file: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    assert command(*words, "--out", run).code == 0
-    moved = tmp_path / "elsewhere" / "other.jsonl"
-    moved.parent.mkdir()
-    moved.write_text(file.read_text())
-    (moved.parent / "shapes.png").write_bytes((file.parent / "shapes.png").read_bytes())
-    assert command("run", moved, *words[2:], "--out", run).code == 0, "the same content is the same data wherever it is"
-    file.write_text(file.read_text().replace("on the left", "on the right"))
-    refused = command(*words, "--out", run)
-    assert refused.code == 2
-    assert "questions are others now" in refused.err
-
-
-def test_options_are_rotated(command: Command, words: tuple[str, ...], fakes: Any, tmp_path: Path) -> None:
-    fakes.recordings(tmp_path / "model", {**REPLIES, "q1#r1": "(B)"})
-    ended = command(*words, "--rotate", "--json")
-    assert ended.code == 0
-    assert json.loads(ended.out)["solvers"]["mllm"]["metrics"]["rotation"] == {
-        "accuracy": 1.0,
-        "consistency": 1.0,
-        "all_correct": 1.0,
-        "excluded": 6.0,
-    }
-
-
 @pytest.mark.system
 @pytest.mark.parametrize("control", ["blank", "shuffled", "oracle"])
 def test_tools_are_controlled(command: Command, file: Path, tmp_path: Path, control: str) -> None:
@@ -143,12 +104,6 @@ def test_tools_are_controlled(command: Command, file: Path, tmp_path: Path, cont
     found = json.loads(ended.out)["solvers"]["specialist"]
     assert found["n"] == 7
     assert control in (tmp_path / "run" / "manifest.json").read_text()
-
-
-def test_a_dry_run_asks_nothing(command: Command, file: Path) -> None:
-    ended = command("run", file, "--solver", "mllm", "--model", "embedded", "--dry-run", "--json")
-    assert ended.code == 0
-    assert json.loads(ended.out)["solvers"]["mllm"]["questions"] == 7
 
 
 def test_a_path_is_the_data(command: Command, file: Path, tmp_path: Path) -> None:

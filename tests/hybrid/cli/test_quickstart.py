@@ -15,11 +15,9 @@ import pytest
 
 from hybrid.cli._many import program
 from hybrid.cli.quickstart import ABOUT, BENCHMARK, MISHAPS, TASKS, mishaps
-from hybrid.registry import load
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored
 from hybrid.types import Outcome, Score, Usage
-from tools.rules import tools_asked
 
 Command = Callable[..., Any]
 RUNS = ("blink", "blink-blank")
@@ -121,13 +119,6 @@ def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
     assert (process.returncode, out) == (130, b"")
     assert b"ended by SIGINT; what is finished is kept in" in err
     assert answered(tmp_path / "quick")["blink/controller/attempts.jsonl"].count(b"\n") >= 1
-
-
-def test_the_tools_are_those_that_answer_without_weights() -> None:
-    assert set(TASKS) <= set(load("hybrid.benchmarks", BENCHMARK).card.sample_tasks)
-    for task, tool in TASKS.items():
-        ready = {name for name in tools_asked([task]) if load("tools", name).backend("classical")}
-        assert ready == ({tool} if tool else set()), task
 
 
 def test_started_by_uv_it_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:

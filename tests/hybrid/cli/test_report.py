@@ -44,14 +44,6 @@ def test_another_folder_is_left_alone(command: Callable[..., Any], run: Path) ->
     assert not list(run.glob("*/scores.jsonl"))
 
 
-def test_the_numbers_alone_are_printed_as_json(command: Callable[..., Any], run: Path) -> None:
-    ended = command("report", run, "--json", "--by", "images")
-    assert ended.code == 0
-    overview = json.loads(ended.out)["blink"]
-    assert [solver["name"] for solver in overview["solvers"]] == ["controller", "mllm", "specialist"]
-    assert overview["sections"][0]["command"] == f"hybrid compare {run} --by images --all"
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [

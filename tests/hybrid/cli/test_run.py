@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from hybrid.config import RunConfig, ServiceOptions
-from hybrid.running.resolve import prepare
-
 Command = Callable[..., Any]
 
 
@@ -40,21 +37,6 @@ def test_without_json_tables_are_printed(command: Command, blink: tuple[str, ...
     assert ended.code == 0
     assert "specialist has accuracy (mean of 2 tasks) 0.750 over 6 questions " in ended.out
     assert ["Jigsaw", "1.000"] in [line.split() for line in ended.out.splitlines()]
-
-
-def test_a_question_without_a_recording_is_named_and_the_code_is_3(
-    command: Command, blink: tuple[str, ...], tmp_path: Path, fakes: Any
-) -> None:
-    replies = fakes.blink_replies()
-    del replies["val_Jigsaw_2"]
-    fakes.recordings(tmp_path / "model", replies)
-    ended = command("run", *blink, "--solver", "mllm", "--json")
-    assert ended.code == 3
-    assert json.loads(ended.out)["solvers"]["mllm"]["failed"] == 1
-    assert "failed: val_Jigsaw_2 (mllm): not_recorded" in ended.err
-    scored = command("score", tmp_path / "run", "--json")
-    assert scored.code == 3
-    assert "failed: val_Jigsaw_2 (mllm): not_recorded" in scored.err
 
 
 @pytest.mark.system
@@ -132,51 +114,6 @@ def test_another_configuration_is_code_2_with_the_difference(command: Command, b
     assert "seed: 0 -> 4" in ended.err
 
 
-def test_a_dry_run_asks_nothing_and_leaves_nothing(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
-    ended = command("run", *blink, "--dry-run", "--json")
-    assert ended.code == 0
-    report = json.loads(ended.out)
-    assert report["run"] == str(tmp_path / "run")
-    assert {name: asked["questions"] for name, asked in report["solvers"].items()} == {
-        "arbiter": 6,
-        "mllm": 6,
-        "specialist": 6,
-    }
-    assert report["solvers"]["mllm"]["model_calls"] == {"low": 6, "expected": 6, "high": 6}
-    assert report["solvers"]["specialist"]["model_calls"] == {"low": 0, "expected": 0, "high": 0}
-    assert report["missing"] == []
-    assert not (tmp_path / "run").exists()
-    assert "(nothing was asked)" in command("run", *blink, "--dry-run").out
-
-
-def test_a_dry_run_says_what_it_assumes(command: Command, blink: tuple[str, ...]) -> None:
-    words = [word if not word.startswith("replay:") else "openai:gpt-4o" for word in blink]
-    words += ["--base-url", "http://127.0.0.1:9/v1", "--solver", "controller", "--solver", "mllm"]
-    ended = command("run", *words, "--dry-run")
-    lines = [line.split() for line in ended.out.splitlines()]
-    calls = {(line[0], line[2]): line[3] for line in lines if len(line) == 7 and line[1] == "6"}
-    assert calls == {
-        ("controller", "low"): "6",
-        ("controller", "expected"): "10",
-        ("controller", "high"): "48",
-        ("mllm", "certain"): "6",
-    }
-    assert "assumed of controller: 3 of 4 asks call one tool and then answer (two turns)" in ended.out
-
-
-def test_a_dry_run_counts_only_what_is_open(command: Command, blink: tuple[str, ...]) -> None:
-    command("run", *blink, "--solver", "mllm", "--limit", "4")
-    report = json.loads(command("run", *blink, "--solver", "mllm", "--dry-run", "--json").out)
-    assert report["solvers"]["mllm"]["questions"] == 2
-
-
-def test_a_dry_run_says_what_is_missing(command: Command, blink: tuple[str, ...]) -> None:
-    words = [word if not word.startswith("replay:") else "replay:nowhere" for word in blink]
-    ended = command("run", *words, "--solver", "mllm", "--dry-run", "--json")
-    assert ended.code == 2
-    assert json.loads(ended.out)["missing"] == ["--model replay:nowhere: no such folder"]
-
-
 @pytest.mark.system
 def test_hidden_answers_run_and_are_submitted(command: Command, tmp_path: Path, fakes: Any) -> None:
     rows = [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)]
@@ -229,13 +166,3 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(
     assert label in command("score", tmp_path / "second").out
     compared = command("compare", tmp_path / "run", tmp_path / "second").out
     assert label in compared
-
-
-def test_unchecked_weights_reach_the_tools(blink: tuple[str, ...], tmp_path: Path) -> None:
-    data = str(tmp_path / "blink")
-    for unchecked in (False, True):
-        config = RunConfig("blink", ("chance",), data=data, service=ServiceOptions("classical", unchecked=unchecked))
-        run = prepare(config)
-        assert run.service.options.unchecked == unchecked
-        assert run.opened == ()
-        assert run.unchecked == ()

@@ -31,47 +31,6 @@ def by_name(command: Command, *words: object) -> dict[str, Any]:
     return {Path(run["path"]).name: run for run in json.loads(ended.out)["runs"]}
 
 
-def test_every_run_is_listed_with_how_far_it_has_come(command: Command, runs: Path) -> None:
-    found = by_name(command)
-    assert list(found) == [
-        "blink",
-        "blink-blank",
-        "blink-shuffled",
-        "mvp_bench",
-        "mvp_bench-blank",
-        "mvp_bench-shuffled",
-    ]
-    real, blank, part = found["blink"], found["blink-blank"], found["mvp_bench"]
-    n = len(RunFolder(runs / "blink").questions())
-    assert (real["answered"], real["n"], real["state"], real["control"]) == (n, n, "finished", None)
-    assert real["solvers"] == dict.fromkeys(("controller", "mllm", "specialist"), n)
-    assert (real["benchmark"], real["model"]) == ("blink", "made:up")
-    assert (blank["control"], list(blank["solvers"])) == ("blank", ["controller"])
-    assert (part["state"], part["n"] - part["answered"]) == ("open", 2)
-    assert part["solvers"]["mllm"] == part["n"]
-    assert real["date"] == "2023-11-14T22:13:20+00:00"
-
-
-def test_the_table_has_a_line_for_each_and_no_line_of_prose(command: Command, runs: Path) -> None:
-    ended = command("runs", "list", "runs/study", "runs/blink")
-    heading, _, *lines = ended.out.splitlines()
-    assert heading.split() == ["name", "benchmark", "model", "solvers", "answered", "control", "date", "state"]
-    assert [line.split()[0] for line in lines] == [
-        "runs/blink",
-        *(f"runs/study/part/mvp_bench{end}" for end in ("", "-blank", "-shuffled")),
-    ]
-    assert ended.err == ""
-
-
-def test_the_newest_command_of_a_run_is_its_date(command: Command, runs: Path) -> None:
-    folder = RunFolder(runs / "blink-shuffled")
-    entries = [{"at": f"202{year}-01-02T03:04:05Z", "command": "hybrid run", "commit": None} for year in (7, 8)]
-    folder.write_manifest({**folder.manifest, "commands": entries})
-    found = by_name(command)
-    assert next(iter(found)) == "blink-shuffled"
-    assert found["blink-shuffled"]["date"] == "2028-01-02T03:04:05+00:00"
-
-
 def test_a_run_that_somebody_writes_says_so(command: Command, runs: Path) -> None:
     with RunFolder(runs / "blink").locked():
         assert by_name(command)["blink"]["state"] == "being written"

@@ -12,25 +12,6 @@ from hybrid.serving.loader import refuse_absent
 Command = Callable[..., Any]
 
 
-@pytest.mark.parametrize("option", ["--max-seconds", "--max-cost", "--run-max-seconds", "--run-max-cost"])
-@pytest.mark.parametrize("value", ["-1", "0", "nan", "inf", "much"])
-def test_budgets_are_amounts_above_0(
-    command: Command, blink: tuple[str, ...], tmp_path: Path, option: str, value: str
-) -> None:
-    ended = command("run", *blink, "--model-arg", "price=1/2", option, value)
-    assert (ended.code, ended.out) == (2, "")
-    assert f"Invalid value for '{option}': " in ended.err
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("device", ["tpu", "cuda:", "cuda:x", "CPU", "cuda:0,cpu", "cuda:0,"])
-def test_a_device_is_one_of_the_words(command: Command, blink: tuple[str, ...], device: str) -> None:
-    ended = command("run", *blink, "--device", device)
-    assert ended.code == 2
-    assert f"{device!r} is no device: write auto, cpu, mps, cuda or cuda:N,cuda:M." in ended.err
-    assert command("tools", "run", "crop", __file__, "--device", device).code == 2
-
-
 @pytest.mark.system
 def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
     command: Command, blink: tuple[str, ...], tmp_path: Path

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.benchmarks.base import ScoreOptions
 from hybrid.log.folder import RunFolder
-from hybrid.scoring.paths import options_for
 
 Command = Callable[..., Any]
 
@@ -39,27 +37,6 @@ def test_the_published_number_from_the_command_line(command: Command, shared_dat
     assert report["tasks"]["Jigsaw"] == {"n": 150, "accuracy": pytest.approx(83 / 150)}
 
 
-def test_the_field_text_also_gives_the_agreement(command: Command, tmp_path: Path) -> None:
-    path = saved(tmp_path / "m", {1: "(A)", 2: "(B)"})
-    report = json.loads(command("score", path, "--benchmark", "blink", "--field", "text", "--json").out)
-    assert report["metrics"]["agreement"] == 1.0
-    assert report["metrics"]["undecided"] == 0.0
-
-
-def test_several_paths_are_still_one_object(command: Command, tmp_path: Path) -> None:
-    paths = [saved(tmp_path / name, {1: text}) for name, text in (("one", "(A)"), ("two", "(B)"))]
-    ended = command("score", *paths, "--benchmark", "blink", "--json")
-    assert ended.out.count("\n") == 1
-    found = json.loads(ended.out)["paths"]
-    assert [found[str(path)]["metrics"]["accuracy_micro"] for path in paths] == [1.0, 0.0]
-
-
-def test_a_report_by_group(command: Command, tmp_path: Path) -> None:
-    path = saved(tmp_path / "m", {1: "(A)", 2: "(B)"})
-    report = json.loads(command("score", path, "--benchmark", "blink", "--by", "granularity", "--json").out)
-    assert report["tasks"] == {"crop": {"n": 2, "accuracy": 0.5}}
-
-
 def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
     path = saved(tmp_path / "llava-v1.6-34b", {1: "(A)", 2: "(B) the third image"})
     words = ("score", path, "--benchmark", "blink", "-o", tmp_path / "run", "--json")
@@ -71,28 +48,6 @@ def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
     again = command(*words)
     assert (again.code, again.out) == (2, "")
     assert "the folder is not empty" in again.err
-
-
-def test_a_benchmark_that_there_is_not_is_named_with_those_there_are(command: Command) -> None:
-    ended = command("score", "m", "--benchmark", "chess")
-    assert (ended.code, ended.out) == (2, "")
-    assert "Invalid value for '--benchmark': no benchmark 'chess'; there are: actiview, blink" in ended.err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["m"], "m is not a run; for saved predictions say whose they are with --benchmark NAME"),
-        (["m", "-o", "run"], "-o imports one set of predictions: give one PATH and --benchmark"),
-        (["m", "--benchmark", "blink", "--data", "nowhere"], "there is no such folder"),
-    ],
-)
-def test_a_wrong_option_is_one_line(command: Command, tmp_path: Path, words: list[str], message: str) -> None:
-    saved(tmp_path / "m", {1: "(A)"})
-    ended = command("score", *words, "--json")
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-    assert ended.err.count("\n") == 1
 
 
 @pytest.mark.system
@@ -185,15 +140,3 @@ def test_a_control_is_not_calibrated(command: Command, blink: tuple[str, ...], t
     ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json")
     assert ended.code == 2
     assert "was run with --tool-output blank" in ended.err
-
-
-def test_a_run_is_read_by_the_protocol_it_was_made_with(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
-) -> None:
-    command("run", *blink, "--solver", "mllm", "--protocol", "official", "--json")
-    folder = RunFolder(tmp_path / "run")
-    assert options_for({"abstain": "wrong"}, folder).parse == "official"
-    assert options_for({"protocol": "strict"}, folder).parse == "strict"
-    assert options_for({}) == ScoreOptions("strict", "chance")
-    own = command("score", tmp_path / "run", "--json").out
-    assert own == command("score", tmp_path / "run", "--protocol", "official", "--json").out

@@ -8,33 +8,12 @@ from typing import Any
 import click
 import pytest
 
-from hybrid.cli import cli
 from hybrid.cli._logging_options import told_options
-from hybrid.display.notes import is_quiet, quietly, tell
-from hybrid.errors import ToolError, UsageError
+from hybrid.display.notes import is_quiet, tell
+from hybrid.errors import ToolError
 
 Command = Callable[..., Any]
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
-LONG = (
-    *("run", "ablate", "score", "compare", "report", "export", "calibrate", "judge", "quickstart"),
-    *("tools fetch", "tools check", "tools gallery", "tools run", "data check"),
-)
-
-
-def found(words: str) -> click.Command:
-    one: click.Command = cli
-    for word in words.split():
-        assert isinstance(one, click.Group)
-        inner = one.get_command(click.Context(one), word)
-        assert inner is not None
-        one = inner
-    return one
-
-
-@pytest.mark.parametrize("words", LONG)
-def test_every_long_command_has_all_three_once(words: str) -> None:
-    flags = [param.name for param in found(words).params if param.name in ("verbose", "quiet", "debug")]
-    assert sorted(flags) == ["debug", "quiet", "verbose"]
 
 
 @click.command()
@@ -67,19 +46,6 @@ def test_what_is_shown(words: list[str], shown: list[str], capsys: pytest.Captur
     assert err.splitlines() == shown
     assert out == f"quiet: {words == ['--quiet']}\n"
     assert not is_quiet()
-
-
-@pytest.mark.parametrize("other", ["--verbose", "--debug"])
-def test_quiet_and_the_others_contradict_each_other(other: str) -> None:
-    with pytest.raises(UsageError, match="--quiet shows nothing"):
-        sample([other, "--quiet"], standalone_mode=False)
-
-
-def test_quiet_ends_where_it_began(capsys: pytest.CaptureFixture[str]) -> None:
-    with quietly():
-        tell("unheard")
-    tell("heard")
-    assert capsys.readouterr().err == "heard\n"
 
 
 @pytest.mark.system

@@ -77,9 +77,3 @@ def test_a_new_tool_runs_as_it_is_written(tmp_path: Path) -> None:
     assert done.stdout.strip() == "{'lightness_0_1': 0.0}"
     again = CliRunner().invoke(cli, ["tools", "new", "image_size", "--tool-path", str(tmp_path)])
     assert "is there already" in str(again.exception)
-
-
-def test_cache_without_a_command_says_how_much_there_is() -> None:
-    result = CliRunner().invoke(cli, ["tools", "cache"])
-    assert result.exit_code == 0
-    assert "0 findings" in result.output

@@ -227,11 +227,6 @@ def test_check_prints_each_image_and_ends_with_0_or_3(command: Callable[..., Any
     assert "WRONG  nearer point" in missed.out
 
 
-def test_check_explains_itself_with_examples(command: Callable[..., Any]) -> None:
-    said = command("tools", "check", "--help").out
-    assert "hybrid tools check depth --weights depth-anything/Depth-Anything-V2-Small-hf" in said
-
-
 def test_check_refuses_a_tool_without_known_answers_and_absent_weights(command: Callable[..., Any]) -> None:
     assert "no images with known answers" in command("tools", "check", "crop").err
     absent = command("tools", "check", "depth", "--weights", "./nowhere")

@@ -15,7 +15,6 @@ import pytest
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from hybrid.cli._config_file import OPTIONS
 from hybrid.log.folder import LOG
 from hybrid.secrets import redact
 from tests.servers import JsonHandler, LocalServer, listening
@@ -96,14 +95,6 @@ def test_a_collector_gets_the_spans(
     assert len({span.trace_id for span in collector.spans()}) == 1
 
 
-def test_the_environment_names_the_service(
-    command: Command, blink: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OTEL_SERVICE_NAME", "mine")
-    assert command("run", *blink, "--solver", "mllm", "--trace", "s.jsonl").code == 0
-    assert lines(Path("s.jsonl"))[0]["resource"]["attributes"]["service.name"] == "mine"
-
-
 @pytest.mark.system
 def test_a_collector_that_is_away_costs_a_line(
     command: Command, blink: tuple[str, ...], away: None, tmp_path: Path
@@ -129,31 +120,6 @@ def test_a_collector_that_refuses_is_named_with_its_reason(
     assert command("run", *blink, "--solver", "mllm", "--trace", "otlp").code == 0
     (line,) = [line for line in (tmp_path / "run" / LOG).read_text().splitlines() if "spans" in line]
     assert line.endswith(f"{LOST}Failed to export spans batch code: 401, reason: Unauthorized")
-
-
-def test_a_file_gets_a_line_for_each_span_and_a_run_that_goes_on_adds_its_own(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
-) -> None:
-    first = command("run", *blink, "--solver", "mllm", "--limit", "2", "--trace", "spans.jsonl")
-    assert first.code == 0
-    before = lines(Path("spans.jsonl"))
-    assert len(before) == 2 * 2 + 1
-    assert {row["name"] for row in before} == {"chat model", "question mllm", "run blink"}
-    assert command("run", *blink, "--solver", "mllm", "--trace", "spans.jsonl").code == 0
-    after = lines(Path("spans.jsonl"))
-    assert after[: len(before)] == before
-    added = after[len(before) :]
-    assert len(added) == 4 * 2 + 1
-    ids = [row["attributes"].get("hybrid.question.id") for row in after if row["name"] == "question mllm"]
-    assert len(set(ids)) == len(ids) == 6
-    assert {row["attributes"]["hybrid.run"] for row in after if row["name"] == "run blink"} == {"run"}
-    assert len({row["context"]["trace_id"] for row in after}) == 2
-    # It is no part of the run, which goes on without it.
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert not {"trace", "trace-text"} & manifest[OPTIONS].keys()
-    assert "trace" not in manifest["identity"]
-    assert command("run", *blink, "--solver", "mllm").code == 0
-    assert lines(Path("spans.jsonl")) == after
 
 
 def test_a_configuration_names_it_too_and_every_run_of_a_matrix_adds_its_lines(

@@ -185,11 +185,6 @@ def test_no_key_and_no_such_provider(asking: Command, model: str, told: str) -> 
     assert ended.err.count("\n") == 1
 
 
-def test_a_folder_of_weights_without_its_provider(asking: Command, tmp_path: Path) -> None:
-    (tmp_path / "weights").mkdir()
-    assert "(did you mean 'hf:./weights'?)" in the_message(asking("--model", "./weights"))
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -252,18 +247,6 @@ def test_one_level_too_high(command: Command, samples: dict[str, Path], name: st
     ended = command("run", name, "--data", folder.parent, *NO_MODEL)
     # MM-SAP is found at any depth.
     assert ended.code == 0 if name == "mm_sap" else f"; they are in {folder}: say --data {folder}" in the_message(ended)
-
-
-@pytest.mark.parametrize(
-    ("name", "below"),
-    [("blink", ""), ("actiview", "asset"), ("actiview", "images"), ("mvp_bench", "Images"), ("hvsbench", "data")],
-)
-def test_one_level_too_low(command: Command, samples: dict[str, Path], name: str, below: str) -> None:
-    folder = samples[name]
-    inside = folder / below if below else next(path for path in folder.iterdir() if path.is_dir())
-    assert f"; they are in {folder}: say --data {folder}" in the_message(
-        command("run", name, "--data", inside, *NO_MODEL)
-    )
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

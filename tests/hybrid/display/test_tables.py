@@ -30,12 +30,6 @@ from hybrid.display.tables import (
 from hybrid.display.terminal import NARROW, display_width
 from hybrid.stats import Interval
 
-TABLE = Table(
-    "BLINK val, accuracy",
-    (Column("solver", "left"), Column("accuracy"), Column("95 %")),
-    (("mllm", "0.742", "[0.66, 0.81]"), ("specialist_only", "-", "-")),
-    ("Failed questions count as wrong.",),
-)
 CELL = st.text(max_size=12) | st.text(alphabet='|\\`*_<>&~$[](){}#%^-",\n\r\t \x1b名', max_size=12)
 
 
@@ -47,24 +41,6 @@ def tables(draw: st.DrawFn) -> Table:
     return Table(draw(CELL), columns, tuple(draw(st.lists(row, max_size=4))), tuple(draw(st.lists(CELL, max_size=2))))
 
 
-def test_text() -> None:
-    assert as_text(TABLE) == (
-        "BLINK val, accuracy\n"
-        "\n"
-        "solver           accuracy          95 %\n"
-        "---------------  --------  ------------\n"
-        "mllm                0.742  [0.66, 0.81]\n"
-        "specialist_only         -             -\n"
-        "\n"
-        "Failed questions count as wrong.\n"
-    )
-
-
-def test_text_counts_wide_characters_twice() -> None:
-    lines = as_text(Table("", (Column("a"), Column("b")), (("名前", "1"), ("abcd", "2")))).splitlines()
-    assert lines == ["   a  b", "----  -", "名前  1", "abcd  2"]
-
-
 @given(tables())
 def test_text_is_one_line_a_row_without_control_characters(table: Table) -> None:
     text = as_text(Table("", table.columns, table.rows))
@@ -74,19 +50,6 @@ def test_text_is_one_line_a_row_without_control_characters(table: Table) -> None
 
 def test_text_does_not_pass_on_terminal_escapes() -> None:
     assert "\x1b" not in as_text(Table("\x1b[2Jgone", (Column("a"),), (("\x1b]0;title\x07",),), ("\x1b[1m",)))
-
-
-def test_markdown() -> None:
-    assert as_markdown(TABLE) == (
-        "**BLINK val, accuracy**\n"
-        "\n"
-        "| solver | accuracy | 95 % |\n"
-        "| :--- | ---: | ---: |\n"
-        "| mllm | 0.742 | [0.66, 0.81] |\n"
-        "| specialist\\_only | - | - |\n"
-        "\n"
-        "Failed questions count as wrong.\n"
-    )
 
 
 @given(tables())
@@ -129,39 +92,6 @@ def test_credit_out_of_a_count_is_printed_whole() -> None:
     assert share(0, 0) == "0/0"
     assert share(None, 3) == share(3, None) == "-"
     assert (number(12345), number(0), number(None)) == ("12345", "0", "-")
-
-
-def test_notes_are_broken_at_the_width_of_the_table() -> None:
-    note = " ".join(["word"] * 60)
-    narrow = as_text(Table("", (Column("a"),), (("1",),), (note,))).split("\n\n")[1].splitlines()
-    assert " ".join(narrow) == note
-    assert 90 < max(map(len, narrow)) <= 100
-    wide = as_text(Table("", (Column("a"),), (("1" * 150,),), (note,))).split("\n\n")[1].splitlines()
-    assert 140 < max(map(len, wide)) <= 150
-    unbroken = "x" * 200
-    assert as_text(Table("", (Column("a"),), (("1",),), (unbroken,))).splitlines()[-1] == unbroken
-
-
-def test_csv_is_records_only() -> None:
-    assert as_csv(TABLE) == 'solver,accuracy,95 %\nmllm,0.742,"[0.66, 0.81]"\nspecialist_only,-,-\n'
-
-
-def test_latex() -> None:
-    assert as_latex(TABLE) == (
-        "\\begin{table}\n"
-        "\\centering\n"
-        "\\caption{BLINK val, accuracy}\n"
-        "\\begin{tabular}{lrr}\n"
-        "\\toprule\n"
-        "solver & accuracy & 95 \\% \\\\\n"
-        "\\midrule\n"
-        "mllm & 0.742 & {[}0.66, 0.81{]} \\\\\n"
-        "specialist\\_only & - & - \\\\\n"
-        "\\bottomrule\n"
-        "\\end{tabular}\n"
-        "\\par\\footnotesize Failed questions count as wrong.\n"
-        "\\end{table}\n"
-    )
 
 
 COMMANDS = r"\\(?:textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}"
@@ -225,28 +155,6 @@ def test_numbers(printed: str, expected: str) -> None:
     assert printed == expected
 
 
-def test_what_does_not_exist_is_a_dash() -> None:
-    forms = (accuracy(None), bounds(None), share(None, 3), share(3, None), signed(None), p_value(None))
-    assert {*forms, seconds(None), tokens(None)} == {"-"}
-
-
-def test_the_ends_of_what_is_printed() -> None:
-    assert (p_value(0.001), p_value(0.00099)) == ("0.001", "<0.001")
-    (note,) = as_csv(Table("t", (Column("a--b"),), (("x---y",),))).splitlines()[:1]
-    assert note == "a--b"
-    printed = as_latex(Table("t", (Column("a--b"),), (("x---y",),)))
-    assert "a-{}-b" in printed
-    assert "x-{}-{}-y" in printed
-
-
-def test_words_of_a_note_are_kept_whole() -> None:
-    word = "well-known " * 20
-    for line in as_text(Table("t", (Column("a"),), (("1",),), (word, "x" * 200))).splitlines():
-        assert not line.endswith("well-")
-        assert len(line) <= 200
-    assert "x" * 200 in as_text(Table("t", (Column("a"),), (("1",),), ("x" * 200,)))
-
-
 def test_combining_marks_take_no_width_and_control_characters_one() -> None:
     lines = as_text(
         Table("t", (Column("a", "left"), Column("b", "left")), (("e\u0301", "1"), ("ee", "2")))
@@ -297,32 +205,3 @@ def test_a_narrow_table_has_every_number_in_one_piece_and_every_name(table: Tabl
         for cell in row:
             for word in as_text(Table("", (Column("a", "left"),), ((cell,),))).splitlines()[-1].split():
                 assert display_width(word) > 10 or word in shown
-
-
-def test_a_table_that_fits_is_the_same_narrow() -> None:
-    assert as_narrow(TABLE) == as_text(TABLE)
-
-
-def test_a_wide_table_is_folded_into_groups_and_blocks() -> None:
-    names = (Column("task", "left"), Column("solver", "left"))
-    columns = (*names, *(Column(f"accuracy, none = {number}") for number in range(9)))
-    rows = [
-        (task, solver, *(f"0.{number}23" for number in range(9)))
-        for task in ("Visual_Correspondence", "Jigsaw")
-        for solver in ("mllm", "controller [blank]")
-    ]
-    shown = as_narrow(Table("t", columns, tuple(rows)))
-    first, second = shown.removeprefix("t\n\n").split("\n\n")
-    assert first.splitlines() == [
-        "task",
-        "                      accuracy,  accuracy,  accuracy,  accuracy,  accuracy,",
-        "  solver               none = 0   none = 1   none = 2   none = 3   none = 4",
-        "  ------------------  ---------  ---------  ---------  ---------  ---------",
-        "Visual_Correspondence",
-        "  mllm                    0.023      0.123      0.223      0.323      0.423",
-        "  controller [blank]      0.023      0.123      0.223      0.323      0.423",
-        "Jigsaw",
-        "  mllm                    0.023      0.123      0.223      0.323      0.423",
-        "  controller [blank]      0.023      0.123      0.223      0.323      0.423",
-    ]
-    assert second.count("0.823") == 4

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.display.terminal import NARROW, display_width, filled, folded, pasteable, shape_of
+from hybrid.display.terminal import NARROW, display_width, filled, folded, pasteable
 
 WORDS = st.text(alphabet="ab/_-, 名e\u0301", max_size=120)
 
@@ -65,8 +65,3 @@ def test_auto_is_narrow_in_a_narrow_terminal(columns: int, shape: str) -> None:
             check=True,
         )
     assert done.stderr == shape
-
-
-def test_auto_is_wide_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert shape_of("auto") == "wide"
-    assert shape_of("narrow") == "narrow"

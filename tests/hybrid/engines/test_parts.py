@@ -268,11 +268,6 @@ async def test_a_crew_that_cannot_start_ends_the_run(error: HybridError, starts:
     assert len(tried) == starts
 
 
-def test_the_engine_is_no_part_of_what_a_run_is() -> None:
-    config = RunConfig("blink")
-    assert pickle.loads(pickle.dumps(replace(config, engine="ray"))) == replace(config, engine="ray")  # noqa: S301
-
-
 def test_a_node_whose_tools_are_others_is_refused() -> None:
     def why(backends: dict[str, str]) -> str | None:
         return other_tools(ToolSetup(Place("", Path()), ServiceOptions("classical"), backends, 1), "abc (10.0.0.4)")

@@ -6,10 +6,8 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,21 +16,17 @@ from PIL import Image
 from hybrid.cli import cli
 from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.exporting._conversations import refuse_published
 from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions
 from hybrid.exporting.conversations import EXPORTER
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, ToolCall, parts_of
-from hybrid.models.toolspec import spec
-from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from tests.hybrid.exporting.conversation_runs import (
     BROKEN,
     LAST_TURN,
     SAID,
-    TURNS,
     ScriptedRun,
     check_trl,
     row_as_sent,
@@ -72,25 +66,6 @@ def exported(run: Path, out: Path, options: ExportOptions = ALL) -> tuple[Rows, 
     rows = [json.loads(line) for line in (out / "conversations.jsonl").read_text().splitlines()]
     assert written.rows == len(rows)
     return {row["id"]: row for row in rows}, written
-
-
-def test_a_conversation_is_what_was_sent_to_the_word(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
-    rows, written = exported(made["native"].path, tmp_path / "out")
-    assert set(rows) == set(SAID) - {BROKEN}
-    assert written.left_out == {"a tool call that is no JSON object": 1}
-    offered = [spec(load("tools", name)) for name in ("depth", "jigsaw", "crop")]
-    for name, row in rows.items():
-        check_trl(row)
-        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(made["native"].sent(name))
-        recorded = RunFolder(made["native"].path).recorded("controller").by_id[name]
-        last = row["messages"][-1]["content"][0]["text"]
-        assert last == recorded.exchanges[0].reply.steps[-1 if name != LAST_TURN else -2].text
-        assert row["tools"] == offered
-        assert (row["ask"], row["benchmark"], row["split"], row["solver"]) == (0, "blink", "generated", "controller")
-        assert row["score"] == float("{wrong}" not in SAID[name][-1].words)
-    words = [part.get("text") for message in rows[LAST_TURN]["messages"] for part in message["content"]]
-    assert "No more tools can be called. Answer the question now, from what you have seen." in words
-    assert sum(message["role"] == "assistant" for message in rows[LAST_TURN]["messages"]) == TURNS
 
 
 @pytest.mark.parametrize(
@@ -160,43 +135,6 @@ def test_calls_in_text_are_calls_that_fit_the_schemas(made: dict[str, ScriptedRu
         assert hashes == [part for part in shown if re.fullmatch(r"[0-9a-f]{64}", part)]
 
 
-@pytest.mark.parametrize("calling", ["native", "text"])
-def test_it_is_loaded_by_datasets(made: dict[str, ScriptedRun], calling: str, tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets", reason="datasets is of the group dev")
-    rows, _ = exported(made[calling].path, tmp_path / "out")
-    file = str(tmp_path / "out" / "conversations.jsonl")
-    loaded = datasets.load_dataset("json", data_files=file, split="train", cache_dir=str(tmp_path / "cache"))
-    assert loaded["id"][:] == list(rows)
-    for row in loaded:
-        check_trl(row)
-        assert row["messages"] == rows[row["id"]]["messages"]
-        assert row["tools"] == rows[row["id"]]["tools"]
-    pictures = loaded.map(lambda row: {"images": [str(tmp_path / "out" / path) for path in row["images"]]})
-    pictures = pictures.cast_column("images", datasets.List(datasets.Image()))
-    questions = RunFolder(made[calling].path).questions().by_id
-    for row in pictures:
-        first = questions[row["id"]].images[0]  # type: ignore[union-attr]
-        assert row["images"][0].size == (first.width, first.height)
-
-
-@pytest.mark.parametrize(
-    ("options", "names"),
-    [
-        (ExportOptions(), {"val_Jigsaw_1", "val_Jigsaw_2", LAST_TURN, "val_Relative_Depth_2"}),
-        (ExportOptions(only="helped"), {"val_Jigsaw_1"}),
-        (ExportOptions(max_turns=3), {"val_Jigsaw_1", "val_Jigsaw_2", "val_Relative_Depth_2"}),
-        (ExportOptions(only="all", max_turns=1), {"val_Jigsaw_3", "val_Relative_Depth_2"}),
-    ],
-)
-def test_only_some_are_written_and_the_others_counted(
-    made: dict[str, ScriptedRun], tmp_path: Path, options: ExportOptions, names: set[str]
-) -> None:
-    rows, written = exported(made["native"].path / "controller", tmp_path / "out", options)
-    assert set(rows) == names
-    assert sum(written.left_out.values()) == len(SAID) - len(names)
-    assert len(written.notes) == len(written.left_out)
-
-
 def test_helped_needs_the_model_alone(tmp_path: Path) -> None:
     run = write(tmp_path, solvers=("controller",)).path
     with pytest.raises(UsageError, match=r"--only helped compares .* continue the run with --solver mllm"):
@@ -220,24 +158,6 @@ def test_a_published_split_is_refused_by_name(copied: Path, tmp_path: Path) -> N
     assert not (tmp_path / "out").exists()
     EXPORTER.export(run, tmp_path / "allowed", replace(ALL, allow=(TEST_SPLIT,)))
     assert (tmp_path / "allowed" / "conversations.jsonl").is_file()
-
-
-@pytest.mark.parametrize(
-    ("split", "hub", "refused"),
-    [
-        ("all", None, False),
-        ("own", None, False),
-        ("all", "somebody/benchmark", True),
-        ("train", "a/b", True),
-        ("test", None, True),
-    ],
-)
-def test_only_the_splits_of_own_files_are_free(copied: Path, split: str, hub: str | None, refused: bool) -> None:
-    run = changed(copied, data={"kind": "file", "sha256": "0"}, split=split)
-    card = replace(run.benchmark.card, hub_id=hub)
-    vars(run)["benchmark"] = SimpleNamespace(card=card)
-    with pytest.raises(UsageError, match=f"asked the split {split} of") if refused else nullcontext():
-        refuse_published(run, ALL, "conversations")
 
 
 @pytest.mark.parametrize(

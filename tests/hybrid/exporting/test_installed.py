@@ -46,13 +46,3 @@ def test_it_is_found_beside_our_own_and_writes_a_run(traced: Path, tmp_path: Pat
     assert {"lines", "parquet", "inspect"} < set(names("hybrid.exporting"))
     written = load("hybrid.exporting", "lines").export(ExportedRun.at(traced), tmp_path / "out", ExportOptions())
     assert [path.read_text() for path in written.paths] == ["specialist\nchance"]
-
-
-def test_a_name_that_is_taken_stays_ours_and_the_package_is_told(
-    site: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (site / "entry_points.txt").write_text("[hybrid.exports]\nparquet = lined_format\n")
-    plugins._entry_points.cache_clear()
-    assert "lines" not in names("hybrid.exporting")
-    assert "lined (parquet = lined_format): there is a format 'parquet' already" in capsys.readouterr().err
-    assert load("hybrid.exporting", "parquet").form != "lines"

@@ -8,22 +8,6 @@ import pytest
 from hybrid.exporting.base import ExportedRun
 
 
-@pytest.mark.parametrize(
-    ("kind", "solver", "mllm", "name"),
-    [
-        ("real", "mllm", "made:up", "made:up/mllm"),
-        ("real", "controller", "made:up", "made:up/controller"),
-        ("real", "specialist", None, "specialist"),
-        ("blank", "controller", "made:up", "made:up/controller-blank"),
-    ],
-)
-def test_a_solver_is_called_by_its_mllm_and_its_control(
-    made_up_runs: Any, tmp_path: Path, kind: str, solver: str, mllm: str | None, name: str
-) -> None:
-    run = ExportedRun.at(getattr(made_up_runs.write(tmp_path, "blink", size=2), kind))
-    assert (run.mllm_of(solver), run.model_of(solver)) == (mllm, name)
-
-
 def test_a_log_of_inspect_has_no_mllm_for_a_specialist(made_up_runs: Any, tmp_path: Path) -> None:
     log = pytest.importorskip("inspect_ai.log")
     from hybrid.exporting.base import ExportOptions

@@ -78,7 +78,6 @@ def test_an_option_names_a_server_and_its_address_or_command(written: str, name:
 
 
 TEXT = {"type": "string"}
-LIST = {"type": "array", "items": {"type": "string", "format": "data-url"}}
 
 
 @pytest.mark.parametrize(
@@ -116,16 +115,6 @@ def test_several_images_are_filled_in_their_order() -> None:
     }
 
 
-def test_definitions_are_told_and_arguments_left_for_the_server_to_check() -> None:
-    point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
-    said = schema(("at",), at={"type": "array", "items": {"$ref": "#/$defs/P"}})
-    looks = foreign_tool(IT, listed_tool("look", "", {**said, "$defs": {"P": point}}))
-    told = spec(looks.tool)["function"]["parameters"]["properties"]["at"]
-    assert told["items"]["properties"] == {"x": {"type": "integer"}}
-    assert looks.tool.parse({"at": 3, "more": None}).model_dump(mode="json") == {"at": 3, "more": None}
-    assert looks.tool.card.summary == "The tool it_look of the server it."
-
-
 def test_a_schema_that_unfolds_without_end_is_refused() -> None:
     twice = {"type": "object", "properties": {name: {"$ref": "#/$defs/B"} for name in "abcdefgh"}}
     listed = {**schema(a={"$ref": "#/$defs/B"}), "$defs": {"B": twice}}
@@ -146,18 +135,6 @@ def test_names_are_words_and_what_answers_stands_in_the_manifest() -> None:
     (told,) = offered.as_json(["it_do_it", "crop"])
     facts = {"prefix": "it", "name": "It", "version": "1", "address": ADDRESS.words[0]}
     assert told == {**facts, "tools": {"it_do_it": tools[0].code}}
-
-
-def test_whatever_it_says_of_a_tool_or_a_person_of_its_images_makes_it_another() -> None:
-    said = [
-        *(foreign_tool(IT, listed_tool(*one)) for one in (("a", "b", {}), ("a", "c", {}), ("b", "b", {}))),
-        foreign_tool(IT, listed_tool("a", "b", schema(x=TEXT))),
-        foreign_tool(IT, listed_tool("a", "b", schema(x=TEXT)), "x"),
-        foreign_tool(IT, listed_tool("a", "b", schema(x=TEXT)), "x:base64"),
-    ]
-    assert len({one.code for one in said}) == len(said)
-    other = ForeignServer("other", "x", "", "")
-    assert foreign_tool(other, listed_tool("a", "b", {})).code == said[0].code
 
 
 WORDS = (

@@ -1,6 +1,5 @@
 """The tools in a LangChain agent: a real loop of `create_agent`, whose model says what is queued."""
 
-import asyncio
 import base64
 import io
 from collections.abc import Sequence
@@ -20,8 +19,6 @@ import hybrid
 from hybrid.errors import UsageError
 from hybrid.integrations.langchain import langchain_tools
 from hybrid.registry import names
-
-QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
 
 
 class QueueChat(BaseChatModel):
@@ -61,27 +58,6 @@ def folder(tmp_path: Path, fakes: Any) -> Path:
 def told(message: BaseMessage) -> ToolMessage:
     assert isinstance(message, ToolMessage)
     return message
-
-
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_an_agent_calls_a_tool_and_sees_its_pictures(folder: Path, way: str) -> None:
-    model = QueueChat(replies=[calls("crop", image="trip/two.png", **QUADRANTS), AIMessage("done")])
-    agent = create_agent(model, langchain_tools(["crop"], folder=folder))
-    asked = {"messages": [{"role": "user", "content": "what is there?"}]}
-    ended = agent.invoke(asked) if way == "sync" else asyncio.run(agent.ainvoke(asked))
-    said = told(ended["messages"][-2])
-    # What the model heard is what the conversation holds.
-    assert model.heard[1][-1].content == said.content
-    expected = hybrid.tool("crop").run(folder / "trip" / "two.png", **QUADRANTS)
-    assert said.status == "success"
-    text, *pictures = said.content_blocks
-    assert (text["type"], text["text"]) == ("text", expected.text)
-    assert [base64.b64decode(picture["base64"]) for picture in pictures] == list(expected.pngs)
-    assert len(pictures) == 5  # the grid drawn, and its four tiles
-    assert {(picture["type"], picture["mime_type"]) for picture in pictures} == {("image", "image/png")}
-    assert said.artifact == expected.as_json()
-    assert said.artifact["backend"] == "classical"
-    assert next(iter(model.bound[0]["properties"])) == "images"
 
 
 def test_every_tool_is_one_and_its_card_describes_it() -> None:

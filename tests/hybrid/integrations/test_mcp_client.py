@@ -234,18 +234,6 @@ def picture(side: int) -> protocol.ImageContent:
     return protocol.ImageContent(type="image", data=base64.b64encode(buffer.getvalue()).decode(), mimeType="x/y")
 
 
-@pytest.mark.parametrize(
-    ("confidence", "expected"),
-    [(0.25, 0.25), (1, 1.0), (0, 0.0), (1.5, 0.0), (-0.1, 0.0), (True, 0.0), ("0.5", 0.0), (None, 0.0)],
-)
-def test_a_confidence_counts_where_it_is_one(
-    store: ImageStore, ref: ImageRef, confidence: Any, expected: float
-) -> None:
-    found = finding_of("it_look", "It 1", result(text("x"), structured={"confidence": confidence}), [ref], store)
-    assert (found.confidence, found.data, found.text) == (expected, {"confidence": confidence}, "x")
-    assert (found.backend, found.version) == ("mcp", "It 1")
-
-
 def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore, ref: ImageRef) -> None:
     long = finding_of("it_look", "", result(text("a" * MOST_TEXT), text("b")), [ref], store)
     assert long.text == "a" * MOST_TEXT + "\n[2 more characters are left out]"

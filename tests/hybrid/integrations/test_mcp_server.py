@@ -23,11 +23,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
 
 import hybrid
-from hybrid.errors import UsageError
 from hybrid.integrations.mcp.server import PATH, STRUCTURE, listening, mcp_server
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
-from hybrid.registry import names
 from hybrid.secrets import keep_secret
 from tests.hybrid.integrations.served import SERVE, Served, environment, over_http
 
@@ -318,14 +316,6 @@ def test_a_body_without_end_is_refused_before_it_is_read(web: Served) -> None:
 def test_a_port_that_is_taken_is_an_error() -> None:
     with listening(0) as first, pytest.raises(OSError, match="in use"):
         listening(first.getsockname()[1])
-
-
-def test_all_tools_are_served_unless_some_are_named() -> None:
-    box = Toolbox.of(None)
-    assert tuple(box.tools) == names("tools")
-    box.close()
-    with pytest.raises(UsageError, match="no 'crob'"):
-        Toolbox.of(["crob"])
 
 
 CRASHES = '''"""A tool whose library ends the process."""

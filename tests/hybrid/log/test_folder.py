@@ -3,20 +3,16 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.errors import DataError, UsageError
-from hybrid.log.attempts import STEPS, Unfinished, attempt_line
-from hybrid.log.codec import to_json
+from hybrid.log.attempts import STEPS, attempt_line
 from hybrid.log.folder import RunFolder
-from hybrid.log.manifest import difference
-from hybrid.types import Attempt, BrokenQuestion, Exchange, Fault, Kind, Outcome, Prompt, Reply, Score, Step, Usage
+from hybrid.types import Attempt, Exchange, Fault, Kind, Outcome, Prompt, Reply, Step, Usage
 
 IDENTITY = {"benchmark": "blink", "split": "val"}
 PROMPT = Prompt(("What?",), Kind.CHOICE, ("yes", "no"), route="Route")
@@ -45,31 +41,6 @@ def write(folder: RunFolder, *ids: str) -> Path:
     return folder.path / "mllm" / "attempts.jsonl"
 
 
-def test_attempts_come_back_with_every_step(folder: RunFolder) -> None:
-    write(folder, "q1", "q2")
-    assert folder.attempts("mllm") == (attempt("q1"), attempt("q2"))
-
-
-def test_a_light_reader_gets_all_but_the_steps(folder: RunFolder) -> None:
-    write(folder, "q1")
-    recorded = folder.recorded("mllm")
-    (exchange,) = recorded.without_steps["q1"].exchanges
-    assert exchange.reply == replace(attempt("q1").exchanges[0].reply, steps=())
-    assert exchange.prompt == PROMPT
-
-
-def test_a_question_that_was_not_finished_is_open_until_it_is(folder: RunFolder) -> None:
-    journal = folder.journal("mllm")
-    for identity, error in (("q1", "first"), ("q2", "down"), ("q1", "second")):
-        journal.append(to_json(Unfinished, Unfinished(identity, error)))
-    assert folder.finished("mllm") == frozenset()
-    assert dict(folder.recorded("mllm").unfinished) == {"q2": "down", "q1": "second"}
-    journal.append(attempt_line(attempt("q1")))
-    journal.close()
-    assert folder.finished("mllm") == {"q1"}
-    assert dict(folder.recorded("mllm").unfinished) == {"q2": "down"}
-
-
 def test_what_was_read_is_read_again_only_when_it_changed(folder: RunFolder) -> None:
     path = write(folder, "q1")
     first = folder.recorded("mllm")
@@ -91,22 +62,6 @@ def test_a_line_whose_steps_are_damaged_is_none(folder: RunFolder, steps: bytes)
     assert damage.startswith(f"{path}, line 1: not an Attempt (")
 
 
-def test_a_line_is_on_disk_when_append_returns(folder: RunFolder) -> None:
-    journal = folder.journal("mllm")
-    journal.append(attempt_line(attempt("q1")))
-    assert [one.id for one in folder.attempts("mllm")] == ["q1"]
-    journal.close()
-
-
-def test_a_line_without_its_end_is_passed_over_and_overwritten(folder: RunFolder) -> None:
-    path = write(folder, "q1", "q2")
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-7])
-    assert [one.id for one in folder.attempts("mllm")] == ["q1"]
-    write(folder, "q2")
-    assert path.read_bytes() == whole
-
-
 @settings(max_examples=30)
 @given(cut=st.integers(0, 10_000))
 def test_a_file_cut_anywhere_keeps_every_whole_line(tmp_path: Path, cut: int) -> None:
@@ -120,45 +75,6 @@ def test_a_file_cut_anywhere_keeps_every_whole_line(tmp_path: Path, cut: int) ->
     assert [one.id for one in folder.attempts("mllm")] == ids
     write(folder, "q9")
     assert [one.id for one in folder.attempts("mllm")] == [*ids, "q9"]
-
-
-def test_a_damaged_line_in_the_middle_is_named_and_costs_nobody_else(folder: RunFolder) -> None:
-    path = write(folder, "q1", "q2")
-    first, second = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(first + b'{"id": 3}\n' + second)
-    found = folder.recorded("mllm")
-    assert list(found.by_id) == ["q1", "q2"]
-    (line,) = found.damage
-    assert line.startswith(f"{path}, line 2: not an Attempt (")
-    assert "\n" not in line
-
-
-def test_the_first_line_of_an_id_counts(folder: RunFolder) -> None:
-    journal = folder.journal("mllm")
-    journal.append(attempt_line(attempt("q1", "(A)")))
-    journal.append(attempt_line(attempt("q1", "(B)")))
-    journal.close()
-    assert [one.exchanges[0].reply.text for one in folder.attempts("mllm")] == ["(A)"]
-
-
-def test_no_attempts_are_none(folder: RunFolder) -> None:
-    assert folder.attempts("mllm") == ()
-
-
-def test_questions_come_back_with_all_they_had(folder: RunFolder, fakes: Any) -> None:
-    asked = [
-        fakes.question("q1#s2", target={"x": [1, 2.5, None]}, groups={"images": "2"}, cluster="pair-1"),
-        BrokenQuestion("q2", "Task", "row 2 does not decode"),
-        fakes.question("q3", protocol={"start": 1}, kind=Kind.SCANPATH, choices=()),
-    ]
-    folder.write_questions(asked)
-    assert list(folder.questions()) == asked
-
-
-def test_scores_are_sorted_by_id(folder: RunFolder) -> None:
-    folder.write_scores("mllm", [Score(name, "T", 1.0, Outcome.ANSWERED) for name in ("b", "a", "c")])
-    rows = [json.loads(line) for line in (folder.path / "mllm" / "scores.jsonl").read_text().splitlines()]
-    assert [row["id"] for row in rows] == ["a", "b", "c"]
 
 
 @pytest.mark.system
@@ -176,19 +92,6 @@ def test_a_second_process_is_refused_while_one_writes(folder: RunFolder) -> None
         other.communicate(timeout=20)
     with folder.locked():
         pass
-
-
-def test_the_lock_ends_with_an_error_inside(folder: RunFolder) -> None:
-    with pytest.raises(ZeroDivisionError), folder.locked():
-        raise ZeroDivisionError
-    with folder.locked():
-        pass
-
-
-def test_a_manifest_comes_back(folder: RunFolder) -> None:
-    folder.write_manifest({"identity": IDENTITY, "solvers": {"mllm": {}}})
-    assert folder.manifest == {"format": 2, "identity": IDENTITY, "solvers": {"mllm": {}}}
-    assert RunFolder.existing(folder.path).path == folder.path
 
 
 @pytest.mark.parametrize(
@@ -218,13 +121,6 @@ def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
         RunFolder.existing(tmp_path)
 
 
-def test_solvers_are_those_with_attempts_in_the_order_of_the_manifest(folder: RunFolder) -> None:
-    folder.write_manifest({"identity": IDENTITY, "solvers": {"specialist": {}, "mllm": {}, "arbiter": {}}})
-    for name in ("mllm", "specialist"):
-        folder.journal(name).close()
-    assert folder.solvers() == ("specialist", "mllm")
-
-
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
 
@@ -238,11 +134,3 @@ def test_any_reply_can_be_written_and_read(tmp_path: Path, text: str) -> None:
     journal.close()
     (found,) = folder.attempts("mllm")
     assert found.exchanges[0].reply.text == text.encode("utf-8", "replace").decode()
-
-
-def test_difference_names_every_leaf() -> None:
-    before = {"seed": 0, "model": {"name": "a", "detail": "low"}, "tasks": ["x"], "gone": 1}
-    after = {"seed": 1, "model": {"name": "a", "detail": "high"}, "tasks": ["x"], "new": None}
-    assert difference(before, after) == ["gone: 1 -> null", 'model.detail: "low" -> "high"', "seed: 0 -> 1"]
-    assert difference(before, before) == []
-    assert difference({"model": None}, {"model": {"name": "a"}}) == ['model: null -> {"name": "a"}']

@@ -35,24 +35,6 @@ def azure(recorder: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return recorder
 
 
-async def test_a_provider_without_a_row_is_asked_through_langchain(azure: Any, image: Any, store: ImageStore) -> None:
-    azure.says(GOOD)
-    model = open_model("azure_openai:m", ModelSettings(max_tokens=9, seed=3, reasoning_effort="low"), store)
-    reply = await model.chat([user_message(["Which?", image("img:1")])], (), CallKey("q"))
-    await model.close()
-    assert (reply.text, reply.usage.input_tokens if reply.usage else 0) == ("(A)", 7)
-    ((path, sent),) = azure.requests
-    assert path.startswith("/openai/deployments/m/chat/completions")
-    assert sent["seed"] == 3
-    assert sent["max_completion_tokens"] == 9
-    assert sent["reasoning_effort"] == "low"
-    assert sent["messages"][0]["content"][-1]["image_url"]["url"].startswith("data:image/png;base64,")
-    facts: Any = model.metadata()
-    assert facts["options"] == {"max_tokens": 9, "seed": 3, "temperature": 0.0, "reasoning_effort": "low"}
-    assert list(facts["versions"]) == ["langchain-openai"]
-    assert KEY not in json.dumps(facts)
-
-
 async def test_its_pool_follows_no_redirection_and_retries_are_ours(
     azure: Any, other_recorder: Any, answer: Any, store: ImageStore
 ) -> None:

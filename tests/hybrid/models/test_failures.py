@@ -1,6 +1,5 @@
 """Retries, outages, refusals and misconfiguration, against a real server, the same for every provider."""
 
-import threading
 import time
 from typing import Any
 
@@ -62,16 +61,6 @@ async def ask(chat: Caller[Any]) -> Any:
 
 
 @ALL
-async def test_what_passes_is_tried_again(name: str, recorder: Any, answer: Any, store: ImageStore) -> None:
-    error = {"error": {"message": "busy"}}
-    recorder.says(answer(error, 500), answer(error, 429), answer(b"{oops"), GOOD[name])
-    reply = await ask(model(name, recorder, store))
-    assert reply.text == "(A)"
-    assert reply.attempts == len(recorder.requests) == 4
-    assert len({str(body) for _, body in recorder.requests}) == 1
-
-
-@ALL
 @pytest.mark.parametrize(
     ("body", "status"), [({"error": {"message": "busy"}}, 500), (b"<html>", 500), (b"{oops", 200), ({}, 200), ([], 200)]
 )
@@ -120,18 +109,6 @@ async def test_what_one_question_is_forbidden_costs_it_alone(
 
 
 @pytest.mark.parametrize(
-    ("code", "status"), [("insufficient_quota", 429), ("unsupported_parameter", 400), ("model_not_found", 404)]
-)
-async def test_codes_that_say_more_than_the_status(
-    code: str, status: int, recorder: Any, answer: Any, store: ImageStore
-) -> None:
-    recorder.says(answer({"error": {"message": "no", "code": code}}, status))
-    with pytest.raises(ModelRefused):
-        await ask(model("openai:m", recorder, store))
-    assert len(recorder.requests) == 1
-
-
-@pytest.mark.parametrize(
     ("name", "body"),
     [
         ("ollama:m", {"error": "m does not support tools"}),
@@ -165,52 +142,6 @@ async def test_a_content_filter_is_a_refusal(recorder: Any, answer: Any, store: 
     assert "flagged" in reply.refusal
 
 
-async def test_a_refusal_in_words_is_the_reply(recorder: Any, store: ImageStore) -> None:
-    message = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
-    recorder.says(GOOD["openai:m"] | {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]})
-    reply = await ask(model("openai:m", recorder, store))
-    assert reply.text == reply.refusal == "I cannot help with that."
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("anthropic:m", {"stop_reason": "refusal"}),
-        ("google_genai:m", {"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "SAFETY"}]}),
-        ("google_genai:m", {"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}}),
-    ],
-)
-async def test_a_reply_that_was_stopped_is_a_refusal(
-    name: str, change: dict[str, Any], recorder: Any, store: ImageStore
-) -> None:
-    recorder.says(GOOD[name] | change)
-    reply = await ask(model(name, recorder, store))
-    assert reply.refusal in ("refusal", "SAFETY")
-
-
-async def test_an_empty_reply_that_ended_by_itself_is_a_reply(recorder: Any, store: ImageStore) -> None:
-    message = {"role": "assistant", "content": ""}
-    recorder.says(GOOD["openai:m"] | {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]})
-    reply = await ask(model("openai:m", recorder, store))
-    assert (reply.text, reply.refusal, len(recorder.requests)) == ("", None, 1)
-
-
-@ALL
-async def test_a_server_that_does_not_answer_is_an_outage_in_time(
-    name: str, recorder: Any, answer: Any, store: ImageStore
-) -> None:
-    done = threading.Event()
-    recorder.says(answer(GOOD[name], pause=done))
-    started = time.monotonic()
-    try:
-        with pytest.raises(Outage, match="no reply after 2 attempts"):
-            await ask(model(name, recorder, store, retries=1, timeout_s=0.1))
-    finally:
-        done.set()
-    # Imports of a client that is new to the process take a second or two.
-    assert time.monotonic() - started < 8
-
-
 @ALL
 async def test_a_server_that_is_not_there_is_an_outage(name: str, store: ImageStore) -> None:
     class Nowhere:
@@ -218,16 +149,6 @@ async def test_a_server_that_is_not_there_is_an_outage(name: str, store: ImageSt
 
     with pytest.raises(Outage, match=r"no reply (after 1 attempts|for 0 s)"):
         await ask(model(name, Nowhere(), store, retries=0))
-
-
-async def test_retry_after_is_waited_for(recorder: Any, answer: Any, store: ImageStore) -> None:
-    recorder.says(answer({"error": {"message": "slow"}}, 429, {"retry-after": "1"}), GOOD["openai:m"])
-    settings = ModelSettings(base_url=f"{recorder.url}/v1")
-    client = ChatCompletionsClient("openai:m", settings, store)
-    chat = Caller(client, settings, backoff=Backoff(base_s=0.001, cap_s=0.4))
-    started = time.monotonic()
-    await ask(chat)
-    assert time.monotonic() - started >= 0.4
 
 
 @given(st.text(max_size=20), st.integers(0, 12), st.floats(0, 1e6) | st.none())
@@ -256,29 +177,6 @@ def test_every_status_means_something(status: int) -> None:
     assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 425, 429})
     assert (failure is Failure.KEY) == (status == 401)
     assert (failure is Failure.REQUEST) == (400 <= status < 500 and status not in {401, 408, 409, 425, 429})
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "failure"),
-    [
-        (404, {"message": "The model `m` does not exist.", "code": 404}, Failure.CONFIGURATION),
-        (404, {"error": "model 'm' not found"}, Failure.CONFIGURATION),
-        (404, {"detail": "Not Found"}, Failure.ADDRESS),
-        (404, "404 page not found", Failure.ADDRESS),
-        (404, "<html><h1>404 Not Found</h1></html>", Failure.ADDRESS),
-        (405, {"detail": "Method Not Allowed"}, Failure.ADDRESS),
-        (404, {"error": {"message": "no such thing"}}, Failure.REQUEST),
-        (404, {"error": {"message": "models/m is not found for API version v1beta"}}, Failure.CONFIGURATION),
-        (400, {"error": {"message": "m does not support tools"}}, Failure.TOOLS),
-        (500, {"error": {"message": "image input is not supported"}}, Failure.IMAGES),
-        (400, {"error": {"message": "does not support image/webp"}}, Failure.REQUEST),
-        (403, {"error": {"message": "against our usage policy"}}, Failure.POLICY),
-        (400, {"error": {"message": "API key not valid"}}, Failure.KEY),
-        (500, {"error": {"message": "model not found in the pool"}}, Failure.RETRY),
-    ],
-)
-def test_words_and_status_together(status: int, body: Any, failure: Failure) -> None:
-    assert read_failure(StatusError(status, body)).kind is failure
 
 
 def test_the_summary_of_a_huge_error_is_quick_and_cut_after_redaction() -> None:

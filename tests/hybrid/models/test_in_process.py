@@ -290,14 +290,6 @@ def test_options_that_it_does_not_have_are_refused(settings: dict[str, Any], tol
         HuggingFaceChat("hf:x", ModelSettings(**settings), store)
 
 
-def test_calls_are_split_from_text() -> None:
-    text = 'I look. <tool_call>{"name": "crop", "arguments": {"x": 1}}</tool_call>\n<tool_call>{oops</tool_call>'
-    rest, calls, invalid = split_calls(text + '<tool_call>{"name": "cut off')
-    assert rest.strip() == "I look."
-    assert calls == (("crop", {"x": 1}),)
-    assert [block for block, _ in invalid] == ["{oops", '{"name": "cut off']
-
-
 names = st.text(st.characters(exclude_characters="<>"), min_size=1, max_size=6)
 
 

@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,28 +39,6 @@ def test_a_name_that_means_nothing_is_refused(name: str, told: str, store: Image
 def test_an_option_without_effect_is_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
     with pytest.raises(UsageError, match=f"{told}.*'replay' has no such option"):
         open_model("replay:nowhere", ModelSettings(**settings), store)
-
-
-def test_every_kind_opens_by_its_name(store: ImageStore, tmp_path: Path) -> None:
-    (tmp_path / "calls.jsonl").write_text('{"id": "q", "text": "a"}')
-    local = ModelSettings(base_url="http://127.0.0.1:9")
-    names = {
-        "openai:m": local,
-        "anthropic:m": local,
-        "google_genai:m": local,
-        "ollama:m": local,
-        f"replay:{tmp_path}": ModelSettings(),
-        "embedded": ModelSettings(),
-        f"hf:{tmp_path}": ModelSettings(),
-    }
-    for name, settings in names.items():
-        model = open_model(name, settings, store)
-        assert (model.name, model.provider) == (name, name.partition(":")[0])
-
-
-def test_text_tool_calling_wraps_any_model(store: ImageStore) -> None:
-    model = open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", tool_calling="text"), store)
-    assert model.metadata()["tool_calling"] == "text"
 
 
 @pytest.mark.system

@@ -16,22 +16,6 @@ from hybrid.models.prompt_cache import LANES, lane
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Usage
 
-MARK = {"type": "ephemeral"}
-ANTHROPIC = {
-    "id": "m1",
-    "type": "message",
-    "role": "assistant",
-    "model": "c",
-    "content": [{"type": "text", "text": "Answer: (A)"}],
-    "stop_reason": "end_turn",
-    "stop_sequence": None,
-    "usage": {
-        "input_tokens": 5,
-        "output_tokens": 2,
-        "cache_read_input_tokens": 40,
-        "cache_creation_input_tokens": 10,
-    },
-}
 OPENAI = {
     "id": "1",
     "object": "chat.completion",
@@ -96,46 +80,6 @@ def marks(node: Any) -> int:
     return json.dumps(node).count('"cache_control"')
 
 
-async def test_anthropic_keeps_tools_and_system_text_and_the_opening_message(
-    turns: list[list[Message]], recorder: Any, store: ImageStore, crop_tool: Tool
-) -> None:
-    recorder.says(ANTHROPIC)
-    bodies = await sent("anthropic:c", turns, (crop_tool,), recorder, store, base_url=recorder.url)
-    first, second, other = bodies
-    for body in bodies:
-        assert body["system"] == [{"type": "text", "text": "Be brief.", "cache_control": MARK}]
-        assert body["messages"][0]["content"][-1]["cache_control"] == MARK
-        assert marks(body) == 2
-    # What stands before a mark is the same bytes wherever it is to be found again.
-    assert json.dumps([first["tools"], first["system"]]) == json.dumps([other["tools"], other["system"]])
-    assert json.dumps([first["tools"], first["system"]]) == json.dumps([second["tools"], second["system"]])
-    assert first["messages"] == second["messages"][:1]
-    assert first["messages"] != other["messages"]
-
-
-async def test_nothing_is_written_to_a_cache_that_no_second_turn_reads(
-    turns: list[list[Message]], recorder: Any, store: ImageStore, crop_tool: Tool
-) -> None:
-    recorder.says(ANTHROPIC)
-    (alone,) = await sent("anthropic:c", turns[:1], (), recorder, store, base_url=recorder.url)
-    off = {"base_url": recorder.url, "prompt_cache": False}
-    switched = await sent("anthropic:c", turns, (crop_tool,), recorder, store, **off)
-    assert [marks(body) for body in (alone, *switched)] == [0, 0, 0, 0]
-
-
-async def test_tokens_that_were_there_already_are_counted(
-    turns: list[list[Message]], recorder: Any, store: ImageStore
-) -> None:
-    for name, path, body in (("anthropic:c", "", ANTHROPIC), ("openai:m", "/v1", OPENAI)):
-        recorder.says(body)
-        model = open_model(name, ModelSettings(base_url=recorder.url + path), store)
-        try:
-            reply = await model.chat(turns[0], (), CallKey("q"))
-        finally:
-            await model.close()
-        assert reply.usage == TokenUsage(55, 2, 0, 40)
-
-
 @pytest.mark.parametrize("api", ["chat", "responses"])
 async def test_the_official_service_is_told_which_requests_belong_together(
     api: str,
@@ -157,12 +101,6 @@ async def test_the_official_service_is_told_which_requests_belong_together(
     assert keys == {lane(None, CallKey("q"))}
     switched = await sent("openai:m", turns[:1], (crop_tool,), recorder, store, **options, prompt_cache=False)
     assert "prompt_cache_key" not in switched[0]
-
-
-async def test_another_server_is_not(turns: list[list[Message]], recorder: Any, store: ImageStore) -> None:
-    recorder.says(OPENAI)
-    (body,) = await sent("openai:m", turns[:1], (), recorder, store, base_url=f"{recorder.url}/v1")
-    assert "prompt_cache_key" not in body
 
 
 def test_the_calls_of_an_ask_share_a_lane_and_a_run_has_few() -> None:

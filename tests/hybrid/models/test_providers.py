@@ -44,11 +44,6 @@ def test_a_local_server_needs_no_key(store: ImageStore, monkeypatch: pytest.Monk
     assert "secret" not in repr(connection(PROVIDERS["openai"], local))
 
 
-def test_an_address_in_the_environment_is_shown(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    assert open_model("openai:m", ModelSettings(), store).connection()["base_url"] == "http://127.0.0.1:9/v1"
-
-
 @pytest.mark.parametrize("name", ["openai:m", "anthropic:m", "google_genai:m", "ollama:m"])
 def test_how_a_server_is_reached_is_no_part_of_what_a_model_is(name: str, store: ImageStore) -> None:
     first = ModelSettings(base_url="http://127.0.0.1:1", timeout_s=3, retries=1)
@@ -57,46 +52,6 @@ def test_how_a_server_is_reached_is_no_part_of_what_a_model_is(name: str, store:
     assert one.metadata() == other.metadata()
     assert one.connection() == {"base_url": "http://127.0.0.1:1", "timeout_s": 3, "retries": 1}
     assert other.connection() == {"base_url": "http://127.0.0.1:2", "timeout_s": 9, "retries": 7}
-
-
-BASE = {"openai": {"use_responses_api": False}}
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "settings", "sent"),
-    [
-        ("openai", "gpt-4o", {}, {"temperature": 0.0}),
-        ("openai", "gpt-4o", {"seed": 7, "max_tokens": 9}, {"temperature": 0.0, "seed": 7, "max_tokens": 9}),
-        ("openai", "gpt-4o", {"temperature": None}, {}),
-        ("openai", "o3-mini", {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
-        ("openai", "gpt-5", {}, {}),
-        ("openai", "gpt-5-chat-latest", {}, {"temperature": 0.0}),
-        ("anthropic", "claude", {"seed": 7}, {"temperature": 0.0}),
-        ("anthropic", "claude", {"reasoning_effort": "high"}, {"reasoning_effort": "high"}),
-        (
-            "google_genai",
-            "gemini",
-            {"image_detail": "high", "max_tokens": 5},
-            {
-                "temperature": 0.0,
-                "media_resolution": "MEDIA_RESOLUTION_HIGH",
-                "max_output_tokens": 5,
-            },
-        ),
-        ("ollama", "qwen", {"reasoning_effort": "none"}, {"temperature": 0.0, "reasoning": False}),
-        ("ollama", "qwen", {"max_tokens": 5, "seed": 1}, {"temperature": 0.0, "num_predict": 5, "seed": 1}),
-    ],
-)
-def test_options_in_the_words_of_each_client(
-    provider: str, model: str, settings: dict[str, Any], sent: dict[str, Any]
-) -> None:
-    assert options(PROVIDERS[provider], model, ModelSettings(**settings)) == {**BASE.get(provider, {}), **sent}
-
-
-def test_the_responses_api_takes_no_seed() -> None:
-    sent = options(PROVIDERS["openai"], "gpt-4o", ModelSettings(seed=7, extra={"api": "responses"}))
-    assert sent["use_responses_api"] is True
-    assert "seed" not in sent
 
 
 @pytest.mark.parametrize(

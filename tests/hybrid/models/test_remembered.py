@@ -1,14 +1,9 @@
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.config import ModelSettings
-from hybrid.errors import Outage
-from hybrid.images import ImageStore
 from hybrid.messages import (
     AssistantMessage,
     InvalidCall,
@@ -20,7 +15,7 @@ from hybrid.messages import (
     UnreadableCall,
     user_message,
 )
-from hybrid.models import CallKey, open_model, remembering
+from hybrid.models import CallKey, remembering
 from hybrid.models.base import Likelihoods
 from hybrid.models.remembered import RememberedModel
 from hybrid.tool import Tool
@@ -40,18 +35,6 @@ class Pages:
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         self.kept[call, request_sha256] = reply
-
-
-class Listening:
-    """A model that keeps its replies itself."""
-
-    name, provider = "openai:m", "openai"
-
-    def __init__(self) -> None:
-        self.log: Any = None
-
-    def listen(self, log: Any) -> None:
-        self.log = log
 
 
 class Scoring:
@@ -122,13 +105,6 @@ async def test_anything_else_is_asked(changed: str, fakes: Any, crop_tool: Tool)
     assert (await remembering(fakes.QueueModel(["two"]), log).chat(messages, tools, call)).text == "two"
 
 
-async def test_what_was_not_said_is_not_kept(fakes: Any) -> None:
-    log = Pages()
-    with pytest.raises(Outage):
-        await remembering(fakes.QueueModel([Outage("away")]), log).chat([user_message(["q"])], (), CALL)
-    assert not log.kept
-
-
 async def test_everything_else_is_passed_through(fakes: Any) -> None:
     inner = fakes.QueueModel([])
     model = remembering(inner, Pages())
@@ -148,27 +124,3 @@ async def test_likelihoods_stay_available() -> None:
     model: Any = remembering(Scoring(), Pages())  # type: ignore[arg-type]
     assert isinstance(model, Likelihoods)
     assert (await model.likelihood([user_message(["q"])], ("A", "B"))).text == "B"
-
-
-def test_a_listener_keeps_its_own_replies() -> None:
-    log = Pages()
-    model: Any = Listening()
-    assert remembering(model, log) is model
-    assert model.log is log
-
-
-def test_recordings_are_not_kept(store: ImageStore, tmp_path: Path, fakes: Any) -> None:
-    model = open_model(f"replay:{fakes.recordings(tmp_path, {'q': 'A'})}", ModelSettings(), store)
-    assert remembering(model, Pages()) is model
-
-
-def test_what_the_embedded_model_said_is_kept(store: ImageStore) -> None:
-    model = open_model("embedded", ModelSettings(), store)
-    assert isinstance(remembering(model, Pages()), RememberedModel)
-
-
-async def test_the_log_holds_ascii(fakes: Any) -> None:
-    log = Pages()
-    await remembering(fakes.QueueModel([reply()]), log).chat([user_message(["ü"])], (), CALL)
-    (kept,) = log.kept.values()
-    assert json.loads(kept.decode("ascii"))["text"] == reply().text

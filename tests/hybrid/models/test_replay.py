@@ -47,14 +47,6 @@ def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path, monkeypatch:
     assert str(refused.value.filename) == str(tmp_path / "calls.jsonl")
 
 
-async def test_both_spellings_of_a_blink_file_are_read_verbatim(tmp_path: Path) -> None:
-    blink(tmp_path, "Relative_Depth.json", [row("val_Relative_Depth_1", " **(B)** \n")])
-    blink(tmp_path, "Visual Similarity.json", [row("val_Visual_Similarity_1", None)])
-    model = replay(tmp_path)
-    assert await said(model, CallKey("val_Relative_Depth_1")) == " **(B)** \n"
-    assert await said(model, CallKey("val_Visual_Similarity_1")) == ""
-
-
 @pytest.mark.parametrize(
     "key",
     [
@@ -68,20 +60,6 @@ async def test_an_id_alone_answers_the_first_call_of_the_plain_question_only(tmp
     blink(tmp_path, "Jigsaw.json", [row("val_Jigsaw_1", "(A)")])
     with pytest.raises(NotRecorded, match=f"{key.question}.*ask {key.ask}, call {key.call}"):
         await replay(tmp_path).chat([], (), key)
-
-
-async def test_lines_are_keyed_by_question_ask_and_call(tmp_path: Path) -> None:
-    lines(
-        tmp_path,
-        {"id": "q1", "text": "first"},
-        "",
-        {"id": "q1", "ask": 1, "text": "again"},
-        {"id": "q1#s2", "ask": 0, "call": 2, "text": "variant"},
-    )
-    model = replay(tmp_path)
-    assert await said(model, CallKey("q1")) == "first"
-    assert await said(model, CallKey("q1", 1)) == "again"
-    assert await said(model, CallKey("q1#s2", 0, 2)) == "variant"
 
 
 @pytest.mark.parametrize("held", [{"prompt": "Which?"}, {"prompt_sha256": prompt_sha256("Which?")}])

@@ -16,7 +16,6 @@ from hybrid.models.failures import StatusError, UnreadableReplyError
 
 CALL = CallKey("q", 1, 2, "sha", "controller")
 DONE = "[DONE]"
-PIECES = {"content-type": "text/event-stream; charset=utf-8"}
 
 
 def piece(reason: str | None = None, /, **delta: Any) -> dict[str, Any]:

@@ -2,26 +2,22 @@
 
 import asyncio
 import json
-import time
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hybrid.config import ModelSettings
-from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, ToolMessage, readable, user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.caller import Caller
-from hybrid.models.chat_completions import wire
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.failures import Backoff
 from hybrid.tool import Tool
-from hybrid.types import ImageRef
-from tests.hybrid.models.test_streams import DONE, PIECES, STOP, USAGE, piece, stream
+from tests.hybrid.models.test_streams import DONE, STOP, USAGE, piece, stream
 from tests.servers import JsonHandler, LocalServer, listening
+
+PIECES = {"content-type": "text/event-stream; charset=utf-8"}
 
 REPLY = {
     "choices": [{"message": {"role": "assistant", "content": "(A)"}, "finish_reason": "stop"}],
@@ -125,36 +121,6 @@ async def test_what_would_change_the_measurement_is_refused_with_what_allows_it(
     await model.close()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "the model doubao-seed-1.6 is not supported in this region",
-        "unknown model seed-1.6",
-        "max_completion_tokens is too large: 9. This model supports at most 8 completion tokens",
-        "Invalid image: too large",
-        "context length exceeded: 5000 tokens, seed 3",
-    ],
-)
-async def test_a_refusal_about_another_thing_changes_nothing(
-    text: str, recorder: Any, answer: Any, store: ImageStore
-) -> None:
-    recorder.says(answer(said(text), 400))
-    model = opened(recorder.url, store)
-    with pytest.raises(Outage):
-        await ask(model)
-    assert "terms" not in model.connection()
-    assert len(recorder.requests) == 1
-    await model.close()
-
-
-async def test_no_temperature_is_sent_where_it_is_left_to_the_server(recorder: Any, store: ImageStore) -> None:
-    recorder.says(REPLY)
-    model = opened(recorder.url, store, temperature=None)
-    await ask(model)
-    assert "temperature" not in recorder.requests[0][1]
-    await model.close()
-
-
 async def test_sixty_four_in_flight_learn_it_together(store: ImageStore, capsys: pytest.CaptureFixture[str]) -> None:
     asked: list[bool] = []
 
@@ -210,26 +176,6 @@ async def test_a_server_that_streams_is_asked_so_from_then_on(
     await model.close()
 
 
-async def test_a_stream_without_its_type_is_read(recorder: Any, store: ImageStore) -> None:
-    recorder.says(IN_PIECES)
-    model = opened(recorder.url, store)
-    assert (await ask(model)).text == "(A)"
-    await model.close()
-
-
-async def test_a_server_may_answer_whole_what_was_asked_for_in_pieces_and_know_no_counts(
-    recorder: Any, answer: Any, store: ImageStore
-) -> None:
-    recorder.says(answer(said("unknown field `stream_options`"), 422), REPLY)
-    model = opened(recorder.url, store, stream="on")
-    assert (await ask(model)).text == "(A)"
-    assert [("stream_options" in request, request["stream"]) for _, request in recorder.requests] == [
-        (True, True),
-        (False, True),
-    ]
-    await model.close()
-
-
 async def test_a_fault_in_the_middle_is_asked_again_and_the_reply_is_kept(
     recorder: Any, answer: Any, store: ImageStore
 ) -> None:
@@ -258,99 +204,11 @@ async def test_a_fault_in_the_middle_is_asked_again_and_the_reply_is_kept(
     await again.close()
 
 
-@pytest.mark.parametrize(("pause", "times", "end"), [(0.03, 20, "(A)"), (0.8, 1, "Timeout"), (0.03, 200, "Timeout")])
-async def test_a_stream_may_last_and_be_silent_for_so_long(
-    pause: float, times: int, end: str, store: ImageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(wire, "STREAM_TIMES", 4)
-    monkeypatch.setattr(wire, "LAST_S", 0.05)
-
-    class Dribbles(JsonHandler):
-        def posted(self, body: bytes) -> None:
-            self.answer(b"", headers={**PIECES, "content-length": str(10**9)})
-            for _ in range(times):
-                time.sleep(pause)
-                self.wfile.write(b": ping\n\n" + stream(piece(reasoning_content="hm ")))
-            self.wfile.write(stream(piece(content="(A)"), STOP, DONE))
-            time.sleep(0.6)
-            self.close_connection = True
-
-    with listening(LocalServer(Dribbles)) as server:
-        model = opened(server.url, store, stream="on", timeout_s=0.4)
-        try:
-            said = (await ask(model)).text
-        except Outage as outage:
-            said = str(outage)
-        await model.close()
-    assert end in said
-
-
 def thinking(**message: Any) -> dict[str, Any]:
     function = {"name": "crop", "arguments": '{"box": [0, 0, 5, 5]}'}
     call = {"id": "c1", "type": "function", "function": function, "extra_content": {"google": {"thought": "s"}}}
     said = {"role": "assistant", "content": None, "tool_calls": [call], "refusal": None, "annotations": [], **message}
     return {"choices": [{"message": said, "finish_reason": "tool_calls"}]}
-
-
-PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "I look"}]}, {"type": "text", "text": "Well."}]
-DETAILS = [{"type": "reasoning.text", "text": "I look", "signature": "s"}, {"type": "reasoning.encrypted", "data": "x"}]
-
-
-@pytest.mark.parametrize(
-    ("message", "reasoning"),
-    [
-        ({"reasoning_content": "I look"}, "I look"),
-        ({"reasoning_content": ""}, ""),
-        ({"reasoning": "I look", "reasoning_details": DETAILS}, "I look"),
-        ({"reasoning_details": DETAILS}, "I look"),
-        ({"thinking_blocks": [{"type": "thinking", "thinking": "I look", "signature": "s"}]}, "I look"),
-        ({"content": PARTS}, "I look"),
-        ({"provider_specific_fields": {"thought_signatures": ["s"]}}, ""),
-        ({}, ""),
-    ],
-)
-async def test_what_a_provider_said_beside_text_and_calls_goes_back_to_it_alone(
-    message: dict[str, Any],
-    reasoning: str,
-    recorder: Any,
-    store: ImageStore,
-    crop_tool: Tool,
-    image: Callable[..., ImageRef],
-) -> None:
-    recorder.says(thinking(**message))
-    model = opened(recorder.url, store)
-    opening = user_message(["Which?", image("img:1")])
-    reply = await ask(model, opening, tools=(crop_tool,))
-    assert reply.reasoning == reasoning
-    assert reply.text == ("Well." if "content" in message else "")
-    for name, dropped in (("openai:m", False), ("openai:m", True), ("openai:other", False)):
-        chosen = ModelSettings(base_url=f"{recorder.url}/v1", thoughts="drop" if dropped else "keep")
-        other = Caller(ChatCompletionsClient(name, chosen, store), chosen)
-        await ask(other, opening, reply, ToolMessage("c1", "crop", ("done",)), call=1)
-        sent = recorder.requests[-1][1]["messages"][1]
-        await other.close()
-        whole = thinking(**message)["choices"][0]["message"]
-        del whole["refusal"], whole["annotations"]
-        if name != "openai:m" or dropped:
-            del whole["tool_calls"][0]["extra_content"]
-            whole = {key: whole[key] for key in ("role", "content", "tool_calls")}
-            whole["content"] = "Well." if "content" in message else None
-        arguments = sent["tool_calls"][0]["function"].pop("arguments")
-        assert json.loads(arguments) == json.loads(whole["tool_calls"][0]["function"].pop("arguments"))
-        assert sent == whole
-    await model.close()
-
-
-async def test_what_is_made_of_a_reply_goes_back_with_its_thoughts(recorder: Any, store: ImageStore) -> None:
-    recorder.says(thinking(content=PARTS, reasoning_content="I look"))
-    model = opened(recorder.url, store)
-    reply = await ask(model)
-    changed = replace(reply, text="", calls=(replace(reply.calls[0], id="text_0_0"),))
-    await ask(model, user_message(["Which?"]), changed, call=1)
-    sent = recorder.requests[-1][1]["messages"][1]
-    assert (sent["content"], sent["reasoning_content"]) == (PARTS[:1], "I look")
-    assert [call.keys() for call in sent["tool_calls"]] == [{"id", "type", "function"}]
-    await model.close()
 
 
 async def test_a_field_of_its_own_that_a_server_does_not_take_back_is_left_out(

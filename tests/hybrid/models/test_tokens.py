@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.models.providers import image_tokens
-from hybrid.models.tokens import text_tokens
 
 
 @pytest.mark.parametrize(
@@ -26,14 +25,6 @@ def test_published_examples(provider: str, model: str, size: tuple[int, int], de
     assert image_tokens(provider, model, *size, detail) == tokens
 
 
-@pytest.mark.parametrize(
-    ("provider", "model"),
-    [("openai", "gpt-4.1-mini"), ("openai", "gpt-4oo"), ("ollama", "x"), ("hf", "x"), ("embedded", "")],
-)
-def test_unknown_rules_are_none(provider: str, model: str) -> None:
-    assert image_tokens(provider, model, 100, 100) is None
-
-
 def test_an_empty_image_is_an_error() -> None:
     with pytest.raises(ValueError, match="0 x 5"):
         image_tokens("openai", "gpt-4o", 0, 5)
@@ -49,7 +40,3 @@ def test_estimates_are_positive_and_do_not_depend_on_orientation(who: tuple[str,
     assert tokens is not None
     assert tokens > 0
     assert tokens == image_tokens(*who, h, w)
-
-
-def test_text_is_a_quarter_of_its_characters() -> None:
-    assert [text_tokens("x" * n) for n in (0, 1, 4, 5)] == [0, 1, 1, 2]

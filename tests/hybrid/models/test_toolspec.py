@@ -48,32 +48,6 @@ class OptionalArgs(Args):
     secret: str = Field(default="", json_schema_extra=UNTOLD)
 
 
-def test_a_tool_is_a_function_whose_first_argument_names_the_image(crop_tool: Tool) -> None:
-    assert spec(crop_tool) == {
-        "type": "function",
-        "function": {
-            "name": "crop",
-            "description": "Cuts a piece out. Sees no more than the image holds.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "image": {"type": "string"},
-                    "box": {
-                        "type": "array",
-                        "description": "x0, y0, x1, y1 in pixels of the image (4 entries)",
-                        "items": {"type": "number"},
-                    },
-                    "zoom": {
-                        "type": "integer",
-                        "description": "how much larger the piece is shown (1 to 4, default 2)",
-                    },
-                },
-                "required": ["image", "box"],
-            },
-        },
-    }
-
-
 def test_each_thing_is_said_once(crop_tool: Tool) -> None:
     """Optional arguments have their plain type, coordinates are bare, and what is `UNTOLD` is for people alone."""
     tool = Tool(Card("all", "Does it.", "", backends=()), OptionalArgs)

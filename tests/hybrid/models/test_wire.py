@@ -171,38 +171,6 @@ async def test_the_request_is_the_golden_one(
         assert (reply.refusal, reply.attempts) == (None, 1)
 
 
-async def test_calls_come_back_with_their_arguments(
-    recorder: Any, store: ImageStore, image: Callable[..., ImageRef], crop_tool: Tool
-) -> None:
-    def call(arguments: str) -> Any:
-        return {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": arguments}}
-
-    calls = [call('{"images": ["img:1"], "box": [0, 0, 1, 1]}'), call("{oops")]
-    message = {"role": "assistant", "content": None, "tool_calls": calls}
-    recorder.says(
-        BODIES["openai_chat"] | {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
-    )
-    model = open_model("openai:local", ModelSettings(base_url=f"{recorder.url}/v1"), store)
-    try:
-        reply = await model.chat([user_message(["Which?", image("img:1", 1)])], (crop_tool,), CallKey("q"))
-    finally:
-        await model.close()
-    assert reply.calls[0].args == {"images": ["img:1"], "box": [0, 0, 1, 1]}
-    assert reply.invalid[0].written == "{oops"
-
-
-async def test_what_only_a_compatible_server_knows_goes_through(recorder: Any, store: ImageStore) -> None:
-    recorder.says(BODIES["openai_chat"])
-    settings = ModelSettings(base_url=f"{recorder.url}/v1", extra={"extra_body": {"top_k": 5, "max_tokens": 9}})
-    model = open_model("openai:local/model", settings, store)
-    try:
-        await model.chat([user_message(["Which?"])], (), CallKey("q"))
-    finally:
-        await model.close()
-    body = recorder.requests[0][1]
-    assert (body["model"], body["top_k"], body["max_tokens"]) == ("local/model", 5, 9)
-
-
 THOUGHT = {"type": "thinking", "thinking": "A closer look.", "signature": "c2lnbmVk"}
 CROP = {"images": ["img:1"], "box": [0, 0, 1, 1]}
 ANTHROPIC_CALL = {"type": "tool_use", "id": "c1", "name": "crop", "input": CROP}
@@ -271,19 +239,3 @@ async def test_a_signed_thought_goes_back_as_it_came_also_when_it_was_kept(
     else:
         (part,) = histories[0]["contents"][1]["parts"]
         assert (part["functionCall"]["name"], part["thoughtSignature"]) == ("crop", "c2lnbmVk")
-
-
-async def test_a_dropped_thought_goes_back_through_no_client(recorder: Any, store: ImageStore, crop_tool: Tool) -> None:
-    path, body = THOUGHTFUL["anthropic:c"]
-    recorder.says(body)
-    model = open_model("anthropic:c", ModelSettings(base_url=recorder.url + path, thoughts="drop"), store)
-    try:
-        reply = await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
-        messages = [user_message(["Which?"]), reply, ToolMessage("c1", "crop", ("found",))]
-        await model.chat(messages, (crop_tool,), CallKey("q", 0, 1))
-    finally:
-        await model.close()
-    assert reply.reasoning == THOUGHT["thinking"]
-    assert recorder.requests[1][1]["messages"][1]["content"] == [ANTHROPIC_CALL]
-    assert (model.metadata()["reasoning"], "reasoning" in open_model(
-        "anthropic:c", ModelSettings(base_url=recorder.url), store).metadata()) == ("drop", False)  # fmt: skip

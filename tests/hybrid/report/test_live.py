@@ -5,10 +5,9 @@ import json
 import shutil
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -112,52 +111,6 @@ def test_the_pages_are_served_with_a_policy(seen: View) -> None:
     assert int(headers["Content-Length"]) > 0
 
 
-def test_the_body_of_an_answer_does_not_wait_for_its_head(seen: View, monkeypatch: pytest.MonkeyPatch) -> None:
-    accepted = []
-    accept = seen.server.get_request
-
-    def accept_and_tell() -> tuple[socket.socket, Any]:
-        accepted.append(accept())
-        return accepted[-1]
-
-    monkeypatch.setattr(seen.server, "get_request", accept_and_tell)
-    with closing(http.client.HTTPConnection("127.0.0.1", seen.server.port)) as connection:
-        connection.request("GET", "/")
-        assert connection.getresponse().read()
-        ((server_side, _),) = accepted
-        # Nagle's rule would keep it back until the client has acknowledged the head.
-        assert server_side.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-
-
-def test_images_are_served(seen: View) -> None:
-    image = next(path for path in seen.site.made.files if path.endswith(".png") and path.startswith("/images/"))
-    status, headers, body = seen.get(image)
-    assert (status, headers["Content-Type"], body[:4]) == (200, "image/png", b"\x89PNG")
-
-
-OTHER_PATHS = (
-    "/../manifest.json",
-    "/%2e%2e/%2e%2e/etc/passwd",
-    "/assets/../index.html",
-    "/assets/..%2findex.html",
-    "/..%5cindex.html",
-    "//etc/passwd",
-    "/etc/passwd",
-    "/assets/",
-    "/assets",
-    "/index.html/",
-    "/index.html%00",
-    "/nowhere.js",
-)
-
-
-def test_nothing_but_the_files_of_the_pages_is_served(seen: View) -> None:
-    for path in OTHER_PATHS:
-        status, headers, body = seen.get(path)
-        assert (status, body) == (404, b"404 Not Found\n"), path
-        assert "Content-Security-Policy" in headers
-
-
 def test_a_link_in_the_pages_leads_nowhere(seen: View, tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}")
     (seen.site.made.folder / "link.json").symlink_to(tmp_path / "secret.json")
@@ -193,40 +146,8 @@ def test_a_request_without_a_host_is_refused(seen: View) -> None:
             assert connection.makefile("rb").readline().split()[1] == b"421"
 
 
-def test_nothing_can_be_written(seen: View) -> None:
-    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
-        status, headers, _ = seen.get("/index.html", method)
-        assert status == 501
-        assert "Content-Security-Policy" in headers
-
-
 def test_it_listens_on_this_machine_alone(seen: View) -> None:
     assert seen.server.socket.getsockname()[0] == "127.0.0.1"
-
-
-def test_new_answers_are_taken_in_when_somebody_looks(view: View) -> None:
-    before = {path: path.read_bytes() for path in view.folder.path.rglob("*") if path.is_file()}
-    first = view.live()
-    assert first["answers"] == 4 + 2 * COUNT
-    # Nothing came, so nothing is made, whatever time passes.
-    view.clock.now += 100
-    assert view.live() == first
-    view.site.wait()
-    assert view.live() == first
-
-    view.append(2)
-    view.clock.now += 100
-    view.live()
-    view.site.wait()
-    second = view.live()
-    assert second["answers"] == 6 + 2 * COUNT
-    assert second["version"] != first["version"]
-    # Of the run all is as it was, but for the answers that came.
-    after = {path: path.read_bytes() for path in view.folder.path.rglob("*") if path.is_file()}
-    assert [path for path in after if after[path] != before.get(path)] == [
-        view.folder.path / "controller" / "attempts.jsonl"
-    ]
-    assert not view.said
 
 
 def test_pages_are_not_made_more_often_than_said(view: View) -> None:

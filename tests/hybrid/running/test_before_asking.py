@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from hybrid.config import Price, RunConfig, ServiceOptions
 from hybrid.errors import HybridError, Outage, UsageError
-from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, TokenUsage, ToolCall, UnreadableCall, images_of
-from hybrid.models.base import ModelRefused
+from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, UnreadableCall
 from hybrid.models.failures import StatusError
-from hybrid.running.estimate import estimate
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
@@ -26,10 +23,7 @@ GUESSES = AssistantMessage("42", usage=TokenUsage(140, 5))
 ONE_WORD_LONGER = AssistantMessage("", usage=TokenUsage(156, 5))
 UNCOUNTED = AssistantMessage("I see a cat.")
 ANSWER = AssistantMessage("Answer: (A)", usage=TokenUsage(140, 5))
-CALLS = AssistantMessage(calls=(ToolCall("1", "crop", {"images": ["img:1"]}),), usage=TokenUsage(150, 9))
-READ_FROM_TEXT = replace(CALLS, calls=(replace(CALLS.calls[0], read_from="Hermes"),))
 UNREADABLE = AssistantMessage("<|tool_call_begin|>crop", unreadable=UnreadableCall("Kimi", "<|tool_call_begin|>", "?"))
-CALLS_BADLY = AssistantMessage(invalid=(InvalidCall("1", "crop", "{", "not JSON"),))
 
 
 def without(tokens: int) -> AssistantMessage:
@@ -106,17 +100,6 @@ async def test_who_sees_or_cannot_be_known_not_to_is_measured(
     assert len(model.calls) == 2
 
 
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
-async def test_it_is_shown_a_file_of_the_type_that_the_questions_have(tmp_path: Path, fakes: Any, form: str) -> None:
-    Image.new("RGB", (40, 30), "red").save(tmp_path / "picture.png", form)
-    (tmp_path / "own.jsonl").write_text('{"question": "Red?", "image": "picture.png", "answer": "yes"}\n')
-    own = RunConfig("questions", ("mllm",), "embedded", data=str(tmp_path / "own.jsonl"), out=tmp_path / "run")
-    run, model = asked(own, fakes, READS, ANSWER)
-    await ends(run)
-    sent = [images_of(messages)[0].image for messages, _, _ in model.calls]
-    assert [image.media_type for image in sent] == [f"image/{form.lower()}"] * 2
-
-
 @pytest.mark.parametrize("first", [GUESSES, ONE_WORD_LONGER])
 async def test_who_does_not_see_is_refused_unless_allowed_and_then_labelled(
     config: RunConfig, fakes: Any, first: AssistantMessage
@@ -134,51 +117,6 @@ async def test_who_does_not_see_is_refused_unless_allowed_and_then_labelled(
     assert "blind model" in manifest(let_in)["labels"]
 
 
-async def test_what_it_costs_is_counted(config: RunConfig, fakes: Any) -> None:
-    run, _ = asked(config, fakes, GUESSES, without(100), ANSWER)
-    await ends(run)
-    used = run.resources.run_meter.used
-    assert (used.model_calls, used.input_tokens, used.output_tokens) == (3, 380, 15)
-    told = manifest(run)["sight"]
-    assert (told["usage"]["model_calls"], told["usage"]["input_tokens"]) == (2, 240)
-    assert told["usage"]["cost_usd"] == pytest.approx(250e-6)
-
-
-@pytest.mark.parametrize("changes", [{"images": "none"}, {"solvers": ("text_only", "specialist")}])
-async def test_who_is_shown_no_image_is_not_asked(config: RunConfig, fakes: Any, changes: dict[str, Any]) -> None:
-    run, model = asked(replace(config, **changes), fakes, ANSWER, ANSWER)
-    await ends(run)
-    assert [images_of(messages) for messages, _, _ in model.calls] == [()]
-    assert "sight" not in manifest(run)
-    assert not any("whether it sees" in note for note in (await estimate(run)).notes)
-
-
-async def test_a_model_in_this_process_is_not_asked(config: RunConfig, fakes: Any) -> None:
-    run, model = asked(config, fakes, ANSWER, served=False)
-    assert (await ends(run)).answered == 1
-    assert len(model.calls) == 1
-
-
-async def test_an_outage_leaves_it_to_the_questions_and_a_refusal_to_the_other_solvers(
-    config: RunConfig, fakes: Any
-) -> None:
-    run, _ = asked(config, fakes, Outage("500"), ANSWER)
-    assert (await ends(run)).answered == 1
-    assert "sight" not in manifest(run)
-    both = replace(config, solvers=("mllm", "specialist"), out=config.out and config.out.with_name("other"))
-    run, _ = asked(both, fakes, ModelRefused("it takes no images"))
-    end = await ends(run)
-    assert (end.answered, str(end.stopped)) == (1, "it takes no images")
-
-
-async def test_a_dry_run_says_that_it_will_be_asked(config: RunConfig, fakes: Any) -> None:
-    run, model = asked(config, fakes, READS, ANSWER)
-    assert any("first asked whether it sees" in note for note in (await estimate(run)).notes)
-    assert model.calls == []
-    await ends(run)
-    assert not any("whether it sees" in note for note in (await estimate(run)).notes)
-
-
 DROPPED = AssistantMessage("<think>\nI call crop.\n</think>\n\n", finish_reason="stop")
 """As vLLM hands on a call in Hermes' form by its parser `qwen3_xml`."""
 
@@ -194,34 +132,6 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
     error = kind("does not take this request")
     error.__cause__ = StatusError(400, {"error": {"message": words}})
     return error
-
-
-@pytest.mark.parametrize(
-    ("reply", "verdict", "noted"),
-    [
-        (CALLS, "calls", False),
-        (READ_FROM_TEXT, "calls", False),
-        (CALLS_BADLY, "calls", False),
-        (AssistantMessage("I see a cat.", finish_reason="stop"), "none", True),
-        (AssistantMessage("<think>Crop", finish_reason="length"), "none", True),
-    ],
-)
-async def test_a_model_is_told_to_call_a_tool_once(
-    calling: RunConfig, fakes: Any, reply: AssistantMessage, verdict: str, noted: bool
-) -> None:
-    run, model = asked(calling, fakes, READS, reply, ANSWER)
-    lines: list[str] = []
-    assert (await carry_out(run, lambda *_: None, lines.append)).answered == 1
-    assert manifest(run)["calling"]["verdict"] == verdict
-    assert any("called no tool" in line for line in lines) is noted
-    messages, tools, _ = model.calls[1]
-    assert [tool.card.name for tool in tools] == ["crop"]
-    assert "Call the tool crop once on the image img:1" in messages[0].text
-    assert len(images_of(messages)) == 1
-    # What is known is not asked again, by another solver neither.
-    more, model = asked(replace(calling, solvers=("controller", "mllm")), fakes, ANSWER)
-    assert (await ends(more)).answered == 1
-    assert len(model.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -247,26 +157,3 @@ async def test_calls_that_nothing_reads_are_refused_unless_allowed(
     assert (await ends(let_in)).answered == 1
     assert "calls that cannot be read" in manifest(let_in)["labels"]
     assert len(model.calls) == 1
-
-
-@pytest.mark.parametrize("error", [Outage("500"), refused("prompt is too long")])
-async def test_a_probe_of_calls_that_fails_otherwise_is_left_to_the_questions(
-    calling: RunConfig, fakes: Any, error: Exception
-) -> None:
-    again = [] if error.__cause__ is None else [Outage("again")]
-    run, _ = asked(calling, fakes, READS, error, *again, ANSWER)
-    assert (await ends(run)).answered == 1
-    assert "calling" not in manifest(run)
-
-
-async def test_a_dry_run_says_that_a_call_will_be_asked_for(calling: RunConfig, fakes: Any) -> None:
-    run, _ = asked(calling, fakes)
-    assert any("told to call a tool" in note for note in (await estimate(run)).notes)
-    run, _ = asked(replace(calling, tools=("none",)), fakes)
-    assert not any("told to call a tool" in note for note in (await estimate(run)).notes)
-
-
-async def test_a_model_that_is_shown_no_image_is_told_to_call_without_one(calling: RunConfig, fakes: Any) -> None:
-    run, model = asked(replace(calling, images="none"), fakes, CALLS, ANSWER)
-    assert (await ends(run)).answered == 1
-    assert images_of(model.calls[0][0]) == ()

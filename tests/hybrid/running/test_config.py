@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -15,20 +15,12 @@ from hybrid.config import (
     Limits,
     ModelSettings,
     RunConfig,
-    RunLimits,
     ServiceOptions,
-    digest,
-    folder_name,
-    identity_of,
     short_name,
 )
 from hybrid.config.option import FREE, OF_SOLVERS, Counts
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
-
-FACTS = dict.fromkeys(
-    ("benchmark", "split", "tasks", "settings", "data", "model", "prompts", "tools_offered", "trust", "limits"), "fact"
-)
 
 
 def test_every_option_says_first_whether_it_counts() -> None:
@@ -49,41 +41,6 @@ def test_every_option_of_the_tools_is_known_here() -> None:
     )
     process = {"isolated", "import_s", "load_s", "silence_s", "grace_s", "process_bytes"}
     assert {one.name for one in fields(ServiceOptions)} == count | free | process | {"memory_bytes"}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"solvers": ("mllm",)},
-        {"limit": 3},
-        {"concurrency": 1},
-        {"out": Path("elsewhere")},
-        {"cache": False},
-        {"allow": ("overlap",)},
-        {"run_limits": RunLimits(tokens=1)},
-    ],
-)
-def test_how_much_and_how_fast_do_not_count(change: dict[str, Any]) -> None:
-    config = RunConfig("blink")
-    hint = get_type_hints(RunConfig, include_extras=True)[next(iter(change))]
-    assert hint.__metadata__[0] is FREE
-    assert identity_of(replace(config, **change), FACTS) == identity_of(config, FACTS)
-
-
-def test_what_counts_as_it_is() -> None:
-    told = identity_of(RunConfig("blink", show="text", seed=7, rotate=True, frame="thousandths"), FACTS)
-    assert [told[key] for key in ("show", "seed", "rotate", "frame", "answer")] == [
-        "text",
-        7,
-        True,
-        "thousandths",
-        "text",
-    ]
-
-
-def test_an_option_without_its_fact_is_an_error() -> None:
-    with pytest.raises(KeyError, match="tools_offered"):
-        identity_of(RunConfig("blink"), {key: "fact" for key in FACTS if key != "tools_offered"})
 
 
 def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> None:
@@ -144,11 +101,6 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
 SAMPLED = ModelSettings(temperature=1.0)
 
 
-def test_samples_are_part_of_what_a_run_is() -> None:
-    one, five = RunConfig("blink", model_settings=SAMPLED), RunConfig("blink", model_settings=SAMPLED, samples=5)
-    assert identity_of(five, FACTS) == {**identity_of(one, FACTS), "samples": 5}
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -162,16 +114,6 @@ def test_where_samples_would_be_one_they_are_refused(change: dict[str, Any], tol
     with pytest.raises(UsageError, match=told):
         RunConfig("blink", **{"samples": 5, "model_settings": SAMPLED, **change})
     RunConfig("blink", **{**change, "samples": 1})
-
-
-GIVEN = {**FACTS, "captioner": {"model": {"model": "openai:eyes"}}, "context": {"sha256": "0", "missing": "refuse"}}
-
-
-def test_what_was_added_later_counts_only_where_it_is_given() -> None:
-    plain = identity_of(RunConfig("blink", model="openai:m"), FACTS)
-    assert not {"captioner", "context", "reasoning"} & plain.keys()
-    config = RunConfig("blink", model="openai:m", captioner="openai:eyes", context=Path("texts.jsonl"))
-    assert identity_of(config, GIVEN) == {**plain, "captioner": GIVEN["captioner"], "context": GIVEN["context"]}
 
 
 @pytest.mark.parametrize(
@@ -213,12 +155,3 @@ def test_a_model_has_a_short_safe_name(model: str, short: str) -> None:
 @given(st.text())
 def test_the_name_of_a_folder_is_one_name_whatever_the_model_is_called(model: str) -> None:
     assert re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,38}[A-Za-z0-9])?)?", short_name(model))
-
-
-def test_the_name_of_a_folder_says_benchmark_model_and_control() -> None:
-    identity = {"benchmark": "blink", "model": {"model": "openai:gpt-4o"}, "tool_output": "real"}
-    blank = {**identity, "tool_output": "blank"}
-    alone = {**identity, "model": None}
-    assert folder_name(identity) == f"blink-gpt-4o-{digest(identity)}"
-    assert folder_name(blank) == f"blink-gpt-4o-blank-{digest(blank)}"
-    assert folder_name(alone) == f"blink-{digest(alone)}"

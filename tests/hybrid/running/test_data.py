@@ -16,7 +16,7 @@ from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
-from hybrid.running.data import Mounted, fingerprint, mount, questions
+from hybrid.running.data import Mounted, mount, questions
 from hybrid.types import BrokenQuestion, Kind, Metric, Question, Score
 
 
@@ -47,45 +47,6 @@ def taken(rows: dict[str, list[Question | BrokenQuestion]], limit: int | None) -
     with tempfile.TemporaryDirectory() as store:
         source = Source(Path("data"), ImageStore(Path(store)), "val", tuple(rows))
         return [question.id for question in questions(bench, source, limit)]
-
-
-def test_a_limit_goes_round_the_tasks() -> None:
-    rows: dict[str, list[Question | BrokenQuestion]] = {
-        "a": [row("a1"), row("a2"), row("a3")],
-        "b": [row("b1")],
-        "c": [row("c1"), row("c2"), row("c3")],
-    }
-    assert taken(rows, None) == ["a1", "a2", "a3", "b1", "c1", "c2", "c3"]
-    assert taken(rows, 1) == ["a1"]
-    assert taken(rows, 4) == ["a1", "a2", "b1", "c1"]
-    assert taken(rows, 6) == ["a1", "a2", "a3", "b1", "c1", "c2"]
-    assert taken(rows, 99) == taken(rows, None)
-
-
-def test_variants_do_not_count_and_stay_together() -> None:
-    rows: dict[str, list[Question | BrokenQuestion]] = {
-        "a": [row("a1"), row("a1#s1"), row("a1#s2"), row("a2")],
-        "b": [row("b1"), row("b1#r1")],
-    }
-    assert taken(rows, 2) == ["a1", "a1#s1", "a1#s2", "b1", "b1#r1"]
-    assert taken(rows, 1) == ["a1", "a1#s1", "a1#s2"]
-
-
-def test_a_pair_is_never_split_and_each_of_it_counts() -> None:
-    rows: dict[str, list[Question | BrokenQuestion]] = {"a": [row("a1", "p"), row("a2", "p"), row("a3", "r")]}
-    assert taken(rows, 1) == ["a1", "a2"]
-    assert taken(rows, 2) == ["a1", "a2"]
-    assert taken(rows, 3) == ["a1", "a2", "a3"]
-
-
-def test_a_broken_row_takes_its_place() -> None:
-    assert taken({"a": [BrokenQuestion("a1", "a", "?"), row("a2")]}, 1) == ["a1"]
-
-
-def test_only_what_the_limit_needs_is_read(tmp_path: Path) -> None:
-    bench: Any = Rows({"a": [row(f"a{n}") for n in range(500)]})
-    questions(bench, Source(Path(), ImageStore(tmp_path), "val", ("a",)), 3)
-    assert bench.read == 4
 
 
 @given(st.lists(st.lists(st.integers(1, 3), max_size=5), min_size=1, max_size=4), st.integers(1, 12))
@@ -128,18 +89,6 @@ def mounted(folder: Path | str, tmp_path: Path, **changes: Any) -> Mounted:
     return mount(BENCHMARK, str(folder), **{**options, **changes})
 
 
-def test_a_folder_is_mounted_with_its_tasks_and_defaults(blink: Path, tmp_path: Path) -> None:
-    found = mounted(blink, tmp_path)
-    assert found.source.tasks == ("Jigsaw", "Spatial_Relation")
-    defaults = {setting.name: setting.default for setting in BENCHMARK.card.settings}
-    assert (found.source.split, found.source.settings) == ("val", defaults)
-    assert found.origin == {"kind": "folder"}
-    assert len(questions(BENCHMARK, found.source, None)) == 6
-    one = mounted(blink, tmp_path, tasks=("Spatial_Relation",), settings={"disclaimer": "off"})
-    assert one.source.tasks == ("Spatial_Relation",)
-    assert one.source.settings == {**defaults, "disclaimer": "off"}
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -180,24 +129,3 @@ def test_a_split_that_the_folder_does_not_hold(blink: Path, tmp_path: Path) -> N
 def test_a_task_that_cannot_be_generated(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--data sample: IQ_Test cannot be generated"):
         mounted("sample", tmp_path, tasks=("IQ_Test",))
-
-
-def test_the_fingerprint_is_of_names_and_contents_and_not_of_the_place(blink: Path, tmp_path: Path) -> None:
-    files = BENCHMARK.files(mounted(blink, tmp_path).source)
-    before = fingerprint(files, blink)
-    moved = tmp_path / "elsewhere"
-    blink.rename(moved)
-    files = BENCHMARK.files(mounted(moved, tmp_path).source)
-    assert fingerprint(files, moved) == before
-    assert fingerprint(reversed(files), moved) == before
-    assert fingerprint(files[:1], moved) != before
-    data = files[0].read_bytes()
-    files[0].write_bytes(data + b"\0")
-    assert fingerprint(files, moved) != before
-
-
-def test_the_questions_of_a_chosen_task_are_those_of_the_whole(blink: Path, tmp_path: Path) -> None:
-    source = mounted(blink, tmp_path).source
-    everything = questions(BENCHMARK, source, None)
-    alone = questions(BENCHMARK, replace(source, tasks=("Spatial_Relation",)), None)
-    assert tuple(alone) == tuple(question for question in everything if question.task == "Spatial_Relation")

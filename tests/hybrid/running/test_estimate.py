@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from graphs.controller import SOLVER as CONTROLLER
-from graphs.verify import SOLVER as VERIFY
 from hybrid.config import Limits, ModelSettings, Price, RunConfig, ServiceOptions
 from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, images_of, parts_of
 from hybrid.models.base import CallKey
@@ -16,7 +15,6 @@ from hybrid.models.images import arrange
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_json
-from hybrid.prompts import REASONING
 from hybrid.registry import load
 from hybrid.running.cost_estimate import SolverEstimate, Spent
 from hybrid.running.estimate import estimate
@@ -25,7 +23,6 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import RunCaptions, captioner_sha256
-from hybrid.solving.context import BESIDE
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Json, Kind, Prompt, Reply
@@ -72,11 +69,6 @@ async def spent(config: RunConfig, call_path: CallPath) -> Spent:
     found = await asked(config, Talker(certain(call_path)))
     assert found.low == found.expected == found.high
     return found.expected
-
-
-async def test_one_call_sends_the_text_the_line_the_name_and_the_picture(config: RunConfig) -> None:
-    assert await spent(config, CallPath(1)) == Spent(1, MLLM, 125)
-    assert (await asked(config)).expected == Spent(1, MLLM, 125)
 
 
 @pytest.mark.parametrize(
@@ -142,15 +134,6 @@ async def test_a_second_model_has_a_price_and_a_rule_for_images_of_its_own(confi
     assert report.solvers["mllm"].expected == Spent(1, TEXT + LINE + NAME + 125, 10)
 
 
-async def test_supplied_text_and_closing_words_are_read(config: RunConfig, tmp_path: Path) -> None:
-    path = tmp_path / "texts.jsonl"
-    path.write_text('{"id": "val_Spatial_Relation_1", "text": "' + "x" * 400 + '"}\n')
-    beside = text_tokens(BESIDE.format(text="x" * 400))
-    assert (await asked(replace(config, context=path))).expected == Spent(1, MLLM + beside, 125)
-    first = text_tokens(REASONING["first"])
-    assert (await asked(replace(config, reasoning="first"))).expected == Spent(1, MLLM + first, 125)
-
-
 async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
     # The puzzle is 96 pixels wide and its pieces 48: each is one tile, and so is the sheet.
     folder = fakes.blink_folder(tmp_path / "puzzle", 1, 0)
@@ -161,50 +144,11 @@ async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConf
     assert three - one == 3 * (PICTURE + NAME) - (PICTURE + NAME)
 
 
-async def test_each_call_sends_the_menu_and_what_came_back(config: RunConfig) -> None:
-    tools_offered = text_tokens(tools_json([load("tools", name) for name in ("crop", "depth")]))
-    config = replace(config, solvers=("controller",), tools=("crop", "depth"))
-    assert tools_offered > 300
-    says = "x" * 40
-    # Two calls with the menu and one without; before the second one finding and its call, before the third two.
-    call_path = CallPath(3, offered=2, findings=2, says=says)
-    findings = (1 + 2) * (114 + PICTURE)
-    calls = (1 + 2) * 30
-    assert await spent(config, call_path) == Spent(
-        3, 3 * (MLLM + 10) + 2 * tools_offered + findings + calls, 125 + 2 * 30
-    )
-    texts = replace(config, show="text")
-    assert (await spent(texts, call_path)).input_tokens == 3 * (MLLM + 10) + 2 * tools_offered + 3 * 114 + calls
-    pictures = replace(config, show="image")
-    assert (await spent(pictures, call_path)).input_tokens == 3 * (MLLM + 10) + 2 * tools_offered + 3 * PICTURE + calls
-
-
-async def test_a_second_call_without_tools_follows_a_reply(config: RunConfig) -> None:
-    read = 2 * MLLM + 114 + PICTURE + 125
-    assert await spent(config, CallPath(2, findings=1)) == Spent(2, read, 250)
-
-
 async def test_a_menu_in_text_is_counted_as_it_is_written(config: RunConfig) -> None:
     config = replace(config, solvers=("controller",), tools=("crop",))
     text = replace(config, model_settings=replace(SERVER, tool_calling="text"))
     tools_offered = text_tokens(describe([load("tools", "crop")]))
     assert (await spent(text, CallPath(1, offered=1))).input_tokens == MLLM + tools_offered
-
-
-async def test_old_pictures_are_no_longer_sent(config: RunConfig) -> None:
-    kept = replace(config, model_settings=replace(SERVER, keep_images=1))
-    every, one = [(await spent(each, CallPath(3, findings=4))).input_tokens for each in (config, kept)]
-    assert every is not None
-    assert one is not None
-    assert every - one == 3 * PICTURE * 3 / 2
-
-
-async def test_the_expected_is_the_usual_and_the_rest_the_shortest(config: RunConfig) -> None:
-    found = await asked(config, Talker(CallEstimate(CallPath(1), CallPath(2), CallPath(5), 0.25, "so it is")))
-    assert [one.calls for _, one in found.levels] == [1, 1.25, 5]
-    assert [one.output_tokens for _, one in found.levels] == [125, 0.25 * 250 + 0.75 * 125, 625]
-    assert found.expected.input_tokens == 0.25 * (2 * MLLM + 125) + 0.75 * MLLM
-    assert found.assumes == ("so it is",)
 
 
 async def test_a_large_picture_counts_as_it_is_sent(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
@@ -215,34 +159,6 @@ async def test_a_large_picture_counts_as_it_is_sent(config: RunConfig, tmp_path:
     assert (await asked(large)).expected.input_tokens == MLLM - PICTURE + 765
     small = replace(large, model_settings=replace(SERVER, max_pixels=512 * 512))
     assert (await asked(small)).expected.input_tokens == MLLM
-
-
-async def test_a_cost_needs_a_price_and_a_rule(config: RunConfig) -> None:
-    priced = replace(config, model_settings=replace(SERVER, price=Price(2.0, 10.0)))
-    cost = (MLLM * 2 + 125 * 10) / 1e6
-    assert (await asked(priced)).cost_usd == {"low": cost, "expected": cost, "high": cost}
-    assert (await asked(config)).cost_usd is None
-    unknown = await asked(replace(priced, model="openai:another"))
-    assert (unknown.cost_usd, unknown.expected) == (None, Spent(1, None, 125))
-    short = replace(config, model_settings=replace(SERVER, max_tokens=7))
-    assert (await asked(short)).expected.output_tokens == 7
-
-
-async def test_recordings_take_calls_and_no_tokens(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
-    replies = fakes.recordings(tmp_path / "model", fakes.blink_replies())
-    recorded = replace(config, model=f"replay:{replies}", model_settings=ModelSettings())
-    assert (await asked(recorded)).expected == Spent(1, 0, 0)
-
-
-@pytest.mark.parametrize("solver", ["mllm", "arbiter", "controller"])
-async def test_samples_are_so_many_times_the_calls_and_tokens(config: RunConfig, solver: str) -> None:
-    sampled = replace(SERVER, temperature=1.0)
-    once = await asked(replace(config, solvers=(solver,), model_settings=sampled))
-    five = await asked(replace(config, solvers=(solver,), model_settings=sampled, samples=5))
-    assert five.low == once.low.times(5)
-    assert five.expected == once.expected.times(5)
-    assert five.high == once.high.times(5)
-    assert once.low.calls >= 1
 
 
 async def test_who_needs_no_model_takes_nothing(config: RunConfig) -> None:
@@ -263,13 +179,6 @@ def test_the_controllers_outlook_keeps_to_its_limits() -> None:
         alone = CONTROLLER.call_estimate(prompt, limits)
         assert (alone.low, alone.usual) == (alone.high, alone.high)
         assert (alone.high.calls, alone.high.offered) == (1, 0)
-
-
-def test_verify_asks_again_only_where_there_is_a_rule() -> None:
-    ruled = VERIFY.call_estimate(Prompt(("?",), Kind.CHOICE, route="Jigsaw"), Limits())
-    assert (ruled.low.calls, ruled.usual, ruled.high) == (1, CallPath(2, findings=1), CallPath(2, findings=1))
-    assert (ruled.share, "half of the asks" in ruled.assumes) == (0.5, True)
-    assert VERIFY.call_estimate(Prompt(("?",), Kind.CHOICE, route="nothing"), Limits()) == certain(CallPath(1))
 
 
 Folders = Callable[[str], Path]

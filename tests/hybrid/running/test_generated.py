@@ -33,14 +33,6 @@ def test_a_larger_sample_begins_with_the_smaller_one(benchmark: str, tmp_path: P
     assert {identity: found[5][identity] for identity in found[2]} == found[2]
 
 
-def test_a_sample_is_made_once(tmp_path: Path) -> None:
-    first = generate(load("hybrid.benchmarks", "blink"), tmp_path, ("Jigsaw",), 2, 0)
-    stamp = next(first.rglob("*.parquet")).stat().st_mtime_ns
-    assert generate(load("hybrid.benchmarks", "blink"), tmp_path, ("Jigsaw",), 2, 0) == first
-    assert next(first.rglob("*.parquet")).stat().st_mtime_ns == stamp
-    assert [path.name for path in tmp_path.iterdir()] == [first.name]
-
-
 @pytest.mark.parametrize(
     ("benchmark", "tasks", "limit", "size"),
     [

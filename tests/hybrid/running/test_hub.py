@@ -13,7 +13,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.running.data import Mounted, fingerprint, mount, questions
-from hybrid.running.hub import HubCopy, fetch, is_hub, listing
+from hybrid.running.hub import HubCopy, fetch, listing
 
 BLINK = "BLINK-Benchmark/BLINK"
 TASKS = {
@@ -68,26 +68,6 @@ def test_the_hub_gives_the_same_questions_as_the_folder(name: str, hub: Any, tmp
     assert len({fingerprint(bench(name).files(source), source.folder) for source in sources}) == 1
 
 
-def test_questions_in_a_folder_of_the_data_set_are_found(hub: Any, tmp_path: Path) -> None:
-    folder = made(tmp_path, "mvp_bench")
-    (tmp_path / "repository").mkdir()
-    shutil.move(folder, tmp_path / "repository" / "data")
-    hub.commit("GZClarence/MVP-Bench", tmp_path / "repository")
-    local = mounted("mvp_bench", str(tmp_path / "repository"), tmp_path)
-    assert asked("mvp_bench", mounted("mvp_bench", "hub", tmp_path)) == asked("mvp_bench", local)
-
-
-def test_only_the_files_of_the_chosen_tasks_and_split_are_fetched(hub: Any, tmp_path: Path, blink: Path) -> None:
-    shutil.copy(blink / "Jigsaw" / "val-00000-of-00001.parquet", blink / "Jigsaw" / "test-00000-of-00001.parquet")
-    hub.commit(BLINK, blink)
-    copy = fetch(bench("blink"), "val", ("Jigsaw",))
-    assert fetched(copy) == ["Jigsaw/val-00000-of-00001.parquet"]
-    assert len(hub.contents) == 1
-    more = fetch(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
-    assert fetched(more) == ["Jigsaw/val-00000-of-00001.parquet", "Spatial_Relation/val-00000-of-00001.parquet"]
-    assert len(hub.contents) == 2, "what is on disk is not fetched again"
-
-
 def test_a_second_time_needs_no_network(hub: Any, tmp_path: Path, blink: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sha = hub.commit(BLINK, blink)
     first = asked("blink", mounted("blink", "hub", tmp_path, ("Jigsaw",)))
@@ -99,13 +79,6 @@ def test_a_second_time_needs_no_network(hub: Any, tmp_path: Path, blink: Path, m
     assert len(hub.requests) == before
     with pytest.raises(UsageError, match=r"HF_HUB_OFFLINE is set, and of BLINK-Benchmark/BLINK not every file"):
         fetch(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
-
-
-def test_a_server_that_is_gone_leaves_the_copy_on_disk(hub: Any, tmp_path: Path, blink: Path) -> None:
-    sha = hub.commit(BLINK, blink)
-    fetch(bench("blink"), "val", ("Jigsaw",))
-    hub.down = True
-    assert fetch(bench("blink"), "val", ("Jigsaw",), pause_s=0).revision == sha
 
 
 def test_a_revision_can_be_named_and_the_newest_is_the_default(
@@ -120,32 +93,6 @@ def test_a_revision_can_be_named_and_the_newest_is_the_default(
     assert len(asked("blink", pinned)) == 3
     with pytest.raises(UsageError, match=r"--data hub@v9: .*/datasets/BLINK-Benchmark/BLINK has no such revision"):
         mounted("blink", "hub@v9", tmp_path, ("Jigsaw",))
-
-
-@pytest.mark.parametrize("fault", ["500", "503"])
-def test_an_error_of_the_server_is_tried_again(hub: Any, tmp_path: Path, blink: Path, fault: str) -> None:
-    hub.commit(BLINK, blink)
-    hub.faults.append(fault)
-    copy = fetch(bench("blink"), "val", ("Jigsaw",), pause_s=0)
-    assert len(hub.contents) == 2
-    name = "Jigsaw/val-00000-of-00001.parquet"
-    assert (copy.folder / name).read_bytes() == (blink / name).read_bytes()
-
-
-def test_a_download_that_was_cut_goes_on_where_it_ended(hub: Any, blink: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.commit(BLINK, blink)
-    # The client keeps what came in pieces of this size, and none of the last one.
-    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 64)
-    # Nor does it wait before it goes on.
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-    hub.faults.append("cut")
-    copy = fetch(bench("blink"), "val", ("Jigsaw",), pause_s=0)
-    name = "Jigsaw/val-00000-of-00001.parquet"
-    assert (copy.folder / name).read_bytes() == (blink / name).read_bytes()
-    first, second = hub.contents
-    assert "bytes=" not in first
-    start = int(second.partition("bytes=")[2].rstrip("-"))
-    assert 0 < start < (blink / name).stat().st_size
 
 
 def test_a_server_that_fails_every_time_is_one_line(hub: Any, tmp_path: Path, blink: Path) -> None:
@@ -214,7 +161,3 @@ def test_a_listing_has_sizes_and_what_is_on_disk_and_fetches_nothing(hub: Any, t
     fetch(bench("blink"), "val", ("Jigsaw",))
     again = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
     assert [file.on_disk for file in again.files] == [True, False]
-
-
-def test_which_data_is_the_hub() -> None:
-    assert [data for data in ("hub", "hub@main", "hubs", "sample", "./hub") if is_hub(data)] == ["hub", "hub@main"]

@@ -1,11 +1,9 @@
 """A model's replies to a question that is not finished are there in the next run, byte for byte."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,54 +29,6 @@ def test_a_reply_comes_back_byte_for_byte(tmp_path: Path, reply: bytes) -> None:
     assert opened(tmp_path).said(CALL, "sha") == reply
 
 
-def test_a_line_says_whose_reply_it_is(tmp_path: Path) -> None:
-    log = opened(tmp_path)
-    log.keep(CALL, "sha", b"Answer: \xc3\xa4")
-    log.keep(CALL, "other", b"\xff")
-    first, second = map(json.loads, (tmp_path / "replies.jsonl").read_text().splitlines())
-    of = {"solver": "mllm", "question": "q1", "ask": 0, "call": 2}
-    assert first == {**of, "request_sha256": "sha", "text": "Answer: \u00e4"}
-    assert second == {**of, "request_sha256": "other", "base64": "/w=="}
-
-
-@pytest.mark.parametrize(
-    ("call", "request_sha256"),
-    [
-        (CallKey("q1", 0, 2, "of-the-prompt", "controller"), "sha"),
-        (CallKey("q1#r1", 0, 2, "of-the-prompt", "mllm"), "sha"),
-        (CallKey("q1", 1, 2, "of-the-prompt", "mllm"), "sha"),
-        (CallKey("q1", 0, 1, "of-the-prompt", "mllm"), "sha"),
-        (CALL, "of another request"),
-    ],
-)
-def test_nothing_else_is_given_back(tmp_path: Path, call: CallKey, request_sha256: str) -> None:
-    opened(tmp_path).keep(CALL, "sha", b"said")
-    assert opened(tmp_path).said(call, request_sha256) is None
-
-
-def test_what_was_said_to_finished_questions_is_forgotten(tmp_path: Path) -> None:
-    log = opened(tmp_path)
-    for question in ("q1", "q2"):
-        for solver in ("mllm", "controller"):
-            log.keep(CallKey(question, solver=solver), "sha", b"said")
-    again = opened(tmp_path, mllm={"q1"})
-    rows = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text().splitlines()]
-    left = [(row["solver"], row["question"]) for row in rows]
-    assert left == [("controller", "q1"), ("mllm", "q2"), ("controller", "q2")]
-    assert again.said(CallKey("q1", solver="mllm"), "sha") is None
-    assert again.said(CallKey("q1", solver="controller"), "sha") == b"said"
-
-
-def test_the_file_goes_when_everything_is_finished(tmp_path: Path) -> None:
-    log = opened(tmp_path)
-    log.keep(CALL, "sha", b"said")
-    log.close({"mllm": {"q7"}}.__getitem__)
-    assert (tmp_path / "replies.jsonl").exists()
-    log = opened(tmp_path)
-    log.close({"mllm": {"q1", "q7"}}.__getitem__)
-    assert not (tmp_path / "replies.jsonl").exists()
-
-
 @pytest.mark.parametrize(
     "line", [b'{"solver": "mllm", "ques', b"[]\n", b"{}\n", b'"x"\n', b"\xff\n", b"[" * 100_000 + b"\n", b"7\n"]
 )
@@ -100,15 +50,6 @@ def test_a_reply_with_a_secret_is_not_kept(tmp_path: Path) -> None:
     assert b"sk-replies-secret" not in (tmp_path / "replies.jsonl").read_bytes()
     assert opened(tmp_path).said(CALL, "sha") is None
     assert opened(tmp_path).said(CALL, "second") == b"your key is wrong"
-
-
-def test_threads_keep_side_by_side(tmp_path: Path) -> None:
-    log = opened(tmp_path)
-    calls = [CallKey(f"q{number}", solver="mllm") for number in range(200)]
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda call: log.keep(call, "sha", call.question.encode() * 500), calls))
-    found = opened(tmp_path)
-    assert [found.said(call, "sha") for call in calls] == [call.question.encode() * 500 for call in calls]
 
 
 KILLED = """

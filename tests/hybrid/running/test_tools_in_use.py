@@ -16,8 +16,6 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import WeightsError
 from hybrid.registry import load, load_solver, names
 from hybrid.running.tools_in_use import ToolChoice, ToolsInUse, tools_in_use
-from hybrid.solving.rules import table
-from tools.rules import tools_asked
 
 ROOT = Path(hybrid.__file__).parent.parent
 CLASSICAL = ServiceOptions("classical")
@@ -30,46 +28,12 @@ def used(*solvers: str, tools_offered: tuple[str, ...] = (), service: ServiceOpt
     return tools_in_use(asked, "blink", choice, service, ROUTES)
 
 
-def test_who_asks_no_tool_sets_up_none() -> None:
-    found = used("mllm", "text_only", "caption", "chance")
-    assert (found.tools_offered, found.tools, found.backends) == ((), {}, {})
-    assert found.metadata("mllm") == {}
-
-
-def test_a_menu_is_what_was_named_with_what_it_needs() -> None:
-    found = used("controller", "mllm", tools_offered=("depth", "crop"))
-    assert [tool.card.name for tool in found.tools_offered] == ["depth", "crop"]
-    assert found.by_solver == {"controller": ("crop", "depth", "markers"), "mllm": ()}
-
-
-def test_a_menu_that_nobody_named_leaves_out_what_can_answer_nothing() -> None:
-    found = used("controller")
-    offered = {tool.card.name for tool in found.tools_offered}
-    assert "attributes" not in offered, "it is learned"
-    assert "crop" in offered
-    assert set(found.by_solver["controller"]) == offered
-    assert used("controller", tools_offered=("attributes",)).backends == {"attributes": "absent"}
-
-
-@pytest.mark.parametrize("solver", ["specialist", "arbiter", "verify"])
-def test_the_specialists_are_those_of_the_rules(solver: str) -> None:
-    found = used(solver)
-    assert found.tools_offered == ()
-    assert found.by_solver[solver] == tuple(sorted({*tools_asked(ROUTES), "markers"}))
-    assert "crop" not in found.tools
-
-
 def test_what_a_backend_needs_is_needed_with_that_backend_alone(tmp_path: Path) -> None:
     assert used("controller", tools_offered=("relation",)).by_solver["controller"] == ("relation",)
     (tmp_path / "model.safetensors").write_bytes(b"x")
     weights = {name: str(tmp_path) for name in ("detection", "depth")}
     learned = used("controller", tools_offered=("relation",), service=ServiceOptions("auto", weights))
     assert learned.by_solver["controller"] == ("depth", "detection", "markers", "relation")
-
-
-def test_weights_of_a_tool_that_nobody_calls_are_not_read(tmp_path: Path) -> None:
-    absent = ServiceOptions(weights={"depth": str(tmp_path / "absent")})
-    assert used("controller", tools_offered=("crop",), service=absent).by_solver["controller"] == ("crop",)
 
 
 def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
@@ -82,19 +46,6 @@ def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
         tools_in_use(asked, "blink", ToolChoice(), absent, ("Visual_Correspondence",))
     with pytest.raises(WeightsError, match="absent"):
         tools_in_use(asked, "blink", ToolChoice(), absent)
-
-
-GENERATED = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
-
-
-@pytest.mark.parametrize("benchmark", GENERATED)
-def test_a_card_says_for_which_routes_rules_are_asked(benchmark: str) -> None:
-    card = load("hybrid.benchmarks", benchmark).card
-    assert card.routes_are_tasks is not bool(card.routes)
-    routes = card.tasks if card.routes_are_tasks else card.routes
-    assert tools_asked(routes) < tools_asked()
-    assert set(routes) & set(table().rules)
-    assert card.routes_are_tasks or set(routes) <= set(table().rules)
 
 
 FACTS = """

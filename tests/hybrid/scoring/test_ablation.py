@@ -20,7 +20,6 @@ from hybrid.scoring.rendering import COLUMNS
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.tools_offered import tools_words
-from hybrid.stats import contrast, holm
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage, Usage
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
@@ -100,38 +99,6 @@ def test_the_table_by_hand() -> None:
     assert found.tables()[0].notes[: len(found.conclusion())] == found.conclusion()
 
 
-def test_interval_and_p_are_those_of_a_paired_contrast_and_holm_is_over_the_table() -> None:
-    found = report()
-    told = rows(found, 0, "differences", "difference", "accuracy_macro")
-    assert [(row.a, row.b) for row in told] == [
-        ("full", other) for other in ("no tool", "without depth", "without crop", "without ocr")
-    ]
-    metrics = {
-        run.name: next(metric for metric in run.scored.metrics if metric.name == "accuracy_macro") for run in found.runs
-    }
-    by_hand = [contrast(metrics["full"], metrics[row.b]) for row in told]
-    for row, one in zip(told, by_hand, strict=True):
-        assert one.interval is not None
-        assert (row.low, row.high, row.p) == (one.interval.low, one.interval.high, one.p_value)
-    assert [row.p_holm for row in told] == list(holm([one.p_value or 0.0 for one in by_hand]))
-    alone = rows(found, 1, "differences", "difference", "accuracy_macro")
-    assert {(row.a, row.b) for row in alone} == {("no tool", f"only {tool}") for tool in TOOLS_OFFERED}
-
-
-def test_what_could_be_shown_is_said_and_what_could_not_be_too() -> None:
-    told = report().conclusion()
-    assert told[0].startswith("Without any tool accuracy_macro changes by -0.375 (95 % [")
-    assert told[1].startswith("Without depth accuracy_macro changes by -0.375 (95 % [")
-    assert told[2].startswith(
-        "Of the other 2 none changes accuracy_macro measurably on 60 questions: crop -0.025 (95 % ["
-    )
-    assert "; ocr +0.025 (95 % [" in told[2]
-    assert "--add-one" not in told[3]
-    assert told[4].startswith("Against no tool, with depth alone accuracy_macro changes by +0.350")
-    assert told[5].startswith("Of the other 2 none changes")
-    assert "gives no tool a share" in told[-1]
-
-
 def test_how_small_a_difference_could_be_is_half_of_the_intervals() -> None:
     found = report("without-depth", "without-crop", add_one=False)
     (line,) = [line for line in found.conclusion() if line.startswith("No single tool's absence")]
@@ -144,16 +111,6 @@ def test_how_small_a_difference_could_be_is_half_of_the_intervals() -> None:
     assert any("--add-one asks with each tool alone" in line for line in found.conclusion())
 
 
-def test_that_no_tool_was_called_is_said_first() -> None:
-    found = report()
-    assert not any("No tool was called" in line for line in found.conclusion())
-    idle = [replace(run, scored=replace(run.scored, usage=Usage(model_calls=60))) for run in found.runs]
-    said = replace(found, runs=tuple(idle)).conclusion()[0]
-    assert said == "No tool was called in any of the 8 runs: no difference below comes from what a tool says."
-    unknown = replace(idle[0], scored=replace(idle[0].scored, usage=None))
-    assert "No tool was called" not in replace(found, runs=(unknown, *idle[1:])).conclusion()[0]
-
-
 def test_a_run_that_is_not_there_leaves_the_others() -> None:
     found = report("none", "without-crop", "only-depth", "only-crop", "only-ocr")
     assert list(values(found, 0, "metrics", "value", "accuracy_macro")) == ["full", "without depth", "without ocr"]
@@ -162,13 +119,6 @@ def test_a_run_that_is_not_there_leaves_the_others() -> None:
     assert values(alone, 0, "metrics", "value", "accuracy_macro") == {"full": pytest.approx(0.625)}
     assert alone.conclusion() == ()
     assert alone.metric == "accuracy_macro"
-
-
-def test_questions_that_are_open_are_counted() -> None:
-    found = report()
-    late = AblatedRun(found.runs[2].variant, replace(found.runs[2].scored, open=7))
-    later = replace(found, runs=(*found.runs[:2], late, *found.runs[3:]))
-    assert values(later, 0, "outcomes", "open") == {"without depth": 7}
 
 
 def test_one_number_a_line_in_csv() -> None:
@@ -237,25 +187,6 @@ def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
     # Those of one menu are told apart as before.
     same = [one.solver for one in unique([scored[0], scored[0]], ["a", "b"])]
     assert same == ["controller (a)", "controller (b)"]
-
-
-def test_menus_far_from_each_other_are_named(tmp_path: Path) -> None:
-    made = Made(tmp_path)
-    scored = [
-        called(made.folder(f"{place}", tools_offered))
-        for place, tools_offered in enumerate([("a", "b"), ("c", "d", "e")])
-    ]
-    assert tools_words(scored) == [("tools a, b",), ("without a, b",)]
-
-
-def test_who_offers_no_menu_is_not_called_by_it(tmp_path: Path) -> None:
-    made = Made(tmp_path)
-    full, none, old = made.folder("full", TOOLS_OFFERED), made.folder("none", ()), made.folder("old", None)
-    imported = made.folder("imported", None, imported={"field": "stored"})
-    scored = [called(full, "mllm"), called(none, "mllm"), called(old), called(imported, "saved"), called(none)]
-    assert tools_words([*scored, called(full)]) == [(), (), (), (), ("no tools",), ()]
-    # The tools of another solver's run do not matter.
-    assert tools_words([called(none), called(full, "mllm")]) == [(), ()]
 
 
 def test_what_is_no_ablation_is_refused(tmp_path: Path) -> None:

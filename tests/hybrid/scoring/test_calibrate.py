@@ -1,6 +1,5 @@
 """Reliability out of fold: what is counted, and that no question is judged by its own answer."""
 
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.calibrate import CountedAnswer, cases, measured, measurements, write_trust
-from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
-from hybrid.solving.trust import MODEL, Curve, Key, Measured, Measurement, Trust, TrustFile, fold_of, read_trust
-from hybrid.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage
+from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
+from hybrid.solving.answer_confidence import AnswerConfidence
+from hybrid.solving.trust import MODEL, Curve, Key, Measurement, fold_of, read_trust
+from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage
 
 FOLDS = 5
 KEY = ("jigsaw", "classical", "Jigsaw")
@@ -85,29 +84,6 @@ def questions(fakes: Any, count: int) -> list[Question]:
     ]
 
 
-def test_an_answer_of_a_specialist_is_right_or_wrong_whatever_the_solver_made_of_it(tmp_path: Path, fakes: Any) -> None:
-    asked = questions(fakes, 2)
-    attempts = [
-        attempt(asked[0].id, "(B)", said_by_tool("A", 0.9)),
-        attempt(asked[1].id, "(A)", said_by_tool("B", 0.6)),
-    ]
-    found = cases(made(tmp_path / "run", asked, {"arbiter": attempts}))
-    assert found == (by_tool(asked[0].id, 0.9, True), by_tool(asked[1].id, 0.6, False))
-
-
-def test_answers_of_a_route_that_goes_by_the_text_are_counted_by_what_is_asked(tmp_path: Path) -> None:
-    def asks(identity: str, text: str) -> tuple[Question, Attempt]:
-        stored = StoredImage("0" * 64, 8, 8, "image/png")
-        asked = Prompt((ImageRef("img:1", stored), text), Kind.CHOICE, ("yes", "no"), route="by_text")
-        question = Question(identity, "Jigsaw", (stored,), text, Kind.CHOICE, ("yes", "no"), "(A)", "by_text")
-        return question, Attempt(identity, (Exchange(asked, Reply("(A)", steps=(said_by_tool("A", 0.9),))),), 0.1)
-
-    texts = {"existence": "Is there a cup in the image?", "relation": "Is the cup on the table?"}
-    asked = [asks(f"val_{kind}", text) for kind, text in texts.items()]
-    folder = made(tmp_path / "run", [question for question, _ in asked], {"arbiter": [attempt for _, attempt in asked]})
-    assert {case.key for case in cases(folder)} == {("jigsaw", "classical", f"by_text/{kind}") for kind in texts}
-
-
 async def answered(benchmark: str, question: Question, replies: list[Reply]) -> Attempt:
     """The benchmark's own dialogue with these replies in order."""
     waiting = list(replies)
@@ -156,14 +132,6 @@ async def test_both_passes_are_read_each_in_its_own_letters(
     )
 
 
-async def test_a_refusal_is_judged_with_the_second_pass(tmp_path: Path) -> None:
-    for name, letter, right in (("unknown", "(A)", True), ("known", "(C)", False)):
-        replies = [Reply("(C)", steps=(said_by_tool("C", 0.9),)), Reply(letter)]
-        attempt = await answered("mm_sap", perception(3), replies)
-        (case,) = cases(made(tmp_path / name, [perception(3)], {"arbiter": [attempt]}, benchmark="mm_sap"))
-        assert case.score == right
-
-
 async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_path: Path) -> None:
     question = Question(
         "actiview0001",
@@ -203,69 +171,6 @@ async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_
     assert [(case.confidence, case.score) for case in found] == [(0.8, False), (0.7, False)]
 
 
-def test_an_answer_that_two_solvers_report_counts_once(tmp_path: Path, fakes: Any) -> None:
-    asked = questions(fakes, 1)
-    both = [attempt(asked[0].id, "(A)", said_by_tool("A", 0.9))]
-    assert len(cases(made(tmp_path / "run", asked, {"arbiter": both, "specialist": both}))) == 1
-
-
-def test_the_model_alone_is_counted_where_it_answered(tmp_path: Path, fakes: Any) -> None:
-    asked = questions(fakes, 3)
-    texts = ["(A)", "(B)", "I cannot tell."]
-    attempts = [attempt(question.id, text) for question, text in zip(asked, texts, strict=True)]
-    found = cases(made(tmp_path / "run", asked, {"mllm": attempts}))
-    assert [(case.key, case.score) for case in found] == [((*MODEL, "Jigsaw"), True), ((*MODEL, "Jigsaw"), False)]
-
-
-def test_what_is_kept_is_what_fits_the_other_folds(tmp_path: Path, fakes: Any) -> None:
-    asked = questions(fakes, 40)
-    attempts = [attempt(q.id, "", said_by_tool("A" if n % 4 else "B", (n % 11) / 10)) for n, q in enumerate(asked)]
-    folder = made(tmp_path / "run", asked, {"specialist": attempts})
-    found = write_trust(folder, tmp_path / "trust.json", FOLDS)
-    held_out = 0
-    for fold, kept in enumerate(read_trust(tmp_path / "trust.json").folds):
-        others = [case for case in found if fold_of(case.unit, FOLDS) != fold]
-        right = sum(case.score for case in others)
-        usually = sum(log_odds(case.claimed.said or 0) for case in others) / len(others)
-        # Without the MLLM's answers there is no disagreement to learn from.
-        assert kept == {KEY: Measurement(right, len(others), None, pytest.approx(usually), CLAIM)}
-        held_out += 40 - len(others)
-    assert held_out == 40
-
-
-def judged_by(path: Path, question: Question) -> Trust:
-    return read_trust(path).for_question(question.unit)
-
-
-@pytest.mark.parametrize("changed", [0, 7, 23])
-def test_a_questions_own_answer_never_changes_what_it_is_judged_by(tmp_path: Path, fakes: Any, changed: int) -> None:
-    asked = questions(fakes, 30)
-    attempts = [attempt(q.id, "(A)", said_by_tool("A" if n % 3 else "B", 0.75)) for n, q in enumerate(asked)]
-    write_trust(made(tmp_path / "one", asked, {"mllm": attempts}), tmp_path / "before.json", FOLDS)
-    attempts[changed] = attempt(asked[changed].id, "(B)", said_by_tool("B" if changed % 3 == 0 else "A", 0.2))
-    asked[changed] = replace(asked[changed], target="(B)")
-    write_trust(made(tmp_path / "two", asked, {"mllm": attempts}), tmp_path / "after.json", FOLDS)
-    own = fold_of(asked[changed].unit, FOLDS)
-    for question in asked:
-        before, after = (judged_by(tmp_path / name, question).measured for name in ("before.json", "after.json"))
-        assert (before == after) == (fold_of(question.unit, FOLDS) == own)
-
-
-def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
-    pair = [
-        fakes.question(name, task="Jigsaw", cluster="pair-1", choices=("x", "y"))
-        for name in ("val_Jigsaw_1", "val_Jigsaw_2#s1")
-    ]
-    others = questions(fakes, 20)[3:]
-    asked = [*pair, *others]
-    attempts = [attempt(question.id, "", said_by_tool("A", 0.75)) for question in asked]
-    write_trust(made(tmp_path / "run", asked, {"specialist": attempts}), tmp_path / "trust.json", FOLDS)
-    own = sum(fold_of(question.unit, FOLDS) == fold_of("pair-1", FOLDS) for question in asked)
-    assert own >= 2
-    for question in pair:
-        assert judged_by(tmp_path / "trust.json", question).measured[KEY].n == len(asked) - own
-
-
 def test_a_run_without_specialist_answers_or_with_one_fold_is_refused(tmp_path: Path, fakes: Any) -> None:
     asked = questions(fakes, 1)
     folder = made(tmp_path / "run", asked, {"chance": [attempt(asked[0].id, "(A)")]})
@@ -274,36 +179,6 @@ def test_a_run_without_specialist_answers_or_with_one_fold_is_refused(tmp_path: 
     with pytest.raises(UsageError, match="--folds 1: out-of-fold needs at least 2"):
         write_trust(folder, tmp_path / "trust.json", 1)
     assert not (tmp_path / "trust.json").exists()
-
-
-def test_hidden_answers_cannot_be_counted(tmp_path: Path, fakes: Any) -> None:
-    folder = made(tmp_path / "run", questions(fakes, 1), {}, split="test")
-    with pytest.raises(UsageError, match="the answers of blink test are hidden"):
-        cases(folder)
-
-
-async def test_from_a_run_to_a_run_that_trusts_it(tmp_path: Path, fakes: Any) -> None:
-    data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
-    model = fakes.recordings(tmp_path / "model", fakes.blink_replies(6, 0, "(A)"))
-    config = RunConfig(
-        "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
-    )
-    plan = prepare(replace(config, out=tmp_path / "run"))
-    await execute(plan, lambda *_: None)
-    found = write_trust(plan.folder, tmp_path / "trust.json", FOLDS)
-    assert {(case.key[0], case.score) for case in found} == {("jigsaw", True), ("mllm", True), ("mllm", False)}
-    trusting = replace(config, solvers=("arbiter",), trust=tmp_path / "trust.json", out=tmp_path / "second")
-    plan = prepare(trusting)
-    assert plan.identity["trust"] == read_trust(tmp_path / "trust.json").sha256
-    assert await execute(plan, lambda *_: None) == ()
-    for one in plan.folder.attempts("arbiter"):
-        question = next(question for question in plan.sound if question.id == one.id)
-        (step,) = [each for each in one.exchanges[0].reply.steps if each.kind == "rule"]
-        trust = judged_by(tmp_path / "trust.json", question)
-        assert step.data["mllm"]["worth"] == pytest.approx(
-            trust.model_accuracy("Jigsaw", PUBLISHED.accuracy["Jigsaw"]).value
-        )
-        assert step.data["tool"]["usually"] == trust.measured[KEY].usually
 
 
 async def tool_outputs(tmp_path: Path, fakes: Any, output: str) -> RunFolder:
@@ -341,36 +216,6 @@ def test_imported_predictions_name_nothing_that_could_be_trusted(tmp_path: Path,
         write_trust(folder, tmp_path / "trust.json", FOLDS)
 
 
-def test_the_file_names_what_was_measured(tmp_path: Path, fakes: Any) -> None:
-    """Only the tools that were counted, with those that they ask, and the model where its answers were counted."""
-    asked = questions(fakes, 12)
-    by_tool = [attempt(one.id, "", said_by_tool("A", 0.75)) for one in asked]
-    alone = [attempt(one.id, "(A)") for one in asked]
-    folder = made(tmp_path / "run", asked, {"specialist": by_tool, "mllm": alone}, unchecked=("ocr", "jigsaw"))
-    write_trust(folder, tmp_path / "trust.json", FOLDS)
-    assert read_trust(tmp_path / "trust.json").measured == Measured(
-        benchmark="blink",
-        split="val",
-        data=IDENTITY["data"],
-        model=IDENTITY["model"],
-        tools={"jigsaw": "classical:seams-1"},
-        control="real",
-        unchecked=("jigsaw",),
-    )
-    write_trust(made(tmp_path / "two", asked, {"specialist": by_tool}), tmp_path / "tools.json", FOLDS)
-    assert read_trust(tmp_path / "tools.json").measured.model is None
-    write_trust(made(tmp_path / "three", asked, {"mllm": alone}), tmp_path / "model.json", FOLDS)
-    found = read_trust(tmp_path / "model.json").measured
-    assert (found.model, found.tools, found.unchecked) == (IDENTITY["model"], {}, ())
-
-
-def test_a_counted_tool_brings_those_that_it_asks() -> None:
-    case = CountedAnswer("a", "a", ("depth", "classical", "Relative_Depth"), 0.9, 1.0, AnswerConfidence(0.8))
-    identity = {"benchmark": "blink", "split": "val", **IDENTITY}
-    content = {"identity": identity, "solvers": {"mllm": {}, "specialist": {"tools": TOOLS}}}
-    assert set(measured(content, [case]).tools) == {"depth", "markers"}
-
-
 def test_a_tool_that_two_solvers_called_in_different_versions_is_not_one_measurement() -> None:
     case = by_tool("a", 0.9, True)
     identity = {"benchmark": "blink", "split": "val", **IDENTITY}
@@ -405,63 +250,6 @@ def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
         4,
         5,
     )
-
-
-def voted_for(letter: str, confidence: float) -> Step:
-    return Step("rule", "vote", "", data={"confidence": confidence, "votes": {letter: 3}})
-
-
-def test_a_share_of_the_votes_tells_as_much_as_it_told(tmp_path: Path, fakes: Any) -> None:
-    """Where the MLLM is wrong its votes are as sure: next to the tool they count for less than unmeasured ones."""
-    asked = questions(fakes, 60)
-    alone = [
-        attempt(q.id, "(A)" if n % 2 else "(B)", voted_for("A", (0.9, 0.6)[n % 3 == 0])) for n, q in enumerate(asked)
-    ]
-    tool = [attempt(q.id, "", said_by_tool("A" if n % 2 == 0 else "B", 0.9)) for n, q in enumerate(asked)]
-    folder = made(tmp_path / "run", asked, {"mllm": alone, "specialist": tool}, samples=3)
-    found = write_trust(folder, tmp_path / "trust.json", FOLDS)
-    claims = {case.claimed for case in found if case.key[:2] == MODEL}
-    assert claims == {AnswerConfidence(PUBLISHED.accuracy["Jigsaw"], said) for said in (0.9, 0.6)}
-    trust = judged_by(tmp_path / "trust.json", asked[0])
-    told = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", PUBLISHED.accuracy["Jigsaw"]), 0.9)
-    assert 0 <= told.slope < CLAIM
-    assert read_trust(tmp_path / "trust.json").measured.samples == 3
-
-
-def contested(
-    draw: random.Random, slope: float, count: int, route: str = "Jigsaw", teller: str = "jigsaw"
-) -> list[CountedAnswer]:
-    """Tool and MLLM on one route, of which one is right: the teller with odds that its confidence tells at a slope."""
-    cases = []
-    for place in range(count):
-        said = probability(draw.gauss(1.0, 1.5))
-        won = draw.random() < probability(slope * (log_odds(said) - 1.0))
-        for key in (("jigsaw", "classical", route), (*MODEL, route)):
-            claimed = AnswerConfidence(0.5, said if key[0] == teller else None)
-            right = float(won == (key[0] == teller))
-            cases.append(CountedAnswer(f"{route}{place}", f"{route}{place}", key, said, right, claimed))
-    return cases
-
-
-def slope_of(teller: str, cases: list[CountedAnswer]) -> float:
-    (slope,) = {one.slope for key, one in measurements(cases) if key[0] == teller}
-    return slope
-
-
-@pytest.mark.parametrize("teller", ["jigsaw", "mllm"])
-@pytest.mark.parametrize("slope", [0.0, 0.3, 1.0, 2.0])
-def test_a_slope_is_what_confidence_tells_where_they_disagree(slope: float, teller: str) -> None:
-    draw = random.Random(0)
-    cases = [case for route in ("Jigsaw", "Counting") for case in contested(draw, slope, 300, route, teller)]
-    fitted = slope_of(teller, cases)
-    assert fitted == pytest.approx(slope, abs=0.3)
-    draw.shuffle(cases)
-    assert slope_of(teller, cases) == pytest.approx(fitted, abs=1e-6)
-
-
-def test_few_disagreements_change_a_slope_little_and_more_confident_and_wrong_is_none() -> None:
-    assert CLAIM < slope_of("jigsaw", contested(random.Random(1), 3.0, 4)) < 2.0
-    assert slope_of("jigsaw", contested(random.Random(2), -2.0, 200)) == 0
 
 
 PATH_TARGET = {
@@ -521,18 +309,3 @@ async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes:
     # A dry run that cannot have the model still checks the rest.
     asking = replace(trusting, model="openai:gpt-4o", solvers=("arbiter",))
     assert prepare(asking, dry=True).missing
-
-
-def test_the_whole_file_reads_back(tmp_path: Path, fakes: Any) -> None:
-    asked = questions(fakes, 20)
-    attempts = [attempt(one.id, "", said_by_tool("A", 0.75)) for one in asked]
-    folder = made(tmp_path / "run", asked, {"specialist": attempts})
-    write_trust(folder, tmp_path / "one.json", 3)
-    write_trust(folder, tmp_path / "two.json", 3)
-    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
-    found = read_trust(tmp_path / "one.json")
-    assert isinstance(found, TrustFile)
-    assert len(found.folds) == 3
-    for fold, kept in enumerate(found.folds):
-        expected = sum(fold_of(one.unit, 3) != fold for one in asked)
-        assert (kept[KEY].right, kept[KEY].n) == (expected, expected)

@@ -89,20 +89,6 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
         assert fmean(values) == pytest.approx(found.value, abs=4.5 * error + 1e-9), metric_name
 
 
-def test_a_recipe_which_is_made_of_more_than_texts_is_guessed_at() -> None:
-    question = Question("1", "pairs", (), "Which?", Kind.CHOICE, ("a", "b"), "A")
-    assert Guesser(load("hybrid.benchmarks", "mmvp"), AS_PAPERS, draws=2).of(question).correct == 0.5
-
-
-def test_a_pair_that_counts_as_a_whole_is_guessed_at_as_a_whole() -> None:
-    bench: Benchmark = load("hybrid.benchmarks", "mmvp")
-    # With these targets the other question of the pair is wrong at both of its random ends.
-    asked = [Question(one, "pairs", (), "Which?", Kind.CHOICE, ("a", "b"), one, cluster="pair") for one in "AB"]
-    guesser = Guesser(bench, AS_PAPERS, draws=200)
-    worth = metrics_of_a_guess(bench, asked, [guesser.of(question) for question in asked], ("all_right",))
-    assert worth["all_right"].value == pytest.approx(0.25, abs=0.12)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_questions_that_are_followed_once_for_all_come_to_the_same(
@@ -194,21 +180,3 @@ def test_a_dialogue_that_waits_for_something_else_is_an_error() -> None:
 
     with pytest.raises(RuntimeError, match="waited"):
         at_once(waits())
-
-
-def test_a_metric_that_bends_is_estimated_and_a_share_is_exact() -> None:
-    bench: Benchmark = load("hybrid.benchmarks", "hvsbench")
-    asked = [
-        Question(f"Q2_{n}", "Q2", (), "How many?", Kind.INTEGER, target=4, groups={"field": "x"}) for n in range(6)
-    ]
-    guesser = Guesser(bench, AS_PAPERS, draws=2)
-    guesses = [guesser.of(question) for question in asked]
-    worth = metrics_of_a_guess(bench, asked, guesses, ("overall_accuracy", "mae", "rmse"))
-    assert worth["overall_accuracy"].error is None
-    assert worth["overall_accuracy"].value == pytest.approx(1 / 10)
-    # By hand: 3, 2, 1, 0, 1, ..., 6 are 27 in ten draws; at the mean draw of 5.5 the error would be 1.5.
-    error = worth["mae"].error
-    assert error is not None
-    assert worth["mae"].value == pytest.approx(2.7, abs=4 * error)
-    assert worth["mae"].value > 1.5 + 4 * error
-    assert worth["rmse"].error is not None

@@ -12,7 +12,7 @@ import pytest
 
 from hybrid import compare
 from hybrid.errors import DataError, UsageError
-from hybrid.registry import folders, look_in, names
+from hybrid.registry import folders, look_in
 from hybrid.report.collect import collect_paths
 from hybrid.scoring import sections as package
 from hybrid.scoring.compare import Comparison
@@ -21,10 +21,9 @@ from hybrid.scoring.headline import MORE
 from hybrid.scoring.headline import SECTIONS as SHOWN
 from hybrid.scoring.reports import ComparisonReport, compare_paths
 from hybrid.scoring.result import Result
-from hybrid.scoring.sections import gain, sections
+from hybrid.scoring.sections import gain
 
 SECTIONS = package.__name__
-GAIN = "Does the gain come from what the tools say?"
 
 
 @pytest.fixture(scope="module")
@@ -40,22 +39,6 @@ def whole(paths: tuple[Path, ...]) -> ComparisonReport:
     return compare_paths(paths, all=True)
 
 
-def test_sections_are_read_in_their_order_each_under_its_heading(whole: ComparisonReport) -> None:
-    read = [section.name for section in sections()]
-    assert sorted(read) == sorted(names(SECTIONS))
-    report = whole
-    made = [block.name for block in report.blocks()]
-    assert made == [name for name in read if name in made]
-    text = report.render()
-    assert f"\n{GAIN}\n{'=' * len(GAIN)}\n\ncontroller: " in text
-    assert f"\n## {GAIN}\n\ncontroller: " in report.render("markdown")
-    assert f"\n% {GAIN}\n\n\\begin{{table}}" in report.render("latex")
-    assert all(text.count(f"{made.section.title}\n=") == 1 for made in report.sections)
-    assert all(made.lead.split()[0] in text for made in report.sections if made.lead)
-    assert str(report) == text
-    assert len(report.tables()) == text.count("\n---")
-
-
 def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> None:
     report = whole
     told: Any = json.loads(json.dumps(report.as_json()))
@@ -63,15 +46,6 @@ def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> Non
     assert [(one["id"], one["text"]) for one in told["conclusion"]] == [(one.id, one.text) for one in report.conclusion]
     assert len(told["results"]) == len(report.results) == len(report.rows())
     assert told["conclusions"] == {made.name: made.lead for made in report.sections if made.lead}
-
-
-def test_the_comparison_is_made_once_and_when_it_is_asked_for(paths: tuple[Path, ...]) -> None:
-    report = compare_paths(paths)
-    assert not {"comparison", "sections"} & set(vars(report))
-    found, made = report.comparison, report.sections
-    report.render()
-    assert report.comparison is found
-    assert report.sections is made
 
 
 def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:

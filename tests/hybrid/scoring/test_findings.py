@@ -14,19 +14,17 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard, recorded_answer
+from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard
 from hybrid.scoring.recorded_calls import as_asked
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import TracedCall, calls_of
+from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import table
 from hybrid.types import (
     Attempt,
-    Box,
     Exchange,
     Fault,
     Finding,
-    Given,
     ImageRef,
     Json,
     Kind,
@@ -34,13 +32,9 @@ from hybrid.types import (
     Prompt,
     Question,
     Reply,
-    Score,
     Step,
     StoredImage,
 )
-
-BLINK: Benchmark = load("hybrid.benchmarks", "blink")
-HVSBENCH: Benchmark = load("hybrid.benchmarks", "hvsbench")
 
 
 def stored(number: int) -> StoredImage:
@@ -70,58 +64,8 @@ def traced(tool: str, args: Mapping[str, Json], data: Mapping[str, Json] | None 
 
 # Which recorded call answers a call of the rule.
 
-POINT_A: Json = {"x": 1.0, "y": 2.0, "label": "A"}
-POINT_B: Json = {"label": "B"}
 BOX: dict[str, Json] = {"x0": 10.0, "y0": 10.0, "x1": 30.0, "y1": 30.0, "label": "0"}
 FAR: dict[str, Json] = {"x0": 60.0, "y0": 40.0, "x1": 90.0, "y1": 70.0, "label": "1"}
-
-
-@pytest.mark.parametrize(
-    ("tool", "asked", "said", "counts"),
-    [
-        ("depth", {"labels": ["A", "B"]}, {"labels": ["A", "B"]}, True),
-        ("depth", {"labels": ["A", "B"]}, {"points": [POINT_A, POINT_B]}, True),
-        ("depth", {"labels": ["A", "B"]}, {}, True),
-        ("depth", {"labels": ["A", "B"]}, {"labels": ["A"]}, False),
-        ("depth", {"labels": ["A", "B"]}, {"points": [POINT_A]}, False),
-        ("jigsaw", {}, {"trim_px": 3}, True),
-        ("motion", {}, {"focal_ratio": 1.2}, True),
-        ("correspondence", {}, {"point": POINT_A, "candidates": [{**BOX, "x": 3, "y": 4}]}, False),
-        ("correspondence", {}, {"point": POINT_A, "candidates": [{"x": 3, "y": 4, "label": "A"}]}, True),
-        ("similarity", {"aspect": "style"}, {"aspect": "content"}, False),
-        ("similarity", {"aspect": "style"}, {}, False),
-        ("localization", {"name": "red car", "labels": ["A", "B"]}, {"name": " Red  car "}, True),
-        ("localization", {"name": "red car", "labels": ["A", "B"]}, {"name": "car"}, False),
-        (
-            "localization",
-            {"name": "car", "labels": ["A", "B"]},
-            {"name": "car", "boxes": [{**BOX, "label": "A"}, {**FAR, "label": "B"}]},
-            True,
-        ),
-        (
-            "relation",
-            {"subject": "cat", "relation": "on", "reference": "mat"},
-            {"subject": "mat", "relation": "on", "reference": "cat"},
-            False,
-        ),
-        ("detection", {"names": ["cat"]}, {"names": ["dog", "Cat"], "threshold": 0.4}, True),
-        ("detection", {"names": ["cat", "dog"]}, {"names": ["cat"]}, False),
-        ("attributes", {"texts": ["a", "b"]}, {"texts": ["b", "a"]}, False),
-        ("ocr", {}, {"box": BOX}, False),
-        ("saliency", {}, {"boxes": [BOX]}, False),
-        ("saliency", {}, {"columns": 2}, True),
-        ("saliency", {"columns": 2, "rows": 2}, {"columns": 3, "rows": 2}, False),
-        ("scanpath", {"fixations": 5}, {"fixations": 6}, False),
-        ("scanpath", {"fixations": 5}, {"fixations": 5, "target": "clock"}, False),
-        ("semantic_correspondence", {"labels": ["A", "B"]}, {}, True),
-        ("semantic_correspondence", {"labels": ["A", "B"]}, {"labels": ["A", "C"]}, False),
-    ],
-)
-def test_a_call_counts_where_it_asked_what_the_rule_asks(
-    tool: str, asked: dict[str, Json], said: dict[str, Json], counts: bool
-) -> None:
-    recorded = traced(tool, said)
-    assert as_asked(recorded, asked) == (recorded.finding if counts else None)
 
 
 def moved(box: Mapping[str, Json], label: str | None, by: float) -> dict[str, Json]:
@@ -173,113 +117,9 @@ def attempt(*steps: Step, prompt: Prompt = ROW, identity: str = "q", text: str =
 A, B = call("jigsaw", {"best": 0}, ALL), call("jigsaw", {"best": 1}, ALL)
 
 
-@pytest.mark.parametrize(
-    ("steps", "finding", "answer", "to_the_point"),
-    [
-        ((A,), "right", "A", True),
-        ((B,), "wrong", "B", True),
-        # The last one counts: it is what the model had when it answered.
-        ((A, B), "wrong", "B", True),
-        ((B, A), "right", "A", True),
-        ((A, call("jigsaw", None, ALL)), "right", "A", True),
-        ((A, call("jigsaw", {"best": 1}, ("img:1", "img:3", "img:2"))), "right", "A", True),
-        ((A, call("jigsaw", {"best": 1}, ("img:1.1", "img:2", "img:3"))), "right", "A", True),
-        ((call("jigsaw", {"best": None}, ALL),), "none", None, True),
-        ((call("jigsaw", {}, ALL),), "none", None, True),
-        ((call("jigsaw", None, ALL),), "none", None, True),
-        ((call("jigsaw", {"best": 1}, ("img:1",)),), "none", None, True),
-        ((call("crop", {"best": 0}, ALL),), "none", None, False),
-        ((call("jigsaws", None, ALL, fault=Fault.UNKNOWN_TOOL),), "none", None, False),
-        ((Step("rule", "keep", "best is 0", data={"best": 0}),), "none", None, False),
-        ((), "none", None, False),
-        # What the solver heard itself goes before.
-        ((A, Step("rule", "evidence", "", data={"specialist_answer": {"answer": "Answer: (B)"}})), "wrong", "B", True),
-    ],
-)
-async def test_the_finding_is_what_the_rule_answers(
-    steps: tuple[Step, ...], finding: str, answer: str | None, to_the_point: bool
-) -> None:
-    found = await hear(BLINK, PUZZLE, attempt(*steps, text="Answer: (B)"))
-    assert (found.finding, found.answer, found.to_the_point) == (finding, answer, to_the_point)
-    assert len(found.calls) == sum(step.kind == "tool" for step in steps)
-
-
-async def test_a_route_without_a_rule_is_unread_unless_nothing_was_called() -> None:
-    prompt = replace(ROW, route="IQ_Test")
-    found = await hear(BLINK, PUZZLE, attempt(A, prompt=prompt))
-    assert (found.finding, found.unread) == ("unread", "there is no rule for 'IQ_Test'")
-    assert not found.no_trace
-    assert (await hear(BLINK, PUZZLE, attempt(prompt=prompt))).finding == "none"
-
-
 # Several asks.
 
-WHOLE = Prompt(("Question: What colour is the sign?", *shown(1)), Kind.CHOICE, ("red", "blue", "green"), route="choice")
-PARTS = Prompt(("Question: What colour is the sign?", *shown(1)), Kind.VIEWS, ("1", "2", "3", "4"), route="views")
 TEXTS = [f"What colour is the sign? {colour}" for colour in ("red", "blue", "green")]
-
-
-def compared(best: int) -> Step:
-    rows: list[Json] = [{"fits": place == best} for place in range(3)]
-    return call("attributes", {"best": best, "compares": True, "scores": rows}, args={"texts": TEXTS})
-
-
-ZOOM: dict[str, Json] = {
-    "mode": "zoom",
-    "start": None,
-    "choose": False,
-    "splits": 4,
-    "images": "separate",
-    "decisions": "strict",
-}
-SIGN = Question(
-    "v",
-    "geo_loc",
-    tuple(map(stored, range(1, 7))),
-    "What colour is the sign?",
-    Kind.CHOICE,
-    ("red", "blue", "green"),
-    {"answer": "B", "views": [2]},
-    "choice",
-    {"type": "I", "mode": "zoom"},
-    ZOOM,
-)
-
-
-class Listening(type(load("hybrid.benchmarks", "actiview"))):  # type: ignore[misc]
-    """ActiView, which keeps what it scored last."""
-
-    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        self.heard = tuple(exchanges)
-        found: Score = super().score(question, exchanges, options)
-        return found
-
-
-async def test_in_actiview_the_ask_for_the_answer_counts_and_others_keep_their_reply() -> None:
-    actiview = load("hybrid.benchmarks", "actiview")
-    chosen = Exchange(PARTS, Reply("Answer: 2", steps=(call("saliency", {"objects": []}),)))
-
-    def answered(*steps: Step) -> Attempt:
-        return Attempt("v", (chosen, Exchange(WHOLE, Reply("Answer: (A)", steps=steps))), 0.1)
-
-    right = await hear(actiview, SIGN, answered(compared(1)))
-    assert (right.finding, right.answer, [one.tool for one in right.calls]) == (
-        "right",
-        "B",
-        ["saliency", "attributes"],
-    )
-    assert (await hear(actiview, SIGN, answered(compared(0)))).finding == "wrong"
-    listening = Listening()
-    await hear(listening, SIGN, answered(compared(1)))
-    assert [each.reply.text for each in listening.heard] == ["Answer: 2", "Answer: (B)"]
-    # What was found in another ask was not seen in this one.
-    elsewhere = replace(chosen, reply=replace(chosen.reply, steps=(compared(1),)))
-    other = Attempt("v", (elsewhere, Exchange(WHOLE, Reply("Answer: (B)"))), 0.1)
-    assert (await hear(actiview, SIGN, other)).finding == "none"
-    # Saliency is asked by the rule for parts alone, so it is to the point in that ask and in no other.
-    assert (await hear(actiview, SIGN, answered())).to_the_point
-    there = Attempt("v", (Exchange(PARTS, Reply("2")), Exchange(WHOLE, Reply("(A)", steps=chosen.reply.steps))), 0.1)
-    assert not (await hear(actiview, SIGN, there)).to_the_point
 
 
 async def test_in_mm_sap_the_first_ask_decides_and_the_second_is_heard_on_its_own() -> None:
@@ -295,25 +135,6 @@ async def test_in_mm_sap_the_first_ask_decides_and_the_second_is_heard_on_its_ow
     assert (said.finding, said.answer) == ("right", "B")
     late = (Exchange(first, Reply("Answer: (C)")), Exchange(second, Reply("Answer: (A)", steps=(found,))))
     assert (await hear(mm_sap, question, Attempt("m", late, 0.1))).finding == "none"
-
-
-async def test_a_rule_that_asks_twice_is_answered_twice() -> None:
-    asked = Box(10.0, 10.0, 30.0, 30.0)
-    prompt = Prompt(
-        ("Which rank has the box?", *shown(1)), Kind.CHOICE, ("the first", "the second"), Given((asked,)), "Q6"
-    )
-    other: dict[str, Json] = {"x0": 60.0, "y0": 40.0, "x1": 90.0, "y1": 70.0}
-    around = call(
-        "saliency", {"objects": [{"label": "1", "box_px": [60, 40, 90, 70], "saliency_0_1": 1.0}], "count": 1}
-    )
-    mine: dict[str, Json] = {"x0": 10.0, "y0": 10.0, "x1": 30.0, "y1": 30.0}
-    boxes: list[Json] = [{**other, "label": "B"}, {**mine, "label": "A"}]
-    ranked = call("saliency", objects("B", "A"), args={"boxes": boxes, "columns": 1, "rows": 1})
-    steps = (around, ranked)
-    assert await recorded_answer(prompt, calls_of(attempt(*steps).exchanges[0])) == "Answer: (B)"
-    assert await recorded_answer(prompt, calls_of(attempt(*steps[::-1]).exchanges[0])) == "Answer: (B)"
-    assert await recorded_answer(prompt, calls_of(attempt(around).exchanges[0])) is None
-    assert await recorded_answer(prompt, calls_of(attempt(ranked).exchanges[0])) is None
 
 
 # From disk.
@@ -377,19 +198,6 @@ def test_a_number_beyond_floating_point_decides_nothing(tmp_path: Path) -> None:
     scored = made(tmp_path, [attempt(steps, prompt=prompt, identity="x"), attempt(good, prompt=prompt, identity="y")])
     found = heard(scored)
     assert [(found[name].finding, found[name].unread) for name in "xy"] == [("none", None), ("right", None)]
-
-
-def test_an_attempt_is_read_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
-    scored = made(tmp_path, [attempt(A, identity="one"), attempt(B, identity="two")])
-    first = heard(scored)
-    assert [first[name].finding for name in ("one", "two")] == ["right", "wrong"]
-    assert all(heard(scored)[name] is first[name] for name in first)
-    assert scored.folder is not None
-    _, second = lines(scored).read_bytes().splitlines()
-    lines(scored).write_bytes(attempt_line(attempt(B, B, identity="one")) + b"\n" + second + b"\n")
-    again = heard(scored)
-    assert (again["one"].finding, again["two"]) == ("wrong", first["two"])
-    assert again["two"] is first["two"]
 
 
 async def test_attempts_are_read_for_a_caller_in_an_event_loop_too(tmp_path: Path) -> None:

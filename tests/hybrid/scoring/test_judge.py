@@ -16,19 +16,18 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli import cli
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.errors import DataError, NotRecorded, Outage, UsageError
+from hybrid.errors import DataError, Outage, UsageError
 from hybrid.log.folder import RunFolder
-from hybrid.messages import AssistantMessage
-from hybrid.models.base import CallKey, ModelRefused, prompt_sha256
+from hybrid.models.base import ModelRefused
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.judge import TEXTS, Judged, UnreadReply, answer_in, ask_judge, judge_prompt, judge_run
+from hybrid.scoring.judge import TEXTS, answer_in, judge_prompt, judge_run
 from hybrid.scoring.predicted import import_run
-from hybrid.scoring.readings import ReplyReading, can_be_judged, read_readings, reply_sha256, with_readings
+from hybrid.scoring.readings import can_be_judged, read_readings
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.texts import read_texts, text_hash
-from hybrid.types import LETTERS, Exchange, Kind, Outcome, Prompt, Reply
+from hybrid.types import LETTERS, Exchange, Kind, Prompt, Reply
 
 OPTIONS = ScoreOptions()
 UNREADABLE = {
@@ -54,65 +53,6 @@ async def ran(tmp_path: Path, fakes: Any) -> RunFolder:
 
 def numbers(scored: Scored) -> dict[str, float | None]:
     return {metric.name: metric.value for metric in scored.metrics}
-
-
-async def test_only_unparsed_replies_are_judged_and_scored_when_asked_for(tmp_path: Path, fakes: Any) -> None:
-    folder = await ran(tmp_path, fakes)
-    before = score_run(folder, OPTIONS, ("mllm",))[0]
-    on_disk = (folder.path / "mllm" / "scores.jsonl").read_bytes()
-    judge = fakes.QueueModel(["Answer: (A)", "It names neither.\nAnswer: none", "Answer: (B)"])
-    (judged,) = await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
-    assert (judged.unparsed, judged.asked, judged.decided, judged.none, judged.failed) == (3, 3, 2, 1, ())
-    assert [call[2].question for call in judge.calls] == [f"judge/{name}" for name in ORDER]
-    lines = fakes.lines(folder.path / "mllm" / "verdicts.jsonl")
-    assert [(line["id"], line["ask"], line["letter"], line["model"]) for line in lines] == [
-        ("val_Jigsaw_1", 0, "A", "queue:model"),
-        ("val_Jigsaw_2", 0, None, "queue:model"),
-        ("val_Spatial_Relation_2", 0, "B", "queue:model"),
-    ]
-    assert lines[1]["text"] == "It names neither.\nAnswer: none"
-
-    plain = score_run(folder, OPTIONS, ("mllm",))[0]
-    assert plain == before
-    both = score_run(folder, OPTIONS, ("mllm",), "judge")[0]
-    assert both.scores == before.scores
-    assert (folder.path / "mllm" / "scores.jsonl").read_bytes() == on_disk
-    assert numbers(both)["accuracy_micro"] == pytest.approx(2 / 6)
-    assert numbers(both)["judged.accuracy_micro"] == pytest.approx(4 / 6)
-    assert numbers(both)["judged.accuracy_macro"] == pytest.approx((2 / 4 + 2 / 2) / 2)
-    assert both.labels == ("judged: 2 of 4 unparsed replies read by queue:model",)
-    (tmp_path / "empty.jsonl").touch()
-    (unread,) = score_run(folder, OPTIONS, ("mllm",), tmp_path / "empty.jsonl")
-    assert unread.labels == ("judged: 0 of 4 unparsed replies read by no model",)
-    rules = {
-        score.id: (score.rule, score.answer, score.outcome)
-        for score in both.judged["wrong"].scores
-        if score.id in UNREADABLE
-    }
-    assert rules == {
-        "val_Jigsaw_1": ("judge", "A", Outcome.ANSWERED),
-        "val_Jigsaw_2": ("none", None, Outcome.UNPARSED),
-        "val_Jigsaw_4": ("none", None, Outcome.UNPARSED),
-        "val_Spatial_Relation_2": ("judge", "B", Outcome.ANSWERED),
-    }
-
-
-async def test_the_judge_sees_no_image_and_no_right_answer(tmp_path: Path, fakes: Any) -> None:
-    folder = await ran(tmp_path, fakes)
-    judge = fakes.QueueModel(["Answer: none"] * 3)
-    await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
-    (message,) = judge.calls[0][0]
-    asked = message.text
-    assert UNREADABLE["val_Jigsaw_1"] in asked
-    assert "(A) the second image\n(B) the third image\n" in asked
-    assert all(isinstance(part, str) for part in message.parts)
-    changed = folder.questions()[0]
-    folder.write_questions([replace(changed, target="(B)"), *folder.questions()[1:]])
-    folder.write_manifest({**folder.manifest, "files": {}})
-    (folder.path / "mllm" / "verdicts.jsonl").unlink()
-    again = fakes.QueueModel(["Answer: none"] * 3)
-    await judge_run(folder, again, ("mllm",), OPTIONS, 1)
-    assert [call[0][0].text for call in again.calls] == [call[0][0].text for call in judge.calls]
 
 
 async def test_it_goes_on_where_it_stopped(tmp_path: Path, fakes: Any) -> None:
@@ -143,14 +83,6 @@ async def test_a_judge_that_cannot_be_asked_ends_it(tmp_path: Path, fakes: Any) 
     with pytest.raises(ModelRefused, match="no such model"):
         await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
     assert len(judge.calls) == 1
-
-
-async def test_a_solver_without_unparsed_replies_asks_nobody(tmp_path: Path, fakes: Any) -> None:
-    folder = await ran(tmp_path, fakes)
-    (judged,) = await judge_run(folder, fakes.QueueModel([]), ("specialist",), OPTIONS, 1)
-    assert (judged.unparsed, judged.asked) == (0, 0)
-    with pytest.raises(UsageError, match="has no attempts of 'arbiter'"):
-        await judge_run(folder, fakes.QueueModel([]), ("arbiter",), OPTIONS, 1)
 
 
 async def test_the_official_parse_leaves_more_to_the_judge(tmp_path: Path, fakes: Any) -> None:
@@ -198,15 +130,6 @@ async def test_verdicts_must_belong_to_the_run(tmp_path: Path, fakes: Any) -> No
         path.write_text(json.dumps(line | changes) + "\n")
         with pytest.raises(DataError, match=message):
             score_run(folder, OPTIONS, ("mllm",), path)
-
-
-async def test_an_empty_reply_stays_wrong_whatever_a_verdict_says(tmp_path: Path, fakes: Any) -> None:
-    folder = await ran(tmp_path, fakes)
-    path = tmp_path / "verdicts.jsonl"
-    path.write_text(json.dumps({"id": "val_Jigsaw_4", "ask": 0, "letter": "B", "model": "m", "text": ""}) + "\n")
-    scored = score_run(folder, OPTIONS, ("mllm",), path)[0]
-    assert {score.id: score.correct for score in scored.judged["wrong"].scores}["val_Jigsaw_4"] == 0.0
-    assert numbers(scored)["judged.accuracy_micro"] == numbers(scored)["accuracy_micro"]
 
 
 async def test_extracted_answers_are_not_judged(tmp_path: Path, fakes: Any) -> None:
@@ -260,31 +183,6 @@ async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
 CHOICES = ("red", "green", "blue")
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "expected"),
-    [
-        ("Answer: (B)", Kind.CHOICE, "B"),
-        ("The reply names green.\n**Answer: B**", Kind.CHOICE, "B"),
-        ("Answer: (B)\nNo, I was wrong.\nAnswer: none", Kind.CHOICE, None),
-        ("Answer: none.", Kind.CHOICE, None),
-        ("none", Kind.CHOICE, None),
-        ("Answer: (D)", Kind.CHOICE, None),
-        ("B", Kind.CHOICE, "B"),
-        ("", Kind.CHOICE, None),
-        ("It may be (A).\nanswer: (B)\nThat is what it says: (C).", Kind.CHOICE, "B"),
-        ("Answer: (A)\nAnswer: (B)", Kind.CHOICE, "B"),
-        ("My answer: (B)", Kind.CHOICE, "B"),
-        ("Answer: 0", Kind.INTEGER, "0"),
-        ("Answer: Yes.", Kind.YES_NO, "yes"),
-        ("Answer: none", Kind.YES_NO, None),
-        ("Answer: 12", Kind.INTEGER, "12"),
-        ("Answer: CAB", Kind.ORDER, "CAB"),
-    ],
-)
-def test_what_a_judge_says(text: str, kind: Kind, expected: str | None) -> None:
-    assert answer_in(text, kind, CHOICES if kind in (Kind.CHOICE, Kind.ORDER) else ()) == expected
-
-
 @given(st.text(), st.sampled_from([Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER]))
 def test_no_text_of_a_judge_gives_what_was_not_offered(text: str, kind: Kind) -> None:
     found = answer_in(text, kind, CHOICES)
@@ -310,38 +208,6 @@ def test_every_judged_kind_has_its_form(kind: Kind) -> None:
     assert judge_prompt(exchange, read_texts(TEXTS)).endswith(read_texts(TEXTS)[kind.value])
 
 
-@pytest.mark.parametrize(
-    ("kind", "choices", "options"),
-    [
-        (Kind.CHOICE, CHOICES, "(A) red\n(B) green\n(C) blue"),
-        (Kind.ORDER, ("", ""), "(A)\n(B)"),
-        (Kind.YES_NO, (), "yes\nno"),
-        (Kind.INTEGER, (), "a whole number, 0 or more"),
-    ],
-)
-def test_the_whole_prompt(kind: Kind, choices: tuple[str, ...], options: str) -> None:
-    texts = {"ask": "Q: {question}\nO: {options}\nR: {reply}\nF: {form}", kind.value: "say it"}
-    exchange = Exchange(Prompt((" Which? \n",), kind, choices), Reply("\n hm "))
-    assert judge_prompt(exchange, texts) == f"Q: Which?\nO: {options}\nR: hm\nF: say it"
-
-
-async def test_a_call_of_the_judge_is_its_own(fakes: Any) -> None:
-    exchange = Exchange(Prompt(("Q",), Kind.CHOICE, CHOICES), Reply("hm"))
-    judge = fakes.QueueModel(["It says so.\nAnswer: (C)"])
-    verdict = await ask_judge(judge, UnreadReply("val_1", 2, exchange))
-    assert verdict == ReplyReading("val_1", 2, "C", "queue:model", "It says so.\nAnswer: (C)", reply_sha256(exchange))
-    ((message,), tools, call), *_ = judge.calls
-    text = judge_prompt(exchange, read_texts(TEXTS))
-    assert (message.text, tools) == (text, ())
-    assert call == CallKey("judge/val_1", 2, 0, prompt_sha256(text))
-
-
-def test_the_counts_as_json() -> None:
-    judged = Judged("mllm", 5, 4, 2, 1, ("q, ask 0: away",))
-    counts = {"unparsed": 5, "asked": 4, "decided": 2, "none": 1}
-    assert judged.as_json() == {**counts, "failed": ["q, ask 0: away"]}
-
-
 def imported(tmp_path: Path, texts: Sequence[str], benchmark: Any = BENCHMARK) -> RunFolder:
     """A run of recorded replies, imported: fast, as no solver runs."""
     rows = [
@@ -364,63 +230,6 @@ async def test_what_is_written_next_to_the_verdicts(tmp_path: Path, fakes: Any) 
         await judge_run(folder, fakes.QueueModel([]), (), OPTIONS, 2)
 
 
-async def test_another_judge_is_told_what_to_do(tmp_path: Path, fakes: Any) -> None:
-    folder = imported(tmp_path, ["Hm."])
-    await judge_run(folder, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1)
-    with pytest.raises(UsageError) as raised:
-        await judge_run(folder, fakes.QueueModel([], name="queue:other"), (), OPTIONS, 1)
-    solver = next(path.parent for path in folder.path.glob("*/verdicts.json"))
-    assert str(raised.value) == (
-        f'{solver} has verdicts of another judge:\n  judge.model: "queue:model" -> "queue:other"\n'
-        '  name: "queue:model" -> "queue:other"\n'
-        "Move verdicts.jsonl and verdicts.json away to begin anew."
-    )
-
-
-async def test_as_many_calls_at_once_as_allowed(tmp_path: Path, fakes: Any) -> None:
-    folder = imported(tmp_path, ["Hm."] * 6)
-    judge = Crowd()
-    (judged,) = await judge_run(folder, judge, (), OPTIONS, 3)
-    assert (judged.asked, judged.decided, judge.most) == (6, 6, 3)
-
-
-class Crowd:
-    """A judge that counts how many ask it at once."""
-
-    name = "queue:crowd"
-    provider = "queue"
-
-    def __init__(self) -> None:
-        self.now = self.most = 0
-
-    def metadata(self) -> dict[str, Any]:
-        return {}
-
-    def connection(self) -> dict[str, Any]:
-        return {}
-
-    async def chat(self, messages: Any, tools: Any, call: CallKey) -> Any:
-
-        self.now += 1
-        self.most = max(self.most, self.now)
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        self.now -= 1
-        return AssistantMessage("Answer: (A)")
-
-    async def close(self) -> None:
-        pass
-
-
-async def test_after_a_refusal_nobody_else_is_asked(tmp_path: Path, fakes: Any) -> None:
-    folder = imported(tmp_path, ["Hm."] * 4)
-    judge = fakes.QueueModel(["Answer: (A)", ModelRefused("no such model"), "Answer: (A)", "Answer: (A)"])
-    with pytest.raises(ModelRefused, match="no such model"):
-        await judge_run(folder, judge, (), OPTIONS, 1)
-    assert len(judge.calls) == 2
-    assert len(fakes.lines(next(folder.path.glob("*/verdicts.jsonl")))) == 1
-
-
 async def test_hidden_answers_leave_nothing_to_judge(tmp_path: Path, fakes: Any) -> None:
     folder = imported(tmp_path, ["Hm."])
     manifest = folder.manifest
@@ -428,36 +237,3 @@ async def test_hidden_answers_leave_nothing_to_judge(tmp_path: Path, fakes: Any)
     folder.write_manifest(manifest)
     with pytest.raises(UsageError, match=r"^the answers of blink test are hidden: nothing is unparsed$"):
         await judge_run(RunFolder(folder.path), fakes.QueueModel([]), (), OPTIONS, 1)
-
-
-async def test_failures_are_sorted_and_not_counted_as_asked(tmp_path: Path, fakes: Any) -> None:
-    folder = imported(tmp_path, ["Hm."] * 3)
-    judge = fakes.QueueModel([Outage("b"), NotRecorded("a"), "Answer: (A)"])
-    (judged,) = await judge_run(folder, judge, (), OPTIONS, 1)
-    assert judged.failed == ("val_Jigsaw_1, ask 0: b", "val_Jigsaw_2, ask 0: a")
-    assert (judged.unparsed, judged.asked, judged.decided, judged.none) == (3, 1, 1, 0)
-
-
-@pytest.mark.parametrize(
-    ("kind", "choices", "reply"),
-    [
-        (Kind.FREE, (), Reply("hm")),
-        (Kind.SCANPATH, (), Reply("hm")),
-        (Kind.CHOICE, (), Reply("hm")),
-        (Kind.CHOICE, CHOICES, Reply("")),
-        (Kind.CHOICE, CHOICES, Reply("hm", Outcome.BUDGET)),
-    ],
-)
-def test_what_is_not_judged(kind: Kind, choices: tuple[str, ...], reply: Reply) -> None:
-    assert not can_be_judged(Exchange(Prompt(("Q",), kind, choices), reply))
-
-
-def test_each_ask_of_a_question_has_its_own_verdict() -> None:
-    from hybrid.types import Attempt
-
-    exchanges = tuple(Exchange(Prompt(("Q",), Kind.CHOICE, CHOICES), Reply(text)) for text in ("hm", "well"))
-    verdict = ReplyReading("q", 1, "C", "m", "Answer: (C)", reply_sha256(exchanges[1]))
-    found = with_readings(Attempt("q", exchanges, 0.0), {("q", 1): verdict})
-    assert found is not None
-    assert [exchange.reply.text for exchange in found] == ["hm", "C"]
-    assert with_readings(Attempt("other", exchanges, 0.0), {("q", 1): verdict}) is None

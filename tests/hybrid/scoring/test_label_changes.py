@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import hybrid
-from hybrid.benchmarks.card import Correction, digest
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.scoring.score import Scored
@@ -27,27 +26,6 @@ def questions(letters: str) -> list[Question]:
         Question(name(number), TASK, (), "", Kind.CHOICE, ("a", "b", "c"), f"({letter})", TASK)
         for number, letter in enumerate(letters, 1)
     ]
-
-
-CORRECTION = Correction(
-    TASK, "val", "2025-09-03", "their tracker", tuple(digest(one.id, str(one.target)) for one in questions(OLDER))
-)
-
-
-@pytest.mark.parametrize(
-    ("letters", "told"),
-    [
-        (OLDER, "before 2025-09-03"),
-        (OLDER[:8], "before 2025-09-03"),
-        (CORRECTED, "since 2025-09-03"),
-        (CORRECTED[:9], "since 2025-09-03"),
-        (OLDER[:30] + CORRECTED[30:], "neither"),
-        (OLDER[:7], "unknown"),
-        ("", None),
-    ],
-)
-def test_labels_are_told_by_the_digests_of_the_older_answers(letters: str, told: str | None) -> None:
-    assert CORRECTION.labels(questions(letters)) == told
 
 
 @pytest.mark.shared_data

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,15 +17,11 @@ from hybrid.benchmarks.base import Benchmark, ScoreOptions, Source
 from hybrid.benchmarks.card import MetricCard
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
-from hybrid.rotation import with_rotations
 from hybrid.scoring.metric_cards import FURTHER, card_of
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.score import JUDGED, metrics_of
 from hybrid.scoring.sections import sections
-from hybrid.scoring.sections.helped import VERDICTS
-from hybrid.scoring.sections.tool_use import FAULTS
-from hybrid.types import Fault, Outcome, Prompt, Question, Reply, Score
+from hybrid.types import Prompt, Question, Reply, Score
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
 MANY_METRICS = ("hvsbench", "mm_sap", "mvp_bench")
@@ -134,28 +129,6 @@ def test_published_predictions_print_what_cards_describe(name: str, model: str, 
     assert undescribed((*benchmark.card.metrics, *FURTHER), [metric.name for metric in metrics]) == []
 
 
-def test_rotations_failures_and_predictions_have_cards(tmp_path: Path) -> None:
-    benchmark: Benchmark = load("hybrid.benchmarks", "hvsbench")
-    benchmark.generate(tmp_path / "turned", ("Q5", "Q6"), 3, 0)
-    source = Source(tmp_path / "turned", ImageStore(tmp_path / "store"), "test", ("Q5", "Q6"))
-    asked = with_rotations(benchmark.questions(source), benchmark.card.rotatable)
-    known = {one.id: one for one in asked if isinstance(one, Question)}
-    scores = [scored(benchmark, question, place) for place, question in enumerate(known.values())]
-    scores[-1] = replace(scores[-1], outcome=Outcome.OUTAGE, correct=0.0)
-    seen = {metric.name for metric in metrics_of(benchmark, known, scores)}
-    predictions = tmp_path / "saved" / "Jigsaw.json"
-    predictions.parent.mkdir()
-    row = {"idx": "val_Jigsaw_1", "answer": "(A)", "full_prediction": "I say (A)", "prediction": "(A)"}
-    predictions.write_text(json.dumps({"val": [row]}))
-    blink: Benchmark = load("hybrid.benchmarks", "blink")
-    metrics = score_predictions(predictions, blink, "text", ScoreOptions()).counted["wrong"].metrics
-    cards = (*benchmark.card.metrics, *blink.card.metrics, *FURTHER)
-    seen |= {metric.name for metric in metrics}
-    assert undescribed(cards, seen) == []
-    # Those of a judge need a model's verdicts: tests/hybrid/scoring/test_judge.py prints them.
-    assert unused(FURTHER, {*seen, f"{JUDGED}accuracy_macro"}) == []
-
-
 @pytest.fixture(scope="module")
 def quantities(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> dict[str, set[str]]:
     """By section the quantities of comparisons with every control, failures, repetitions, samples and two models."""
@@ -183,48 +156,9 @@ def test_every_quantity_of_a_comparison_has_a_card(quantities: dict[str, set[str
         assert undescribed(cards[section], seen) == [], section
 
 
-def test_every_card_of_a_comparison_has_a_quantity(quantities: dict[str, set[str]]) -> None:
-    rare = {
-        "tool_use": {"faults: bad arguments", "faults: unknown tool", "faults: unknown image", "faults: timeout"}
-        | {"without a readable trace", "absent", "faults: unreadable call", "read from text (Hermes)"}
-        | {"repaired: coordinates"},
-        "outcomes": {"open", "unreadable call", *(outcome.value for outcome in Outcome)}
-        | {f"calls that ended in faults: {fault.value.replace('_', ' ')}" for fault in Fault},
-        "helped": {f"{a} -> {b}" for a, b in itertools.product(VERDICTS, repeat=2)},
-        "evidence": {"why unread: there is no trace"},
-        "tool_only": {"by luck", "by luck at most", "lost by luck", "lost by luck at most"},
-        "sampling": {"samples without a verdict"},
-        "cost": {"USD per question", "seconds per question"},
-    }
-    for section in sections():
-        seen = quantities[section.name] | rare.get(section.name, set())
-        assert unused(section.quantities, seen) == [], section.name
-    assert {f"faults: {fault.value.replace('_', ' ')}" for fault in FAULTS} > {
-        name for name in rare["tool_use"] if name.startswith("faults: ")
-    }
-
-
 @given(st.text("abAB._", min_size=1, max_size=6))
 def test_a_name_without_brackets_describes_itself_alone(name: str) -> None:
     card = MetricCard(name, "", "", "")
     assert card.describes(name)
     assert not card.describes(f"{name}x")
     assert not card.describes(name[1:])
-
-
-def test_brackets_list_words_or_stand_for_any() -> None:
-    some, every = MetricCard("q.<low|high>_x", "", "", ""), MetricCard("q.<kind>", "", "", "")
-    assert [some.describes(name) for name in ("q.low_x", "q.high_x", "q.mid_x", "q.low", "qalow_x")] == [
-        *(True, True, False, False, False)
-    ]
-    assert [every.describes(name) for name in ("q.low", "q.a b", "q.", "r.low")] == [True, True, False, False]
-    assert card_of("q.low_x", (every, some)) is every
-    assert card_of("p", (every, some)) is None
-
-
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_a_card_says_everything(name: str) -> None:
-    cards = load("hybrid.benchmarks", name).card.metrics
-    for card in (*cards, *FURTHER, *(one for section in sections() for one in section.quantities)):
-        assert all((card.name, card.formula, card.counts, card.source, card.values)), card
-    assert len({card.name for card in cards}) == len(cards)

@@ -1,6 +1,5 @@
 """`--protocol official`: asked in the papers' wording and read by their parse, or refused; never a silent zero."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +10,11 @@ import pytest
 from hybrid.answers import parse
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.benchmarks.questions.recipe import RecipeBenchmark
-from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.config import ModelSettings, RunConfig
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey
-from hybrid.prompts import FORMAT_LINES, Wording, bare
+from hybrid.prompts import bare
 from hybrid.registry import load, names
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
@@ -137,13 +136,6 @@ async def test_an_official_run_is_asked_without_our_line_and_read(name: str, sam
         assert {score.outcome for score in scored.scores} == {Outcome.ANSWERED}, scored.solver
 
 
-async def test_a_run_without_any_line_may_be_read_either_way(sample: Sample) -> None:
-    plan = await ran(sample("mvp_bench", format_line=False))
-    for options in (OFFICIAL, ScoreOptions()):
-        (scored,) = score_run(plan.folder, options)
-        assert {score.outcome for score in scored.scores} == {Outcome.ANSWERED}
-
-
 def test_steering_replies_are_read_as_they_are_asked_for(sample: Sample) -> None:
     def decisions(**changes: Any) -> object:
         return prepare(sample("actiview", **changes)).mounted.source.settings["decisions"]
@@ -164,53 +156,3 @@ def test_a_likelihood_is_refused_where_its_form_is_not_read(sample: Sample) -> N
 def test_a_likelihood_is_refused_of_a_model_that_gives_none(sample: Sample) -> None:
     with pytest.raises(UsageError, match="--setting answer=likelihood: openai:mock gives no likelihoods"):
         prepare(sample("blink", answer="likelihood"))
-
-
-@pytest.mark.parametrize(
-    ("answer", "without"),
-    [
-        ("Answer: (B)", "B"),
-        ("Answer: yes", "yes"),
-        ("Answer: BCA", "BCA"),
-        ("Answer: 1, 3", "1, 3"),
-        ("Answer: ()", ""),
-        ("X = [1]\nY = [2]\nT = [3]", "X = [1]\nY = [2]\nT = [3]"),
-        ("I say (B).", "I say (B)."),
-        ("The Answer: (B)", "The Answer: (B)"),
-    ],
-)
-def test_an_answer_of_ours_is_bare_without_our_line(answer: str, without: str) -> None:
-    assert Wording(format_line=False).written(answer) == without
-    assert Wording().written(answer) == answer
-
-
-def test_the_closing_of_each_kind() -> None:
-    for kind in Kind:
-        closing = Wording().closing(Prompt(("?",), kind))
-        assert closing == (() if kind is Kind.FREE else (FORMAT_LINES[kind],))
-        assert Wording(format_line=False).closing(Prompt(("?",), kind)) == ()
-
-
-def test_the_hash_is_of_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Wording().sha256 == Wording(format_line=False).sha256
-    before = Wording().sha256
-    monkeypatch.setitem(FORMAT_LINES, Kind.CHOICE, "Say (X).")
-    assert Wording().sha256 != before
-
-
-@pytest.mark.parametrize(
-    ("labels", "shown"),
-    [
-        (True, {"mllm": True, "verify": True, "controller": True}),
-        (False, {"mllm": False, "verify": True, "controller": True}),
-    ],
-)
-async def test_the_manifest_says_who_names_images(labels: bool, shown: dict[str, bool], sample: Sample) -> None:
-    config = sample(
-        "blink", solvers=(*shown, "chance"), image_labels=labels, limit=1, service=ServiceOptions("classical")
-    )
-    plan = await ran(config)
-    manifest = json.loads((plan.folder.path / "manifest.json").read_text())
-    assert manifest["identity"]["image_labels"] is labels
-    assert {name: manifest["solvers"][name]["image_labels"] for name in shown} == shown
-    assert "image_labels" not in manifest["solvers"]["chance"]

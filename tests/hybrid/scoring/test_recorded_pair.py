@@ -102,8 +102,3 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, without: str, with_tools: 
 def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 2"):
         read_pair(*files(tmp_path, '{"id": "a", "correct": 1}\n{"id": \n', '{"id": "a", "correct": 1}\n', "jsonl"))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nowhere"):
-        read_pair(tmp_path / "nowhere.csv", tmp_path / "nowhere.csv")

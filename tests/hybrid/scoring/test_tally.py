@@ -1,8 +1,6 @@
 """Scores on disk: read while they hold, made anew and written again where anything they were made from is another."""
 
-import hashlib
 import json
-import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,11 @@ from hybrid.errors import DataError, UsageError
 from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
 from hybrid.log.folder import RunFolder, attempts_of
-from hybrid.registry import load
-from hybrid.rotation import rotated
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Scored
-from hybrid.scoring.tally import Replies, Tally, refuse_our_line, scorer_of, tally, tally_replies, where_raised
-from hybrid.serving.sources import Sources
-from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
+from hybrid.scoring.tally import Tally, refuse_our_line, tally
+from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Score, Usage
 
 OPTIONS = ScoreOptions(abstain="chance")
 SAID = ("Answer: (A)", "I cannot tell.", "Answer: (B)")
@@ -84,45 +78,6 @@ def tallied(folder: RunFolder, options: ScoreOptions = OPTIONS) -> Tally:
 
 def scores_of(folder: RunFolder) -> Path:
     return folder.path / "mllm" / "scores.jsonl"
-
-
-def test_what_is_read_is_what_was_made(folder: RunFolder, calls: Calls) -> None:
-    made = tallied(folder)
-    assert [score.id[-1] for score in made.scores] == ["4", "2", "9", "1"]
-    assert [(score.id[-1], score.correct) for score in made.unanswered] == [("2", 0.0)]
-    assert (made.open, made.usage.model_calls, made.wall_s) == (1, 3, pytest.approx(0.3))
-    assert len({id(score.groups) for score in made.scores}) == 1, "scores share the groups of their questions"
-    # Three replies, and the one without an answer under the other rule as well.
-    assert calls.number == 4
-    assert tallied(folder) == made
-    assert calls.number == 4
-
-
-def test_what_scores_were_made_from_is_named_next_to_them(folder: RunFolder) -> None:
-    tallied(folder)
-    basis = json.loads(scores_of(folder).with_name("scores.json").read_text())["basis"]
-    identity = json.dumps(folder.manifest["identity"], sort_keys=True).encode()
-    files = {name: (folder.path / name).read_bytes() for name in ("questions.jsonl", attempts_of("mllm"))}
-    assert basis["inputs"] == {
-        "identity": hashlib.sha256(identity).hexdigest(),
-        "questions.jsonl": hashlib.sha256(files["questions.jsonl"]).hexdigest(),
-        "attempts.jsonl": hashlib.sha256(files[attempts_of("mllm")]).hexdigest(),
-        "attempts.jsonl as the manifest has it": "",
-    }
-    assert (basis["protocol"], basis["abstain"]) == (OPTIONS.parse, OPTIONS.abstain)
-
-
-def test_nothing_but_the_scores_is_read_while_they_hold(
-    folder: RunFolder, calls: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def summed() -> tuple[Scored, ...]:
-        return score_run(folder, OPTIONS)
-
-    before = summed()
-    monkeypatch.setattr(RunFolder, "recorded", lambda *_: pytest.fail("the replies were read"))
-    assert summed() == before
-    assert [one.as_json() for one in summed()] == [one.as_json() for one in before]
-    assert calls.number == 4
 
 
 def more_said(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,96 +186,11 @@ def test_what_does_not_hold_is_scored_and_written_again(
     assert calls.number == before
 
 
-def test_an_answer_that_cannot_be_scored_costs_one_question(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    score = Blink.score
-
-    def picky(blink: Blink, question: Question, exchanges: Any, options: Any) -> Score:
-        if question.id == "val_Jigsaw_9":
-            raise ValueError("no\nsuch option")
-        return score(blink, question, exchanges, options)
-
-    monkeypatch.setattr(Blink, "score", picky)
-    found = tallied(folder)
-    assert [(one.id[-1], one.outcome) for one in found.scores if one.outcome.failed] == [
-        ("9", Outcome.BROKEN),
-        ("1", Outcome.OUTAGE),
-    ]
-    assert len(found.scores) == 4
-    assert found.usage.model_calls == 3
-    line = picky.__code__.co_firstlineno + 2
-    said = f"cannot be scored: ValueError: no such option (test_tally.py, line {line})"
-    assert found.reasons == {"val_Jigsaw_9": said}
-    assert tallied(folder) == found, "the reasons are kept"
-    (scored,) = score_run(folder, OPTIONS)
-    assert scored.reasons == found.reasons
-
-    def refusing(*_: Any) -> Score:
-        raise UsageError("of the command")
-
-    monkeypatch.setattr(Blink, "score", refusing)
-    monkeypatch.setattr(module, "scorer_of", lambda _: "cd" * 32)
-    with pytest.raises(UsageError, match="of the command"):
-        tallied(folder)
-
-
-def test_an_error_in_one_line_says_where_it_was_raised() -> None:
-    assert where_raised(ValueError("never  raised\n")) == "ValueError: never raised"
-    try:
-        int("x")
-    except ValueError as error:
-        said = where_raised(error)
-    assert re.fullmatch(r"ValueError: invalid literal .* \(test_tally\.py, line \d+\)", said)
-
-
 def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -> None:
     folder.write_questions([fakes.question("val_Jigsaw_2", choices=("x", "y"))])
     said = r"mllm/attempts.jsonl answers 2 questions that are not in .*\(the first is 'val_Jigsaw_4'\)"
     with pytest.raises(DataError, match=said):
         tallied(folder)
-
-
-def test_questions_that_failed_keep_their_groups_and_clusters(fakes: Any) -> None:
-    facts = (("val_Jigsaw_1", {"images": "3"}, "one scene"), ("val_Jigsaw_2", {"images": "2"}, "another"))
-    questions = [fakes.question(name, groups=groups, cluster=cluster) for name, groups, cluster in facts]
-    made = tally_replies(BENCHMARK, Replies(questions, {}, {one.id for one in questions}), OPTIONS)
-    assert made.scores == tuple(
-        Score(one.id, one.task, 0.0, Outcome.OUTAGE, groups=one.groups, cluster=one.cluster) for one in questions
-    )
-
-
-def test_where_replies_are_lost_what_was_not_answered_failed(folder: RunFolder) -> None:
-    path = folder.path / "mllm" / "attempts.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:1], b"{ no attempt\n", *lines[2:]]))
-    found = tallied(folder)
-    assert found.damage
-    assert [(score.id[-1], score.outcome) for score in found.scores if score.outcome.failed] == [
-        (number, Outcome.OUTAGE) for number in "213"
-    ]
-    assert found.open == 0
-    (scored,) = score_run(folder, OPTIONS)
-    assert scored.damage == found.damage
-
-
-def test_without_keeping_nothing_is_written(folder: RunFolder) -> None:
-    made = tally(folder, BENCHMARK, "mllm", folder.questions(), OPTIONS, keep=False)
-    assert not scores_of(folder).exists()
-    assert made == tallied(folder)
-    assert scores_of(folder).exists()
-    for path in (scores_of(folder), scores_of(folder).with_name("scores.json")):
-        path.unlink()
-    score_run(folder, OPTIONS, keep=False)
-    assert not scores_of(folder).exists()
-
-
-def test_scores_that_cannot_be_written_are_made_all_the_same(folder: RunFolder) -> None:
-    scores_of(folder).mkdir()
-    found = tallied(folder)
-    assert len(found.scores) == 4
-    assert found.not_kept is not None
-    assert re.fullmatch(rf"the scores of {re.escape(str(folder.path))} are not kept there \(.+\)", found.not_kept)
-    (scored,) = score_run(folder, OPTIONS)
-    assert scored.not_kept == found.not_kept
 
 
 @pytest.mark.parametrize(
@@ -351,60 +221,6 @@ def test_our_line_is_refused_where_the_official_parse_cannot_read_it(
     refuse_our_line(folder, BENCHMARK, folder.questions(), options)
 
 
-def test_a_solver_has_what_the_manifest_says_of_it(folder: RunFolder) -> None:
-    manifest = folder.manifest
-    for solver in ("controller", "specialist"):
-        journal = folder.journal(solver)
-        journal.append(attempt_line(attempt(folder.questions()[0], "Answer: (A)")))  # type: ignore[arg-type]
-        journal.close()
-    tools = {"controller": {"tools": {"depth": {}, "ocr": {}}}, "specialist": {"tools": {"depth": {}}}, "mllm": {}}
-    identity = {**manifest["identity"], "model": {"model": "openai:gpt-4o"}, "tool_output": "blank"}
-    labels = ["weights unchecked: depth, ocr", "control: blank", "unsure: ocr", "quick"]
-    folder.write_manifest({**manifest, "identity": identity, "solvers": tools, "labels": labels})
-    found = {one.solver: one for one in score_run(folder, OPTIONS)}
-    assert {name: one.labels for name, one in found.items()} == {
-        "controller": ("weights unchecked: depth, ocr", "control: blank", "unsure: ocr", "quick"),
-        "specialist": ("weights unchecked: depth", "control: blank", "quick"),
-        "mllm": ("control: blank", "quick"),
-    }
-    for name, one in found.items():
-        assert (one.recorded, one.model, one.tool_output) == (name, "openai:gpt-4o", "blank")
-        assert one.folder is folder
-        assert (one.damage, one.not_kept) == ((), None)
-    assert found["mllm"].usage == Usage(model_calls=3, cost_usd=pytest.approx(0.3))
-    assert found["mllm"].wall_s == pytest.approx(0.3)
-    folder.write_manifest(manifest)
-    (plain,) = score_run(folder, OPTIONS, ("mllm",))
-    assert (plain.model, plain.tool_output, plain.labels) == (None, "real", ())
-    folder.write_manifest({**manifest, "identity": {**manifest["identity"], "imported": {"field": "text"}}})
-    (imported,) = score_run(folder, OPTIONS, ("mllm",))
-    assert (imported.model, imported.usage, imported.wall_s) == ("", None, None)
-
-
-def test_rotations_of_a_question_have_metrics_of_their_own(tmp_path: Path, fakes: Any) -> None:
-    plain = fakes.question("val_Spatial_Relation_1", task="Spatial_Relation", route="Spatial_Relation")
-    turned = rotated(plain, 1, in_text=False)
-    assert turned is not None
-    made = RunFolder(tmp_path / "run")
-    solvers: dict[str, Any] = {"letters": {}, "options": {}, "silent": {}}
-    made.write_manifest({"identity": {"benchmark": "blink", "split": "val"}, "solvers": solvers})
-    made.write_questions([plain, turned])
-    # The same letter is another option where the options are turned.
-    replies = {"letters": "Answer: (A)", "options": "Answer: (B)", "silent": "I cannot tell."}
-    for solver, second in replies.items():
-        journal = made.journal(solver)
-        journal.append(attempt_line(attempt(plain, "Answer: (A)")), attempt_line(attempt(turned, second)))
-        journal.close()
-    values = {
-        one.solver: {metric.name: metric.value for metric in one.metrics if metric.name.startswith("rotation.")}
-        for one in score_run(made, OPTIONS)
-    }
-    consistent = {name: each["rotation.consistency"] for name, each in values.items()}
-    assert consistent == {"letters": 0.0, "options": 1.0, "silent": 0.0}
-    right = {name: each["rotation.accuracy"] for name, each in values.items()}
-    assert right == {"letters": 0.5, "options": 1.0, "silent": 0.75}
-
-
 def test_a_run_without_attempts_has_no_solver(tmp_path: Path) -> None:
     empty = RunFolder(tmp_path / "empty")
     empty.write_manifest({"identity": {"benchmark": "blink", "split": "val"}, "solvers": {}})
@@ -413,37 +229,8 @@ def test_a_run_without_attempts_has_no_solver(tmp_path: Path) -> None:
         score_run(empty, OPTIONS, ("mllm",))
 
 
-@pytest.mark.parametrize("options", [ScoreOptions("official", "chance"), ScoreOptions("strict", "wrong")])
-def test_another_protocol_or_rule_is_scored(options: ScoreOptions, folder: RunFolder, calls: Calls) -> None:
-    tallied(folder)
-    before = calls.number
-    found = tallied(folder, options)
-    assert calls.number > before
-    values = [json.loads(line)["correct"] for line in scores_of(folder).read_text().splitlines()]
-    assert values == [score.correct for score in sorted(found.scores, key=lambda score: score.id)]
-    before = calls.number
-    tallied(folder)
-    assert calls.number > before
-
-
 def test_calibrate_reads_the_scores_of_the_model(folder: RunFolder, calls: Calls) -> None:
     score_run(folder, OPTIONS)
     before = calls.number
     assert [(case.unit, case.score) for case in cases(folder)] == [("val_Jigsaw_4", 1.0), ("val_Jigsaw_9", 0.0)]
     assert calls.number == before
-
-
-def test_the_scorer_is_its_code_and_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = load("hybrid.benchmarks", "mm_sap")
-    assert scorer_of(BENCHMARK) == scorer_of(Blink()) != scorer_of(other)
-    assert scorer_of(Blink({"other": "words"})) != scorer_of(BENCHMARK)
-    reached: list[tuple[str, ...]] = []
-
-    def reads(sources: Any, modules: tuple[str, ...]) -> str:
-        reached.append(tuple(sorted(sources.reached(modules))))
-        return "0"
-
-    monkeypatch.setattr(Sources, "sha256", reads)
-    module._code.__wrapped__("blink")
-    assert {"hybrid.scoring.tally", "hybrid.answers.letters", "hybrid.benchmarks.blink"} <= set(reached[0])
-    assert "hybrid.benchmarks.mm_sap" not in reached[0]

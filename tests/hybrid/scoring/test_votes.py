@@ -16,10 +16,7 @@ from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.sections.sampling import SECTION
 from hybrid.scoring.votes import voted_questions
-from tests.hybrid.scoring.sections.rows import by_quantity
 
-RIGHT = {1: "(A)", 2: "(B)", 3: "(A)"}
-"""By the number of the puzzle: answers alternate."""
 SAID = {1: ("(A)", "(B)", "(A)"), 2: ("(A)", "hm", "(A)"), 3: ("(A)", "(A)", "(A)")}
 
 
@@ -44,44 +41,6 @@ async def comparison(
     run = replace(run, resources=replace(run.resources, model=model))
     assert await execute(run, lambda *_: None) == ()
     return compare(score_run(run.folder, AS_PAPERS))
-
-
-async def test_every_sample_is_scored_as_if_it_were_the_reply(
-    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
-    first, second, third = voted_questions(found.solvers[0])
-    assert [[score.correct for score in row.samples if score] for row in (first, second, third)] == [
-        [1.0, 0.0, 1.0],
-        [0.0, 0.0, 0.0],
-        [1.0, 1.0, 1.0],
-    ]
-    assert (first.vote.correct, first.single, first.best) == (1.0, pytest.approx(2 / 3), 1.0)
-    assert (second.vote.correct, second.best, second.unreadable, second.last) == (0.0, 0.0, 1, 3)
-    # Two of three, and two of the two that can be read.
-    assert [row.share for row in (first, second, third)] == [pytest.approx(2 / 3), 1.0, 1.0]
-    assert first.confidence == pytest.approx((2 + 0.5) / 4)
-
-
-async def test_the_vote_next_to_a_single_sample_and_the_best(
-    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
-    rows = list(SECTION.rows(found))
-    for group, metric in (("", "accuracy_macro"), ("Jigsaw", "accuracy")):
-        own = by_quantity(rows, group, metric=metric)
-        assert {name: own[name].value for name in ("vote", "single sample", "best of samples")} == pytest.approx(
-            {"vote": 2 / 3, "single sample": 5 / 9, "best of samples": 2 / 3}
-        )
-    totals = by_quantity(rows, metric="")
-    assert {name: (row.value, row.n) for name, row in totals.items()} == {
-        "share of refusals": (0.0, 9),
-        "share of unreadable samples": (pytest.approx(1 / 9), 9),
-        "mean share of the winner": (pytest.approx((2 / 3 + 2) / 3), 9),
-    }
-    bins = [(row.group, row.n, row.value) for row in rows if row.quantity == "accuracy by share of the winner"]
-    assert bins == [("above 50% to 75%", 1, 1.0), ("all agree", 2, 0.5)]
-    assert SECTION.lead(found, rows) == "mllm: the vote comes to 0.667 accuracy_macro, a single sample to 0.556."
 
 
 async def test_a_solver_whose_replies_did_not_vote_has_no_questions(
@@ -118,17 +77,3 @@ async def test_a_sample_after_which_a_dialogue_goes_on_otherwise_has_no_verdict(
     (without,) = [row for row in SECTION.rows(found) if row.quantity == "samples without a verdict"]
     assert (without.value, without.ids) == (1, ("val_Jigsaw_1",))
     assert rows[0].single == 1.0
-
-
-async def test_another_prompt_than_the_one_that_was_put_is_not_answered(
-    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
-    bench: Benchmark = load("hybrid.benchmarks", "blink")
-
-    class ShowsLess(type(bench)):  # type: ignore[misc]
-        async def dialogue(self, question: Any, ask: Any) -> Any:
-            return await super().dialogue(replace(question, images=question.images[:1]), ask)
-
-    monkeypatch.setattr("hybrid.benchmarks.blink.BENCHMARK", ShowsLess())
-    assert {score for row in voted_questions(found.solvers[0]) for score in row.samples} == {None}

@@ -1,9 +1,6 @@
 """The cache as a whole: size and pruning, and files in it that must not be believed."""
 
 import json
-import os
-import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,7 @@ import pytest
 
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
-from hybrid.serving.cache import FindingCache, entries, finding_of, key_of, prune, size
+from hybrid.serving.cache import FindingCache, entries, finding_of, key_of, prune
 from hybrid.types import Finding, ImageRef, StoredImage
 
 KEY = "ab" * 32
@@ -39,35 +36,6 @@ def said(sha256: str = KEY, **changes: Any) -> bytes:
     ref |= {key: changes.pop(key) for key in list(changes) if key in ref}
     finding = {"text": "t", "data": {}, "confidence": 0.5, "backend": "b", "version": "1", "images": [ref]}
     return json.dumps(finding | changes).encode()
-
-
-def test_copied_folders_are_the_same_cache(tmp_path: Path) -> None:
-    there = filled(tmp_path / "gpu")
-    shutil.copytree(tmp_path / "gpu", tmp_path / "laptop")
-    here = cache(tmp_path / "laptop")
-    assert size(here) == size(there)
-    for number in range(3):
-        assert here.get(key_of("tool", number)) == there.get(key_of("tool", number)) is not None
-
-
-def test_pruning_removes_the_old_and_only_their_pictures(tmp_path: Path) -> None:
-    kept = filled(tmp_path)
-    question = kept.store.put_pixels(np.full((9, 9, 3), 77, dtype=np.uint8))
-    old = next(iter(entries(kept)))
-    os.utime(old, (time.time() - 10 * 86_400,) * 2)
-    assert prune(kept, older_than_days=5) == 1
-    assert size(kept).findings == size(kept).pictures == 2
-    assert kept.store.path(question.sha256).exists()
-    assert prune(kept, older_than_days=0) == 2
-    assert size(kept).findings == 0
-
-
-def test_an_unreadable_entry_is_a_miss(tmp_path: Path) -> None:
-    kept = filled(tmp_path, 1)
-    kept.put(KEY, finding_of(said()))
-    assert kept.get(KEY) is None
-    next(path for path in entries(kept) if path.stem != KEY).write_bytes(b'{"text": "half')
-    assert kept.get(key_of("tool", 0)) is None
 
 
 @pytest.mark.parametrize(

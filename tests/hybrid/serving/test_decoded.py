@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from hybrid.images import ImageStore
@@ -24,25 +23,6 @@ class CountingStore(ImageStore):
 @pytest.fixture
 def store(tmp_path: Path) -> CountingStore:
     return CountingStore(tmp_path)
-
-
-def test_an_image_is_decoded_once_and_every_caller_has_pixels_of_its_own(fakes: Any, store: CountingStore) -> None:
-    image, decoded = store.put_pixels(fakes.pixels(1)), DecodedImages(store)
-    first, second = decoded.pixels(image), decoded.pixels(image)
-    first[:] = 0
-    second[:] = 1
-    assert np.array_equal(decoded.pixels(image), fakes.pixels(1))
-    assert store.reads == 1
-
-
-def test_what_was_wanted_longest_ago_goes_first(fakes: Any, store: CountingStore) -> None:
-    one, two, three = (store.put_pixels(fakes.pixels(seed)) for seed in (1, 2, 3))
-    decoded = DecodedImages(store, 2 * fakes.pixels(1).nbytes)
-    for image in (one, two, one, three, one, three):
-        decoded.pixels(image)
-    assert store.reads == 3
-    decoded.pixels(two)
-    assert store.reads == 4
 
 
 def test_an_image_that_is_too_large_is_decoded_each_time_and_costs_no_other(fakes: Any, store: CountingStore) -> None:

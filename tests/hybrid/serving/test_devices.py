@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import UsageError, is_out_of_memory
+from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import devices_of, refuse_absent
@@ -126,23 +126,6 @@ def service_on(tmp_path: Path, fakes: Any) -> Iterator[Callable[..., tuple[ToolS
         service.close()
 
 
-async def test_a_copy_on_each_device_computes_in_a_thread_of_its_own_at_the_same_time(service_on: Any) -> None:
-    machine = Machine()
-    machine.together = threading.Barrier(2)
-    service, ask = service_on(machine, BOTH)
-    assert sorted(await ask("a", [1, 2, 3, 4])) == ["cuda:0"] * 2 + ["cuda:1"] * 2
-    assert {device: len(threads) for device, threads in machine.threads.items()} == {"cuda:0": 1, "cuda:1": 1}
-    assert machine.threads["cuda:0"] != machine.threads["cuda:1"]
-    assert service.notices == []
-
-
-async def test_what_is_asked_one_by_one_needs_one_copy(service_on: Any) -> None:
-    machine = Machine()
-    _, ask = service_on(machine, BOTH)
-    assert [await ask("a", [number]) for number in range(3)] == [["cuda:0"]] * 3
-    assert machine.copies == {"cuda:0": ["a"]}
-
-
 async def test_a_device_without_memory_for_a_copy_leaves_the_tool_to_the_others(service_on: Any) -> None:
     machine = Machine(cuda_1=0)
     service, ask = service_on(machine, BOTH)
@@ -180,23 +163,6 @@ async def test_what_no_device_takes_is_computed_on_the_cpu_and_no_question_fails
     assert [line.split("; ")[1] for line in service.notices if "runs" in line][-1] == "it runs on the CPU from here on"
 
 
-async def test_findings_say_the_kind_of_device_and_not_its_number(service_on: Any) -> None:
-    machine = Machine()
-    machine.together = threading.Barrier(2)
-    service, ask = service_on(machine, BOTH)
-    await ask("a", [1, 2, 3, 4])
-    assert {one.device for one in service._answering.values()} == {"cuda"}
-
-
-async def test_the_budget_is_that_of_each_device(service_on: Any) -> None:
-    machine = Machine()
-    service, ask = service_on(machine, "cuda:0", memory_bytes=15)
-    for name in "aba":
-        assert await ask(name, [1]) == ["cuda:0"]
-    assert machine.copies == {"cuda:0": ["a"]}
-    assert service.notices == []
-
-
 @pytest.mark.parametrize(
     ("asked", "cuda", "mps", "expected"),
     [
@@ -217,19 +183,6 @@ def test_what_a_word_for_devices_means_on_a_machine(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     assert devices_of(asked) == expected
-
-
-@pytest.mark.parametrize(
-    ("error", "full"),
-    [
-        (OutOfMemoryError("CUDA out of memory"), True),
-        (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
-        (RuntimeError("no kernel"), False),
-        (RuntimeError(), False),
-    ],
-)
-def test_a_device_that_is_full_is_known_by_its_error(error: Exception, full: bool) -> None:
-    assert is_out_of_memory(error) is full
 
 
 def test_each_of_several_devices_must_be_here(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Known answers at loading time: new weights are checked once, wrong ones are refused by the name of the check."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -54,27 +53,6 @@ def choice(folder: str, *, unchecked: bool = False) -> BackendChoice:
     return BackendChoice("learned", {"brightness": folder}, unchecked=unchecked)
 
 
-def test_weights_that_pass_are_checked_once_for_every_process(tmp_path: Path, hybrid_home: Path) -> None:
-    folder, backend = weights(tmp_path / "w", b"good"), Brightness()
-    tool = tool_of(backend, known(10), known(200))
-    Loader(choice(folder)).load(tool)
-    assert backend.runs == 2
-    (record,) = (hybrid_home / "checked").iterdir()
-    assert json.loads(record.read_text())["passed"] == ["grey 10", "grey 200"]
-    Loader(choice(folder)).load(tool)
-    assert backend.runs == 2
-
-
-def test_other_weights_and_further_checks_are_checked_anew(tmp_path: Path) -> None:
-    backend = Brightness()
-    first, second = weights(tmp_path / "a", b"good"), weights(tmp_path / "b", b"better")
-    Loader(choice(first)).load(tool_of(backend, known(10)))
-    Loader(choice(second)).load(tool_of(backend, known(10)))
-    assert backend.runs == 2
-    Loader(choice(second)).load(tool_of(backend, known(10), known(200)))
-    assert backend.runs == 4
-
-
 def test_a_changed_configuration_is_checked_anew(tmp_path: Path) -> None:
     folder, backend = weights(tmp_path / "w", b"good"), Brightness()
     for mean in ("0.5", "0.4"):
@@ -91,11 +69,6 @@ def test_a_flipped_sign_is_refused_by_name_every_time_and_unless_unchecked(tmp_p
             Loader(choice(folder)).load(tool)
     assert not (hybrid_home / "checked").exists()
     assert Loader(choice(folder, unchecked=True)).load(tool).weights == Path(folder)
-
-
-def test_a_tool_without_checks_costs_nothing(tmp_path: Path, hybrid_home: Path) -> None:
-    Loader(choice(weights(tmp_path / "w", b"flipped"))).load(tool_of(Brightness()))
-    assert not hybrid_home.exists()
 
 
 class Raises:

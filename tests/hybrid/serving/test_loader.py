@@ -7,14 +7,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hybrid.config import BackendChoice, ServiceOptions
-from hybrid.errors import WeightsError, importable
+from hybrid.errors import WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, entries
@@ -45,36 +44,6 @@ def test_what_was_used_longest_ago_is_evicted(fakes: Any, tmp_path: Path) -> Non
     assert loader.loaded == ("a", "c")
     loader.load(tools["b"])
     assert loader.loaded == ("c", "b")
-
-
-def test_one_that_is_larger_than_the_budget_is_loaded_alone(fakes: Any, tmp_path: Path) -> None:
-    named = {"a": weights(tmp_path / "a", 10), "b": weights(tmp_path / "b", 500)}
-    loader = Loader(BackendChoice("learned", named, memory_bytes=200))
-    for name in named:
-        loader.load(fakes.counter(fakes.CountingBackend(), name=name, kind="learned", weights=name))
-    assert loader.loaded == ("b",)
-
-
-def test_a_library_that_loads_itself_in_another_thread_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    # OpenCV takes itself out of the modules while it loads; what stands there for that time has no spec.
-    monkeypatch.setitem(sys.modules, "cv2", ModuleType("cv2"))
-    assert Loader(BackendChoice("classical")).load(load("tools", "depth")).card.name == "classical"
-    assert not importable("no_such_package")
-
-
-async def test_an_evicted_backend_is_set_up_again(fakes: Any, tmp_path: Path) -> None:
-    named = {name: weights(tmp_path / name, 100) for name in ("a", "b")}
-    backends = {name: fakes.CountingBackend() for name in named}
-    tools = {name: fakes.counter(backends[name], name=name, kind="learned", weights=name, batch=4) for name in named}
-    store = ImageStore(tmp_path / "images")
-    options = ServiceOptions("learned", named, memory_bytes=100)
-    service = ToolService(store, FindingCache(None, store), options)
-    refs = fakes.refs(store, 1)
-    for number, name in enumerate(("a", "b", "a"), 1):
-        finding = await service.call(tools[name], fakes.NumberArgs(number=number), refs)
-        assert finding.data["number"] == number
-    service.close()
-    assert [len(backends[name].setups) for name in ("a", "b")] == [2, 1]
 
 
 class Lacking:
@@ -146,28 +115,6 @@ async def test_a_batch_that_does_not_fit_is_halved_and_said_once(fakes: Any, tmp
     assert backend.batches == [4, 2, 2, 2, 2]
     said = "counter: the memory of cuda:0 does not suffice for full batches; they are halved"
     assert service.notices == [said]
-
-
-async def test_a_request_that_does_not_fit_moves_the_tool_to_the_cpu(fakes: Any, tmp_path: Path) -> None:
-    found, service = await answers(fakes, tmp_path, [1, 9, 3], FullGpu())
-    assert found == ["cuda:0", "cpu", "cuda:0"]
-    assert [line.split(":")[0] for line in service.notices] == ["counter"]
-    assert "runs on the CPU" in service.notices[0]
-
-
-async def test_two_hundred_requests_are_batched_and_find_what_each_finds_alone(fakes: Any, tmp_path: Path) -> None:
-    backend = fakes.CountingBackend()
-    tool = fakes.counter(backend, batch=16)
-    store = ImageStore(tmp_path / "images")
-    service = ToolService(store, FindingCache(None, store), ServiceOptions())
-    images = [fakes.refs(store, seed) for seed in range(20)]
-    asked = [(images[number % 20], fakes.NumberArgs(number=100 + number)) for number in range(200)]
-    together = await asyncio.gather(*(service.call(tool, args, refs) for refs, args in asked))
-    assert sum(backend.batches) == 200
-    assert len(backend.batches) <= 16
-    alone = [await service.call(tool, args, refs) for refs, args in asked[:40]]
-    service.close()
-    assert [finding.data for finding in together[:40]] == [finding.data for finding in alone]
 
 
 FILL = """
@@ -251,11 +198,3 @@ def test_room_is_made_before_weights_are_loaded(fakes: Any, tmp_path: Path) -> N
     for name in named:
         loader.load(fakes.counter(Loading(seen, loader), name=name, kind="learned", weights=name))
     assert seen == [(), ("a",), ("b",)]
-
-
-def test_weights_that_do_not_fit_a_device_are_loaded_on_the_cpu(fakes: Any, tmp_path: Path) -> None:
-    loader = Loader(BackendChoice("learned", {"a": weights(tmp_path / "a", 100)}, "cuda:0"))
-    backend = Loading([], loader, full=True)
-    ready = loader.load(fakes.counter(backend, name="a", kind="learned", weights="a"))
-    assert (ready.device, backend.devices) == ("cpu", ["cuda:0", "cpu"])
-    assert loader.notices == ["a: the memory of cuda:0 does not suffice; it runs on the CPU from here on"]

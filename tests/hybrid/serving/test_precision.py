@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,18 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from hybrid.config import BackendChoice, RunConfig, ServiceOptions
+from hybrid.config import BackendChoice
 from hybrid.errors import WeightsError
-from hybrid.images import ImageStore
-from hybrid.running.tools_in_use import ToolsInUse
-from hybrid.serving.cache import FindingCache
 from hybrid.serving.described import description_of, tool_of
 from hybrid.serving.loader import Loader
 from hybrid.serving.precision import computing, precision_of
-from hybrid.serving.service import ToolService
-from hybrid.serving.stages import AtOnce
 from hybrid.tool import BackendCard, Card, CheckCase, Evidence, KnownAnswer, ReducedPrecision, Request, Stages, Tool
-from hybrid.tool.networks import Network, in_float32, normalised
+from hybrid.tool.networks import Network, in_float32
 
 if TYPE_CHECKING:
     import torch
@@ -138,37 +132,6 @@ def test_float32_on_cuda_is_exact_also_in_convolutions_and_every_other_precision
     assert torch.get_float32_matmul_precision() == "highest"
 
 
-def test_the_network_alone_computes_in_the_precision_and_findings_are_kept_apart(
-    fakes: Any, weights: dict[str, str], tmp_path: Path
-) -> None:
-    store = ImageStore(tmp_path / "images")
-    cache, backend = FindingCache(tmp_path / "findings", store), Scaling()
-
-    async def found(dtype: Any) -> tuple[str, int]:
-        service = ToolService(store, cache, ServiceOptions("learned", weights, unchecked=True, dtype=dtype))
-        finding = await service.call(tool(fakes, backend), fakes.NumberArgs(number=1), fakes.refs(store, 1))
-        service.close()
-        return str(finding.data["dtype"]), service.computed
-
-    asked = ("auto", "bfloat16", "float16", "float32", "bfloat16")
-    assert [asyncio.run(found(dtype)) for dtype in asked] == [
-        ("torch.float32", 1),
-        ("torch.bfloat16", 1),
-        ("torch.float16", 1),
-        # On the CPU that is what auto takes.
-        ("torch.float32", 0),
-        ("torch.bfloat16", 0),
-    ]
-
-
-def test_a_backend_without_networks_of_torch_is_in_float32_whatever_is_asked(
-    fakes: Any, weights: dict[str, str]
-) -> None:
-    made = fakes.counter(fakes.CountingBackend(), name="scaling", kind="learned", weights="w")
-    ready = Loader(BackendChoice("learned", weights, dtype="bfloat16", compiled=True)).load(made)
-    assert (type(ready.backend), ready.answering.precision) == (AtOnce, "float32")
-
-
 def test_networks_that_are_not_announced_are_found(fakes: Any, weights: dict[str, str]) -> None:
     import torch
     from safetensors.torch import save_file
@@ -235,63 +198,7 @@ def test_a_part_in_float32_is_given_float32_and_gives_it() -> None:
     assert part(torch.ones(1, 3)).dtype == torch.float32
 
 
-def test_only_tensors_of_fewer_bits_are_turned_whatever_holds_them() -> None:
-    import torch
-
-    class Telling(torch.nn.Linear):
-        def forward(self, *args: Any, **named: Any) -> Any:
-            return args, named
-
-    part = Telling(1, 1)
-    in_float32(part)
-    half, places = torch.ones(2, dtype=torch.bfloat16), torch.tensor([3, 4])
-    given = (half, [half, places], {"inner": (half,)}, "word", None)
-    exact = (torch.float32, [torch.float32, torch.int64], {"inner": (torch.float32,)}, "word", None)
-    with torch.autocast("cpu", torch.bfloat16):
-        args, named = part(*given, first=half, second={"inner": [places]})
-    assert kinds(args) == exact
-    assert kinds(named) == {"first": torch.float32, "second": {"inner": [torch.int64]}}
-    args, named = part(half, first=half)
-    assert (kinds(args), kinds(named)) == ((torch.bfloat16,), {"first": torch.bfloat16})
-
-
-def kinds(value: Any) -> Any:
-    """The value with the type of its numbers in the place of each tensor."""
-    if isinstance(value, list | tuple):
-        return type(value)(kinds(one) for one in value)
-    if isinstance(value, dict):
-        return {name: kinds(one) for name, one in value.items()}
-    return getattr(value, "dtype", value)
-
-
-def test_each_channel_has_a_mean_and_a_deviation() -> None:
-    for mean, deviation in (((0.5, 0.5), (0.5, 0.5)), ((0.5, 0.5), (0.5,) * 3), ((0.5,) * 3, (0.5,) * 4)):
-        with pytest.raises(ValueError, match="zip"):
-            normalised(mean, deviation)
-
-
 def test_a_described_card_keeps_what_was_measured(fakes: Any) -> None:
     made = tool(fakes, Scaling(), reduced=(MEASURED,))
     (card,) = tool_of(description_of(1, made, "code"), lambda _: None).card.backends  # type: ignore[arg-type, return-value]
     assert card.reduced == (MEASURED,)
-
-
-def test_a_run_says_what_was_asked_of_networks_only_where_one_answers() -> None:
-    in_use = ToolsInUse(
-        (), {}, {"depth": "learned:1:x", "crop": "classical:1"}, {"both": ("crop", "depth"), "c": ("crop",)}
-    )
-    asked = ServiceOptions(dtype="bfloat16", compiled=True)
-    assert in_use.computed_in("both", asked) == {"tool_dtype": "bfloat16", "tool_compile": True}
-    assert in_use.computed_in("both", RunConfig("blink").service) == {}
-    assert in_use.computed_in("c", asked) == {}
-
-
-def test_in_fewer_bits_a_backend_still_says_what_shares_a_pass() -> None:
-    class ByColour(Scaling):
-        def alike(self, prepared: torch.Tensor) -> float:
-            return float(prepared[0, 0])
-
-    backend = ByColour()
-    rounded = computing(backend, "bfloat16", "cpu")
-    asked = [Request((np.full((2, 2, 3), level, np.uint8),), None) for level in (1, 2)]
-    assert [rounded.alike(rounded.prepare(one)) for one in asked] == [1.0, 2.0]

@@ -1,7 +1,7 @@
 """Rules of tools from outside, step by step as the worker runs them, and what the run makes of what they do."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -109,8 +109,3 @@ async def _sleeps(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
 def test_what_is_no_answer_is_a_named_fault(rule: Rule, said: str) -> None:
     with pytest.raises(ToolError, match=rf"mine, its rule for 'Which': .*{said}"):
         answer(rule, Context())
-
-
-def test_an_abstention_is_none() -> None:
-    waits: Callable[[Finding], Awaitable[None] | None] = lambda finding: None  # noqa: E731
-    assert answer(wrong(waits), Context()) is None

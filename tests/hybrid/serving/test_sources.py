@@ -1,6 +1,5 @@
 """The hash of a tool's code: what changes it, what does not, and that a finding of other code is never given."""
 
-import ast
 import json
 import os
 import shutil
@@ -14,13 +13,8 @@ import pytest
 
 import hybrid
 import tools
-from hybrid.config import ServiceOptions
-from hybrid.images import ImageStore
-from hybrid.registry import load, names
-from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
-from hybrid.serving.sources import Sources, code_of, imports
-from hybrid.tool import Need
+from hybrid.registry import load
+from hybrid.serving.sources import Sources, code_of
 
 ROOT = Path(hybrid.__file__).parent.parent
 FILES = {
@@ -50,100 +44,6 @@ def folder(tmp_path: Path) -> Path:
 def tiny(folder: Path) -> str:
     """The hash of the tool `tiny`."""
     return Sources({name: [folder / name] for name in ("tools", "hybrid")}).sha256(["tools.tiny"])
-
-
-REACHED = ("tools/tiny.py", "tools/_near.py", "tools/_lazy.py", "hybrid/deep/part.py", "hybrid/deep/__init__.py")
-
-
-@pytest.mark.parametrize("name", sorted(FILES))
-def test_the_code_is_the_tool_and_what_it_imports(folder: Path, name: str) -> None:
-    before = tiny(folder)
-    path = folder / name
-    path.write_text(path.read_text() + "# edited\n")
-    packages = ("tools/__init__.py", "hybrid/__init__.py")
-    assert (tiny(folder) != before) == (name in (*REACHED, *packages))
-
-
-def test_line_endings_and_the_place_on_the_disk_do_not_count(folder: Path) -> None:
-    before = tiny(folder)
-    moved = shutil.copytree(folder, folder.parent / "second" / "place")
-    for path in moved.rglob("*.py"):
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert tiny(moved) == before
-
-
-def test_a_module_that_moves_is_other_code(folder: Path) -> None:
-    before = tiny(folder)
-    (folder / "tools/_lazy.py").unlink()
-    assert tiny(folder) != before
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("import a.b as c, d\n", {"a.b", "d"}),
-        ("    from a import (  # why\n        b,\n        c as d,\n    )\n", {"a", "a.b", "a.c"}),
-        ("from . import b\nfrom ..x import y\n", {"p.q", "p.q.b", "p.x", "p.x.y"}),
-        ("from .b import c\n", {"p.q.b", "p.q.b.c"}),
-        ("if True:\n\timport a; import b\n", {"a", "import"}),
-        ("x = 'from a'\nimportant = 1\n", set()),
-    ],
-)
-def test_imports_are_found(text: str, found: set[str]) -> None:
-    assert set(imports(text, "p.q")) == found
-
-
-def test_no_import_of_ours_is_overlooked() -> None:
-    """Compared with the parser, over every file of the two packages."""
-    missed = {}
-    for path in (*(ROOT / "hybrid").rglob("*.py"), *(ROOT / "tools").rglob("*.py")):
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        package = module.removesuffix(".__init__") if path.name == "__init__.py" else module.rpartition(".")[0]
-        wanted: set[str] = set()
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                wanted |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                wanted |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
-        if left := wanted - set(imports(path.read_text(), package)):
-            missed[module] = left
-    assert missed == {}
-
-
-@pytest.mark.parametrize("name", names("tools"))
-def test_what_runs_a_tool_is_no_part_of_it(name: str) -> None:
-    sources = Sources({room: [ROOT / room] for room in ("hybrid", "tools")})
-    reached = sources.reached([f"tools.{name}", load("tools", name).args.__module__])
-    rooms = {".".join(module.split(".")[:2]) for module in reached}
-    assert "hybrid.tool" in rooms
-    assert not rooms & {f"hybrid.{room}" for room in ("cli", "interface", "models", "running", "scoring", "solving")}
-    assert not reached & {f"hybrid.serving.{module}" for module in ("service", "cache", "isolated")}
-
-
-def test_every_tool_has_a_code_of_its_own() -> None:
-    codes = {name: code_of(load("tools", name)) for name in names("tools")}
-    assert len(set(codes.values())) == len(codes)
-
-
-def test_card_arguments_and_needs_are_part_of_it(fakes: Any) -> None:
-    backend = fakes.CountingBackend()
-    one = fakes.counter(backend)
-    variants = [one, fakes.counter(backend, batch=2), fakes.counter(backend, needs=(Need("markers", lambda _: {}),))]
-    variants += [fakes.Tool(one.card, load("tools", "depth").args)]
-    assert len({code_of(tool) for tool in variants}) == len(variants)
-    assert code_of(one) == code_of(fakes.counter(fakes.CountingBackend()))
-
-
-async def test_other_code_does_not_find_the_cached_finding(fakes: Any, tmp_path: Path) -> None:
-    store = ImageStore(tmp_path / "images")
-    service = ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical"))
-    backend = fakes.CountingBackend()
-    refs = fakes.refs(store, 1)
-    tool, same, other = fakes.counter(backend), fakes.counter(backend), fakes.counter(backend, images=(1, 2))
-    for asked in (tool, same, other):
-        await service.call(asked, fakes.NumberArgs(number=1), refs)
-    service.close()
-    assert backend.batches == [1, 1]
 
 
 Shell = Callable[..., str]

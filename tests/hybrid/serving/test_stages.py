@@ -2,11 +2,9 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -18,7 +16,6 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.pipeline import Pipeline
 from hybrid.serving.service import ToolService
 from hybrid.serving.stages import checked, tool_errors
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
@@ -155,28 +152,6 @@ def until(opened: threading.Event) -> Callable[[Staged], None]:
     return wait
 
 
-async def test_only_the_network_runs_in_the_thread_of_the_device(ask: Callable[..., Any]) -> None:
-    backend = Staged()
-    assert said(await ask(backend, range(7))) == [f"{n} -> {2 * n}" for n in range(7)]
-    assert backend.threads == {"prepare": {"tools"}, "compute": {"device"}, "finish": {"tools"}}
-    sizes = [len(batch) for batch in backend.batches]
-    assert sum(sizes) == 7
-    assert max(sizes) <= SIZE
-
-
-async def test_the_next_batch_is_prepared_while_one_is_computed(ask: Callable[..., Any]) -> None:
-    waited: list[bool] = []
-
-    def until_all_are_prepared(backend: Staged) -> None:
-        # Only the first batch is computed here: it waits for a second one, which nothing else can have prepared.
-        if len(backend.batches) == 1:
-            waited.extend(backend.prepared.acquire(timeout=PATIENCE_S) for _ in range(2 * SIZE))
-
-    found = await ask(Staged(until_all_are_prepared), range(2 * SIZE))
-    assert said(found) == [f"{n} -> {2 * n}" for n in range(2 * SIZE)]
-    assert waited == [True] * 2 * SIZE
-
-
 async def test_an_error_in_any_stage_costs_nobody_else(ask: Callable[..., Any]) -> None:
     found = said(await ask(Staged(), [1, 13, 2, 14, 3, 15, 16, 4]))
     assert [found[place] for place in (0, 2, 4, 7)] == ["1 -> 2", "2 -> 4", "3 -> 6", "4 -> 8"]
@@ -184,66 +159,6 @@ async def test_an_error_in_any_stage_costs_nobody_else(ask: Callable[..., Any]) 
     assert found[3] == "the tool failed: ZeroDivisionError: not computed"
     assert found[5] == "the tool failed: ZeroDivisionError: not finished"
     assert found[6] == "the tool gave a confidence of 1.5, which is outside 0..1"
-
-
-async def test_what_a_full_device_cannot_take_is_computed_on_the_cpu(ask: Callable[..., Any]) -> None:
-    backend = Staged()
-    assert said(await ask(backend, [1, 9, 3], "cuda:0")) == ["1 -> 2", "9 -> 18", "3 -> 6"]
-    assert backend.devices == ["cuda:0", "cpu"]
-
-
-async def test_a_second_service_finds_it_in_the_cache(make: Make) -> None:
-    first, second = Staged(), Staged()
-    assert await make(first, keeps=True)[1]([1, 2]) == await make(second, keeps=True)[1]([1, 2])
-    assert sorted(number for batch in first.batches for number in batch) == [1, 2]
-    assert second.batches == []
-
-
-async def test_what_cannot_be_finished_is_not_counted_as_answered_nor_kept(make: Make) -> None:
-    service, ask = make(Staged(), keeps=True)
-    found = await ask([1, 15, 17])
-    assert service.computed == 1
-    assert said(found)[2] == "the tool gave data that is no JSON: Out of range float values are not JSON compliant"
-    assert service.cache.folder is not None
-    assert len(list(service.cache.folder.rglob("*.json"))) == 1
-
-
-async def test_a_refusal_is_not_its_own_cause(ask: Callable[..., Any]) -> None:
-    (refused,) = await ask(Staged(), [12])
-    assert str(refused) == "12 is refused"
-    assert refused.__cause__ is not refused
-
-
-async def test_a_batch_that_failed_holds_nothing_while_its_requests_run_alone(ask: Callable[..., Any]) -> None:
-    backend = Staged()
-    await ask(backend, [901, 902, 903], "cuda:0")
-    assert [len(batch) for batch in backend.batches] == [3, 2, 1, 1, 1, 3]
-    assert backend.held_before == [0] * 6
-
-
-async def test_a_batch_behind_the_one_that_did_not_fit_goes_to_the_cpu_at_once(make: Make) -> None:
-    opened = threading.Event()
-    backend = Staged(until(opened))
-    service, ask = make(backend, "cuda:0")
-    asked = asyncio.ensure_future(ask(range(900, 900 + 2 * SIZE)))
-    pipeline = service.executor
-    assert isinstance(pipeline, Pipeline)
-    # One batch runs there, and the other waits behind it.
-    while pipeline._busy["cuda:0"] < 2:
-        await asyncio.sleep(0.001)
-    opened.set()
-    assert said(await asked) == [f"{n} -> {2 * n}" for n in range(900, 900 + 2 * SIZE)]
-    # How often the device is tried depends on how many share its batch, and so on when they come.
-    assert [place for place, _ in groupby(backend.tried)] == [("cuda:0", "device_0"), ("cpu", "device_cpu_0")]
-    assert len(service.notices) == 1
-
-
-async def test_what_the_cpu_found_for_a_call_of_the_gpu_is_not_kept(make: Make) -> None:
-    backend, other = Staged(), Staged()
-    await make(backend, "cuda:0", keeps=True)[1]([1, 9])
-    again = make(other, "cpu", keeps=True)[1]
-    assert said(await again([1, 9])) == ["1 -> 2", "9 -> 18"]
-    assert sorted(number for batch in other.batches for number in batch) == [1, 9]
 
 
 async def test_closing_the_service_is_an_outage_to_what_waits(make: Make) -> None:
@@ -258,77 +173,6 @@ async def test_closing_the_service_is_an_outage_to_what_waits(make: Make) -> Non
     found = await asked
     assert [repr(one) for one in found if not isinstance(one, Finding | Outage)] == []
     assert any(isinstance(one, Outage) for one in found)
-
-
-def test_a_service_is_used_from_one_event_loop_after_another(make: Make) -> None:
-    _, ask = make(Staged(), timeout_s=PATIENCE_S)
-    for numbers in (range(20, 20 + 5 * SIZE), range(100, 100 + 5 * SIZE)):
-        assert said(asyncio.run(_all(ask, numbers))) == [f"{n} -> {2 * n}" for n in numbers]
-
-
-async def _all(
-    ask: Callable[[Sequence[int]], Awaitable[list[Finding | Exception]]], numbers: Sequence[int]
-) -> list[Finding | Exception]:
-    return await ask(numbers)
-
-
-async def test_a_waiter_that_is_cancelled_costs_the_other_nothing(make: Make) -> None:
-    opened = threading.Event()
-    backend = Staged(until(opened))
-    service, ask = make(backend)
-    one, other = (asyncio.ensure_future(ask([3])) for _ in range(2))
-    while not backend.batches:
-        await asyncio.sleep(0.001)
-    one.cancel()
-    await asyncio.sleep(0.01)
-    opened.set()
-    assert said(await other) == ["3 -> 6"]
-    assert (backend.batches, service.computed) == ([[3]], 1)
-
-
-class Heavy(Staged):
-    """Notes, in what its copies share, how many others are in memory when it is set up."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.network = Activation()
-        self.others: list[int] = []
-
-    def setup(self, device: str, weights: str | None) -> None:
-        super().setup(device, weights)
-        # Long enough for a request that waits to be seen with the network that it waits with.
-        time.sleep(0.02)
-        self.others.append(len(self.held))
-        self.network = Activation()
-        self.held.add(self.network)
-
-    def compute(self, prepared: Sequence[int]) -> list[int]:
-        return [2 * number for number in prepared]
-
-
-async def test_an_evicted_network_is_not_kept_by_the_requests_that_wait(fakes: Any, tmp_path: Path) -> None:
-    heavy, named = Heavy(), {name: str(tmp_path / name) for name in ("a", "b")}
-    for folder in named.values():
-        Path(folder).mkdir()
-        (Path(folder) / "model.safetensors").write_bytes(bytes(100))
-    card = BackendCard("learned", "1", lambda: copy(heavy), "doubles", batch=SIZE)
-    tools = [Tool(Card(name, "Doubles.", "None.", (card,)), NumberArgs) for name in named]
-    store = ImageStore(tmp_path / "images")
-    service = ToolService(
-        store, FindingCache(None, store), ServiceOptions("learned", named, threads=2, memory_bytes=100)
-    )
-    refs = fakes.refs(store, 1)
-
-    async def one(number: int) -> Finding:
-        await asyncio.sleep(0.001 * number)
-        return await service.call(tools[number % 2], NumberArgs(number=20 + number), refs)
-
-    found = await asyncio.gather(*(one(number) for number in range(60)))
-    service.close()
-    assert said(found) == [f"{n} -> {2 * n}" for n in range(20, 80)]
-    # One may be preparing or finishing what it has found, and one be computing.
-    assert len(heavy.others) > 2
-    assert max(heavy.others) <= 2
 
 
 def nested(depth: int) -> Any:
@@ -387,12 +231,6 @@ def test_what_is_no_evidence_is_the_fault_of_the_tool() -> None:
         checked({"text": "found"}, 1)  # type: ignore[arg-type]
 
 
-def test_sound_evidence_is_left_as_it_is() -> None:
-    pictures = (Picture(PIXELS, 1, Box(0, 0, 3, 2), 2.0), Picture(PIXELS))
-    evidence = Evidence("x" * 20_000, {"a": nested(31), "b": {"c": (1, "é")}}, 1.0, pictures)
-    assert checked(evidence, 2) is evidence
-
-
 @pytest.mark.parametrize(
     "error", [SystemExit(0), KeyboardInterrupt(), GeneratorExit(), Exception("\ud800"), Unsaid()], ids=range(5)
 )
@@ -405,26 +243,6 @@ async def test_whatever_a_tool_raises_costs_its_request_alone(make: Make, error:
     found = await ask([1, 2, 3])
     assert [isinstance(one, Finding) for one in found] == [True, True, False]
     assert str(found[2]).startswith(f"the tool failed: {type(error).__name__}: ")
-
-
-async def test_what_a_tool_says_of_itself_can_be_written_down(make: Make) -> None:
-    def refuse(_: Staged) -> None:
-        raise ToolError("\ud800" + "x" * 5000, Fault.BAD_ARGUMENTS)
-
-    _, ask = make(Staged(refuse))
-    (found,) = await ask([1])
-    assert isinstance(found, ToolError)
-    assert (str(found), found.fault) == ("?" + "x" * 1999, Fault.BAD_ARGUMENTS)
-
-
-async def test_a_set_up_that_leaves_the_program_is_the_fault_of_the_tool(make: Make) -> None:
-    class Leaving(Staged):
-        def setup(self, device: str, weights: str | None) -> None:
-            raise SystemExit(0)
-
-    _, ask = make(Leaving())
-    with pytest.raises(ToolError, match="the tool failed: SystemExit: 0"):
-        await ask([1])
 
 
 async def test_a_disk_that_cannot_be_written_is_an_outage_and_no_fault(make: Make, tmp_path: Path) -> None:

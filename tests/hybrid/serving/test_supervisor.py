@@ -437,11 +437,6 @@ async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
     assert told[-1] == ()
 
 
-def test_loading_has_a_limit_of_its_own() -> None:
-    options = ServiceOptions()
-    assert (options.import_s, options.load_s, options.timeout_s) == (60.0, 300.0, 300.0)
-
-
 @pytest.mark.system
 async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(
     make: Make, ask: Any, fakes: Any, store: ImageStore

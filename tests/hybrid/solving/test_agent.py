@@ -135,26 +135,6 @@ def test_what_is_no_message_is_an_error(returned: Any, prompt: Prompt, fakes: An
         asked(lambda _: returned, prompt, fakes)
 
 
-def test_the_question_is_sent_with_its_pictures_as_data_urls(prompt: Prompt, fakes: Any) -> None:
-    sent: list[dict[str, Any]] = []
-
-    async def ask(messages: list[dict[str, Any]]) -> list[Any]:
-        sent.extend(messages)
-        url = messages[0]["content"][-2]["image_url"]["url"]
-        call = {"id": "1", "name": "look", "args": {"images": [url], "seen": {"at": url}}}
-        return [AIMessage("", tool_calls=[call]), AIMessage("(A)")]
-
-    _, ctx = asked(ask, prompt, fakes)
-    (message,) = sent
-    assert message["role"] == "user"
-    text, name, image, line = message["content"]
-    assert (text["text"], name["text"]) == ("Which point is nearer?", "img:1:")
-    assert image["image_url"]["url"].startswith("data:image/png;base64,")
-    assert "Answer" in line["text"]
-    # A picture that goes on to a tool as it came stands in the steps by its name.
-    assert steps(ctx, "tool")[0].data == {"images": ["img:1"], "args": {"seen": {"at": "img:1"}}}
-
-
 def test_the_seconds_of_a_question_end_an_agent(prompt: Prompt, fakes: Any) -> None:
     async def ask(_: Any) -> list[Any]:
         await asyncio.Event().wait()
@@ -203,12 +183,6 @@ def test_our_tools_in_an_agent_know_the_images_of_its_question(way: str, prompt:
     assert reply.text == expected.text
 
 
-def test_outside_of_a_question_an_image_has_no_such_name() -> None:
-    (depth,) = langchain_tools(["depth"], backend="classical", in_run=True)
-    message = depth.invoke({"type": "tool_call", "id": "1", "name": "depth", "args": {"image": "img:1"}})
-    assert message.status == "error"
-
-
 TOLD = {"input_tokens": 10, "output_tokens": 4}
 
 
@@ -240,8 +214,3 @@ def test_tokens_are_read_in_every_form(
         used = asked(lambda _, it=returned: it, prompt, fakes)[1].meter.used
         assert (used.input_tokens, used.output_tokens) == (read, written)
         assert (used.cached_tokens, used.reasoning_tokens, used.uncounted_calls) == (cached, reasoned, 0)
-
-
-def test_calls_without_tokens_are_counted_as_such(prompt: Prompt, fakes: Any) -> None:
-    assert asked(lambda _: LANGCHAIN, prompt, fakes)[1].meter.used.uncounted_calls == 1
-    assert asked(lambda _: OPENAI, prompt, fakes)[1].meter.used.uncounted_calls == 2

@@ -1,13 +1,11 @@
 """Arguments of calls as MLLMs write them, in the form that the tools have."""
 
-import re
 from typing import Any
 
 import pytest
 
 from hybrid.errors import ToolError
-from hybrid.models.toolspec import tool_named
-from hybrid.registry import load, names
+from hybrid.registry import load
 from hybrid.solving.call_arguments import read_arguments
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
@@ -213,29 +211,3 @@ def test_numbers_without_names_are_in_the_order_of_the_frame() -> None:
         assert read("crop", {key: [2, 1, 40, 30]}, frame="thousandths_yx")[1] == {"box": BOX}
     assert read("crop", {"point": [4, 3]}, frame="fractions_yx")[1] == {"point": POINT}
     assert read("crop", {"box": BOX}, frame="thousandths_yx")[1] == {"box": BOX}
-
-
-@pytest.mark.parametrize("name", names("tools"))
-def test_what_is_written_as_it_should_be_is_left_alone(name: str) -> None:
-    tool = load("tools", name)
-    shown = [f"img:{n}" for n in range(1, tool.card.images[0] + 1)]
-    own: dict[str, Any] = {"box": BOX} if "box" in tool.args.model_fields else {}
-    images, args, repairs = read(name, {"images": shown, **own}, max(2, len(shown)))
-    assert (list(images), args, repairs) == (shown, own, ())
-
-
-CROP = """crop|Crop| crop |functions.crop|functions.crop:0|default_api:crop|tools.crop|crop<|channel|>commentary
-mcp__server__crop|crop_tool|`crop`|crop(|crop<|constrain|>json
-crop<arg_key>|functions_crop|functions_crop_0|crop_2|tools/crop|<|channel|>commentary to=functions.crop"""
-NONE = "|crops|../crop|crop.py|_crop|crop2|cr op|functions.|crop:depth:x"
-NAMED = {
-    **dict.fromkeys(re.split(r"\n|(?<!<)\|(?!>)", CROP), "crop"),
-    **dict.fromkeys(("semantic correspondence", "Semantic-Correspondence"), "semantic_correspondence"),
-    **dict.fromkeys(NONE.split("|")),
-}
-
-
-@pytest.mark.parametrize("written", NAMED)
-def test_a_tool_is_found_behind_namespaces_and_before_channels(written: str) -> None:
-    tool = tool_named(written, [load("tools", name) for name in ("crop", "depth", "semantic_correspondence")])
-    assert (tool and tool.card.name) == NAMED[written]

@@ -1,9 +1,8 @@
 """Captions: made once, by the first that needs one, kept on disk, and blind to the question."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,47 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.mllm import Mllm
-from hybrid.config import Limits, Price, RunLimits, ServiceOptions
+from hybrid.config import Limits, RunLimits, ServiceOptions
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, UserMessage
-from hybrid.models.base import CallKey
+from hybrid.messages import AssistantMessage
 from hybrid.running.replies import RunReplies, read_captions
 from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import (
-    CAPTION,
-    CAPTION_CALL,
     RunCaptions,
-    captioner_sha256,
     captions_by,
-    captions_fact,
-    described,
 )
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Session
-from hybrid.solving.solver import Log
-from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply, StoredImage
+from hybrid.types import Kind, Outcome, Prompt, Reply, StoredImage
 
 SHA = "a" * 64
 
 
 def image(number: int) -> StoredImage:
     return StoredImage(f"{number:064x}", 4, 4, "image/png")
-
-
-async def test_one_asks_and_the_others_wait_for_it() -> None:
-    book = RunCaptions()
-    assert await book.take(image(1)) is None
-    waiting = [asyncio.create_task(book.take(image(1))) for _ in range(3)]
-    await asyncio.sleep(0)
-    assert await book.take(image(2)) is None
-    assert not any(task.done() for task in waiting)
-    assert await book.keep(image(1), "a cat") == "a cat"
-    assert await asyncio.gather(*waiting) == ["a cat"] * 3
-    assert await book.take(image(1)) == "a cat"
 
 
 async def test_where_one_fails_the_next_one_asks() -> None:
@@ -129,26 +109,6 @@ async def test_many_at_once_are_all_written_as_whole_lines(tmp_path: Path) -> No
     assert image(99).sha256 not in on_disk(path)
 
 
-async def test_a_line_that_is_none_costs_a_call_and_no_more(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    opened = Opened(path)
-    for number in (1, 2):
-        await opened.captions.take(image(number))
-        await opened.captions.keep(image(number), f"picture {number}")
-    opened.close()
-    lines = path.read_bytes().splitlines(keepends=True)
-    other = json.loads(lines[1]) | {"prompt": "other words"}
-    path.write_bytes(
-        b"".join([b"[]\n", b"{\n", b'{"image": 1}\n', lines[0], json.dumps(other).encode() + b"\n", b'{"im'])
-    )
-    assert on_disk(path) == {image(1).sha256: "picture 1"}
-    again = Opened(path)
-    assert await again.captions.take(image(2)) is None
-    await again.captions.keep(image(2), "picture 2")
-    again.close()
-    assert on_disk(path) == {image(1).sha256: "picture 1", image(2).sha256: "picture 2"}
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.text(st.characters(codec="utf-8"))), max_size=8))
 def test_captions_come_back_as_they_were(tmp_path_factory: Any, said: list[tuple[int, str]]) -> None:
     path = tmp_path_factory.mktemp("captions") / "replies.jsonl"
@@ -174,39 +134,6 @@ async def test_no_secret_is_kept_or_shown(tmp_path: Path) -> None:
     assert await opened.captions.take(image(1)) == shown
     opened.close()
     assert b"sk-very" not in (tmp_path / "replies.jsonl").read_bytes()
-
-
-async def test_a_caption_is_written_once_and_stays_when_all_is_finished(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    opened = Opened(path)
-    await opened.captions.take(image(1))
-    opened.replies.keep(CallKey(CAPTION_CALL), "request", b"a cat")
-    opened.replies.keep(CallKey("q1", solver="mllm"), "request", b"(A)")
-    await opened.captions.keep(image(1), "a cat")
-    opened.replies.close({"mllm": {"q1"}}.__getitem__)
-    assert path.read_bytes().count(b"a cat") == 1
-    RunReplies(path, {"mllm": {"q1"}}.__getitem__).close()
-    assert b"(A)" not in path.read_bytes()
-    assert on_disk(path) == {image(1).sha256: "a cat"}
-
-
-def test_the_captioner_is_what_its_facts_say(fakes: Any) -> None:
-    one, other = fakes.QueueModel([], name="a:1"), fakes.QueueModel([], name="a:2")
-    assert captioner_sha256(one) != captioner_sha256(other)
-    assert captioner_sha256(one) == captioner_sha256(fakes.QueueModel([], name="a:1"))
-    assert captions_fact(one)["model"] == {"model": "a:1"}
-
-
-async def test_a_failure_leaves_the_image_to_the_next_one(fakes: Any) -> None:
-    book, log = RunCaptions(), Log()
-
-    async def fails(messages: Any, tools: Any = ()) -> AssistantMessage:
-        raise Outage("nobody there")
-
-    with pytest.raises(Outage):
-        await described(ImageRef("img:1", image(1)), fails, book, "m", log)
-    assert log.steps == []
-    assert await book.take(image(1)) is None
 
 
 # In a session.
@@ -238,39 +165,6 @@ def ask(service: ToolService, fakes: Any) -> Ask:
     return one
 
 
-async def test_the_second_model_describes_and_the_first_answers(ask: Ask, fakes: Any) -> None:
-    captioner = fakes.QueueModel([fakes.counted(" a cat\n", 50, 5), fakes.counted("a dog", 60, 6)], name="openai:eyes")
-    model = fakes.QueueModel([fakes.counted("Answer: (A)", 100, 10)])
-    reply = await ask(model=model, captioner=captioner, price=Price(1, 1), caption_price=Price(10, 100))
-    assert reply.text == "Answer: (A)"
-    # Every call is counted, each at its own price.
-    assert (reply.usage.model_calls, reply.usage.input_tokens, reply.usage.output_tokens) == (3, 210, 21)
-    assert reply.usage.cost_usd == pytest.approx((110 + 110 * 10 + 11 * 100) / 1e6)
-    steps = [step for step in reply.steps if step.name == "caption"]
-    assert [(step.text, step.data["image"], step.data["by"], step.data["made"]) for step in steps] == [
-        ("a cat", "img:1", "openai:eyes", True),
-        ("a dog", "img:2", "openai:eyes", True),
-    ]
-    # A recording of the run has the model's own calls, and no caption between them.
-    assert [step.text for step in reply.steps if step.kind == "model"] == ["Answer: (A)"]
-    ((sent,), _, key) = model.calls[0]
-    assert "img:1: a cat\nimg:2: a dog" in sent.text
-    assert key == CallKey("q1", 0, 0, key.prompt_sha256, "")
-
-
-async def test_the_captioner_sees_the_image_and_fixed_words_alone(ask: Ask, fakes: Any) -> None:
-    captioner = fakes.QueueModel(["a cat", "a dog"])
-    await ask(model=fakes.QueueModel(["Answer: (A)"]), captioner=captioner)
-    for messages, tools, key in captioner.calls:
-        (message,) = messages
-        assert isinstance(message, UserMessage)
-        words, shown = message.parts
-        assert (words, tools, key) == (CAPTION, (), CallKey(CAPTION_CALL))
-        assert isinstance(shown, ImagePart)
-        # Not even the image's name, which says its place in the question.
-        assert not shown.labelled
-
-
 async def test_an_image_is_described_once_for_all_questions_at_once(ask: Ask, fakes: Any) -> None:
     gate = asyncio.Event()
     captioner = fakes.QueueModel(["a cat", "a dog"], speaks=gate.wait)
@@ -283,12 +177,6 @@ async def test_an_image_is_described_once_for_all_questions_at_once(ask: Ask, fa
     assert len(captioner.calls) == 2
     assert sorted(reply.usage.model_calls for reply in replies) == [1, 1, 1, 3]
     assert sum(step.data["made"] for reply in replies for step in reply.steps if step.name == "caption") == 2
-
-
-async def test_samples_share_the_captions(ask: Ask, fakes: Any) -> None:
-    model = fakes.QueueModel(["a cat", "a dog", "Answer: (A)", "Answer: (B)", "Answer: (B)"])
-    reply = await ask(model=model, samples=3)
-    assert (reply.text, reply.usage.model_calls) == ("Answer: (B)", 5)
 
 
 async def test_an_outage_of_the_captioner_costs_the_question(ask: Ask, fakes: Any) -> None:
@@ -311,14 +199,6 @@ async def test_budgets_hold_for_captions(ask: Ask, fakes: Any) -> None:
     assert meter.used.model_calls == 1
 
 
-async def test_what_went_wrong_with_a_caption_is_in_the_trace(ask: Ask, fakes: Any) -> None:
-    captioner = fakes.QueueModel(["", "a cat", AssistantMessage(refusal="policy")])
-    reply = await ask(model=fakes.QueueModel(["Answer: (A)"]), captioner=captioner)
-    faults = [step.fault for step in reply.steps if step.fault]
-    assert faults == [Fault.EMPTY_REPLY, Fault.REFUSAL]
-    assert [step.text for step in reply.steps if step.name == "caption"] == ["a cat", ""]
-
-
 async def test_captions_are_words_where_answers_are_likelihoods(ask: Ask, fakes: Any) -> None:
     class Scorer(fakes.QueueModel):  # type: ignore[misc]
         async def likelihood(self, messages: Any, options: Any) -> AssistantMessage:
@@ -327,13 +207,3 @@ async def test_captions_are_words_where_answers_are_likelihoods(ask: Ask, fakes:
     model = Scorer(["a cat", "a dog"])
     reply = await ask(model=model, answer="likelihood")
     assert (reply.text, model.replies) == ("Answer: (B)", [])
-
-
-def test_a_reply_without_captions_has_no_caption_step(service: ToolService, fakes: Any) -> None:
-    refs = fakes.refs(service.store, 1)
-    shared = fakes.resources(fakes.QueueModel(["Answer: (A)"]), Control(service))
-    shared = replace(shared, captioner=fakes.QueueModel([]))
-    question = fakes.question("q", images=(refs[0].image,))
-    prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)
-    reply = asyncio.run(Session(question, Mllm(), shared).ask(prompt))
-    assert [step.name for step in reply.steps] == ["queue:model"]

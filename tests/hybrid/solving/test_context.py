@@ -1,6 +1,5 @@
 """Supplied texts: read with the place of every error, shown to MLLMs in one place, and to no other solver."""
 
-import asyncio
 import hashlib
 import json
 from pathlib import Path
@@ -10,17 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.prompts import Wording
-from hybrid.registry import load_solver, solver_names
-from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
-from hybrid.solving.context import BESIDE, NOTHING, SuppliedTexts, read_supplied, refuse_missing
-from hybrid.solving.controls import Control
-from hybrid.solving.session import Session
-from hybrid.types import ImageRef, Kind, Prompt
+from hybrid.solving.context import BESIDE, read_supplied, refuse_missing
 
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="#"), min_size=1, max_size=8)
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: text.strip())
@@ -36,21 +26,6 @@ def test_texts_come_back_for_a_question_and_for_its_variants(tmp_path_factory: A
     for name, text in texts.items():
         shown = BESIDE.format(text=text.strip())
         assert (found.of(name), found.of(f"{name}#s2"), found.of(f"{name}#r1")) == (shown, shown, shown)
-
-
-def test_a_text_of_a_variant_goes_before_that_of_its_base() -> None:
-    found = SuppliedTexts({"q": "base", "q#s2": "variant"})
-    assert [found.of(name) for name in ("q#s1", "q#s2", "p")] == [
-        BESIDE.format(text="base"),
-        BESIDE.format(text="variant"),
-        None,
-    ]
-    assert found.lacking(["q", "p", "q#s1", "r"]) == ("p", "r")
-    assert NOTHING.of("q") is None
-
-
-def test_braces_of_a_text_are_text() -> None:
-    assert SuppliedTexts({"q": "{text} {0}"}).of("q") == BESIDE.replace("{text}", "{text} {0}")
 
 
 @pytest.mark.parametrize(
@@ -87,42 +62,3 @@ def test_missing_texts_are_named_before_anything_is_asked(tmp_path: Path) -> Non
     refuse_missing((), 3, tmp_path)
     with pytest.raises(UsageError, match=r"no text for 6 of 9 questions \(q0, q1, q2, q3, q4, \.\.\.\); add them"):
         refuse_missing(tuple(f"q{n}" for n in range(6)), 9, tmp_path)
-
-
-@pytest.mark.parametrize("name", [name for name in solver_names() if load_solver(name).needs_model])
-def test_every_solver_shows_it_after_the_prompt_and_before_the_closing_words(
-    name: str, tmp_path: Path, fakes: Any
-) -> None:
-    store = ImageStore(tmp_path / "images")
-    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
-    image = fakes.stored(store, 1)
-    question = fakes.question("q1#r1", images=(image,))
-    prompt = Prompt((question.text, ImageRef("img:1", image)), Kind.CHOICE, question.choices, route=question.route)
-    model = fakes.QueueModel([*(["a picture"] if name == "caption" else []), "Answer: (A)", "Answer: (A)"])
-    texts = SuppliedTexts({"q1": "Two cats on a mat."})
-    shared = fakes.resources(model, Control(service), context=texts)
-    reply = asyncio.run(Session(question, load_solver(name), shared).ask(prompt))
-    service.close()
-    opening = next(
-        message
-        for messages, _, _ in model.calls
-        for message in messages
-        if question.text in getattr(message, "text", "")
-    )
-    closing = Wording().closing(prompt)
-    assert isinstance(closing, tuple)
-    assert opening.parts[-2:] == (texts.of("q1"), *closing)
-    # It is told once, in the trace, and is no part of the prompt that tools and rules are given.
-    assert [step.text for step in reply.steps if step.name == "supplied text"] == [texts.of("q1")]
-    assert "mat" not in prompt.text
-
-
-def test_a_solver_without_a_model_is_told_nothing(tmp_path: Path, fakes: Any) -> None:
-    store = ImageStore(tmp_path / "images")
-    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
-    question = fakes.question("q1")
-    prompt = Prompt((question.text,), Kind.CHOICE, question.choices)
-    shared = fakes.resources(None, Control(service), context=SuppliedTexts({"q1": "x"}))
-    reply = asyncio.run(Session(question, load_solver("chance"), shared).ask(prompt))
-    service.close()
-    assert reply.steps == ()

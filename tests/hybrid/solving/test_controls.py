@@ -14,7 +14,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import BLANK_TEXT, ORACLE_ANSWER, Control, Perfect, Subject, clip, partners
+from hybrid.solving.controls import Control, Perfect, Subject, clip, partners
 from hybrid.tool.args import Args
 from hybrid.types import Kind, Prompt, Question, StoredImage
 
@@ -25,16 +25,6 @@ def service(tmp_path: Path) -> Iterator[ToolService]:
     one = ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
     yield one
     one.close()
-
-
-def cached(service: ToolService) -> int:
-    assert service.cache.folder is not None
-    return len(list(service.cache.folder.rglob("*.json")))
-
-
-def asked(service: ToolService, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:
-    found: Question = fakes.question(identity, images=(fakes.stored(service.store, seed),), **changes)
-    return found
 
 
 def prompt_of(question: Question, fakes: Any) -> Prompt:
@@ -56,51 +46,6 @@ async def find(service: ToolService, fakes: Any, mode: ToolOutput, question: Que
     )
     prompt = prompt_of(question, fakes)
     return await control.find(tool, fakes.NumberArgs(number=5), prompt.images, subject(question), prompt, 0)
-
-
-async def test_real_is_the_finding_of_the_service(service: ToolService, fakes: Any) -> None:
-    found = await find(service, fakes, "real", asked(service, fakes, "q1", 1), [])
-    assert (found.backend, found.data["mean"]) == ("classical", pytest.approx(fakes.pixels(1).mean()))
-    assert (cached(service), service.computed) == (1, 1)
-
-
-async def test_blank_says_nothing_and_shows_grey_of_the_same_size(service: ToolService, fakes: Any) -> None:
-    found = await find(service, fakes, "blank", asked(service, fakes, "q1", 1), [])
-    assert (found.text, found.data, found.confidence, found.backend) == (BLANK_TEXT, {}, 0.0, "blank")
-    (picture,) = found.images
-    assert (picture.parent, picture.image.width, picture.image.height) == ("img:1", 24, 20)
-    assert set(service.store.pixels(picture.image).ravel().tolist()) == {128}
-    assert (cached(service), service.computed) == (0, 0)
-
-
-async def test_oracle_says_what_the_benchmark_says(service: ToolService, fakes: Any) -> None:
-    found = await find(service, fakes, "oracle", asked(service, fakes, "q1", 1), [])
-    assert (found.text, found.confidence, found.backend) == ("q1 is (A) of 2", 1.0, "oracle")
-    assert found.data == {ORACLE_ANSWER: "Answer: (A)"}
-    assert (cached(service), service.computed) == (0, 0)
-
-
-async def test_shuffled_is_the_same_tool_and_arguments_on_a_partners_image(service: ToolService, fakes: Any) -> None:
-    question, other = asked(service, fakes, "q1", 1), asked(service, fakes, "q2", 2)
-    found = await find(service, fakes, "shuffled", question, [other])
-    assert found.data == {"number": 5, "mean": pytest.approx(fakes.pixels(2).mean())}
-    assert found.backend == "classical"
-    assert found.version.startswith("shuffled:")
-    assert found.images[0].parent == "img:1"
-
-
-async def test_a_shuffled_finding_never_answers_for_the_question_itself(service: ToolService, fakes: Any) -> None:
-    question, other = asked(service, fakes, "q1", 1), asked(service, fakes, "q2", 2)
-    await find(service, fakes, "shuffled", question, [other])
-    for one, seed in ((question, 1), (other, 2)):
-        real = await find(service, fakes, "real", one, [])
-        assert (real.backend, real.version) == ("classical", "1")
-        assert real.data["mean"] == pytest.approx(fakes.pixels(seed).mean())
-
-
-async def test_without_a_partner_shuffled_is_blank(service: ToolService, fakes: Any) -> None:
-    found = await find(service, fakes, "shuffled", asked(service, fakes, "q1", 1), [])
-    assert found.backend == "blank"
 
 
 async def test_each_image_stands_for_the_partners_image_in_its_place(service: ToolService, fakes: Any) -> None:
@@ -137,16 +82,6 @@ def owners(found: Mapping[str, tuple[StoredImage, ...]]) -> dict[str, str]:
     return {identity: bytes.fromhex(images[0].sha256).lstrip(b"\0").decode() for identity, images in found.items()}
 
 
-def test_a_partner_is_of_the_same_route_and_number_of_images() -> None:
-    questions = group(("a", "r", 1, ""), ("b", "r", 1, ""), ("c", "r", 2, ""), ("d", "s", 1, ""), ("e", "s", 1, ""))
-    assert owners(partners(questions, 0)) == {"a": "b", "b": "a", "d": "e", "e": "d"}
-
-
-def test_a_variant_of_the_same_question_is_no_partner() -> None:
-    assert partners(group(("a", "r", 1, ""), ("a#s1", "r", 1, ""), ("a#s2", "r", 1, "")), 0) == {}
-    assert partners(group(("a", "r", 1, "pair"), ("b", "r", 1, "pair")), 0) == {}
-
-
 SPEC = st.tuples(st.sampled_from("abcdef"), st.sampled_from(["", "#s1", "#r2"]), st.sampled_from("rs"))
 
 
@@ -164,15 +99,6 @@ def test_partners_are_strangers_of_the_same_route_whatever_the_order(
     alone = {q.id for q in questions if len({o.base for o in questions if o.route == q.route}) < 2}
     assert set(found) == set(by_id) - alone
     assert partners(list(reversed(questions)), seed) == found
-
-
-def test_points_are_moved_inside_the_other_image() -> None:
-    depth = load("tools", "depth")
-    args = depth.args.model_validate({"points": [{"x": 5, "y": 9}, {"x": 300, "y": 4000}]})
-    clipped: Any = clip(args, [(100, 50)])
-    assert [(point.x, point.y) for point in clipped.points] == [(5, 9), (99, 49)]
-    assert [(point.x, point.y) for point in args.points] == [(5, 9), (300, 4000)]
-    assert clip(depth.args(), [(100, 50)]) == depth.args()
 
 
 def test_points_named_by_their_letter_and_boxes_are_clipped_too() -> None:

@@ -28,60 +28,14 @@ async def elected(prompt: Prompt, replies: Sequence[str | Exception], samples: i
     return await voted(prompt, samples or len(replies), once, log), log.steps
 
 
-async def test_most_votes_win_in_the_words_of_the_first_who_gave_them() -> None:
-    vote, steps = await elected(SIDE, ["(A) it is", "Answer: (B)", "I say (B).", "no idea", "(B)"])
-    assert vote.reply.text == "Answer: (B)"
-    # 3 of 5, and of the one that cannot be read and of one more half, as of guesses between two choices.
-    assert vote.confidence == pytest.approx((3 + 2 / 2) / 6)
-    assert [step.text for step in steps[:5]] == ["(A) it is", "Answer: (B)", "I say (B).", "no idea", "(B)"]
-    assert [(step.data["sample"], step.data["answer"]) for step in steps[:5]] == list(
-        enumerate(["A", "B", "B", None, "B"])
-    )
-    told = steps[5].data
-    assert (told["asked"], told["samples"], told["readable"], told["refused"]) == (5, 5, 4, 0)
-    assert told["votes"] == {'"A"': 1, '"B"': 3}
-    assert told["entropy_bits"] == pytest.approx(0.811278)
-    assert confidence_in(steps) == vote.confidence
-
-
-async def test_of_equally_many_the_first_seen_wins() -> None:
-    for first, second in ("AB", "BA"):
-        vote, _ = await elected(SIDE, [f"({first})", f"({second})", f"({second})", f"({first})"])
-        assert vote.reply.text == f"({first})"
-
-
 async def test_without_a_readable_sample_the_first_reply_stands() -> None:
     vote, steps = await elected(SIDE, ["", "who knows"])
     assert (vote.reply.text, vote.confidence) == ("", None)
     assert (steps[-1].text, confidence_in(steps)) == ("no sample can be read", None)
 
 
-@pytest.mark.parametrize(
-    ("kind", "replies", "winner"),
-    [
-        (Kind.YES_NO, ["Yes.", "No, it is not.", "no"], "No, it is not."),
-        (Kind.INTEGER, ["I count 3", "4", "There are four: 4"], "4"),
-        (Kind.ORDER, ["Answer: AB", "Answer: BA", "B, A"], "Answer: BA"),
-        (Kind.VIEWS, ["1, 2", "3", "2,1"], "1, 2"),
-        (Kind.VIEW_PLAN, ['{"part": "1"}', '{"part": "2,1"}', '{"part": "1,2"}'], '{"part": "2,1"}'),
-    ],
-)
-async def test_every_kind_of_answer_is_voted_on_as_it_is_read(kind: Kind, replies: list[str], winner: str) -> None:
-    vote, steps = await elected(Prompt(("?",), kind, CHOICES if kind is Kind.ORDER else ()), replies)
-    assert vote.reply.text == winner, steps
-
-
 def path(*x: float) -> str:
     return f"X = {list(x)}\nY = {[0.5] * len(x)}\nT = {[200] * len(x)}"
-
-
-async def test_of_scanpaths_the_one_nearest_to_the_others_is_taken() -> None:
-    paths = [path(0.1, 0.2), path(0.5, 0.6), "nowhere", path(0.4, 0.5, 0.5)]
-    vote, steps = await elected(Prompt(("Where?",), Kind.SCANPATH), paths)
-    assert (vote.reply.text, vote.confidence) == (paths[3], None)
-    # (0.3, 0.3, 0.3) from the first, which stays at its end, and (0.1, 0.1, 0.1) from the second.
-    assert steps[-1].data["mean_distance_0_1"] == pytest.approx(0.2)
-    assert steps[-1].data["readable"] == 3
 
 
 async def test_a_single_scanpath_and_none_at_all() -> None:
@@ -89,12 +43,6 @@ async def test_a_single_scanpath_and_none_at_all() -> None:
     vote, _ = await elected(where, ["nowhere", path(0.1, 0.2)])
     assert vote.reply.text == path(0.1, 0.2)
     assert (await elected(where, ["nowhere", "there"]))[0].reply.text == "nowhere"
-
-
-@pytest.mark.parametrize(("kind", "samples"), [(Kind.FREE, 5), (Kind.CHOICE, 1)])
-async def test_a_free_text_and_a_single_sample_are_no_vote(kind: Kind, samples: int) -> None:
-    vote, steps = await elected(Prompt(("?",), kind, CHOICES), ["(A)"], samples)
-    assert (vote, steps) == (Vote(Reply("(A)")), [])
 
 
 async def test_a_budget_ends_the_sampling_and_those_that_there_are_elect() -> None:

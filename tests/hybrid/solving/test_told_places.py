@@ -14,14 +14,13 @@ from graphs.controller import Controller
 from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError
 from hybrid.images import ImageStore
-from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.places import Place, at, length, size_px, span_px, spot_px, unmarked
+from hybrid.places import Place, at, length, span_px, unmarked
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.coordinates import FRAMES, CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.image_sizes import image_sizes, origin
+from hybrid.solving.image_sizes import origin
 from hybrid.solving.session import Session
 from hybrid.solving.solver import SolverContext
 from hybrid.tool import Tool
@@ -67,19 +66,6 @@ def test_a_box_of_a_finding_comes_back_to_the_pixel(frame: CoordinateSystem, siz
     inner = Box(0, 0, crop.image.width, crop.image.height)
     told = frame.say(*unmarked(span_px(inner, -1)), [image], [crop])
     assert written(frame, crop, told) == {"x0": 0, "y0": 0, "x1": inner.x1, "y1": inner.y1}
-
-
-@pytest.mark.parametrize("frame", [CoordinateSystem(name) for name in FRAMES if "pixels" not in name], ids=str)
-def test_sizes_and_lengths_are_those_of_the_picture_as_sent(frame: CoordinateSystem, tmp_path: Path) -> None:
-    store = ImageStore(tmp_path)
-    image = ImageRef("img:1", store.put_pixels(np.zeros((173, 231, 3), np.uint8)))
-    for most in (None, 20_000, 39_900):
-        system = CoordinateSystem(frame.name, most)
-        sent, _ = ImageEncoder(store, ImageRules(max_pixels=most)).encoded(image.image)
-        assert image_sizes([image], system).startswith(f"img:1, {sent.width} x {sent.height} px")
-        text, places = unmarked(f"{size_px(231, 173)} px, {at('width', 231)} px away, {spot_px(231, 0)}")
-        told = system.say(text, places, [image])
-        assert numbers(told)[:3] == [sent.width, sent.height, sent.width]
 
 
 def test_marks_leave_no_trace_and_cost_no_length() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,48 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import DataError, UsageError
-from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
 from hybrid.solving.trust import (
     MODEL,
-    NOT_THE_MODEL,
     Curve,
     Measured,
     Measurement,
-    ModelAccuracy,
     Trust,
     TrustFile,
-    claimed_by,
     fold_of,
     read_trust,
     refuse_other,
     trust_content,
-    written,
 )
 from hybrid.tool import Bin
-
-CURVE = Curve((Bin(0.5, 30, 60), Bin(0.8, 95, 98)))
-KEY = ("jigsaw", "classical", "Jigsaw")
-
-
-@pytest.mark.parametrize(
-    ("confidence", "expected"), [(0.4, 0.5), (0.5, 31 / 62), (0.79, 31 / 62), (0.8, 96 / 100), (1.0, 96 / 100)]
-)
-def test_a_confidence_falls_into_the_bin_that_starts_below_it(confidence: float, expected: float) -> None:
-    assert CURVE.at(confidence) == pytest.approx(expected)
-
-
-def test_a_curve_without_bins_knows_nothing() -> None:
-    assert (Curve(()).at(0.99), Curve(()).rate) == (0.5, 0.5)
-    assert CURVE.rate == pytest.approx(126 / 160)
-
-
-def test_bins_that_fall_are_counted_together() -> None:
-    curve = Curve((Bin(0.0, 1, 4), Bin(0.5, 9, 10), Bin(0.6, 3, 10), Bin(0.7, 6, 10), Bin(0.9, 8, 9)))
-    # 9/10 and 3/10 make 12/20, two cases added 13/22, which is more than 7/12.
-    expected = [2 / 6, 19 / 32, 19 / 32, 19 / 32, 9 / 11]
-    assert [curve.at(confidence) for confidence in (0.1, 0.5, 0.65, 0.8, 0.95)] == pytest.approx(expected)
-    # One case that was right is no more than two thirds, less than 95 of 100.
-    assert Curve((Bin(0.5, 95, 100), Bin(0.9, 1, 1))).at(0.9) == pytest.approx(97 / 103)
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=8), st.floats(0, 1), st.floats(0, 1))
@@ -65,53 +35,6 @@ def test_more_confidence_is_never_worth_less(counts: list[tuple[int, int]], one:
 def measured(**entries: Measurement) -> Trust:
     """The MLLM's measurements, by route."""
     return Trust({(*MODEL, route): one for route, one in entries.items()})
-
-
-def skilled(usual: float, right: int, n: int) -> float:
-    """The posterior mean by its definition: both priors, integrated over a grid."""
-    grid = [(place + 0.5) / 4000 for place in range(4000)]
-    above = below = 0.0
-    for weight in (60, 8):
-        a, b = weight * usual, weight * (1 - usual)
-        scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-        for p in grid:
-            mass = math.exp(scale + (a + right - 1) * math.log(p) + (b + n - right - 1) * math.log(1 - p))
-            above, below = above + p * mass, below + mass
-    return above / below
-
-
-@pytest.mark.parametrize(("right", "n"), [(0, 0), (30, 50), (37, 50), (47, 50), (10, 50)])
-def test_a_skill_is_the_mean_of_what_is_likely_under_a_tight_and_a_loose_prior(right: int, n: int) -> None:
-    found = measured(Jigsaw=Measurement(right, n, usual=0.6)).model_accuracy("Jigsaw", 0.6)
-    assert found.value == pytest.approx(skilled(0.6, right, n), abs=1e-4)
-    assert found.as_json() == {"usual": 0.6, "expected": 0.6, "right": right, "n": n, "accuracy": found.value}
-
-
-def test_who_is_near_to_what_is_expected_is_held_to_it_and_who_is_far_is_not() -> None:
-    near, far = (ModelAccuracy(0.6, 0.6, right, 50).value for right in (33, 47))
-    assert near - 0.6 < 0.65 * (33 / 50 - 0.6)
-    assert far - 0.6 > 0.85 * (47 / 50 - 0.6)
-
-
-def test_other_routes_move_what_is_expected() -> None:
-    def distance(right: int, n: int, usual: float) -> float:
-        return log_odds(skilled(usual, right, n)) - log_odds(usual)
-
-    # Of the distance in one other route a quarter.
-    one = measured(Jigsaw=Measurement(100, 120, usual=0.5))
-    found = one.model_accuracy("Depth", 0.7)
-    assert found.expected == pytest.approx(probability(log_odds(0.7) + distance(100, 120, 0.5) / 4), abs=1e-4)
-    assert found.value == pytest.approx(found.expected)
-    assert found.n == 0
-    # A second one as expected adds nothing, and the sum is shared: 2 / (2 + 3) of the mean.
-    two = measured(Jigsaw=Measurement(100, 120, usual=0.5), Spatial=Measurement(60, 120, usual=0.5))
-    assert two.model_accuracy("Depth", 0.7).expected == pytest.approx(
-        probability(log_odds(0.7) + distance(100, 120, 0.5) / 5), abs=1e-4
-    )
-    # A tool's measurement is nothing to the model, and what was measured here is no other route.
-    tool = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(120, 120)})
-    assert tool.model_accuracy("Depth", 0.5).expected == 0.5
-    assert one.model_accuracy("Jigsaw", 0.5).expected == 0.5
 
 
 @given(st.floats(0.05, 0.95), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200))
@@ -128,74 +51,10 @@ def test_a_skill_lies_between_what_is_expected_and_what_was_counted(
     assert measured(here=more, there=there).model_accuracy("here", usual).value >= found.value - 1e-9
 
 
-@pytest.mark.parametrize(
-    ("measured_as", "share", "said", "usually", "slope"),
-    [
-        # Alike votes raise nothing before they were measured; votes that spread lower it.
-        (Measurement(30, 60, 0.5), 0.9, 0.5, None, CLAIM),
-        (Measurement(30, 60, 0.5), 0.4, 0.4, None, CLAIM),
-        (Measurement(30, 60, 0.5, 1.5, 0.2), 0.9, 0.9, 1.5, 0.2),
-        (Measurement(30, 60, 0.5, 1.5, 0.2), None, None, 1.5, 0.2),
-    ],
-)
-def test_a_vote_is_evidence_as_far_as_it_was_measured(
-    measured_as: Measurement, share: float | None, said: float | None, usually: float | None, slope: float
-) -> None:
-    trust = measured(Jigsaw=measured_as)
-    found = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", 0.5), share)
-    assert found.rate == pytest.approx(0.5)
-    assert found.said == (None if said is None else pytest.approx(said))
-    assert (found.usually, found.slope) == (usually, slope)
-
-
-def test_a_tool_is_held_to_what_was_counted_as_a_model_is() -> None:
-    """180 of 200 are no less than 0.89, whatever its card says, and beat an MLLM of 175 of 200."""
-    claimed = AnswerConfidence(0.8, 0.9, counted_on="scenes")
-    trust = Trust({KEY: Measurement(180, 200, usually=1.5, slope=0.7), (*MODEL, "Jigsaw"): Measurement(175, 200, 0.8)})
-    tool = trust.tool(KEY, claimed)
-    assert tool == AnswerConfidence(pytest.approx((180 + 2 * 0.8) / 202), 0.9, 1.5, 0.7, "scenes")
-    assert tool.rate > trust.model_accuracy("Jigsaw", 0.8).value
-    assert trust.tool(("depth", "classical", "Jigsaw"), claimed) == claimed
-
-
-@pytest.mark.parametrize(
-    ("backend", "on_card", "confidence", "expected"),
-    [
-        ("classical", True, 0.9, AnswerConfidence(CURVE.rate, 96 / 100)),
-        ("classical", True, None, AnswerConfidence(CURVE.rate)),
-        ("classical", False, 0.9, AnswerConfidence(0.25)),
-        ("learned", True, 0.9, AnswerConfidence(0.25, 0.9)),
-        ("learned", False, 0.9, AnswerConfidence(0.25, 0.9)),
-        ("unknown", True, 0.9, AnswerConfidence(0.25)),
-    ],
-)
-def test_what_a_tool_claims(
-    fakes: Any, backend: str, on_card: bool, confidence: float | None, expected: AnswerConfidence
-) -> None:
-    """A card's counts; without them the word of a network, and of a rule of thumb nothing."""
-    tool = fakes.counter(fakes.CountingBackend(), kind="learned", fallback=fakes.CountingBackend())
-    learned, classical = tool.card.backends
-    card = replace(tool.card, backends=(learned, replace(classical, reliability=CURVE.bins)))
-    assert claimed_by(replace(tool, card=card), backend, confidence, 0.25, on_card=on_card) == expected
-
-
-def test_a_tools_overall_record_is_over_all_its_routes() -> None:
-    found = {KEY: Measurement(1, 2), ("jigsaw", "learned", "x"): Measurement(2, 2), (*MODEL, "x"): Measurement(9, 9)}
-    assert Trust(found).overall("jigsaw") == pytest.approx(3 / 4)
-    assert Trust(found).overall("depth") is None
-
-
 @given(st.text(max_size=20), st.integers(2, 12))
 def test_a_fold_is_stable_and_one_of_them(unit: str, folds: int) -> None:
     assert 0 <= fold_of(unit, folds) < folds
     assert fold_of(unit, folds) == fold_of(unit, folds)
-
-
-def test_folds_are_about_even() -> None:
-    sizes = [0] * 5
-    for number in range(1000):
-        sizes[fold_of(f"val_Jigsaw_{number}", 5)] += 1
-    assert min(sizes) > 150
 
 
 MEASURED = Measured(
@@ -219,17 +78,6 @@ TOOLS = {"jigsaw": "classical:seams-1", "ocr": "absent"}
 def entry(**changes: Any) -> dict[str, Any]:
     key = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw"}
     return {**key, "right": 3, "n": 4, "usual": None, "usually": 0.1, "slope": 0.9, **changes}
-
-
-def test_a_file_comes_back_fold_by_fold(tmp_path: Path) -> None:
-    path = tmp_path / "trust.json"
-    path.write_bytes(trust_content(MEASURED, [[entry()], [entry(right=1.5, n=9, usual=0.6)]]))
-    found = read_trust(path)
-    assert found.measured == MEASURED
-    kept = [Measurement(3, 4, None, 0.1, 0.9), Measurement(1.5, 9, 0.6, 0.1, 0.9)]
-    assert [fold[KEY] for fold in found.folds] == kept
-    for unit in ("a", "b", "c", "d"):
-        assert found.for_question(unit).measured == found.folds[fold_of(unit, 2)]
 
 
 WRONG: tuple[dict[str, Any], ...] = ({"right": "a"}, {"n": None}, {"slope": []})
@@ -322,14 +170,6 @@ def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, flo
         read_trust(path)
 
 
-@pytest.mark.parametrize("right", [0, 4])
-def test_nothing_right_and_all_right_can_be(tmp_path: Path, right: int) -> None:
-    path = tmp_path / "trust.json"
-    kept = Measurement(right, 4, 0.5, None, 0.0)
-    path.write_bytes(trust_content(MEASURED, [[written(KEY, kept)]]))
-    assert read_trust(path).folds == ({KEY: kept},)
-
-
 def test_no_fold_at_all_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
     path.write_bytes(trust_content(MEASURED, []))
@@ -350,79 +190,16 @@ def refusal(file: TrustFile, tools: dict[str, Any] | None = None, **changes: Any
     return None
 
 
-def test_the_same_and_other_data_of_the_benchmark_are_taken() -> None:
-    assert refusal(FILE) is None
-    assert refusal(FILE, data={"kind": "hub", "id": "x", "revision": "y"}, split="test") is None
-
-
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        ({"benchmark": "hvsbench"}, 'benchmark: "blink" measured, "hvsbench" here'),
-        ({"data": {"kind": "sample", "seed": 0}}, 'data.kind: "folder" measured, "sample" here'),
-        (
-            {"model": {**(MEASURED.model or {}), "model": "openai:two"}},
-            'model.model: "openai:one" measured, "openai:two"',
-        ),
-        ({"model": None}, 'model.model: "openai:one" measured, null here'),
-        ({"samples": 5}, "samples: 1 measured, 5 here"),
-        ({"model": {**(MEASURED.model or {}), "base_url": "x"}}, 'model.base_url: null measured, "x" here'),
-        ({"tools": {"jigsaw": "classical:seams-2"}}, 'tools.jigsaw: "classical:seams-1" measured, "classical:seams-2"'),
-        ({"tools": {"jigsaw": "absent"}}, 'tools.jigsaw: "classical:seams-1" measured, "absent" here'),
-    ],
-)
-def test_what_differs_is_named_with_both_values(changes: dict[str, Any], line: str) -> None:
-    said = refusal(FILE, **changes)
-    assert said is not None
-    assert said.startswith("--trust trust.json was measured with something else:\n  ")
-    assert line in said
-
-
-def test_every_difference_is_named() -> None:
-    said = refusal(FILE, benchmark="hvsbench", model=None, tools={"jigsaw": "absent"})
-    assert said is not None
-    assert [line.split(":")[0].strip() for line in said.splitlines()[1:]] == [
-        "benchmark",
-        "model.model",
-        "model.options",
-        "tools.jigsaw",
-    ]
-
-
 def test_a_generated_file_is_not_for_the_benchmark() -> None:
     drawn = TrustFile(({},), "ab", Measured("blink", "val", {"kind": "sample", "seed": 1}, None, {}, "real"))
     assert refusal(drawn, data={"kind": "sample", "seed": 2}) is None
     assert 'data.kind: "sample" measured, "folder" here' in (refusal(drawn) or "")
 
 
-def test_tools_alone_fit_any_model_and_a_model_alone_any_tools() -> None:
-    tools = TrustFile(({},), "ab", Measured("blink", "val", {}, None, MEASURED.tools, "real"))
-    assert refusal(tools, model={"model": "openai:two"}) is None
-    assert refusal(tools, model=None) is None
-    model = TrustFile(({},), "ab", Measured("blink", "val", {}, MEASURED.model, {}, "real"))
-    assert refusal(model, tools={"jigsaw": "learned:x"}) is None
-
-
-@pytest.mark.parametrize("fact", sorted(NOT_THE_MODEL))
-def test_a_fact_that_decides_no_answer_may_differ(fact: str) -> None:
-    assert refusal(FILE, model={**(MEASURED.model or {}), fact: "other"}) is None
-
-
 def test_a_model_that_is_not_known_yet_is_not_compared() -> None:
     refuse_other(FILE, PATH, {**IDENTITY, "model": None}, TOOLS, model_known=False)
     with pytest.raises(UsageError, match=r"tools\.jigsaw"):
         refuse_other(FILE, PATH, {**IDENTITY, "model": None}, {"jigsaw": "absent"}, model_known=False)
-
-
-def test_a_counted_tool_that_the_run_cannot_call_is_not_compared() -> None:
-    assert refusal(FILE, tools={}) is None
-    assert refusal(FILE, tools={"ocr": "learned:x"}) is None
-
-
-def test_generated_is_the_kind_of_the_data() -> None:
-    assert not MEASURED.generated
-    assert not Measured("blink", "val", {}, None, {}, "real").generated
-    assert Measured("blink", "val", {"kind": "sample"}, None, {}, "real").generated
 
 
 def test_a_fold_is_the_hash_of_the_unit() -> None:

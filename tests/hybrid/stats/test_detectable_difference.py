@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from hybrid.errors import UsageError
-from hybrid.stats import TYPICAL_DISCORDANT, detectable_difference, sample_size
+from hybrid.stats import detectable_difference, sample_size
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,6 @@ def test_agrees_with_a_numerical_root_of_connor_s_power(questions: int, discorda
     end = discordant - 1e-9
     assume(lacking(end) > 0)
     assert detectable_difference(questions, discordant, power) == pytest.approx(brentq(lacking, 1e-9, end), abs=1e-6)
-
-
-def test_without_a_share_it_assumes_the_typical_one_where_that_is_possible() -> None:
-    assert detectable_difference(1901) == detectable_difference(1901, TYPICAL_DISCORDANT)
-    few = detectable_difference(6)
-    assert few > TYPICAL_DISCORDANT
-    assert few == pytest.approx(detectable_difference(6, few))
 
 
 @settings(deadline=None)

@@ -13,7 +13,7 @@ from scipy.stats import chi2, fisher_exact, hypergeom
 from scipy.stats import t as student
 
 from hybrid.scoring.reports import compare_paths
-from hybrid.stats.kappa import ADDED_CELLS, EXACT, OVER_CLUSTERS, kappa, shared_mistakes
+from hybrid.stats.kappa import ADDED_CELLS, EXACT, kappa, shared_mistakes
 
 Table = Sequence[Sequence[int]]
 
@@ -97,24 +97,6 @@ def test_the_interval_is_that_of_the_table_with_half_a_question_more_in_each_cel
     assert (found.interval.low, found.interval.high) == pytest.approx(expected, abs=1e-9)
 
 
-def test_two_solvers_that_share_no_mistake_by_luck_are_not_told_to_disagree() -> None:
-    # 10 of 200 wrong, 20 of 200 wrong, none of them the same, where independent errors would share one.
-    a, b = labels([[0, 20], [10, 170]])
-    found = kappa(a, b, alone(a))
-    assert found.value == pytest.approx(-0.0714, abs=1e-4)
-    assert found.interval is not None
-    assert found.interval.low < 0 < found.interval.high
-
-
-def test_few_that_agree_in_everything_may_still_disagree() -> None:
-    short, long = (kappa([True, False] * n, [True, False] * n, alone([0] * 2 * n)) for n in (5, 500))
-    assert short.interval is not None
-    assert long.interval is not None
-    assert short.interval.high == long.interval.high == 1
-    assert 0 < short.interval.low < 0.7
-    assert 0.98 < long.interval.low < 1
-
-
 ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("uvwxyz")), min_size=1, max_size=25)
 
 
@@ -142,35 +124,6 @@ def test_kappa_is_symmetric_bounded_and_blind_to_order_and_to_what_is_called_rig
         assert found.value == pytest.approx((found.agreed - found.expected) / (found.n - found.expected))
     if found.interval is not None and found.value is not None:
         assert -1 <= found.interval.low <= found.value <= found.interval.high <= 1
-
-
-def test_kappa_counts_clusters_not_rows() -> None:
-    a, b = labels([[20, 5], [10, 15]])
-    single = kappa(a, b, alone(a))
-    doubled = kappa(a * 2, b * 2, alone(a) * 2)
-    assert doubled.value == pytest.approx(0.4) == single.value
-    assert doubled.interval is not None
-    assert single.interval is not None
-    assert (doubled.interval.low, doubled.interval.high) == pytest.approx((single.interval.low, single.interval.high))
-
-
-def test_kappa_over_clusters_is_its_jackknife() -> None:
-    rng = np.random.default_rng(0)
-    clusters = [f"c{number}" for number in range(150) for _ in range(3)]
-    level = np.repeat(rng.random(150), 3)
-    a, b = ((rng.random(450) < level).tolist() for _ in range(2))
-    found = kappa(a, b, clusters)
-    assert found.interval is not None
-    left_out = []
-    for cluster in dict.fromkeys(clusters):
-        kept = [place for place, name in enumerate(clusters) if name != cluster]
-        value = kappa([a[i] for i in kept], [b[i] for i in kept], [clusters[i] for i in kept]).value
-        assert value is not None
-        left_out.append(value)
-    jackknife = math.sqrt(149 / 150 * np.sum((np.array(left_out) - np.mean(left_out)) ** 2))
-    assert found.error == pytest.approx(jackknife, rel=0.02)
-    half = (found.interval.high - found.interval.low) / 2
-    assert half == pytest.approx(float(student.ppf(0.975, 149)) * jackknife, rel=0.02)
 
 
 def test_kappa_of_what_cannot_be_told() -> None:
@@ -266,58 +219,6 @@ def test_one_stratum_is_fisher_s_exact_test(table: list[list[int]]) -> None:
     if found.p_value is not None:
         assert found.p_value == pytest.approx(fisher_exact(table).pvalue)
         assert found.expected_within == pytest.approx(found.expected)
-
-
-def test_a_hard_task_is_no_shared_mistake() -> None:
-    # Independent within two tasks of 100, one hard for both and one easy for both.
-    blocks = {"hard": [[64, 16], [16, 4]], "easy": [[4, 16], [16, 64]]}
-    right_a, right_b, strata = [], [], []
-    for name, table in blocks.items():
-        a, b = labels(table)
-        right_a += [x != 0 for x in a]
-        right_b += [x != 0 for x in b]
-        strata += [name] * len(a)
-    found = shared_mistakes(right_a, right_b, strata)
-    assert (found.expected, found.expected_within, found.both_wrong) == (50, pytest.approx(68), 68)
-    assert found.ratio == pytest.approx(1)
-    assert found.p_value == pytest.approx(1)
-    assert (shared_mistakes(right_a, right_b, ["all"] * 200).p_value or 0) < 1e-6
-
-
-def test_rows_of_a_cluster_are_not_counted_as_independent() -> None:
-    a, b = labels([[20, 5], [10, 15]])
-    right_a, right_b = [x != 0 for x in a], [x != 0 for x in b]
-    strata, clusters = ["all"] * len(a), alone(a)
-    single = shared_mistakes(right_a, right_b, strata, clusters)
-    assert single == shared_mistakes(right_a, right_b, strata)
-    four = shared_mistakes(right_a * 4, right_b * 4, strata * 4, clusters * 4)
-    pooled = shared_mistakes(right_a * 4, right_b * 4, strata * 4)
-    assert four.test == OVER_CLUSTERS
-    assert (four.both_wrong, four.expected_within) == (pooled.both_wrong, pooled.expected_within)
-    assert single.p_value is not None
-    assert four.p_value is not None
-    assert pooled.p_value is not None
-    assert pooled.p_value < 1e-6
-    assert 0.001 < four.p_value < 0.02
-    # By hand: 5 shared mistakes too many in every copy, 50 clusters, and the margins' share of 200 rows.
-    squares = sum(16 * ((x == 0) - 0.5) ** 2 * ((y == 0) - 0.6) ** 2 for x, y in zip(a, b, strict=True)) * 200 / 199
-    distance = 20 / math.sqrt(squares * 50 / 49)
-    assert four.p_value == pytest.approx(2 * float(student.sf(distance, 49)))
-
-
-def test_the_test_over_clusters_keeps_its_level() -> None:
-    rng = np.random.default_rng(0)
-    clusters = [f"c{number}" for number in range(40) for _ in range(4)]
-    strata = [f"t{number % 2}" for number in range(40) for _ in range(4)]
-    rejected = {True: 0, False: 0}
-    for _ in range(400):
-        # Either solver gives a cluster one answer, or nearly; the two know nothing of each other.
-        a, b = ((np.repeat(rng.random(40) < 0.5, 4) ^ (rng.random(160) < 0.05)).tolist() for _ in range(2))
-        for by_cluster in rejected:
-            found = shared_mistakes(a, b, strata, clusters if by_cluster else None)
-            rejected[by_cluster] += found.p_value is not None and found.p_value < 0.05
-    assert rejected[True] / 400 < 0.085
-    assert rejected[False] / 400 > 0.15
 
 
 def test_nothing_shared_where_nothing_is_wrong() -> None:

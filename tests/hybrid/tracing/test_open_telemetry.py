@@ -11,21 +11,19 @@ from typing import Any
 import pytest
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
-from opentelemetry import trace as api
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import SpanKind, StatusCode
 
-from hybrid.config import Limits, RunConfig, ServiceOptions, parse_model_args
-from hybrid.errors import Outage, ToolError, UsageError
+from hybrid.config import RunConfig, ServiceOptions, parse_model_args
+from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.secrets import keep_secret
-from hybrid.tracing import model_call, run_span, span, tool_call
+from hybrid.tracing import run_span
 from hybrid.tracing.open_telemetry import kept
-from hybrid.types import Fault, Usage
+from hybrid.types import Usage
 
 BEGUN = run_span("blink", "run")
 CROP: dict[str, Any] = {"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}}
@@ -111,48 +109,6 @@ def test_the_spans_of_a_run_lie_in_each_other_and_count_what_its_attempts_count(
     assert len(named(spans, "execute_tool ")) == used.tool_calls
 
 
-def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
-    call = ToolCall("c1", "crop", CROP)
-    model = fakes.QueueModel(
-        [answered("", call), *(answered("Answer: (A)") for _ in range(2))], name="openai:org/words", provider="openai"
-    )
-    run = prepare(replace(config, solvers=("controller",)))
-    spans, _ = asked(run, model)
-    shown = {"hybrid.images.sha256": (run.sound[0].images[0].sha256[:12],)}
-    assert named(spans, "chat ")[0] == {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "openai",
-        "gen_ai.request.model": "org/words",
-        **shown,
-        "gen_ai.usage.input_tokens": 100,
-        "gen_ai.usage.output_tokens": 7,
-        "gen_ai.usage.reasoning.output_tokens": 3,
-        "gen_ai.usage.cache_read.input_tokens": 20,
-        "gen_ai.response.finish_reasons": ("stop",),
-        "hybrid.cost_usd": pytest.approx(114e-6),
-        "hybrid.requests": 1,
-    }
-    (tool,) = named(spans, "execute_tool ")
-    assert tool == {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": "crop",
-        "gen_ai.tool.type": "function",
-        **shown,
-        "hybrid.tool.backend": "classical",
-        "hybrid.tool.version": tool["hybrid.tool.version"],
-        "hybrid.tool.cached": False,
-    }
-    assert named(spans, "question ")[0] == {
-        "hybrid.solver": "controller",
-        "hybrid.question.id": "val_Spatial_Relation_1",
-        "hybrid.task": "Spatial_Relation",
-        "hybrid.outcome": "answered",
-    }
-    kinds = {one.name.split()[0]: one.kind for one in spans}
-    assert kinds.pop("chat") is SpanKind.CLIENT
-    assert set(kinds.values()) == {SpanKind.INTERNAL}
-
-
 @pytest.mark.parametrize("text", [False, True])
 def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
     config: RunConfig, fakes: Any, *, text: bool
@@ -183,73 +139,6 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
         (reply,) = json.loads(named(spans, "chat ")[0]["gen_ai.output.messages"])
         assert reply["role"] == "assistant"
         assert [part["type"] for part in reply["parts"]] == ["text", "tool_call"]
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("openai:Qwen/Qwen2-VL", "Qwen/Qwen2-VL"),
-        ("hf:/models/of/mine/qwen/", "qwen"),
-        ("replay:../me/answers", "answers"),
-        ("embedded", "embedded"),
-    ],
-)
-def test_a_model_is_told_by_its_name_and_not_by_where_it_lies(name: str, told: str) -> None:
-    def work() -> None:
-        with span(lambda: model_call(name, "p", ())):
-            pass
-
-    (call, _) = spans_of(work)
-    assert (call.name, (call.attributes or {})["gen_ai.request.model"]) == (f"chat {told}", told)
-
-
-def spans_of(work: Any) -> Sequence[ReadableSpan]:
-    """The spans of `work`, and of the run around them."""
-    exported = InMemorySpanExporter()
-    with kept(SimpleSpanProcessor(exported), BEGUN, text=False):
-        work()
-    return exported.get_finished_spans()
-
-
-def test_an_error_is_told_by_its_kind() -> None:
-    def work() -> None:
-        for error in (ToolError(CANARY, Fault.TIMEOUT), Outage(CANARY), asyncio.CancelledError(CANARY)):
-            with pytest.raises(type(error)), span(lambda: tool_call("crop", (), {})):
-                raise error
-
-    *inner, run = spans_of(work)
-    assert [(one.attributes or {})["error.type"] for one in inner] == ["timeout", "Outage", "CancelledError"]
-    assert {one.status.status_code for one in inner} == {StatusCode.ERROR}
-    assert not any(one.events or one.status.description for one in inner)
-    assert run.status.status_code is StatusCode.UNSET
-
-
-def test_a_question_that_is_not_finished_and_one_without_budget(config: RunConfig, fakes: Any, tmp_path: Path) -> None:
-    spans, end = asked(prepare(replace(config, solvers=("mllm",))), fakes.QueueModel([Outage(CANARY), "(A)"]))
-    assert len(end.failures) == 1
-    failed, well = named(spans, "question mllm")
-    assert failed["error.type"] == "Outage"
-    assert "hybrid.outcome" not in failed
-    assert well["hybrid.outcome"] == "answered"
-    assert "error.type" not in well
-    limited = replace(config, solvers=("mllm",), limits=Limits(tokens=0), out=tmp_path / "limited")
-    spans, _ = asked(prepare(limited), fakes.QueueModel([]))
-    assert {one["error.type"] for one in named(spans, "question")} == {"budget"}
-    assert not named(spans, "chat")
-
-
-def test_no_provider_is_global_and_nothing_is_kept_outside() -> None:
-    before = api.get_tracer_provider()
-
-    def work() -> None:
-        assert api.get_tracer_provider() is before
-        # As the client of a provider does that traces itself.
-        with api.get_tracer("theirs").start_as_current_span("theirs"), span(lambda: tool_call("crop", (), {})):
-            pass
-
-    assert [one.name for one in spans_of(work)] == ["execute_tool crop", "run blink"]
-    with span(lambda: tool_call("crop", (), {})) as ended:
-        assert ended(None) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

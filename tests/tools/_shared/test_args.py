@@ -9,7 +9,7 @@ from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, PointMark
 from hybrid.marks.marks_json import marks_data
 from hybrid.types import Finding
-from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
+from tools._shared.args import BoxArg, PointArg, read_boxes, read_points
 
 
 def mark(label: str | None, x: float, y: float, confidence: float = 0.9) -> PointMark:
@@ -18,21 +18,6 @@ def mark(label: str | None, x: float, y: float, confidence: float = 0.9) -> Poin
 
 def found(*marks: PointMark) -> tuple[Finding, ...]:
     return (Finding("", marks_data(Marks(marks)), 0.9, "classical", "1"),)
-
-
-def test_a_point_is_given_by_its_pixels_or_by_its_drawn_letter():
-    points = (PointArg(x=3, y=4, label="p"), PointArg(label="B"))
-    spots = read_points("depth", points, found(mark("A", 1, 2), mark("B", 50, 60, 0.7)), (100, 100))
-    assert spots == [Spot("p", 3, 4), Spot("B", 50, 60, 0.7)]
-    assert marker_labels(points, ("A",)) == ["A", "B"]
-    assert marker_labels((PointArg(label="elbow"),)) == []
-
-
-def test_without_points_the_labelled_marks_are_taken_and_kept_inside():
-    spots = read_points("depth", (), found(mark("A", -2.5, 120), mark(None, 5, 5)), (100, 80))
-    assert spots == [Spot("A", 0.0, 99.0, 0.9)]
-    assert [spot.label for spot in read_points("depth", (), found(mark(None, 5, 5)), (100, 80))] == [None]
-    assert read_points("depth", (), (), (100, 80)) == []
 
 
 def test_errors_name_the_point():

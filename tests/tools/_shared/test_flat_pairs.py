@@ -218,14 +218,6 @@ def test_the_real_weights_pass_every_check(name: str, backends: dict[str, Change
 # The pairs themselves
 
 
-def test_a_pair_is_the_same_each_time_and_another_under_another_seed() -> None:
-    first, again, other = flat_pair(0), flat_pair(0), flat_pair(0, seed=1)
-    assert all(np.array_equal(one, two) for one, two in zip(first.images, again.images, strict=True))
-    assert np.array_equal(first.homography, again.homography)
-    assert not np.array_equal(first.images[0], other.images[0])
-    assert [image.shape[:2] for image in first.images] == [image.shape[:2] for image in other.images] == [*SIZES[0]]
-
-
 @pytest.mark.parametrize(
     "index", [0, *(pytest.param(index, marks=pytest.mark.system) for index in range(1, len(SIZES)))]
 )

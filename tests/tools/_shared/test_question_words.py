@@ -58,47 +58,6 @@ def test_every_phrase_is_found_again(first: str, second: str, phrase: str):
     assert asked.relation in get_args(RelationName)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Is the laptop facing the chair?", "Is the laptop a part of the cake?", "Does the cake consist of the truck?", ""],
-)
-def test_other_wordings_are_no_relation(text: str):
-    assert asked_relation(text) is None
-
-
-def test_containing_is_asked_with_does():
-    assert asked_relation("Does the sink contain the cat?") == AskedRelation("sink", "containing", "cat")
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("How many blue floats are there?", "blue float"),
-        ("how many people can be seen in the image?", "person"),
-        ("How many dogs?", "dog"),
-        ("How many are there?", None),
-        ("What is this?", None),
-    ],
-)
-def test_what_is_counted(text: str, name: str | None):
-    assert counted_thing(text) == name
-
-
-def test_what_a_box_encloses():
-    published = "labeled by A and B, which bounding box more accurately localizes and encloses the dining table?"
-    assert boxed_thing(published) == "dining table"
-    assert boxed_thing("Which one encloses the red car more accurately?") == "red car"
-    assert boxed_thing("Which box is larger?") is None
-
-
-@pytest.mark.parametrize(
-    ("choice", "number"),
-    [("3", 3), ("Three", 3), ("(12)", 12), ("none", None), ("2 or 3", None), ("0", 0), ("zero", 0)],
-)
-def test_the_number_of_a_choice(choice: str, number: int | None):
-    assert number_in(choice) == number
-
-
 @given(st.integers(0, len(NUMBERS) - 1))
 def test_numbers_read_alike_in_digits_and_words(number: int):
     assert number_in(str(number)) == number_in(NUMBERS[number].title()) == number

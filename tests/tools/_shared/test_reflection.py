@@ -12,7 +12,7 @@ from hybrid.tool import Pixels
 from hybrid.types import Box
 from tools._shared import view_matches
 from tools._shared.prepared_pair import Views
-from tools._shared.reflection import VERIFIED, believed_hands, match_either_hand, mirrored, verified
+from tools._shared.reflection import believed_hands, match_either_hand, mirrored, verified
 from tools._shared.view_matches import Matches, View, match_views, view_of
 
 WIDTH, HEIGHT = 640, 480
@@ -62,17 +62,6 @@ def test_the_hand_is_believed_of_which_clearly_more_matches_fit(plain: int, refl
     assert believed is matches or believed.second[:, 0] == pytest.approx(
         WIDTH - 1 - shifted(reflected, 5, seed + 100).second[:, 0]
     )
-
-
-def test_only_pairs_of_few_fitting_matches_are_matched_again_and_all_at_once() -> None:
-    plain = [shifted(300), shifted(40), shifted(260), shifted(0, 200)]
-    matcher = QueuedMatcher(shifted(90), shifted(150))
-    believed = believed_hands([LEVEL] * 4, plain, matcher)
-    assert [len(asked) for asked in matcher.asked] == [2]
-    assert [one.mirrored for one in believed] == [False, True, False, True]
-    unasked = QueuedMatcher()
-    assert believed_hands([LEVEL], [shifted(VERIFIED + 20)], unasked)[0].mirrored is False
-    assert unasked.asked == []
 
 
 def test_a_view_mirrored_twice_is_itself() -> None:

@@ -50,40 +50,6 @@ def test_the_grids_are_the_benchmarks() -> None:
     assert GRIDS == THEIRS
 
 
-async def test_parts_with_the_named_thing(fakes: Any) -> None:
-    found = boxes("boxes", (10, 190), (390, 10))
-    specialist_answer, calls = await said(fakes, whole("What colour is the cup?"), found)
-    assert calls == [("detection", ("img:1",), {"names": ["cup"]})]
-    assert parse(specialist_answer.answer, Kind.VIEWS, FOUR).value == frozenset({2, 3})
-    assert specialist_answer.confidence == 0.7
-
-
-async def test_parts_with_text_where_text_is_asked_for(fakes: Any) -> None:
-    specialist_answer, calls = await said(fakes, whole("What is the price on a sign?"), boxes("lines", (390, 190)))
-    assert calls == [("ocr", ("img:1",), {})]
-    assert specialist_answer.answer == "Answer: 4"
-
-
-async def test_without_weights_what_stands_out_is_a_guess(fakes: Any) -> None:
-    seen = boxes("objects", (10, 10))
-    specialist_answer, calls = await said(fakes, whole("What does the cup say?"), ABSENT, ABSENT, seen)
-    assert [(name, args) for name, _, args in calls] == [
-        ("ocr", {}),
-        ("detection", {"names": ["cup"]}),
-        ("saliency", {"columns": 2, "rows": 2}),
-    ]
-    assert (specialist_answer.tool, specialist_answer.finding) == ("saliency", seen)
-    assert (specialist_answer.answer, specialist_answer.confidence) == ("Answer: 1", 0.2)
-
-
-async def test_saliency_is_told_of_the_lines_between_the_parts(fakes: Any) -> None:
-    nine = tuple(str(number) for number in range(1, 10))
-    asked = Prompt((image("img:1"), "Question: Why?\nNumbers only."), Kind.VIEWS, nine, route=Kind.VIEWS)
-    ctx = fakes.context_of(asked, findings=[boxes("objects", (10, 10))])
-    assert (await ask_rules(asked, ctx)).answer == "Answer: 1"
-    assert ctx.tool.calls == [("saliency", ("img:1",), {"columns": 3, "rows": 3})]
-
-
 @pytest.mark.parametrize("nothing", [boxes("objects"), boxes("objects", (10, 10), saliency=0.3)])
 async def test_nothing_that_stands_out_abstains(fakes: Any, nothing: Finding) -> None:
     assert (await said(fakes, whole("What does the cup say?"), ABSENT, ABSENT, nothing))[0] is None
@@ -95,16 +61,6 @@ def shown(text: str, kind: Kind) -> Prompt:
 
 
 MORE = "The question about the whole picture is: What colour is the cup?\nReply yes or no."
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "word"), [((), (), "yes"), ((), ((10, 10),), "no"), (((10, 10),), None, "no")]
-)
-async def test_it_goes_on_until_the_thing_is_found(fakes: Any, first: Any, second: Any, word: str) -> None:
-    findings = [boxes("boxes", *first), *([boxes("boxes", *second)] if second is not None else [])]
-    specialist_answer, calls = await said(fakes, shown(MORE, Kind.CONTINUE), *findings)
-    assert (specialist_answer.answer, len(calls)) == (word, len(findings))
-    assert parse(specialist_answer.answer, Kind.CONTINUE).value == word
 
 
 async def test_going_on_needs_a_detector_and_a_name(fakes: Any) -> None:
@@ -122,28 +78,6 @@ async def test_the_next_parts_are_those_not_shown(fakes: Any, middles: Any, answ
 
 
 @pytest.mark.parametrize(
-    ("middle", "part"),
-    [((0, 0), 1), ((199, 99), 1), ((199, 100), 2), ((200, 99), 3), ((200, 100), 4), ((400, 200), 4)],
-)
-async def test_a_thing_lies_in_the_part_of_its_middle(fakes: Any, middle: tuple[float, float], part: int) -> None:
-    found, _ = await said(fakes, whole("Where is the cup?"), boxes("boxes", middle))
-    assert found.answer == f"Answer: {part}"
-
-
-async def test_six_parts_are_counted_down_the_columns(fakes: Any) -> None:
-    six = tuple(str(number) for number in range(1, 7))
-    asked = Prompt((image("img:1"), "Question: Where is the cup?"), Kind.VIEWS, six, route=Kind.VIEWS)
-    found, _ = await said(fakes, asked, boxes("boxes", (200, 150), (399, 10)))
-    assert found.answer == "Answer: 4, 5"
-
-
-@pytest.mark.parametrize(("saliency", "answer"), [(0.5, "Answer: 2"), (0.49, None)])
-async def test_what_is_half_as_salient_as_the_first_stands_out(fakes: Any, saliency: float, answer: Any) -> None:
-    found, _ = await said(fakes, whole("Why?"), boxes("objects", (10, 190), saliency=saliency))
-    assert (found and found.answer) == answer
-
-
-@pytest.mark.parametrize(
     ("text", "choices"), [("Numbers only.", FOUR), ("Question: Why?", ("x", "y")), ("Question: Why?", ())]
 )
 async def test_without_a_question_or_a_grid_it_abstains(fakes: Any, text: str, choices: tuple[str, ...]) -> None:
@@ -154,38 +88,11 @@ async def test_without_a_question_or_a_grid_it_abstains(fakes: Any, text: str, c
     assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [note]
 
 
-@pytest.mark.parametrize(
-    ("middles", "plan"),
-    [
-        (((10, 190), (390, 190)), {"keep": "2", "shift": "4"}),
-        (((10, 190),), {"keep": "2", "shift": "none"}),
-        (((390, 10),), {"keep": "2", "shift": "3"}),
-    ],
-)
-async def test_a_second_plan_in_words(
-    fakes: Any, middles: tuple[tuple[float, float], ...], plan: dict[str, str]
-) -> None:
-    parts = (image("img:1"), "Part 2 (lower left):", image("img:2"), "Question: What colour is the cup?")
-    asked = Prompt(parts, Kind.VIEW_PLAN, FOUR, route=Kind.VIEW_PLAN)
-    seen = boxes("boxes", *middles)
-    found, _ = await said(fakes, asked, seen)
-    assert json.loads(found.answer) == plan
-    assert (found.tool, found.finding, found.confidence) == ("detection", seen, 0.7)
-
-
 async def test_a_first_plan_says_what_points_there(fakes: Any) -> None:
     asked = whole("Why?", Kind.VIEW_PLAN)
     found, _ = await said(fakes, asked, boxes("objects", (10, 10), (390, 190)))
     assert json.loads(found.answer) == {"part": "1, 4", "reason": "saliency points there"}
     assert (found.tool, found.confidence) == ("saliency", 0.2)
-
-
-async def test_a_plan_names_parts(fakes: Any) -> None:
-    asked = whole("What colour is the cup?", Kind.VIEW_PLAN)
-    specialist_answer, _ = await said(fakes, asked, boxes("boxes", (10, 10), (390, 190)))
-    plan = parse(specialist_answer.answer, Kind.VIEW_PLAN, FOUR).value
-    assert isinstance(plan, ViewPlan)
-    assert plan.part == frozenset({1, 4})
 
 
 async def test_a_second_plan_keeps_and_shifts(fakes: Any) -> None:

@@ -14,8 +14,7 @@ import pytest
 from hybrid.answers import parse
 from hybrid.benchmarks.hvsbench.question_text import given as facts_of
 from hybrid.benchmarks.hvsbench.question_text import options
-from hybrid.solving.rules import table
-from hybrid.types import Box, Finding, Given, ImageRef, Json, Kind, Prompt, StoredImage
+from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, StoredImage
 from tools.forensics import judge
 from tools.rules import ask_specialists as ask_rules
 
@@ -76,10 +75,6 @@ LOCALIZATION = (
 FORENSIC = (
     "You are a judge in a photography competition, and now you are given the four images. Please examine the details "
     "and tell which one of them is most likely to be a real photograph."
-)
-IQ = (
-    "During the IQ test, you'll be presented with existing picture example, and four picture options. Your task is to "
-    "identify the one picture that follows the same pattern or rule established by the previous pictures."
 )
 SIMILARITY = (
     "Given three similar but different images, take the first image as reference. Can you tell which one of the latter "
@@ -242,48 +237,6 @@ def _sorted(args: Mapping[str, Any]) -> dict[str, Json]:
     return {"labels": sorted(args["labels"])} if "labels" in args else {}
 
 
-async def test_how_sure_the_photograph_is_comes_from_its_own_lead(fakes: Any) -> None:
-    """Scores .97 and .90 say little about the most synthetic image, but .02 against .88 much about the photograph."""
-    asked = blink(CASES[0], FOUR_IMAGES)
-    found = judge((0.97, 0.02, 0.90, 0.88), "x")
-    assert found.confidence == pytest.approx(0.25 + 0.75 * 0.07)
-    said = await ask_rules(
-        asked, fakes.context_of(asked, findings=[Finding("", found.data, found.confidence, "l", "1")])
-    )
-    assert (said.confidence, said.on_card) == (pytest.approx(0.85), False)
-    close = judge((0.5, 0.4, 0.9, 0.8), "x")
-    said = await ask_rules(
-        asked, fakes.context_of(asked, findings=[Finding("", close.data, close.confidence, "l", "1")])
-    )
-    assert (said.letter, said.confidence) == ("B", pytest.approx(0.25 + 0.75 * 0.1))
-
-
-async def test_the_iq_test_has_no_rule(fakes: Any) -> None:
-    asked = Prompt((IQ, *shown(1)), Kind.CHOICE, ("picture A", "picture B", "picture C", "picture D"), route="IQ_Test")
-    ctx = fakes.context_of(asked)
-    assert await ask_rules(asked, ctx) is None
-    assert ctx.tool.calls == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "How many tall buildings have a flat top?",
-        "How many TVs are hung up on the wall?",
-        "How many people are wearing black hat?",
-        "How many pieces of jerky are hanging on the wall?",
-    ],
-)
-@pytest.mark.parametrize("route", ["Counting", "choice"])
-async def test_a_count_of_some_of_a_kind_is_not_the_count_of_the_kind(fakes: Any, route: str, text: str) -> None:
-    asked = Prompt(
-        (*shown(1), f"{text}\nSelect from the following choices."), Kind.CHOICE, ("2", "1", "0"), route=route
-    )
-    many = {"boxes": [], "counts": dict.fromkeys(("tall building", "person", "tv", "piece"), 2)}
-    ctx = fakes.context_of(asked, findings=[Finding("", many, 0.7, "learned", "1")])
-    assert await ask_rules(asked, ctx) is None
-
-
 def boxes_in_order(*labels: int) -> Finding:
     """Boxes of these labels from the most to the least salient."""
     rows: list[Json] = [
@@ -399,14 +352,6 @@ async def test_the_more_salient_of_two_named_objects(fakes: Any) -> None:
     assert ctx.tool.calls[0][2] == {"names": names}
 
 
-async def test_the_rank_of_a_named_object(fakes: Any) -> None:
-    asked = gaze("Q7", Kind.CHOICE, f"Which place has the red car among all objects by saliency? {RANKS}")
-    rows: list[Json] = [{"name": "red car", "score_0_1": 0.9, "box_px": [0, 0, 9, 9]}]
-    found = Finding("", {"boxes": rows}, 0.7, "learned", "1")
-    ctx = fakes.context_of(asked, findings=[found, boxes_in_order(0), boxes_in_order(1, 0)])
-    assert (await ask_rules(asked, ctx)).letter == "B"
-
-
 @pytest.mark.parametrize(("route", "text", "target"), [("Q9", FREE, None), ("Q12", SEARCH, "sink")])
 async def test_a_scanpath_of_as_many_fixations(fakes: Any, route: str, text: str, target: str | None) -> None:
     asked = gaze(route, Kind.SCANPATH, text)
@@ -417,93 +362,6 @@ async def test_a_scanpath_of_as_many_fixations(fakes: Any, route: str, text: str
     assert ctx.tool.calls[0][2] == {"fixations": 6} | ({} if target is None else {"target": target})
 
 
-STATED = [
-    ("Is the man sitting on a chair peacefully?", "the man is sitting on a chair peacefully"),
-    ("Is the background a busy city street scene?", "the background is a busy city street scene"),
-    ("Is the background a college campus?", "the background is a college campus"),
-    ("Are the large group of people protesting?", "the large group of people are protesting"),
-    ("Is the main subject holding a camera on a tripod?", "the main subject is holding a camera on a tripod"),
-    ("Is the man calm?", "the man is calm"),
-    ("Is the facial expression of the main subject calm?", "the facial expression of the main subject is calm"),
-    ("Is the cricket field in the background?", "the cricket field is in the background"),
-    ("Is there an ice cream cone pattern on the car?", "there is an ice cream cone pattern on the car"),
-]
-
-
-@pytest.mark.parametrize("best", [0, 1])
-@pytest.mark.parametrize(("question", "statement"), STATED)
-async def test_yes_or_no_by_the_statement(fakes: Any, question: str, statement: str, best: int) -> None:
-    """MVP-Bench: yes where the statement fits the image better than its denial."""
-    asked = Prompt((*shown(1), f"{question}\nPlease answer yes or no."), Kind.YES_NO, (), route="yes_no")
-    names = dict.fromkeys(("ice cream cone", "ice cream", "car"), 1 - best)
-    found = Finding("", {"counts": names, "boxes": []}, 0.6, "learned", "1")
-    fits = Finding("", {"best": best, "scores": []}, 0.7, "learned", "1")
-    needed = [fits] if _nameless(question) else [found, fits]
-    ctx = fakes.context_of(asked, findings=needed)
-    assert (await ask_rules(asked, ctx)).answer == ("Answer: yes", "Answer: no")[best]
-    if not statement.startswith("there "):
-        first, second = ctx.tool.calls[-1][2]["texts"]
-        assert (first, second) == (statement, statement.replace(" is ", " is not ", 1).replace(" are ", " are not ", 1))
-
-
-def _nameless(question: str) -> bool:
-    """Whether the question names nothing that a detector is asked for first."""
-    return question in ("Is the facial expression of the main subject calm?",)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Is the object held by the main subject a plate of food?",
-        "Is the man in black holding an arrow?",
-        "Is the specific content on the television screen a TV series logo?",
-        "Is the celebrity in the given context Kanye West?",
-        "Is the man with blond hair wearing a suit and tie?",
-    ],
-)
-async def test_a_subject_that_goes_on_states_nothing(fakes: Any, question: str) -> None:
-    asked = Prompt((*shown(1), f"{question}\nPlease answer yes or no."), Kind.YES_NO, (), route="yes_no")
-    ctx = fakes.context_of(asked)
-    assert await ask_rules(asked, ctx) is None
-    assert ctx.tool.calls == []
-
-
-async def test_the_behaviour_that_fits_best(fakes: Any) -> None:
-    """MVP-Bench, a single image: the third of these descriptions."""
-    choices = ("The man is painting.", "The man is being shot at by soldiers.", "The man is practicing Tai Chi.")
-    text = (
-        "What is the behaviour of the man?\nA. x\nAnswer with the option's letter of the most possible choice directly."
-    )
-    asked = Prompt((*shown(1), text), Kind.CHOICE, choices, route="single")
-    found = Finding("", {"counts": {"man": 1}}, 0.6, "learned", "1")
-    fits = Finding("", {"best": 2, "scores": [{"score_0_1": s} for s in (0.1, 0.3, 0.6)]}, 0.7, "learned", "1")
-    assert (await ask_rules(asked, fakes.context_of(asked, findings=[found, fits]))).letter == "C"
-
-
-async def test_what_was_changed_between_two_pictures_has_no_rule(fakes: Any) -> None:
-    text = "How have the pair of images been modified?"
-    asked = Prompt((text, *shown(1)), Kind.CHOICE, ("Substitute the background.", "x"), route="cross")
-    assert await ask_rules(asked, fakes.context_of(asked)) is None
-
-
-FOUR = ("upper left", "lower left", "upper right", "lower right")
-"""ActiView counts parts down the columns."""
-
-
-@pytest.mark.parametrize(("middle", "part"), [((10, 10), 1), ((10, 190), 2), ((390, 10), 3), ((390, 190), 4)], ids=str)
-async def test_the_part_that_holds_the_named_thing(fakes: Any, middle: tuple[int, int], part: int) -> None:
-    text = (
-        "White and red lines divide this picture into 4 parts of equal size.\n"
-        "Question: Which color of umbrellas are the most numerous in the picture, next to the bus?\nGive the numbers "
-        "only."
-    )
-    asked = Prompt((*shown(1), text), Kind.VIEWS, FOUR, route=Kind.VIEWS)
-    x, y = middle
-    rows: list[Json] = [{"name": "bus", "score_0_1": 0.9, "box_px": [x - 5, y - 5, x + 5, y + 5]}]
-    ctx = fakes.context_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
-    assert parse((await ask_rules(asked, ctx)).answer, Kind.VIEWS, FOUR).value == frozenset({part})
-
-
 @pytest.mark.parametrize(("seen", "word"), [(True, "no"), (False, "yes")])
 async def test_whether_more_has_to_be_seen(fakes: Any, seen: bool, word: str) -> None:
     text = "The question about the whole picture is: Where is the umbrella?\nDo you need to see more of the picture?"
@@ -511,42 +369,3 @@ async def test_whether_more_has_to_be_seen(fakes: Any, seen: bool, word: str) ->
     rows: list[Json] = [{"name": "umbrella", "score_0_1": 0.9, "box_px": [0, 0, 9, 9]}] if seen else []
     ctx = fakes.context_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
     assert (await ask_rules(asked, ctx)).answer == word
-
-
-async def test_what_is_kept_and_what_is_seen_besides(fakes: Any) -> None:
-    parts = ("Part 3 (upper right):", *shown(1), "Question: Where is the umbrella?")
-    asked = Prompt((*shown(1), *parts), Kind.VIEW_PLAN, FOUR, route=Kind.VIEW_PLAN)
-    rows: list[Json] = [
-        {"name": "umbrella", "score_0_1": 0.9, "box_px": [x - 5, y - 5, x + 5, y + 5]}
-        for x, y in ((390, 10), (10, 190))
-    ]
-    ctx = fakes.context_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
-    plan: Any = parse((await ask_rules(asked, ctx)).answer, Kind.VIEW_PLAN, FOUR).value
-    assert (plan.keep, plan.shift) == (frozenset({3}), frozenset({2}))
-
-
-async def test_refusing_where_the_named_thing_is_not_there(fakes: Any) -> None:
-    """MM-SAP: the option that refuses, by its words and not its letter."""
-    choices = ("Red", "Blue", "Sorry, I can't help with it", "Green", "Yellow")
-    asked = Prompt((*shown(1), "What is the color of the umbrella?"), Kind.CHOICE, choices, route="choice")
-    absent = Finding("", {"counts": {"umbrella": 0}}, 0.6, "learned", "1")
-    assert (await ask_rules(asked, fakes.context_of(asked, findings=[absent]))).letter == "C"
-    there = Finding("", {"counts": {"umbrella": 2}}, 0.6, "learned", "1")
-    fits = Finding("", {"best": 2, "scores": []}, 0.7, "learned", "1")
-    ctx = fakes.context_of(asked, findings=[there, fits])
-    # The third of the four that do not refuse.
-    assert (await ask_rules(asked, ctx)).letter == "D"
-    assert len(ctx.tool.calls[1][2]["texts"]) == 4
-
-
-def test_every_route_is_held_to_its_wording_here() -> None:
-    held = {case.route for case in CASES} | {route for route, *_ in LOOKED} | {"Q5", "Q7", "Q9", "Q12"}
-    held |= {"yes_no", "single", "choice", "views", "continue", "view_plan"}
-    held |= {"by_text"}  # test_questions.py
-    assert held == {str(route) for route in table().rules}
-
-
-def test_given_boxes_keep_the_order_of_the_letters() -> None:
-    assert gaze("Q4", Kind.CHOICE, f"Which is more salient? {PAIR}").given == Given(
-        boxes=(Box(0, 0, 100, 100), Box(100, 0, 200, 100))
-    )

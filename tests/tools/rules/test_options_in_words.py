@@ -16,7 +16,7 @@ from hybrid.running.run import execute
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tools._shared.question_words import asked_question, asks_for_text, named_things
 from tools.rules import ask_specialists as ask_rules
-from tools.rules._shared.options_in_words import looked_for, own_sentence, refusing, written_choice
+from tools.rules._shared.options_in_words import refusing, written_choice
 from tools.rules.mvp_bench import statement_of
 
 REFUSAL = "Sorry, I can't help with it"
@@ -43,30 +43,6 @@ async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any
     return await ask_rules(asked, ctx), ctx.tool.calls
 
 
-@pytest.mark.parametrize(("best", "answer"), [(0, "Answer: yes"), (1, "Answer: no"), (2, None), (True, None)])
-async def test_a_statement_against_its_denial(fakes: Any, best: Any, answer: str | None) -> None:
-    asked = prompt("Is the man sitting on a chair in the image?", route="yes_no")
-    specialist_answer, calls = await said(fakes, asked, counts(man=1, chair=1), fits(best, 0.8, 0.2))
-    assert (specialist_answer and specialist_answer.answer) == answer
-    assert calls[0][2] == {"names": ["man", "chair"]}
-    assert calls[1][2]["texts"][0].startswith("the man is sitting on a chair")
-    assert calls[1][2]["texts"][1].startswith("the man is not sitting on a chair")
-
-
-async def test_an_absent_thing_is_no_question_about_it(fakes: Any) -> None:
-    asked = prompt("Is the man happy?", route="yes_no")
-    assert (await said(fakes, asked, counts(man=0)))[0] is None
-    there = prompt("Is there a dog?", route="yes_no")
-    assert (await said(fakes, there, counts(dog=0)))[0].answer == "Answer: no"
-    assert (await said(fakes, there, counts(dog=2)))[0].answer == "Answer: yes"
-    # A detector that does not know the name says nothing about it.
-    assert (await said(fakes, there, counts()))[0] is None
-
-
-async def test_a_question_that_states_nothing_calls_no_tool(fakes: Any) -> None:
-    assert await said(fakes, prompt("Does it depict anything?", route="yes_no")) == (None, [])
-
-
 async def test_a_named_thing_that_is_not_there_is_refused(fakes: Any) -> None:
     asked = prompt("What stands next to the red cube?", ("A tree", REFUSAL, "A dog"))
     specialist_answer, calls = await said(fakes, asked, counts(red_cube=0))
@@ -90,15 +66,6 @@ async def test_what_is_written_is_read(fakes: Any) -> None:
     unread = Finding("", {"text": "?"}, 0.5, "learned", "1")
     specialist_answer, _ = await said(fakes, asked, unread, fits(0, 0.9, 0.1))
     assert (specialist_answer.letter, specialist_answer.tool) == ("A", "attributes")
-
-
-async def test_options_are_compared_without_the_refusal(fakes: Any) -> None:
-    asked = prompt("What is it like?", ("Red", REFUSAL, "Blue"))
-    specialist_answer, calls = await said(fakes, asked, fits(1, 0.1, 0.9))
-    assert specialist_answer.letter == "C"
-    assert calls[0][2]["texts"] == ["What is it like? Red", "What is it like? Blue"]
-    assert (await said(fakes, asked, fits(1, 0.1, 0.2)))[0].letter == "B"
-    assert (await said(fakes, asked, fits(1, 0.1, 0.2, compares=True)))[0].letter == "C"
 
 
 NO_NAME = ("no name", "the question names no thing to look for")
@@ -146,107 +113,10 @@ async def test_an_abstention_says_why(
     assert not ctx.tool.findings
 
 
-@pytest.mark.parametrize(
-    ("asked", "findings", "tool", "answer"),
-    [
-        (prompt("How many red cars are there?", ("2", "three")), [counts(red_car=3)], "detection", "(B)"),
-        (prompt("What stands next to the red cube?", ("A", REFUSAL)), [counts(red_cube=0)], "detection", "(B)"),
-        (prompt("What is it like?", ("Red", "Blue")), [fits(1, 0.1, 0.9)], "attributes", "(B)"),
-        (prompt("Is there a dog?", route="yes_no"), [counts(dog=1)], "detection", "yes"),
-        (prompt("Is the man happy?", route="yes_no"), [counts(man=1), fits(1, 0.1, 0.9)], "attributes", "no"),
-    ],
-)
-async def test_an_answer_rests_on_the_last_finding(
-    fakes: Any, asked: Prompt, findings: list[Finding], tool: str, answer: str
-) -> None:
-    found, calls = await said(fakes, asked, *findings)
-    assert (found.answer, found.tool, found.on_card) == (f"Answer: {answer}", tool, False)
-    assert found.finding is findings[-1]
-    assert found.confidence == findings[-1].confidence
-    assert {images for _, images, _ in calls} == {("img:1",)}
-
-
-async def test_sixteen_texts_of_three_hundred_characters_are_compared(fakes: Any) -> None:
-    asked = prompt("Why?", (*"abcdefghijklmno", "x" * 400))
-    found, calls = await said(fakes, asked, fits(3, *[0.9] * 16))
-    assert found.letter == "D"
-    assert calls[0][2]["texts"][:2] == ["Why? a", "Why? b"]
-    assert calls[0][2]["texts"][15] == "Why? " + "x" * 295
-    long = prompt(f"Is the man {'very ' * 80}happy?", route="yes_no")
-    _, calls = await said(fakes, long, counts(man=1), fits(0, 0.9, 0.1))
-    assert [len(text) for text in calls[1][2]["texts"]] == [300, 300]
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("Look.\nQuestion: Where is it?\nOptions: A. x", "Where is it?"),
-        ("Look.\n  Where is it? \nWhy?", "Where is it?"),
-        ("Tell where it is.\nNow.", "Tell where it is.\nNow."),
-    ],
-)
-def test_the_questions_own_sentence(text: str, sentence: str) -> None:
-    assert own_sentence(Prompt((text,), Kind.CHOICE)) == sentence
-
-
-def test_each_thing_is_looked_for_once_and_in_the_singular() -> None:
-    assert looked_for("How many red cars are in the picture?") == ["red car"]
-    assert looked_for("How many dogs altogether?") == ["dog"]
-    assert looked_for("Where are the cups and the dog?") == ["cup", "dog"]
-    assert looked_for("Is the dog near the dog?") == ["dog"]
-    assert looked_for("Why?") == []
-
-
-def test_the_one_choice_whose_words_are_read_in_a_row() -> None:
-    assert written_choice(("Book Shop", "BAKERY"), "old Bakery, 1920") == 1
-    assert written_choice(("Book Shop", "BAKERY"), "book the shop") is None
-    assert written_choice(("Book", "Shop"), "book shop") is None
-    assert written_choice(("Book", "!"), "bookshop") is None
-    assert written_choice(("No 12", "13"), "no. 12") == 0
-
-
 def test_the_one_choice_that_refuses() -> None:
     assert refusing(("A tree", REFUSAL)) == 1
     assert refusing((REFUSAL, "I cannot answer")) is None
     assert refusing(("A tree", "A dog")) is None
-
-
-@pytest.mark.parametrize(
-    ("question", "statement", "denial"),
-    [
-        ("Is the man sitting on a chair?", "the man is sitting on a chair", "the man is not sitting on a chair"),
-        ("Are there any dogs in it?", "there are any dogs in it", "there are no dogs in it"),
-        ("Is there the sun ?", "there is the sun", "there is no sun"),
-        (
-            "Was the facial expression of the main  subject happy?",
-            "the facial expression of the main subject was happy",
-            "the facial expression of the main subject was not happy",
-        ),
-        (
-            "So, are the people in the image happy?",
-            "the people in the image are happy",
-            "the people in the image are not happy",
-        ),
-    ],
-)
-def test_a_statement_and_its_denial(question: str, statement: str, denial: str) -> None:
-    assert statement_of(question) == (statement, denial)
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["What is it?", "Is the man?", "Is the man who runs happy?", "Is the man in black holding a gun?",
-     "Is the dining room clean?", "Is the top of the table red?", "Is the dog's tail long?", "Is he happy?",
-     "Is the cup of tea hot?", "Is the car parking area full?"],
-)  # fmt: skip
-def test_what_is_no_statement_about_one_subject(question: str) -> None:
-    assert statement_of(question) is None
-
-
-@pytest.mark.parametrize("route", ["choice", "single", "yes_no"])
-async def test_without_weights_every_rule_abstains(fakes: Any, route: str) -> None:
-    asked = prompt("Is the sign on the car red?", ("Red", "Blue") if route != "yes_no" else (), route)
-    assert (await said(fakes, asked, *[ABSENT] * 3))[0] is None
 
 
 @pytest.mark.system
@@ -266,20 +136,6 @@ def test_a_run_without_weights_abstains_everywhere(tmp_path: Path, benchmark: st
     assert {reply.outcome for reply in replies} == {Outcome.ABSTAINED}
 
 
-@pytest.mark.parametrize(
-    ("question", "things"),
-    [
-        ("What is the man in the red car holding?", ("man", "red car")),
-        ("What colour is the cube in the picture?", ("cube",)),
-        ("How many red discs are in the picture?", ("red discs",)),
-        ("Who made the small wooden chair?", ("small wooden chair",)),
-        ("Why?", ()),
-    ],
-)
-def test_named_things(question: str, things: tuple[str, ...]) -> None:
-    assert named_things(question) == things
-
-
 @given(st.text(max_size=120))
 def test_any_text_is_read_without_an_error(text: str) -> None:
     assert all(thing and thing == thing.lower() for thing in named_things(text))
@@ -288,12 +144,6 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
     assert (asked := asked_question(text)) is None or asked
     assert refusing((text, REFUSAL)) in (None, 1)
     assert written_choice((text,), text) in (None, 0)
-
-
-def test_the_line_of_a_question() -> None:
-    assert asked_question("Look.\nQuestion: Where is it?\nOptions: A. x") == "Where is it?"
-    assert asked_question("The question about the whole picture is: Where?\nReply.") == "Where?"
-    assert asked_question("Where is it?") is None
 
 
 @pytest.mark.shared_data

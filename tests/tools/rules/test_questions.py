@@ -14,7 +14,6 @@ from hybrid.errors import ToolError
 from hybrid.scoring.findings import recorded_answer
 from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import counted_route
-from hybrid.solving.solver import Limits
 from hybrid.tool import Request
 from hybrid.types import Box, Fault, Finding, ImageRef, Json, Kind, Prompt, StoredImage
 from tests.tools.rules.wordings import prompt
@@ -23,8 +22,6 @@ from tools.detection.models import Detection
 from tools.markers import MarkersArgs, locate
 from tools.relation.box_relations import CERTAIN
 from tools.rules import ask_specialists as ask_rules
-from tools.rules.questions.recognising import asked
-from tools.rules.questions.sentence import Unclear
 
 SURE = 0.8
 
@@ -58,18 +55,6 @@ async def said(fakes: Any, one: Prompt, *findings: Finding | Exception) -> tuple
     notes = [step.name for step in ctx.log.steps if step.kind == "rule"]
     words = None if answer is None else answer.answer if answer.choice is None else one.choices[answer.choice]
     return words, ctx.tool.calls, notes[-1] if notes else ""
-
-
-async def test_a_question_that_is_not_clear_abstains_with_the_reason_and_calls_nothing(fakes: Any) -> None:
-    one = prompt("What color is the woman's jacket?", "red", "blue")
-    ctx = fakes.context_of(one)
-    assert await ask_rules(one, ctx) is None
-    (note,) = ctx.log.steps
-    assert (note.name, ctx.tool.calls) == ("not clear", [])
-    found = asked(one)
-    assert isinstance(found, Unclear)
-    assert note.text == found.reason
-    assert "woman's jacket" in note.text
 
 
 NEARER = "{} the mug (highlighted by a red box) {} the jug (highlighted by a blue box)?"
@@ -299,121 +284,6 @@ async def test_an_abstention_says_why(
     assert not ctx.tool.findings
 
 
-@pytest.mark.parametrize("best", [None, 2, True])
-async def test_attributes_that_name_no_text_decide_nothing(fakes: Any, best: Json) -> None:
-    words, calls, note = await said(
-        fakes, prompt("What color is the dog?", "red", "blue"), dogs(1), finding({"best": best})
-    )
-    assert (words, note, len(calls)) == (None, "", 2)
-
-
-async def test_another_fault_of_detection_is_no_abstention(fakes: Any) -> None:
-    with pytest.raises(ToolError, match="out of memory"):
-        await said(fakes, prompt("Is there a cup?"), ToolError("out of memory"))
-
-
-@pytest.mark.parametrize(("near", "answer"), [("0", "mug"), ("1", "jug"), (None, None)])
-@pytest.mark.parametrize("word", ["closer to", "farther from"])
-async def test_depth_compares_the_middles_of_drawn_boxes(
-    fakes: Any, near: str | None, answer: str | None, word: str
-) -> None:
-    text = f"Which is {word} the camera, the mug (highlighted by a red box) or the jug (highlighted by a blue box)?"
-    boxes = drawn(red=(10, 20, 31, 41), blue=(100, 20, 121, 81))
-    words, calls, note = await said(fakes, prompt(text, "jug", "mug"), boxes, finding({"nearer": near}))
-    assert calls[0] == ("markers", ("img:1",), {"colors": ["red", "blue"]})
-    points = [{"x": 20, "y": 30, "label": "0"}, {"x": 110, "y": 50, "label": "1"}]
-    assert calls[1] == ("depth", ("img:1",), {"points": points})
-    other = {"mug": "jug", "jug": "mug", None: None}
-    assert words == (answer if word == "closer to" else other[answer])
-    assert note == ("" if near else "undecided")
-
-
-async def test_depth_of_drawn_letters_is_asked_as_depth_itself_asks(fakes: Any) -> None:
-    one = prompt("Which point is closer to the camera?", "A is closer", "B is closer")
-    ctx = fakes.context_of(one, findings=[finding({"nearer": "B"})])
-    answer = await ask_rules(one, ctx)
-    assert ctx.tool.calls == [("depth", ("img:1",), {"labels": ["A", "B"]})]
-    assert answer is not None
-    assert (answer.choice, answer.on_card, answer.confidence) == (1, True, SURE)
-
-
-@pytest.mark.parametrize(("word", "near", "answer"), [("closer to", 0, "yes"), ("farther from", 0, "no"),
-                                                      ("closer to", 1, "no"), ("farther from", 1, "yes")])  # fmt: skip
-async def test_nearer_and_farther_than_are_opposites(fakes: Any, word: str, near: int, answer: str) -> None:
-    one = prompt(f"Is point A {word} the camera than point B?")
-    assert (await said(fakes, one, finding({"nearer": "AB"[near]})))[0] == f"Answer: {answer}"
-
-
-@pytest.mark.parametrize(("x", "answer"), [(0, "Answer: yes"), (300, "Answer: no"), (149, None)])
-async def test_whether_drawn_boxes_lie_so_is_told_where_it_is_clear(fakes: Any, x: int, answer: str | None) -> None:
-    one = prompt("Is the object in the red box to the left of the object in the blue box?")
-    boxes = drawn(red=(x, 10, x + 40, 40), blue=(150, 0, 190, 90))
-    words, _, note = await said(fakes, one, boxes)
-    assert (words, note) == (answer, "" if answer else "undecided")
-
-
-async def test_depth_between_names_is_less_sure_the_less_sure_the_boxes_are(fakes: Any) -> None:
-    one = prompt("Is the dog closer to the camera than the cat?")
-    boxes = seen(("dog", 0.5, (0, 0, 9, 9)), ("cat", 0.2, (50, 0, 59, 9)))
-    ctx = fakes.context_of(one, findings=[boxes, finding({"nearer": "1"})])
-    answer = await ask_rules(one, ctx)
-    assert answer is not None
-    assert answer.answer == "Answer: no"
-    assert answer.confidence == pytest.approx(0.5 + (SURE - 0.5) * 0.2**0.25)
-    assert not answer.on_card
-
-
-WHERE = "Where is the cup relative to the box?"
-
-
-@pytest.mark.parametrize("holding", ["left of", "above", None])
-async def test_of_several_relations_the_one_that_alone_holds_is_taken(fakes: Any, holding: str | None) -> None:
-    one = prompt(WHERE, "right", "above", "left")
-    ends = {"subject": {"name": "cup"}, "reference": {"name": "box"}}
-    findings = [finding({"holds": name == holding, **ends}) for name in ("right of", "above", "left of")]
-    words, calls, note = await said(fakes, one, *findings)
-    assert [args["relation"] for _, _, args in calls] == ["right of", "above", "left of"]
-    assert words == {"left of": "left", "above": "above", None: None}[holding]
-    assert note == ("" if holding else "undecided")
-
-
-@pytest.mark.parametrize(("letters", "answer"), [("AB", "above"), ("BA", "below"), ("A", None), ("ABB", None)])
-async def test_drawn_letters_are_compared_where_each_is_found_once(
-    fakes: Any, letters: str, answer: str | None
-) -> None:
-    places = zip(letters, ((50, 20), (60, 200), (90, 90)), strict=False)
-    rows: list[Json] = [
-        {"label": letter, "x": x, "y": y, "radius_px": 9.0, "confidence": 0.9} for letter, (x, y) in places
-    ]
-    one = prompt("Is point A above or below point B?", "below", "above")
-    words, calls, _ = await said(fakes, one, finding({"points_px": rows, "boxes_px": []}))
-    assert calls == [("markers", ("img:1",), {"labels": ["A", "B"]})]
-    assert words == answer
-
-
-async def test_two_relations_that_hold_decide_nothing(fakes: Any) -> None:
-    ends = {"subject": {"name": "cup"}, "reference": {"name": "box"}}
-    findings = [finding({"holds": holds, **ends}) for holds in (True, True, False)]
-    assert (await said(fakes, prompt(WHERE, "left", "above", "below"), *findings))[0] is None
-
-
-@pytest.mark.parametrize(("x", "answer"), [(0, "left"), (300, "right"), (149, None)])
-async def test_drawn_boxes_are_compared_themselves(fakes: Any, x: int, answer: str | None) -> None:
-    one = prompt("Is the red box to the left or right of the blue box?", "right", "left")
-    words, calls, _ = await said(fakes, one, drawn(red=(x, 10, x + 40, 40), blue=(150, 0, 190, 90)))
-    assert (words, len(calls)) == (answer, 1)
-
-
-@pytest.mark.parametrize(("count", "answer"), [(2, "two"), (3, "three"), (4, None)])
-async def test_counting_takes_the_choice_that_states_the_count(fakes: Any, count: int, answer: str | None) -> None:
-    boxes = seen(*(("dog", 0.9, (20 * place, 0, 20 * place + 9, 9)) for place in range(count)))
-    words, calls, note = await said(fakes, prompt("How many dogs are there?", "three", "two"), boxes)
-    assert calls == [("detection", ("img:1",), {"names": ["dog"]})]
-    assert (words, note) == (answer, "" if answer else "no count")
-    number = prompt("How many dogs are there?", kind=Kind.INTEGER)
-    assert (await said(fakes, number, boxes))[0] == f"Answer: {count}"
-
-
 @pytest.mark.parametrize("kind", [Kind.YES_NO, Kind.CHOICE])
 @pytest.mark.parametrize("there", [True, False])
 async def test_existence_is_whether_detection_finds_one(fakes: Any, there: bool, kind: Kind) -> None:
@@ -421,37 +291,6 @@ async def test_existence_is_whether_detection_finds_one(fakes: Any, there: bool,
     boxes = seen(("cup", 0.9, (0, 0, 9, 9))) if there else seen(names=["cup"])
     answers = ("Yes", "No") if kind is Kind.CHOICE else ("Answer: yes", "Answer: no")
     assert (await said(fakes, one, boxes))[0] == answers[0 if there else 1]
-
-
-async def test_what_a_detector_does_not_know_is_not_absent(fakes: Any) -> None:
-    one = prompt("Is there a unicycle in the image?")
-    refused = ToolError("detection: 'unicycle' is not among the classes", Fault.BAD_ARGUMENTS)
-    for answer in (refused, seen(names=["cup"])):
-        words, _, note = await said(fakes, one, answer)
-        assert (words, note) == (None, "unknown")
-
-
-@pytest.mark.parametrize(("size", "cut"), [((1500, 900), False), ((1501, 900), True)])
-async def test_a_large_image_is_searched_in_quarters_within_eight_calls(
-    fakes: Any, size: tuple[int, int], cut: bool
-) -> None:
-    one = prompt("What color is the kite?", "red", "blue", size=size)
-    parts = tuple(
-        ImageRef(f"img:1.{n}", StoredImage("0" * 64, 750, 450, "image/png"), "img:1", Box(x, y, x + 750, y + 450))
-        for n, (x, y) in enumerate([(0, 0), (750, 0), (0, 450), (750, 450)], 2)
-    )
-    overlay = ImageRef("img:1.1", StoredImage("0" * 64, *size, "image/png"), "img:1")
-    quarters = replace(finding({}), images=(overlay, *parts))
-    none, found = seen(names=["kite"]), seen(("kite", 0.6, (100, 40, 120, 60)))
-    findings = [none, quarters, none, found, none, none, finding({"best": 1})] if cut else [none]
-    words, calls, note = await said(fakes, one, *findings)
-    assert len(calls) <= Limits().tool_calls
-    if cut:
-        assert words == "blue"
-        region = {"x0": 848.0, "y0": 38.0, "x1": 872.0, "y1": 62.0}
-        assert calls[-1] == ("attributes", ("img:1",), {"texts": ["a red kite", "a blue kite"], "box": region})
-    else:
-        assert (words, note) == (None, "not found")
 
 
 async def test_what_a_quarter_shows_is_what_the_answer_rests_on(fakes: Any) -> None:
@@ -471,42 +310,6 @@ async def test_what_a_quarter_shows_is_what_the_answer_rests_on(fakes: Any) -> N
         assert specialist_answer.finding is rests_on
         assert ctx.tool.calls[1] == ("crop", ("img:1",), {"grid": {"rows": 2, "columns": 2}, "scale": 1.0})
         assert ctx.tool.calls[2] == ("detection", ("img:1.1",), {"names": ["kite"]})
-
-
-async def test_of_two_that_may_be_meant_none_is_described(fakes: Any) -> None:
-    two = seen(("kite", 0.6, (0, 0, 20, 20)), ("kite", 0.5, (100, 0, 120, 20)))
-    words, _, note = await said(fakes, prompt("What color is the kite?", "red", "blue"), two)
-    assert (words, note) == (None, "several")
-
-
-@pytest.mark.parametrize(
-    ("box", "halves", "thirds"),
-    [
-        ((10, 10, 60, 60), "left", "on the left"),
-        ((560, 10, 620, 60), "right", "on the right"),
-        ((310, 10, 330, 60), None, "in the middle"),
-        ((200, 10, 220, 60), "left", None),
-    ],
-)
-async def test_a_position_is_told_clear_of_its_borders(
-    fakes: Any, box: tuple[float, ...], halves: str | None, thirds: str | None
-) -> None:
-    boxes = seen(("dog", 0.9, box))
-    text = "Where is the dog in the image?"
-    assert (await said(fakes, prompt(text, "right", "left"), boxes))[0] == halves
-    assert (await said(fakes, prompt(text, "on the right", "in the middle", "on the left"), boxes))[0] == thirds
-
-
-async def test_a_corner_is_told_by_both_axes(fakes: Any) -> None:
-    corners = ("upper left", "upper right", "lower left", "lower right")
-    one = prompt("In which part of the picture is the dog?", *corners)
-    assert (await said(fakes, one, seen(("dog", 0.9, (500, 400, 520, 420)))))[0] == "lower right"
-
-
-async def test_reading_takes_the_one_choice_that_is_read(fakes: Any) -> None:
-    one = prompt("What does the sign say?", "Push", "Pull")
-    assert (await said(fakes, one, finding({"text": "please pull"})))[0] == "Pull"
-    assert (await said(fakes, one, finding({"text": "push pull"})))[::2] == (None, "not read")
 
 
 def test_answers_are_counted_by_what_is_asked() -> None:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import random
 import re
 import shutil
 from collections.abc import Callable
@@ -16,11 +15,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from hybrid.benchmarks.actiview import BENCHMARK
-from hybrid.benchmarks.actiview.data import TASKS, clue_views, task_of
+from hybrid.benchmarks.actiview.data import TASKS, task_of
 from hybrid.benchmarks.actiview.sample import write
 from hybrid.benchmarks.actiview.settings import SETTINGS, Setting, read_settings
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, places, stitch, turn, whole
-from hybrid.benchmarks.base import Source
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, decode
 from hybrid.running.data import mount, questions
@@ -61,52 +59,6 @@ def edit(folder: Path, name: str, change: Callable[[Any], Any]) -> None:
     path.write_text(json.dumps(content if changed is None else changed))
 
 
-def test_questions_carry_the_rows(sample: Path, tmp_path: Path) -> None:
-    rows = json.loads((sample / "asset" / "data.json").read_text())["data"]
-    views = json.loads((sample / "asset" / "groundtruth_views.json").read_text())
-    found = {question.id: question for question in sound(sample, tmp_path)}
-    assert list(found) == [row["id"] for row in rows[PER_TASK:] + rows[:PER_TASK]]
-    for row, clues in zip(rows, views, strict=True):
-        question = found[row["id"]]
-        assert question.text == row["question"]
-        assert question.choices == tuple(row["options"])
-        assert question.target == {"answer": "ABCDEFG"[row["answer"]], "views": clues}
-        assert question.task in MADE
-        assert question.groups["type"] == {"counting": "II", "geo_loc": "I"}[question.task]
-        assert question.given == question.asked().given
-        names = [sample / name for name in row["images"]]
-        stored = [ImageStore(tmp_path / "store").read(image) for image in question.images]
-        assert stored == [path.read_bytes() for path in names[1:]]
-
-
-def test_a_run_of_average_has_five_variants_in_one_cluster(sample: Path, tmp_path: Path) -> None:
-    found = sound(sample, tmp_path, mode="average")
-    first = [question for question in found if question.base == "actiview0001"]
-    assert [question.id.split("#")[1] for question in first] == ["zoom", "shift_R", "shift_E", "shift_M", "shift_H"]
-    assert {question.unit for question in first} == {"actiview0001"}
-    assert len({question.id for question in found}) == len(found) == 5 * PER_TASK * len(MADE)
-
-
-def test_first_views(sample: Path, tmp_path: Path) -> None:
-    levels = json.loads((sample / "asset" / "shifting_level.json").read_text())
-    for start, name in (("E", "easy"), ("M", "medium"), ("H", "hard")):
-        found = {question.id: question for question in sound(sample, tmp_path, mode="shift", start=start)}
-        got = [found[f"actiview{number:04d}"].protocol["start"] for number in range(1, 7)]
-        assert got == [view + 1 for view in levels[name]]
-    draw = random.Random(1234)
-    drawn = [draw.randint(0, 3) + 1 for _ in range(6)]
-    found = {question.id: question for question in sound(sample, tmp_path, mode="shift")}
-    assert [found[f"actiview{number:04d}"].protocol["start"] for number in range(1, 7)] == drawn
-
-
-def test_random_first_views_do_not_depend_on_the_tasks_asked_for(sample: Path, tmp_path: Path) -> None:
-    everything = {question.id: question.protocol["start"] for question in sound(sample, tmp_path, mode="single")}
-    source = Source(sample, ImageStore(tmp_path / "s"), "test", ("geo_loc",), {"mode": "single"})
-    some = [question for question in BENCHMARK.questions(source) if isinstance(question, Question)]
-    assert len(some) == PER_TASK
-    assert all(everything[question.id] == question.protocol["start"] for question in some)
-
-
 @pytest.mark.parametrize("splits", [6, 16, *(pytest.param(one, marks=pytest.mark.system) for one in (8, 9))])
 def test_more_parts_are_cut_from_the_original(sample: Path, tmp_path: Path, splits: int) -> None:
     question = sound(sample, tmp_path, splits=str(splits))[0]
@@ -119,16 +71,6 @@ def test_more_parts_are_cut_from_the_original(sample: Path, tmp_path: Path, spli
     second = ImageStore(tmp_path / "store").pixels(question.images[3])
     assert np.array_equal(second, original[height : 2 * height, :width])
     assert question.target == {"answer": "ABCDEFG"[row["answer"]], "views": None}
-
-
-def test_fingerprinted_files(sample: Path, tmp_path: Path) -> None:
-    store = ImageStore(tmp_path / "store")
-    mounted = mount(BENCHMARK, str(sample), split=None, tasks=("geo_loc",), settings={}, store=store)
-    names = [path.name for path in BENCHMARK.files(mounted.source)]
-    assert names[:2] == ["data.json", "groundtruth_views.json"]
-    assert len(names) == 2 + 6 * PER_TASK
-    hard = mount(BENCHMARK, str(sample), split=None, tasks=(), settings={"mode": "shift", "start": "H"}, store=store)
-    assert "shifting_level.json" in [path.name for path in BENCHMARK.files(hard.source)]
 
 
 def test_categories_have_the_papers_sizes() -> None:
@@ -148,11 +90,6 @@ def test_categories_have_the_papers_sizes() -> None:
         assert task_of(category, "here") == task
     with pytest.raises(DataError, match="row 7, field category: 'weather'"):
         task_of("weather", "data.json, row 7")
-
-
-def test_views_with_clues() -> None:
-    assert clue_views(["no", "partial", 2, "no"]) == (2, 3)
-    assert clue_views(["no"] * 4) == (1, 2, 3, 4)
 
 
 @pytest.mark.shared_data
@@ -237,13 +174,6 @@ def test_a_row_that_cannot_be_used_costs_itself_alone(
     assert len(found) == PER_TASK * len(MADE)
 
 
-def test_a_picture_that_does_not_decode(copy: Path, tmp_path: Path) -> None:
-    (copy / "images_split" / "actiview0002_0_1.jpg").write_bytes(b"no picture")
-    broken = [question for question in asked(copy, tmp_path) if isinstance(question, BrokenQuestion)]
-    assert [question.id for question in broken] == ["actiview0002"]
-    assert "actiview0002_0_1.jpg" in broken[0].error
-
-
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
@@ -291,12 +221,6 @@ def test_missing_and_broken_files(copy: Path, tmp_path: Path) -> None:
         asked(copy, tmp_path)
     with pytest.raises(DataError, match=r"holds no ActiView data: expected asset/data.json"):
         asked(tmp_path, tmp_path)
-
-
-def test_files_may_lie_in_the_folder_itself(copy: Path, tmp_path: Path) -> None:
-    for path in (copy / "asset").iterdir():
-        path.rename(copy / path.name)
-    assert len(sound(copy, tmp_path)) == PER_TASK * len(MADE)
 
 
 def test_flags_that_do_not_give_the_views_are_reported(

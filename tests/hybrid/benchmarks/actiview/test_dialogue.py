@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,20 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.actiview import BENCHMARK, ActiView
+from hybrid.benchmarks.actiview import BENCHMARK
 from hybrid.benchmarks.actiview.dialogue import dialogue_of, retrace
 from hybrid.benchmarks.actiview.sample import write
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.config import Limits, RunConfig, ServiceOptions
-from hybrid.errors import ToolError
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
-from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import SolverContext
-from hybrid.types import Exchange, Fault, Kind, Outcome, Prompt, Question, Reply
+from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 
 
 @pytest.fixture(scope="module")
@@ -78,19 +71,6 @@ def test_full(folder: Path, store: ImageStore) -> None:
     assert f"Options: A. {question.choices[0]}; B. {question.choices[1]}" in exchange.prompt.text
 
 
-@pytest.mark.parametrize("mode", ["commonsense", "guess"])
-def test_without_the_picture(folder: Path, store: ImageStore, mode: str) -> None:
-    question = question_of(folder, store, mode=mode)
-    (exchange,) = run(question, ["A"])
-    prompt = exchange.prompt
-    assert (prompt.images, prompt.derived, prompt.kind, prompt.choices) == ((), (), Kind.CHOICE, question.choices)
-    assert question.text in prompt.text
-    assert f"Options: A. {question.choices[0]}; B. {question.choices[1]}" in prompt.text
-    assert ("write None" in prompt.text) == (mode == "commonsense")
-    assert ("most probable" in prompt.text) == (mode == "guess")
-    assert question.groups["mode"] == mode
-
-
 @pytest.mark.parametrize(
     ("mode", "text", "outcome", "declined"),
     [
@@ -125,56 +105,6 @@ def test_single(folder: Path, store: ImageStore) -> None:
     assert asks(question, ["A"]) == [(Kind.CHOICE, [str(question.protocol["start"])])]
 
 
-def test_zoom(folder: Path, store: ImageStore) -> None:
-    question = question_of(folder, store)
-    assert asks(question, ["Answer: 3, 1", "A"]) == [(Kind.VIEWS, ["lines"]), (Kind.CHOICE, ["full", "1", "3"])]
-    assert asks(question, ["none", "A"]) == [(Kind.VIEWS, ["lines"]), (Kind.CHOICE, ["full"])]
-    select = run(question, ["1"])[0].prompt
-    assert select.choices == ("upper left", "lower left", "upper right", "lower right")
-    assert not any(choice in select.text for choice in question.choices)
-
-
-def test_zoom_as_released_reads_the_first_of_two_numbers(folder: Path, store: ImageStore) -> None:
-    question = question_of(folder, store, decisions="official")
-    assert asks(question, ["1, 2", "A"])[1][1] == ["full", "1"]
-    assert asks(question, ["1,2", "A"])[1][1] == ["full", "1", "2"]
-    assert asks(question, ["7", "A"])[1][1] == ["full"]
-    assert asks(question, ["1 and 3", "A"])[1][1] == ["full"]
-
-
-def test_shift_goes_round_until_no(folder: Path, store: ImageStore) -> None:
-    question = replace_start(question_of(folder, store, mode="shift"), 3)
-    order = ["3", "4", "1", "2"]
-    assert asks(question, ["Yes", "No.", "A"]) == [
-        (Kind.CONTINUE, order[:1]),
-        (Kind.CONTINUE, order[:2]),
-        (Kind.CHOICE, order[:2]),
-    ]
-    assert asks(question, ["yes", "yes", "yes", "A"])[-1] == (Kind.CHOICE, order)
-    assert len(asks(question, ["yes"])) == 4
-
-
-def test_shift_as_released_stops_at_a_bare_no_alone(folder: Path, store: ImageStore) -> None:
-    question = replace_start(question_of(folder, store, mode="shift", decisions="official"), 3)
-    kinds = [kind for kind, _ in asks(question, ["No."])]
-    assert kinds == [Kind.CONTINUE] * 4 + [Kind.CHOICE]
-    assert asks(question, ["NO", "A"])[-1] == (Kind.CHOICE, ["3"])
-
-
-def test_shift_by_choice(folder: Path, store: ImageStore) -> None:
-    question = replace_start(question_of(folder, store, mode="shift", shift="choose"), 3)
-    assert asks(question, ["Answer: 1", "No", "A"]) == [
-        (Kind.VIEWS, ["3"]),
-        (Kind.VIEWS, ["1", "3"]),
-        (Kind.CHOICE, ["1", "3"]),
-    ]
-    assert asks(question, ["Answer: 1, 2, 4", "A"])[-1] == (Kind.CHOICE, ["1", "2", "3", "4"])
-    assert asks(question, ["No, parts 1 and 2 are not of interest.", "A"])[-1] == (Kind.CHOICE, ["3"])
-    first = run(question, ["3", "A"])
-    assert "1 (upper left); 2 (lower left); 4 (lower right)" in first[0].prompt.text
-    assert len(first) == 2
-
-
 def test_mixed(folder: Path, store: ImageStore) -> None:
     question = question_of(folder, store, mode="mixed")
     plan, change = '```json\n{"part": "1, 2", "reason": "x"}\n```', '{"keep": "1", "shift": "4"}'
@@ -199,18 +129,6 @@ def test_oracle_views(folder: Path, store: ImageStore) -> None:
     assert score.values["oracle_views"] == 1.0
     assert "hits" not in score.values
     assert BENCHMARK.summarise([score])[0].name == "accuracy_oracle_views.all"
-
-
-def test_any_view_asks_each_part_and_counts_any_right_answer(folder: Path, store: ImageStore) -> None:
-    question = question_of(folder, store, images="any_view")
-    gold = json.loads(json.dumps(question.target))["answer"]
-    wrong = next(letter for letter in "ABCD" if letter != gold)
-    exchanges = run(question, ["1, 4", wrong, gold])
-    assert [shown(question, each.prompt) for each in exchanges] == [["lines"], ["1"], ["4"]]
-    score = BENCHMARK.score(question, exchanges, ScoreOptions())
-    assert (score.correct, score.answer, score.values["any_view"]) == (1.0, gold, 1.0)
-    assert BENCHMARK.score(question, run(question, ["1, 4", wrong]), ScoreOptions()).correct == 0.0
-    assert BENCHMARK.summarise([score])[0].name == "accuracy_any_view_uses_gold.all"
 
 
 def test_concatenated_parts(folder: Path, store: ImageStore) -> None:
@@ -267,103 +185,6 @@ def test_described_parts(folder: Path, store: ImageStore) -> None:
     assert question.text not in exchanges[1].prompt.text
 
 
-class Prying:
-    """A solver that answers from a queue and, before it does, tries for every picture it was not shown."""
-
-    needs_model = False
-    needs_live = False
-    samples_itself = False
-    runs_own_tools = False
-    texts: Mapping[str, str] = {}
-
-    def __init__(self, replies: Sequence[str]) -> None:
-        self.waiting = list(replies)
-        self.seen: list[frozenset[str]] = []
-        self.refused = 0
-
-    def calls(self, limits: Limits) -> tuple[int, int]:
-        return 0, 0
-
-    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        assert ctx.image_registry.names == tuple(ref.name for ref in prompt.images)
-        self.seen.append(frozenset(ref.image.sha256 for ref in prompt.images))
-        for number in range(len(prompt.images) + 1, 9):
-            with pytest.raises(ToolError) as caught:
-                await ctx.tool("crop", (f"img:{number}",), {})
-            assert caught.value.fault is Fault.UNKNOWN_IMAGE
-            self.refused += 1
-        return Reply(self.waiting.pop(0) if len(self.waiting) > 1 else self.waiting[0])
-
-
-@pytest.mark.parametrize(
-    ("chosen", "replies", "revealed"),
-    [
-        ({"mode": "zoom"}, ["2, 3", "A"], [{"lines"}, {"full", "2", "3"}]),
-        ({"mode": "shift"}, ["yes", "no", "A"], [{"1"}, {"1", "2"}, {"1", "2"}]),
-        ({"mode": "shift", "shift": "choose"}, ["4", "no", "A"], [{"1"}, {"1", "4"}, {"1", "4"}]),
-        (
-            {"mode": "mixed"},
-            ['{"part": "2"}', '{"keep": "none", "shift": "3"}', "A"],
-            [{"lines"}, {"full", "2"}, {"lines", "3"}],
-        ),
-        ({"mode": "single"}, ["A"], [{"1"}]),
-        ({"mode": "full"}, ["A"], [{"full"}]),
-    ],
-)
-def test_no_tool_and_no_solver_reaches_a_view_before_it_is_revealed(
-    folder: Path, store: ImageStore, chosen: dict[str, str], replies: list[str], revealed: list[set[str]]
-) -> None:
-    question = question_of(folder, store, **chosen)
-    if question.protocol["start"] is not None:
-        question = replace_start(question, 1)
-    solver = Prying(replies)
-    service = ToolService(store, FindingCache(None, store), ServiceOptions())
-    resources = Resources(RunConfig("", limits=Limits(tool_calls=100)), None, Control(service, "real"))
-    session = Session(question, solver, resources)
-    exchanges = asyncio.run(BENCHMARK.dialogue(question.asked(), session.ask))
-    service.close()
-    hashes = dict(zip(("full", "lines", "1", "2", "3", "4"), (i.sha256 for i in question.images), strict=True))
-    assert len(set(hashes.values())) == 6
-    assert solver.seen == [{hashes[name] for name in names} for names in revealed]
-    assert solver.refused == sum(8 - len(names) for names in revealed)
-    assert len(exchanges) == len(revealed)
-
-
-def test_prompts_depend_on_nothing_but_the_protocol(folder: Path, store: ImageStore) -> None:
-    scripts = {
-        "zoom": ["1,2", "A"],
-        "shift": ["yes", "no", "A"],
-        "mixed": ['{"part": "1"}', '{"keep": "1", "shift": "2"}', "A"],
-        "single": ["A"],
-        "full": ["A"],
-    }
-    for mode, replies in scripts.items():
-        question = question_of(folder, store, mode=mode)
-        before = [each.prompt for each in run(question, replies)]
-        for changed in (
-            replace(question, task="event_multi"),
-            replace(question, target={"answer": "Z", "views": [4]}),
-            replace(question, groups={"type": "III", "mode": "x", "distraction": "0"}),
-            replace(question, cluster="other", id="other#x"),
-        ):
-            assert [each.prompt for each in run(changed, replies)] == before
-        for prompt in before:
-            assert prompt.route == prompt.kind.value
-            assert not any(word in prompt.text for word in ("jpg", "object_attr", "object-attr"))
-
-
-def test_another_set_of_words(folder: Path, store: ImageStore) -> None:
-    question = question_of(folder, store, mode="full")
-    own = ActiView({**BENCHMARK.texts, "question": "<images> {question} | {options}"})
-
-    async def ask(prompt: Prompt) -> Reply:
-        return Reply("A")
-
-    (exchange,) = asyncio.run(own.dialogue(question, ask))
-    options = "; ".join(f"{letter}. {choice}" for letter, choice in zip("ABCD", question.choices, strict=True))
-    assert exchange.prompt.parts[-1] == f"{question.text} | {options}"
-
-
 @settings(max_examples=60)
 @given(
     replies=st.lists(
@@ -398,20 +219,6 @@ def test_an_ask_that_failed_fails_the_question(folder: Path, store: ImageStore) 
     exchanges[0] = replace(exchanges[0], reply=Reply("1", Outcome.NOT_RECORDED))
     score = BENCHMARK.score(question, exchanges, ScoreOptions())
     assert (score.correct, score.outcome) == (0.0, Outcome.NOT_RECORDED)
-
-
-def test_the_oracle_speaks_to_each_kind_of_ask(folder: Path, store: ImageStore) -> None:
-    question = question_of(folder, store)
-    select, choice = (each.prompt for each in run(question, ["1", "A"]))
-    clues = json.loads((folder / "asset" / "groundtruth_views.json").read_text())[0]
-    assert BENCHMARK.oracle(question, select).endswith(f"in the parts {', '.join(map(str, clues))}.")
-    gold = json.loads(json.dumps(question.target))["answer"]
-    assert f"favours ({gold}) {question.choices['ABCD'.index(gold)]}" in BENCHMARK.oracle(question, choice)
-    shift = replace_start(question_of(folder, store, mode="shift"), 1)
-    asked = [each.prompt for each in run(shift, ["yes"])][:-1]
-    assert [BENCHMARK.oracle(shift, prompt)[:3] for prompt in asked] == [
-        "No," if set(clues) <= set(range(1, count + 1)) else "Yes" for count in (1, 2, 3)
-    ]
 
 
 def replace_start(question: Question, start: int) -> Question:

@@ -21,62 +21,6 @@ def source(folder: Path, *tasks: str, split: str = "val", **chosen: str) -> Sour
     return Source(folder, ImageStore(folder / "store"), split, tasks, chosen)
 
 
-def test_a_question_is_the_row(tmp_path: Path, fakes: Any) -> None:
-    row = fakes.jigsaw_row(5, "(B)")
-    fakes.write_task(tmp_path, "Jigsaw", [row])
-    (question,) = questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
-    assert isinstance(question, Question)
-    assert (question.id, question.task, question.route) == ("val_Jigsaw_5", "Jigsaw", "Jigsaw")
-    assert (question.text, question.choices, question.target) == (
-        BENCHMARK.texts["disclaimer"].strip() + "\n" + row["prompt"],
-        ("the second image", "the third image"),
-        "(B)",
-    )
-    store = ImageStore(tmp_path / "store")
-    assert [store.read(image) for image in question.images] == [row[f"image_{n}"] for n in (1, 2, 3)]
-    assert question.groups == {"granularity": "crop", "visual_prompt": "mask", "images": "3"}
-    (plain,) = questions(BENCHMARK, source(tmp_path, "Jigsaw", disclaimer="off"), None)
-    assert isinstance(plain, Question)
-    assert plain.text == row["prompt"]
-
-
-def test_a_task_with_a_hyphen_is_read_from_its_id(tmp_path: Path, fakes: Any) -> None:
-    row = {**fakes.spatial_row(1), "idx": "val_Multi-view_Reasoning_12"}
-    fakes.write_task(tmp_path, "Multi-view_Reasoning", [row])
-    (question,) = questions(BENCHMARK, source(tmp_path, "Multi-view_Reasoning"), None)
-    assert question.task == "Multi-view_Reasoning"
-
-
-async def test_the_text_comes_first_and_the_images_in_order(tmp_path: Path, fakes: Any) -> None:
-    fakes.write_task(tmp_path, "Jigsaw", [fakes.jigsaw_row(5)])
-    (question,) = questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
-    assert isinstance(question, Question)
-    asked: list[Prompt] = []
-
-    async def ask(prompt: Prompt) -> Reply:
-        asked.append(prompt)
-        return Reply("(A)")
-
-    (exchange,) = await BENCHMARK.dialogue(question.asked(), ask)
-    assert exchange.prompt == asked[0]
-    text, *images = asked[0].parts
-    assert text == question.text
-    assert [(ref.name, ref.image) for ref in images if not isinstance(ref, str)] == [
-        (f"img:{n}", image) for n, image in enumerate(question.images, 1)
-    ]
-
-
-def without(row: dict[str, Any], column: str) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key != column}
-
-
-@pytest.mark.parametrize("column", ["idx", "prompt", "choices", "answer", "image_1"])
-def test_a_missing_column_is_named(tmp_path: Path, fakes: Any, column: str) -> None:
-    path = fakes.write_task(tmp_path, "Jigsaw", [without(fakes.jigsaw_row(1), column)])
-    with pytest.raises(DataError, match=rf"{path} lacks the column {column}; it has: "):
-        BENCHMARK.tasks(source(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -196,59 +140,9 @@ def test_a_verdict_is_right_exactly_for_the_target(text: str, options: ScoreOpti
     assert (score.rule == "none") == (score.answer is None)
 
 
-@pytest.mark.parametrize("options", [STRICT, OFFICIAL])
-@pytest.mark.parametrize("text", ["", "  \n", "()", "I cannot say."])
-def test_an_empty_reply_is_never_right(text: str, options: ScoreOptions) -> None:
-    score = BENCHMARK.score(asked(), exchange(text), options)
-    assert (score.correct, score.outcome) == (0.0, Outcome.UNPARSED)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "abstain", "correct"),
-    [
-        (Outcome.ABSTAINED, "chance", 0.25),
-        (Outcome.ABSTAINED, "wrong", 0.0),
-        (Outcome.UNPARSED, "chance", 0.25),
-        (Outcome.UNPARSED, "wrong", 0.0),
-        (Outcome.BUDGET, "chance", 0.25),
-        (Outcome.TOOL_FAULT, "chance", 0.25),
-        (Outcome.NOT_RECORDED, "chance", 0.0),
-        (Outcome.OUTAGE, "chance", 0.0),
-    ],
-)
-def test_what_an_ask_without_an_answer_is_worth(outcome: Outcome, abstain: Any, correct: float) -> None:
-    score = BENCHMARK.score(asked("ABCD"), exchange("", outcome), ScoreOptions(abstain=abstain))
-    assert (score.correct, score.outcome, score.answer) == (correct, outcome, None)
-
-
-@pytest.mark.parametrize("parse", ["strict", "official"])
-def test_an_unreadable_reply_is_worth_what_an_abstention_is(parse: Any) -> None:
-    for abstain, worth in (("chance", 0.25), ("wrong", 0.0)):
-        options = ScoreOptions(parse, abstain)
-        score = BENCHMARK.score(asked("ABCD"), exchange("I am sorry, I cannot tell."), options)
-        assert (score.correct, score.outcome) == (worth, Outcome.UNPARSED)
-        assert BENCHMARK.score_stored(asked("ABCD"), "(Z)", options).correct == worth
-        assert BENCHMARK.score_stored(asked("ABCD"), "(B) the other", options).correct == 0.0
-
-
-@pytest.mark.parametrize(
-    ("stored", "correct", "answer"),
-    [("(A)", 1.0, "A"), ("(A) the first", 0.0, "A"), ("A", 0.0, None), ("(Z)", 0.0, None), ("", 0.0, None)],
-)
-def test_a_stored_answer_is_compared_as_a_string(stored: str, correct: float, answer: str | None) -> None:
-    score = BENCHMARK.score_stored(asked(), stored)
-    assert (score.correct, score.answer) == (correct, answer)
-    assert (score.outcome is Outcome.UNPARSED) == (answer is None)
-
-
 def test_a_hidden_answer_is_not_scored() -> None:
     with pytest.raises(UsageError, match="hidden"):
         BENCHMARK.score(asked(target="hidden"), exchange("(A)"), STRICT)
-
-
-def test_the_oracle_names_the_right_choice() -> None:
-    prompt = Prompt(("?",), Kind.CHOICE, ("left", "right"))
-    assert BENCHMARK.oracle(asked(target="(B)"), prompt) == "The evidence favours (B) right."
 
 
 def test_the_card_has_all_questions() -> None:

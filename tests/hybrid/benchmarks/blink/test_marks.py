@@ -1,7 +1,6 @@
 """BLINK's points drawn anew: taken off, in the style that is asked for, at the height that is asked for, or broken."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.blink import BENCHMARK, CARD
-from hybrid.benchmarks.blink.marks import Restyle, drawn_again, marked_anew, read_restyle, redrawn, taken_off
+from hybrid.benchmarks.blink.marks import Restyle, drawn_again, read_restyle, redrawn, taken_off
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
-from hybrid.marks.drawing import BLINK_STYLE, RGB, MarkStyle, draw_marks
-from hybrid.marks.finding import find_marks
+from hybrid.marks.drawing import RGB, draw_marks
 from hybrid.samples.backgrounds import background
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
@@ -36,42 +34,6 @@ def marked() -> Pixels:
     return draw_marks(ground(), POINTS)
 
 
-def near(pixels: Pixels, x: float, y: float, reach: int) -> Pixels:
-    """A square around a place."""
-    left, top = round(x) - reach, round(y) - reach
-    return pixels[top : top + 2 * reach + 1, left : left + 2 * reach + 1]
-
-
-def count(pixels: Pixels, rgb: Sequence[int]) -> int:
-    return int((pixels == np.array(rgb)).all(axis=2).sum())
-
-
-def test_the_old_marks_are_gone(marked: Pixels) -> None:
-    taken = taken_off(marked, ("A", "B"))
-    assert [(mark.label, round(mark.x), round(mark.y)) for mark in taken.marks] == [("A", 90, 150), ("B", 230, 110)]
-    assert count(taken.pixels, RGB["red"]) == 0
-    for point in POINTS:
-        # Nothing is left within a ring either: there JPEG would have mixed its colour in.
-        place = near(taken.pixels, point.x, point.y, 8).astype(int)
-        before = near(ground(), point.x, point.y, 8).astype(int)
-        assert np.abs(place - before).mean() < 12
-    # And what was not marked is as it was.
-    untouched = np.ones(marked.shape[:2], bool)
-    for point in POINTS:
-        untouched[round(point.y) - 40 : round(point.y) + 14, round(point.x) - 16 : round(point.x) + 17] = False
-    assert np.array_equal(taken.pixels[untouched], marked[untouched])
-
-
-@pytest.mark.parametrize(("setting", "scale"), [("radius:5", 1), ("radius:12,color:white", 1), ("height:520", 2)])
-def test_marks_are_read_again_where_they_were(marked: Pixels, setting: str, scale: int) -> None:
-    again = marked_anew(marked, ("A", "B"), read_restyle(setting))
-    assert again.shape == (260 * scale, 340 * scale, 3)
-    found = {mark.label: mark for mark in find_marks(again, ("A", "B"), "point").points}
-    for point in POINTS:
-        mark = found[point.label]
-        assert np.hypot(mark.x - point.x * scale, mark.y - point.y * scale) <= 3
-
-
 @given(st.integers(4, 20), st.sampled_from(["red", "white", "gray"]))
 @settings(max_examples=12)
 def test_radius_and_colour_are_those_asked_for(marked: Pixels, radius: int, color: str) -> None:
@@ -85,18 +47,6 @@ def test_radius_and_colour_are_those_asked_for(marked: Pixels, radius: int, colo
         assert np.array_equal(again[y, x + radius + 1], taken.pixels[y, x + radius + 1])
 
 
-def test_what_is_not_named_stays_as_it_was() -> None:
-    white = draw_marks(ground(), POINTS, (), MarkStyle(color="white"))
-    again = marked_anew(white, ("A", "B"), Restyle(radius_px=10))
-    assert count(near(again, 90, 150, 10), RGB["white"]) > 60
-    assert count(again, RGB["red"]) == 0
-    # Twice as high, a ring is twice as large, and so is its letter.
-    double = marked_anew(draw_marks(ground(), POINTS), ("A", "B"), Restyle(height_px=520))
-    ring = near(double, 2 * 90.5 - 0.5, 2 * 150.5 - 0.5, 20)
-    columns = np.nonzero((ring == np.array(RGB["red"])).all(axis=2).any(axis=0))[0]
-    assert abs(int(columns.max() - columns.min() + 1) - (2 * 2 * BLINK_STYLE.radius_px + 1)) <= 1
-
-
 @pytest.mark.parametrize("value", ["shape:square", "radius:ten", "color:blue", "height:99", "height:4001", "radius:3"])
 def test_other_values_are_refused(value: str) -> None:
     with pytest.raises(UsageError, match="--setting marks="):
@@ -107,14 +57,6 @@ def test_other_values_are_refused(value: str) -> None:
 def test_values_of_the_paper_are_taken(value: str) -> None:
     assert CARD.chosen({"marks": value})["marks"] == value
     assert read_restyle(value) != Restyle()
-
-
-def test_a_mark_that_is_not_found_breaks_the_question(tmp_path: Path) -> None:
-    store = ImageStore(tmp_path)
-    one = draw_marks(ground(), POINTS[:1])
-    for pixels, told in ((ground(), "no mark A, B"), (one, "no mark B")):
-        with pytest.raises(DataError, match=told):
-            redrawn("radius:10", [store.put_pixels(pixels)], CHOICES, store)
 
 
 def test_a_letter_that_cannot_be_seen_cannot_be_taken_off() -> None:

@@ -77,15 +77,6 @@ def outputs(folder: Path, name: str, identity: str, **changes: Any) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["Art_Style", "Art Style"])
-def test_both_styles_of_file_names(tmp_path: Path, name: str) -> None:
-    found = BENCHMARK.predictions(outputs(tmp_path / "m", name, "val_Art_Style_7"))
-    assert found is not None
-    ((question, prediction),) = found
-    assert (question.id, question.task, question.target) == ("val_Art_Style_7", "Art_Style", "(A)")
-    assert (prediction.text, prediction.stored) == ("(A)", "(A)")
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

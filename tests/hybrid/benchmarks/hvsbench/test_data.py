@@ -12,13 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.hvsbench.data import (
-    count,
     human_paths,
     letter,
-    of_another_image,
-    order,
     rows,
-    subjects,
     types_present,
 )
 from hybrid.errors import DataError
@@ -57,28 +53,10 @@ def write(
     return path
 
 
-def test_rows_of_one_type_over_row_groups(tmp_path: Path) -> None:
-    tasks = ["Q1", "Q2", "Q2", "Q10", "Q1"]
-    path = write(tmp_path / "a.parquet", [record(n, task) for n, task in enumerate(tasks)])
-    found = list(rows(tmp_path, path, "Q2"))
-    assert [row.values["index"] for row in found] == [1, 2]
-    assert [row.where for row in found] == [f"{path}, row 2", f"{path}, row 3"]
-    assert found[0].image("image") == b"x"
-    assert "image" not in next(rows(tmp_path, path, "Q1", images=False)).values
-    assert len(list(rows(tmp_path, path))) == 5
-    assert types_present(tmp_path, [path]) == ("Q1", "Q2", "Q10")
-
-
 def test_rows_of_no_known_type_alone_are_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", [record(0, "Q14"), record(1, "Q14")])
     with pytest.raises(DataError, match=r"a.parquet, row 1, column question_type: 'Q14' is none of Q1 to Q13"):
         types_present(tmp_path, [path])
-
-
-def test_a_row_of_no_known_type_may_be_of_any(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", [record(0, "Q1"), record(1, "Q2"), record(2, "Q14")])
-    assert types_present(tmp_path, [path]) == ("Q1", "Q2")
-    assert [row.values["index"] for row in rows(tmp_path, path, "Q2")] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -115,34 +93,6 @@ def test_letter(text: str) -> None:
     assert letter(text, ("the dog", "the cat")) == "B"
 
 
-@pytest.mark.parametrize("text", ["", "C", "b", "the cow", "AB", "None"])
-def test_a_letter_that_was_not_offered(text: str) -> None:
-    with pytest.raises(DataError, match="none of the 2 options"):
-        letter(text, ("the dog", "the cat"))
-
-
-@pytest.mark.parametrize(("text", "number"), [("5", 5), (" 12 ", 12), ("3.0", 3), ("0", 0)])
-def test_count(text: str, number: int) -> None:
-    assert count(text) == number
-
-
-@pytest.mark.parametrize("text", ["", "five", "-1", "2.5", "nan", "12345678"])
-def test_no_count(text: str) -> None:
-    with pytest.raises(DataError):
-        count(text)
-
-
-@pytest.mark.parametrize("text", ["BCA", "B, C, A", "[B] [C] [A]", "B > C > A", "B-C-A"])
-def test_order(text: str) -> None:
-    assert order(text, ("a", "b", "c")) == "BCA"
-
-
-@pytest.mark.parametrize("text", ["", "BCD", "BCAA", "B then C"])
-def test_no_order(text: str) -> None:
-    with pytest.raises(DataError):
-        order(text, ("a", "b", "c"))
-
-
 def as_lists(path: Scanpath) -> str:
     return f"X = {list(path.x)} Y = {list(path.y)} T = {list(path.t_ms)}"
 
@@ -169,18 +119,6 @@ def as_points(path: Scanpath) -> list[list[float]]:
 )
 def test_several_human_paths(text: str) -> None:
     assert human_paths(text) == (ONE, TWO)
-
-
-@pytest.mark.parametrize(
-    "text", [as_lists(ONE), json.dumps(as_dict(ONE)), str(as_dict(ONE)), json.dumps(as_points(ONE))]
-)
-def test_one_human_path(text: str) -> None:
-    assert human_paths(text) == (ONE,)
-
-
-def test_durations_may_be_missing() -> None:
-    assert human_paths("X = [0.1, 0.2] Y = [0.3, 0.4]") == (Scanpath((0.1, 0.2), (0.3, 0.4), ()),)
-    assert human_paths("[[0.1, 0.3], [0.2, 0.4]]") == (Scanpath((0.1, 0.2), (0.3, 0.4), ()),)
 
 
 @pytest.mark.parametrize(
@@ -227,31 +165,3 @@ def test_any_answer_gives_checked_paths_or_a_data_error(text: str) -> None:
 def test_every_form_comes_back(points: list[tuple[float, float, float]], form: Any) -> None:
     path = Scanpath(*(tuple(column) for column in zip(*points, strict=True)))
     assert human_paths(form(path)) == (path,)
-
-
-def test_paths_of_one_image_are_pooled_over_rows(tmp_path: Path) -> None:
-    shared = {"real_image_path": "a.jpg"}
-    path = write(
-        tmp_path / "a.parquet",
-        [
-            record(0, "Q9", answer=as_lists(ONE), question="Give 2 values.", **shared),
-            record(1, "Q9", answer=f"{as_lists(TWO)} {as_lists(ONE)}", question="Give 3 values.", **shared),
-            record(2, "Q9", answer=as_lists(TWO)),
-            record(3, "Q12", answer=as_lists(TWO), **shared),
-            record(4, "Q9", answer="broken", **shared),
-            record(5, "Q9", answer=as_lists(TWO), question="Search for a cup.", **shared),
-        ],
-    )
-    pool = subjects(tmp_path, [path], "Q9")
-    where = [f"{path}, row {number}" for number in range(1, 7)]
-    assert pool[where[0]].paths == pool[where[1]].paths == (ONE, TWO)
-    assert pool[where[2]].paths == (TWO,)
-    assert pool[where[5]].paths == (TWO,)
-    assert set(pool) == {where[0], where[1], where[2], where[5]}
-    assert of_another_image(pool, where[2], "seed") in (ONE, TWO)
-    assert {of_another_image(pool, where[0], str(seed)) for seed in range(9)} == {TWO}
-
-
-def test_without_another_image_there_is_no_random_path(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", [record(0, "Q9", answer=as_lists(ONE))])
-    assert of_another_image(subjects(tmp_path, [path], "Q9"), f"{path}, row 1", "seed") is None

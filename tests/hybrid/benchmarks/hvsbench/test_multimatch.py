@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.hvsbench.multimatch import DIMENSIONS, Floats, Ints, multimatch
+from hybrid.benchmarks.hvsbench.multimatch import DIMENSIONS, Floats, multimatch
 from hybrid.errors import DataError
 
 SCREEN = (512, 320)
@@ -20,11 +20,6 @@ def package(first: Floats, second: Floats) -> list[float]:
     return [float(value) for value in multimatch_gaze.docomparison(*records, screensize=SCREEN)]
 
 
-def side_by_side(number: int) -> Ints:
-    """The pairs of the first `number` paths with as many that follow, each with the one at its place."""
-    return np.arange(2 * number).reshape(2, number).T
-
-
 def random_paths(seed: int, number: int, decimals: int | None) -> list[Floats]:
     rng = np.random.default_rng(seed)
     found = []
@@ -35,14 +30,6 @@ def random_paths(seed: int, number: int, decimals: int | None) -> list[Floats]:
         path[:, 2] = 0.05 + 0.5 * path[:, 2]
         found.append(path * [*SCREEN, 1])
     return found
-
-
-@pytest.mark.parametrize(("decimals", "number"), [(None, 150), (2, 250), (1, 250)])
-def test_equals_the_package(decimals: int | None, number: int) -> None:
-    first, second = random_paths(1, number, decimals), random_paths(2, number, decimals)
-    expected = np.array([package(a, b) for a, b in zip(first, second, strict=True)])
-    found = multimatch(first + second, side_by_side(number), SCREEN)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
 few_places = st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -64,13 +51,6 @@ def path_of(*points: tuple[float, float]) -> Floats:
     return np.array([(x, y, 0.2) for x, y in points])
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-def test_durations_of_zero_are_alike_where_the_package_has_no_number() -> None:
-    still = path_of((1, 2), (30, 40), (50, 9)) * [1, 1, 0]
-    assert math.isnan(package(still, still)[4])
-    assert multimatch([still], [(0, 0)], SCREEN)[0].tolist() == [1.0] * 5
-
-
 def test_values_by_hand() -> None:
     # Saccades (30, 0), (30, 0) against (0, 40), (0, 40) from the same start: every difference is the same but position.
     flat, steep = path_of((0, 0), (30, 0), (60, 0)), path_of((0, 0), (0, 40), (0, 80))
@@ -81,16 +61,6 @@ def test_values_by_hand() -> None:
     # The alignment is the diagonal: starts are 0 and 50 apart, median 25.
     assert found["position"] == pytest.approx(1 - 25 / 100)
     assert found["duration"] == 1.0
-
-
-def test_opposite_directions_across_the_left_axis_are_close() -> None:
-    # Angles of +179 and -179 degrees are 2 degrees apart, not 358.
-    step = math.tan(math.radians(1))
-    up, down = (
-        path_of((9, 5), (6, 5 + 3 * step), (3, 5 + 6 * step)),
-        path_of((9, 5), (6, 5 - 3 * step), (3, 5 - 6 * step)),
-    )
-    assert multimatch([up, down], [(0, 1)], (10, 10))[0][1] == pytest.approx(1 - 2 / 180)
 
 
 coordinates = st.floats(0, 1, allow_subnormal=False).map(lambda value: round(value, 3))
@@ -125,13 +95,6 @@ def test_more_pairs_than_a_batch_holds_of_many_lengths_in_any_order() -> None:
     pairs = np.tile(np.random.default_rng(6).permutation(100).reshape(50, 2), (200, 1))
     few = np.concatenate([multimatch(found, pair[None], SCREEN) for pair in pairs[:50]])
     assert np.array_equal(multimatch(found, pairs, SCREEN), np.tile(few, (200, 1)))
-
-
-def test_the_screen_scales_lengths_and_not_directions() -> None:
-    found = random_paths(7, 2, None)
-    small, large = (multimatch(found, [(0, 1)], (512 * k, 320 * k))[0] for k in (1, 2))
-    assert small[1] == large[1]
-    np.testing.assert_allclose(1 - large[[0, 2, 3]], (1 - small[[0, 2, 3]]) / 2)
 
 
 def test_no_pairs_give_an_empty_table() -> None:

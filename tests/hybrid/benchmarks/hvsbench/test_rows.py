@@ -79,32 +79,6 @@ def test_a_row_that_cannot_be_used_costs_its_question_alone(
     assert len(found) == 2
 
 
-def test_an_index_that_stands_there_twice(tmp_path: Path) -> None:
-    first, second = one(tmp_path, {}, {})
-    assert isinstance(first, Question)
-    assert isinstance(second, BrokenQuestion)
-    assert second.id == "Q5:data_test-00000-of-00001.parquet_row_2"
-    assert "row 2, column index: a second Q5_7" in second.error
-
-
-def test_the_same_index_in_two_types_is_two_questions(tmp_path: Path) -> None:
-    found = list(one(tmp_path, {}, {"question_type": "Q2", "question": "How many?", "answer": "3"}))
-    assert [question.id for question in found] == ["Q2_7", "Q5_7"]
-
-
-@pytest.mark.parametrize(("first", "second", "together"), [("a.jpg", "a.jpg", True), ("a.jpg", "b.jpg", False)])
-def test_questions_about_one_image_are_one_unit(tmp_path: Path, first: str, second: str, together: bool) -> None:
-    a, b = one(tmp_path, {"real_image_path": first}, {"index": 8, "real_image_path": second})
-    assert (a.unit == b.unit) == together
-    assert isinstance(a, Question)
-    assert "a.jpg" not in a.unit
-
-
-def test_without_a_name_of_its_image_a_question_is_a_unit_by_itself(tmp_path: Path) -> None:
-    (question,) = one(tmp_path, {})
-    assert question.unit == question.id
-
-
 def test_a_single_human_path_has_no_references(tmp_path: Path) -> None:
     (question,) = one(tmp_path, {**SCANPATH_ROW, "answer": HUMAN})
     assert isinstance(question, Question)

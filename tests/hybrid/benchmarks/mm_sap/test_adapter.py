@@ -77,40 +77,6 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_questions_carry_the_rows_in_five_orders(sample: Path, tmp_path: Path) -> None:
-    found = sound(sample, tmp_path)
-    assert len(found) == 5 * PER_SET * 3
-    assert len({question.id for question in found}) == len(found)
-    for name in SETS:
-        stored = pq.read_table(sample / "data" / f"{name}-00000-of-00001.parquet").to_pylist()
-        for number, values in enumerate(stored, 1):
-            word = {"BasicVisQA": "basic", "KnowVisQA": "know", "BeyondVisQA": "beyond"}[name]
-            variants = [question for question in found if question.base == f"{word}_{number:04d}"]
-            assert [question.id.split("#")[1] for question in variants] == ["s0", "s1", "s2", "s3", "s4"]
-            assert len({question.choices for question in variants}) > 1
-            for question in variants:
-                assert question.task == name
-                assert question.unit == question.base
-                assert sorted(question.choices) == sorted(values["options"])
-                assert question.choices[target(question)["refusal"]] == REFUSAL
-                assert question.protocol["refusal"] == target(question)["refusal"]
-                right = values["options"]["ABCDE".index(values["answer"])]
-                correct = target(question)["correct"]
-                assert (question.choices[correct] if correct is not None else REFUSAL) == right
-                assert (correct is None) == (name == "BeyondVisQA")
-                assert question.groups["type"] == values["type"]
-
-
-def test_stored_order_and_seeds(sample: Path, tmp_path: Path) -> None:
-    stored = sound(sample, tmp_path, shuffles="stored")
-    assert len(stored) == 3 * PER_SET
-    assert all("#" not in question.id for question in stored)
-    first, again, other = (sound(sample, tmp_path, shuffles="2", shuffle_seed=seed) for seed in ("1", "1", "2"))
-    assert [question.choices for question in first] == [question.choices for question in again]
-    assert [question.choices for question in first] != [question.choices for question in other]
-    assert [question.id for question in first] == [question.id for question in other]
-
-
 @given(shuffle=st.integers(0, 19), seed=st.integers(-5, 5), count=st.integers(2, 6))
 def test_an_order_is_a_permutation(shuffle: int, seed: int, count: int) -> None:
     order = order_of("basic_0001", shuffle, seed, count)
@@ -118,23 +84,10 @@ def test_an_order_is_a_permutation(shuffle: int, seed: int, count: int) -> None:
     assert order == order_of("basic_0001", shuffle, seed, count)
 
 
-def test_refusals_and_right_answers_fall_on_every_letter() -> None:
-    orders = [order_of(f"basic_{number:04d}", shuffle, 0, 5) for number in range(200) for shuffle in range(5)]
-    for stored in range(5):
-        places = [order.index(stored) for order in orders]
-        assert all(150 < places.count(place) < 250 for place in range(5))
-
-
 @pytest.mark.parametrize("value", ["0", "21", "many", "-1", "1.5"])
 def test_wrong_numbers_of_shuffles(sample: Path, tmp_path: Path, value: str) -> None:
     with pytest.raises(UsageError, match=f"--setting shuffles={value}: the values are: 1 to 20, stored"):
         asked(sample, tmp_path, shuffles=value)
-
-
-@pytest.mark.parametrize(("key", "value"), [("shuffle_seed", "x"), ("refusal_prompt", "yes")])
-def test_wrong_settings(sample: Path, tmp_path: Path, key: str, value: str) -> None:
-    with pytest.raises(UsageError, match=f"--setting {key}={value}"):
-        asked(sample, tmp_path, **{key: value})
 
 
 @pytest.mark.parametrize(
@@ -189,19 +142,6 @@ def test_the_set_may_stand_in_a_column(tmp_path: Path) -> None:
     table(tmp_path / "e", [row()], name="test")
     with pytest.raises(DataError, match=r"test.parquet, row 1: neither the file's name nor a set column"):
         asked(tmp_path / "e", tmp_path)
-
-
-@pytest.mark.parametrize("missing", ["question", "options", "answer", "image"])
-def test_missing_columns_are_an_error_that_lists_found_and_needed(tmp_path: Path, missing: str) -> None:
-    values = row()
-    del values[missing]
-    table(tmp_path / "d", [values])
-    with pytest.raises(DataError) as caught:
-        asked(tmp_path / "d", tmp_path)
-    said = str(caught.value)
-    assert "BasicVisQA.parquet: found the columns" in said
-    assert all(name in said.partition("needed")[0] for name in values)
-    assert f"needed {missing}: one of" in said
 
 
 def test_no_files_and_no_parquet(tmp_path: Path) -> None:
@@ -261,56 +201,6 @@ def one(sample: Path, tmp_path: Path, name: str, **given_settings: str) -> Quest
     return question
 
 
-def letter(question: Question, which: str) -> str:
-    return "ABCDE"[target(question)[which]]
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_a_refusal_is_asked_again_without_the_refusal_whatever_the_set(sample: Path, tmp_path: Path, name: str) -> None:
-    question = one(sample, tmp_path, name)
-    for said in (f"Answer: ({letter(question, 'refusal')})", letter(question, "refusal"), REFUSAL, f"{REFUSAL}."):
-        first, second = run(question, [said, "A"])
-        assert first.prompt.choices == question.choices
-        assert second.prompt.choices == tuple(choice for choice in question.choices if choice != REFUSAL)
-        assert REFUSAL not in second.prompt.text
-        assert "D. " in second.prompt.text
-        assert "E. " not in second.prompt.text
-    for said in ("I'm sorry, I cannot tell.", "", "F"):
-        assert len(run(question, [said])) == 1
-
-
-def test_prompts(sample: Path, tmp_path: Path) -> None:
-    question = one(sample, tmp_path, "KnowVisQA")
-    (exchange,) = run(question, ["nothing"])
-    prompt = exchange.prompt
-    assert (prompt.kind, prompt.route) == (Kind.CHOICE, "choice")
-    assert [ref.image for ref in prompt.images] == list(question.images)
-    lines = prompt.text.splitlines()
-    assert lines[0] == question.text
-    assert lines[1:6] == [f"{mark}. {choice}" for mark, choice in zip("ABCDE", question.choices, strict=True)]
-    prompted = one(sample, tmp_path, "KnowVisQA", refusal_prompt="on")
-    with_prompt, second = run(prompted, [REFUSAL, "A"])
-    assert with_prompt.prompt.text.count(REFUSAL) == 2
-    assert REFUSAL not in second.prompt.text
-
-
-@pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("refuse", [True, False])
-def test_prompts_depend_on_nothing_but_the_protocol(sample: Path, tmp_path: Path, name: str, refuse: bool) -> None:
-    question = one(sample, tmp_path, name)
-    replies = [REFUSAL if refuse else "nothing", "A"]
-    before = [each.prompt for each in run(question, replies)]
-    assert len(before) == 1 + refuse
-    for changed in (
-        *(replace(question, task=other) for other in SETS),
-        replace(question, target={"correct": None, "refusal": 0}),
-        replace(question, groups={"type": "Color", "shuffle": "s9"}),
-        replace(question, id="other_0009#s3", cluster="other_0009"),
-    ):
-        assert [each.prompt for each in run(changed, replies)] == before
-    assert not any(word in prompt.text for prompt in before for word in ("VisQA", question.groups["type"]))
-
-
 @settings(max_examples=80)
 @given(text=st.text(max_size=40))
 def test_the_second_pass_follows_from_the_reply_alone(text: str) -> None:
@@ -326,22 +216,3 @@ def test_the_second_pass_follows_from_the_reply_alone(text: str) -> None:
     )
     counts = {len(run(replace(question, task=name), [text, "A"])) for name in SETS}
     assert len(counts) == 1
-
-
-def test_another_set_of_words(sample: Path, tmp_path: Path) -> None:
-    own = MmSap({**BENCHMARK.texts, "question": "{instruction} {question} {options}", "plain": "Pick."})
-    question = one(sample, tmp_path, "BasicVisQA")
-    assert run(question, ["x"], own)[0].prompt.text.startswith(f"Pick. {question.text} A. ")
-
-
-def test_the_oracle_speaks_of_the_options_as_shown(sample: Path, tmp_path: Path) -> None:
-    question = one(sample, tmp_path, "KnowVisQA")
-    first, second = (each.prompt for each in run(question, [REFUSAL, "A"]))
-    right = question.choices[target(question)["correct"]]
-    for prompt in (first, second):
-        assert (
-            BENCHMARK.oracle(question, prompt)
-            == f"The evidence favours ({'ABCDE'[prompt.choices.index(right)]}) {right}."
-        )
-    beyond = one(sample, tmp_path, "BeyondVisQA")
-    assert BENCHMARK.oracle(beyond, first) == "The image does not show what the question asks for."

@@ -1,29 +1,24 @@
 """MVP-Bench as a benchmark: questions, settings, dialogue, verdicts, and what it says about data it cannot use."""
 
-import asyncio
 import json
 import re
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import Abstain, ScoreOptions, Source
 from hybrid.benchmarks.mvp_bench import BENCHMARK
-from hybrid.benchmarks.mvp_bench.data import category
-from hybrid.benchmarks.mvp_bench.images import half_box, halves
+from hybrid.benchmarks.mvp_bench.images import half_box
 from hybrid.benchmarks.mvp_bench.sample import TASKS, write
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
-from hybrid.rotation import with_rotations
 from hybrid.running.data import mount, questions
-from hybrid.types import Ask, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply, StoredImage
+from hybrid.types import BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply, StoredImage
 
 OFFICIAL = ScoreOptions(parse="official")
 
@@ -64,45 +59,6 @@ def copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None], name:
     return to
 
 
-def test_questions_of_a_pair_stand_together_and_rotations_in_order(sample: Path, store: ImageStore) -> None:
-    found = read(sample, store)
-    assert len({question.id for question in found}) == len(found)
-    for task in TASKS:
-        units = [question.unit for question in found if question.task == task]
-        assert [unit for n, unit in enumerate(units) if n == 0 or units[n - 1] != unit] == list(dict.fromkeys(units))
-    rotated = [question for question in found if "#" in question.id]
-    assert [question.id.split("#")[1] for question in rotated] == [f"circ{k % 5 + 1}" for k in range(len(rotated))]
-    assert all(question.kind is Kind.CHOICE and len(question.choices) == 5 for question in rotated)
-
-
-def test_a_file_that_has_changed_is_read_anew(sample: Path, store: ImageStore, tmp_path: Path) -> None:
-    def shout(row: dict[str, Any]) -> None:
-        row["question"] = row["question"].upper()
-
-    before = read(copy(sample, tmp_path, lambda row: None), store)
-    after = read(copy(sample, tmp_path, shout), store)
-    assert [one.text.upper() for one in before if "#" not in one.id] == [one.text for one in after if "#" not in one.id]
-
-
-def test_rotations_ask_for_the_same_text(sample: Path, store: ImageStore) -> None:
-    right: dict[str, set[str]] = {}
-    for question in read(sample, store):
-        if question.kind is Kind.CHOICE:
-            right.setdefault(question.base, set()).add(question.choices["ABCDE".index(str(question.target))])
-    assert right
-    assert all(len(texts) == 1 for texts in right.values())
-
-
-def test_settings_choose_the_protocol(sample: Path, store: ImageStore) -> None:
-    counts = {mcq: len(read(sample, store, mcq=mcq)) for mcq in ("circular", "vanilla", "both")}
-    asked = sum(question.task == "yes_no" for question in read(sample, store))
-    choice = counts["vanilla"] - asked
-    assert counts == {"circular": asked + 5 * choice, "vanilla": asked + choice, "both": asked + 6 * choice}
-    plain, helped = read(sample, store), read(sample, store, commonsense="on")
-    sentence = BENCHMARK.texts["visual_commonsense"]
-    assert [question.text for question in helped] == [f"{sentence}\n{question.text}" for question in plain]
-
-
 @pytest.mark.parametrize("settings", [{"mcq": "all"}, {"commonsense": "yes"}])
 def test_an_unknown_value_of_a_setting_is_refused(sample: Path, store: ImageStore, settings: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=f"--setting {next(iter(settings))}=.*: the values are: "):
@@ -116,65 +72,6 @@ def test_unknown_settings_splits_and_tasks_are_refused(sample: Path, store: Imag
             mount(BENCHMARK, str(sample), store=store, **options)
 
 
-def test_limit_keeps_pairs_whole(sample: Path, store: ImageStore) -> None:
-    whole = read(sample, store)
-    found = questions(BENCHMARK, source(sample, store), 2)
-    for question in found:
-        assert isinstance(question, Question)
-        mates = {q.id for q in whole if q.unit == question.unit and q.task == question.task}
-        assert mates <= {q.id for q in found}
-
-
-def test_joining_reads_every_variant_and_no_image(sample: Path, store: ImageStore, tmp_path: Path) -> None:
-    for name in ("all_questions.json", "mcq_questions.json"):
-        (tmp_path / name).write_bytes((sample / name).read_bytes())
-    found = questions(BENCHMARK, replace(source(tmp_path, store), joining=True), None)
-    assert {question.id for question in found} == {question.id for question in read(sample, store, mcq="both")}
-    assert all(isinstance(question, Question) and question.images == () for question in found)
-
-
-class Queue:
-    """A solver that says what it is given, and keeps what it was asked."""
-
-    def __init__(self, *texts: str) -> None:
-        self.texts = deque(texts)
-        self.asked: list[Prompt] = []
-
-    async def ask(self, prompt: Prompt) -> Reply:
-        self.asked.append(prompt)
-        return Reply(self.texts.popleft())
-
-
-def hold(question: Question, ask: Ask) -> tuple[Exchange, ...]:
-    return asyncio.run(BENCHMARK.dialogue(question.asked(), ask))
-
-
-def test_one_call_with_one_picture(sample: Path, store: ImageStore) -> None:
-    for question in read(sample, store):
-        solver = Queue(str(question.target))
-        exchanges = hold(question, solver.ask)
-        (prompt,) = solver.asked
-        assert [part if isinstance(part, str) else part.name for part in prompt.parts] == [question.text, "img:1"]
-        assert prompt.images[0].image == question.images[0]
-        for options in (ScoreOptions(), OFFICIAL):
-            assert BENCHMARK.score(question, exchanges, options).correct == 1
-
-
-def test_a_pair_picture_comes_with_its_halves(sample: Path, store: ImageStore) -> None:
-    for question in read(sample, store):
-        if question.task != "cross":
-            assert len(question.images) == 1
-            continue
-        pair, left, right = question.images
-        refs = halves(question.images)
-        assert [(ref.name, ref.parent, ref.image) for ref in refs] == [
-            ("img:1.1", "img:1", left),
-            ("img:1.2", "img:1", right),
-        ]
-        together = np.concatenate([store.pixels(left), store.pixels(right)], axis=1)
-        assert np.array_equal(together, store.pixels(pair))
-
-
 @given(st.integers(2, 5000), st.integers(1, 5000))
 def test_halves_are_equally_wide_and_do_not_meet(width: int, height: int) -> None:
     pair = StoredImage("0" * 64, width, height, "image/png")
@@ -185,46 +82,11 @@ def test_halves_are_equally_wide_and_do_not_meet(width: int, height: int) -> Non
     assert {left.y0, right.y0, left.y1, right.y1} == {0, height}
 
 
-def test_prompts_do_not_depend_on_what_only_the_scorer_knows(sample: Path, store: ImageStore) -> None:
-    for question in read(sample, store):
-        other = replace(question, task="x", target="E", groups={"level": "x", "image": "y"}, cluster="z")
-        first, second = Queue(""), Queue("")
-        hold(question, first.ask)
-        hold(other, second.ask)
-        assert first.asked == second.asked
-        assert not question.protocol
-        assert question.route in ("yes_no", "cross", "single")
-
-
-def test_natural_and_manipulated_rows_give_the_same_words(sample: Path, store: ImageStore) -> None:
-    texts: dict[str, set[tuple[str, str]]] = {}
-    for question in read(sample, store):
-        if question.task == "yes_no":
-            texts.setdefault(question.groups["question"], set()).add((question.text, question.route))
-    assert all(len(both) == 1 for both in texts.values())
-
-
 def verdicts(question: Question, reply: Reply, abstain: Abstain = "wrong") -> list[tuple[float | None, Outcome]]:
     exchange = Exchange(Prompt((question.text,), question.kind, question.choices), reply)
     both = (ScoreOptions(abstain=abstain), replace(OFFICIAL, abstain=abstain))
     found = [BENCHMARK.score(question, (exchange,), options) for options in both]
     return [(score.correct, score.outcome) for score in found]
-
-
-def test_empty_replies_and_failures_are_never_right(sample: Path, store: ImageStore) -> None:
-    for question in read(sample, store):
-        for text in ("", "  \n", "()", "."):
-            assert verdicts(question, Reply(text)) == [(0.0, Outcome.UNPARSED)] * 2
-            assert BENCHMARK.score_stored(question, text).correct == 0
-        for outcome in (Outcome.BUDGET, Outcome.NOT_RECORDED, Outcome.TOOL_FAULT):
-            assert verdicts(question, Reply("", outcome)) == [(0.0, outcome)] * 2
-        chance = 0.5 if question.kind is Kind.YES_NO else 0.2
-        assert verdicts(question, Reply("", Outcome.ABSTAINED)) == [(0.0, Outcome.ABSTAINED)] * 2
-        for text, outcome in (("", Outcome.ABSTAINED), ("", Outcome.BUDGET), ("Hm.", Outcome.ANSWERED)):
-            ended = Outcome.UNPARSED if outcome is Outcome.ANSWERED else outcome
-            assert verdicts(question, Reply(text, outcome), "chance") == [(chance, ended)] * 2
-        assert BENCHMARK.score_stored(question, "Hm.", ScoreOptions(abstain="chance")).correct == chance
-        assert verdicts(question, Reply("", Outcome.OUTAGE), "chance") == [(0.0, Outcome.OUTAGE)] * 2
 
 
 def test_the_official_rules_differ_between_the_single_run_and_the_rotations(sample: Path, store: ImageStore) -> None:
@@ -234,17 +96,6 @@ def test_the_official_rules_differ_between_the_single_run_and_the_rotations(samp
     for question, official in ((plain, 1.0), (rotated, 0.0)):
         reply = Reply(f"({question.target})")
         assert [correct for correct, _ in verdicts(question, reply)] == [1.0, official]
-
-
-def test_the_rotations_of_rotate_are_no_rows_of_the_protocol(sample: Path, store: ImageStore) -> None:
-    plain = [question for question in read(sample, store, mcq="vanilla") if question.kind is Kind.CHOICE]
-    turned = with_rotations(plain, BENCHMARK.card.rotatable)
-    assert len(turned) == 5 * len(plain)
-    right = [BENCHMARK.score_stored(q, f"({q.target})") for q in turned if isinstance(q, Question)]
-    assert {score.correct for score in right} == {1.0}
-    metrics = {metric.name: metric.n for metric in BENCHMARK.summarise(right)}
-    assert sum(metrics.values()) == len(plain)
-    assert set(metrics) == {"vanilla.cross_low", "vanilla.cross_high", "vanilla.single"}
 
 
 @given(text=st.text())
@@ -257,19 +108,6 @@ def test_no_text_makes_the_scorer_raise_or_leave_the_offer(text: str) -> None:
             score = BENCHMARK.score(question, (exchange,), options)
             assert score.answer in {None, *offered}
             assert score.correct == float(score.answer == question.target)
-
-
-def test_the_oracle_says_the_answer(sample: Path, store: ImageStore) -> None:
-    for question in read(sample, store):
-        prompt = Prompt((question.text,), question.kind, question.choices)
-        assert str(question.target) in BENCHMARK.oracle(question, prompt)
-
-
-def test_categories_follow_the_pair_id() -> None:
-    edges = {0: "B1", 50: "B1", 51: "B3", 100: "B3", 101: "B2", 199: "B4", 200: "R1", 299: "R2", 596: "S1", 646: "S2"}
-    assert {pair: category(pair) for pair in edges} == edges
-    assert category(647) is None
-    assert category(-1) is None
 
 
 def test_a_folder_without_the_data_says_what_was_expected(store: ImageStore, tmp_path: Path) -> None:
@@ -361,12 +199,6 @@ def test_a_missing_image_costs_its_questions_and_a_missing_folder_is_explained(
     (broken / "Images" / "Cross_Images").rmdir()
     with pytest.raises(DataError, match=r"no folder Images/Cross_Images.*on request only"):
         questions(BENCHMARK, source(broken, store), None)
-
-
-def test_the_fingerprint_covers_questions_and_images(sample: Path, store: ImageStore) -> None:
-    names = {path.name for path in BENCHMARK.files(source(sample, store))}
-    assert {"all_questions.json", "mcq_questions.json", "1000_s.jpg", "1000_concat.jpg"} <= names
-    assert "mcq_questions.json" not in {path.name for path in BENCHMARK.files(source(sample, store, mcq="vanilla"))}
 
 
 def test_nothing_is_submitted() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from hybrid.benchmarks.questions.tables import table_of
 from hybrid.errors import DataError
@@ -32,34 +31,6 @@ def read(made: Any, path: Path) -> dict[str, str]:
     return {each.id: each.text if isinstance(each, Question) else each.error for each in made.asked(path)}
 
 
-@pytest.mark.parametrize("separator", ["\t", ",", ";"])
-@pytest.mark.parametrize(
-    ("opens", "closes"),
-    [
-        # A mark opens in row 3 and the next one is that of row 15, in every place that it can have there.
-        ('"Big one', 'the "small" one?'),
-        ('"Big one', 'the 5"'),
-        ('"Big one', '"The other'),
-        ('"Big one', "no mark at all"),
-        ('"', '"'),
-    ],
-)
-@pytest.mark.parametrize("column", [2, 3, 5])
-def test_a_mark_that_quotes_nothing_costs_its_row_alone(
-    made: Any, separator: str, opens: str, closes: str, column: int
-) -> None:
-    table = rows()
-    table[2][column], table[14][min(column, 2)] = opens, closes
-    found = read(made, joined(made, table, separator, ".tsv" if separator == "\t" else ".csv"))
-    whole = {f"q{number}" for number in range(1, 21)} - {"q3", "q15"}
-    assert whole <= found.keys()
-    assert all(text.startswith(f"Which of {name[1:]}?") for name, text in found.items() if name in whole)
-    assert not any("red.png" in text for text in found.values()), "no question holds another row"
-    lost = [text for text in found.values() if "questions." in text]
-    assert any("questions.tsv:4: " in text or "questions.csv:4: " in text for text in lost)
-    assert all("a quotation mark opens a field that" in text for text in lost)
-
-
 @pytest.mark.parametrize(
     "lines",
     [
@@ -76,11 +47,6 @@ def test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table(made: Any, lines: list[
     assert at.line == 2
     assert isinstance(first, DataError)
     assert len(rest) == sum(bool(line) for line in lines[2:])
-
-
-def test_a_blank_row_of_a_spreadsheet_is_none(made: Any) -> None:
-    found = read(made, joined(made, [*rows(2), [""] * 6, [" ", "", "", "", "", ""]], ",", ".csv"))
-    assert list(found) == ["q1", "q2"]
 
 
 def test_a_mark_inside_of_a_text_is_its_own(made: Any) -> None:
@@ -131,22 +97,6 @@ def test_a_table_that_is_not_read_is_named_with_the_way_to_convert_it(
         made.asked(path)
 
 
-def test_a_row_that_is_not_utf_8_names_the_byte_and_the_way(made: Any) -> None:
-    path = joined(made, rows(3), ",", ".csv")
-    path.write_bytes(path.read_bytes().replace(b"Which of 2?", "Où est-il?".encode("cp1252")))
-    found = read(made, path)
-    (lost,) = (text for name, text in found.items() if name not in ("q1", "q3"))
-    assert "questions.csv:3: is not text in UTF-8 (byte 0xf9" in lost
-    assert "iconv -f CP1252 -t UTF-8" in lost
-
-
-@pytest.mark.parametrize(("separator", "ending"), [(";", ".csv"), ("\t", ".csv"), (",", ".tsv"), (";", ".tsv")])
-def test_the_separator_is_that_of_the_head(made: Any, separator: str, ending: str) -> None:
-    found = read(made, joined(made, rows(2), separator, ending))
-    assert list(found) == ["q1", "q2"]
-    assert found["q1"].startswith("Which of 1?")
-
-
 def test_a_list_of_objects_is_read(made: Any) -> None:
     path = made.folder / "questions.json"
     path.write_text(json.dumps([made.row(id="q1"), 7, made.row(id="q3", answer=["one"])]))
@@ -157,39 +107,3 @@ def test_a_list_of_objects_is_read(made: Any) -> None:
     assert "questions.json, row 2: expected an object" in lost.error
     assert isinstance(third, Question)
     assert third.target == "A"
-
-
-@pytest.mark.parametrize("answer", ['["B"]', "['B']", ["B"], ["two"], '["two"]'])
-def test_one_answer_in_a_list_is_that_answer(made: Any, answer: object) -> None:
-    (found,) = made.sound(made.table([made.row(answer=answer)]))
-    assert found.target == "B"
-
-
-def test_two_answers_to_one_choice_are_none(made: Any) -> None:
-    (lost,) = made.asked(made.table([made.row(answer=["A", "B"])]))
-    assert isinstance(lost, BrokenQuestion)
-
-
-@pytest.mark.parametrize("name", ["photo.jfif", "photo.jpe", "photo.JPG", "photo", "photo.v2.dat", "photo.avif"])
-def test_a_picture_is_read_whatever_its_name_ends_in(made: Any, name: str) -> None:
-    Image.new("RGB", (8, 6), (250, 20, 20)).save(made.folder / name, "AVIF" if name.endswith("avif") else "JPEG")
-    (found,) = made.sound(made.table([made.row(image=name)]))
-    assert (found.images[0].width, found.images[0].height) == (8, 6)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("photo.heic", b"\0\0\0\x18ftypheic", "HEIC is not read: convert it to PNG or JPEG"),
-        ("drawing.svg", b"<svg/>", "SVG is not read: convert it to PNG or JPEG"),
-        ("away.heic", None, "there is no file 'away.heic' inside"),
-    ],
-)
-def test_a_picture_that_lies_there_is_not_called_missing(
-    made: Any, name: str, content: bytes | None, said: str
-) -> None:
-    if content is not None:
-        (made.folder / name).write_bytes(content)
-    (lost,) = made.asked(made.table([made.row(image=name)]))
-    assert isinstance(lost, BrokenQuestion)
-    assert said in lost.error

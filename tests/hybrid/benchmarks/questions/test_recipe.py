@@ -1,6 +1,5 @@
 """Recipes: a strict schema, found by name, metrics out of a closed vocabulary, and no code."""
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from hybrid.benchmarks.questions.options import PATTERNS, split
 from hybrid.benchmarks.questions.schema import layout_of, recipe_of
-from hybrid.benchmarks.questions.statistics import STATISTICS, counted, summed
+from hybrid.benchmarks.questions.statistics import counted, summed
 from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
 from hybrid.registry import load, module_of, names
@@ -75,20 +73,6 @@ def test_a_recipe_has_no_code_and_what_decides_its_questions_is_among_the_texts(
         load("hybrid.benchmarks", name).reworded(Path("mine.toml"))
 
 
-def test_cyclic_permutations_and_rows_that_are_one_unit(made: Any, recipe: Callable[[str, str], str]) -> None:
-    made.table([row(made), row(made, qid="q2"), row(made, qid="q3"), row(made, qid="q4")], "test.csv")
-    cycles = made.sound(made.folder, recipe("mine", f"{RECIPE}variants: cyclic\n"))
-    assert [each.id for each in cycles[:3]] == ["q1", "q1#circ1", "q1#circ2"]
-    assert [each.target for each in cycles[:3]] == ["B", "A", "C"]
-    assert cycles[1].text == "Which?\nA. y\nB. z\nC. x"
-    assert {each.unit for each in cycles[:3]} == {"q1"}
-    assert load("hybrid.benchmarks", "mine").card.rotatable == (), "it is in every order already"
-    pairs = made.sound(made.folder, recipe("mine", f"{RECIPE}cluster: {{rows: 2}}\n"))
-    assert [each.unit for each in pairs] == ["rows1", "rows1", "rows2", "rows2"]
-    named = made.sound(made.folder, recipe("mine", f"{RECIPE}cluster: source\n"))
-    assert {each.unit for each in named} == {"s"}
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -143,45 +127,12 @@ def test_a_broken_recipe_from_outside_is_left_out_of_lists_and_says_why(
         load("hybrid.benchmarks", name)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text", "found"),
-    [
-        ("(a) X (b) Y", "Open (a) Yes, it is (b) No", ("Open", ("Yes, it is", "No"))),
-        ("(a) X (b) Y", "Q\n(A) one\n(B) two\n(C) three", ("Q", ("one", "two", "three"))),
-        ("(a) X (b) Y", "no options (a) alone", ("no options (a) alone", ())),
-        ("a. X b. Y", "Is it A. J. Smith?\nA. yes\nB. no", ("Is it", ("J. Smith?\nA. yes", "no"))),
-        ("a) X b) Y", "a) x b) y", ("", ("x", "y"))),
-        ("a: X b: Y", "Q A: x B: y", ("Q", ("x", "y"))),
-        ("X|Y", "x | y", ("", ("x", "y"))),
-        ('["X", "Y"]', '["x, y", "z"]', ("", ("x, y", "z"))),
-    ],
-)
-def test_options_in_one_cell(pattern: str, text: str, found: tuple[str, tuple[str, ...]]) -> None:
-    assert split(pattern, text) == found
-    assert pattern in PATTERNS
-
-
 def scored(identity: str, correct: float, task: str = "t", cluster: str = "", **groups: str) -> Score:
     return Score(identity, task, correct, Outcome.ANSWERED, groups=groups, cluster=cluster)
 
 
 def values(words: str, scores: list[Score]) -> dict[str, float | None]:
     return {metric.name: metric.value for metric in summed([counted(words)], scores)}
-
-
-def test_means_over_groups_are_means_of_means() -> None:
-    scores = [
-        scored("1", 1.0, type="2d", source="ade"),
-        scored("2", 0.0, type="2d", source="ade"),
-        scored("3", 1.0, type="2d", source="coco"),
-        scored("4", 0.0, type="3d", source="omni"),
-        scored("5", 0.0, type="3d", source="omni"),
-    ]
-    assert values("accuracy", scores) == {"accuracy": 0.4}
-    assert values("accuracy over source", scores) == {"accuracy_macro.source": 0.5}
-    # ((1/2 + 1) / 2 + 0) / 2
-    assert values("accuracy over type/source", scores) == {"accuracy_macro.type.source": 0.375}
-    assert values("accuracy by source", scores) == {"accuracy.ade": 0.5, "accuracy.coco": 1.0, "accuracy.omni": 0.0}
 
 
 def test_a_unit_is_right_when_all_of_it_is_and_missing_when_one_failed() -> None:
@@ -192,25 +143,6 @@ def test_a_unit_is_right_when_all_of_it_is_and_missing_when_one_failed() -> None
         *(scored("6", 1.0, cluster="c"), Score("7", "t", None, Outcome.OUTAGE, cluster="c")),
     ]
     assert values("all_right", scores) == {"all_right": pytest.approx(2 / 3)}
-
-
-def test_f1_precision_recall_and_the_share_of_yes() -> None:
-    def asked(number: int, right: bool, said: bool | None, task: str) -> Score:
-        found = {"yes": float(right), "said_yes": float(said is True)}
-        return Score(str(number), task, float(right is said), Outcome.ANSWERED, values=found)
-
-    scores = [
-        asked(1, True, True, "a"),
-        asked(2, True, False, "a"),
-        asked(3, False, True, "b"),
-        asked(4, False, None, "b"),
-    ]
-    assert values("precision", scores) == {"precision": 0.5}
-    assert values("recall", scores) == {"recall": 0.5}
-    assert values("f1", scores) == {"f1": 0.5}
-    assert values("yes_share", scores) == {"yes_share": 0.5}
-    assert values("f1 by task", scores) == {"f1.a": pytest.approx(2 / 3), "f1.b": 0.0}
-    assert values("f1", [scored("1", 1.0)]) == {}, "of other questions there is none"
 
 
 def test_groups_too_uneven_to_weigh_are_refused() -> None:
@@ -225,16 +157,6 @@ def test_without_its_tables_a_folder_is_refused(made: Any, recipe: Callable[[str
         made.asked(made.folder, recipe("mine", RECIPE))
     made.table([row(made)], "val.csv")
     assert isinstance(made.asked(made.folder, "mine", split="val")[0], Question)
-
-
-def test_the_mapping_on_the_page_is_one(made: Any) -> None:
-    page = (Path(__file__).parents[4] / "docs" / "own-questions.md").read_text()
-    (written,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    (made.folder / "mine.yaml").write_text(written)
-    row = {"qid": 1, "img_a": "red.png", "img_b": "red.png", "text": "Open?\n(a) yes\n(b) no", "label": "b"}
-    (question,) = made.sound(made.table([row], "mine.jsonl"))
-    assert (question.text, question.target, len(question.images)) == ("Open?\nA. yes\nB. no", "B", 2)
-    assert set(re.findall(r"`(\w+)`", page.partition("Metrics are ")[2].partition("each alone")[0])) == set(STATISTICS)
 
 
 def many(made: Any, near: int, far: int, **more: object) -> Path:

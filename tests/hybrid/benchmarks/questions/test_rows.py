@@ -6,8 +6,7 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.registry import load
-from hybrid.rotation import with_rotations
-from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply, Score
+from hybrid.types import Exchange, Outcome, Prompt, Question, Reply, Score
 
 BENCH = load("hybrid.benchmarks", "questions")
 
@@ -92,29 +91,6 @@ def test_the_kind_and_what_is_right(
     assert score(question, BENCH.oracle_answer(question, prompt)).correct == 1.0, "the oracle is right"
     assert BENCH.oracle(question, prompt).startswith("The evidence favours ")
     assert BENCH.expected(question)
-
-
-@pytest.mark.parametrize(
-    ("changed", "chance"),
-    [
-        ({}, 0.5),
-        ({"choices": ["one", "two", "three", "four"]}, 0.25),
-        ({"choices": None, "answer": "yes"}, 0.5),
-        ({"choices": None, "answer": "3"}, 0.0),
-        ({"choices": None, "answer": "dog"}, 0.0),
-    ],
-)
-def test_an_abstention_is_worth_a_guess_where_asked_so(made: Any, changed: dict[str, object], chance: float) -> None:
-    (question,) = made.sound(made.table([made.row(**changed)]))
-    assert score(question, "", "chance", Outcome.ABSTAINED).correct == chance
-    assert score(question, "", "wrong", Outcome.ABSTAINED).correct == 0.0
-    assert score(question, "", "chance", Outcome.OUTAGE).correct == 0.0
-
-
-def test_the_overlap_of_boxes_is_kept(made: Any) -> None:
-    (question,) = made.sound(made.table([made.row(choices=None, kind="box", answer=[0, 0, 10, 10])]))
-    scores = [score(question, "[5, 0, 15, 10]")]
-    assert {metric.name: metric.value for metric in BENCH.summarise(scores)}["iou"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(
@@ -203,16 +179,3 @@ def test_what_may_not_be_meant_so(made: Any) -> None:
         ":6: the choice 'one' stands in the question too: options are shown twice",
         ":6: the choice 'two' stands in the question too: options are shown twice",
     ]
-
-
-def test_only_a_choice_is_rotated(made: Any) -> None:
-    rows = [made.row(), made.row(id="q2", kind="order", answer="BA"), made.row(id="q3", choices=None, answer="yes")]
-    turned = with_rotations(made.sound(made.table(rows)), BENCH.card.rotatable)
-    assert [each.id for each in turned] == ["q1", "q1#r1", "q2", "q3"]
-
-
-def test_rules_are_asked_by_text(made: Any) -> None:
-    (question,) = made.sound(made.table([made.row()]))
-    assert question.route == "by_text"
-    assert BENCH.card.routes == ("by_text",)
-    assert question.kind is Kind.CHOICE

@@ -41,16 +41,6 @@ def test_every_form_of_an_image(made: Any) -> None:
     assert [each.images for each in found] == [(red,), (other,), (other,), (other, red), (red, other)]
 
 
-def test_the_images_of_parquet_are_bytes_or_mappings_or_lists(made: Any) -> None:
-    cell = {"bytes": made.png(), "path": "away.png"}
-    rows = [made.row(image=None, image_1=cell, image_2=cell), made.row(id="q2", image=None, image_1=cell)]
-    assert [len(each.images) for each in made.sound(made.table(rows, "questions.parquet"))] == [2, 1]
-    listed = [made.row(image=[cell, cell]), made.row(id="q2", image=[cell])]
-    assert [len(each.images) for each in made.sound(made.table(listed, "other.parquet"))] == [2, 1]
-    plain = [made.row(image=made.png())]
-    assert [len(each.images) for each in made.sound(made.table(plain, "plain.parquet"))] == [1]
-
-
 def vlm(made: Any, **changed: object) -> dict[str, object]:
     whole = {"index": 0, "image": made.base64(), "hint": "", "question": "Which?", "A": "red", "B": "blue", "C": ""}
     return whole | {"answer": "B", "category": "colour"} | changed
@@ -77,12 +67,6 @@ def test_the_tsv_of_vlmevalkit_is_read_as_it_stands(made: Any) -> None:
     )
 
 
-def test_paths_of_vlmevalkit_are_relative_to_the_file(made: Any) -> None:
-    rows = [{**vlm(made), "image_path": "['red.png', 'red.png']"}]
-    del rows[0]["image"]
-    assert [len(each.images) for each in made.sound(made.table(rows, "bench.tsv"))] == [2]
-
-
 def test_a_group_and_a_cluster(made: Any) -> None:
     rows = [
         made.row(group={"size": "small", "n": 3}, cluster="pair 1", task="a"),
@@ -95,28 +79,11 @@ def test_a_group_and_a_cluster(made: Any) -> None:
     assert [each.id for each in made.sound(made.table(rows), limit=1)] == ["q1", "q3"], "a limit splits no cluster"
 
 
-def test_a_column_of_one_late_row_is_read(made: Any) -> None:
-    rows = [made.row(id=f"q{number}") for number in range(150)]
-    found = made.sound(made.table([*rows, made.row(id="last", hint="Look up.", task="late")]))
-    assert (found[-1].text.split("\n")[0], found[-1].task) == ("Hint: Look up.", "late")
-
-
 def test_a_category_beside_a_task_is_a_group(made: Any) -> None:
     (question,) = made.sound(made.table([made.row(task="a", category="b")]))
     assert (question.task, question.groups) == ("a", {"category": "b"})
     (other,) = made.sound(made.table([made.row(category="b")]))
     assert (other.task, other.groups) == ("b", {})
-
-
-def test_without_ids_and_tasks_rows_are_numbered_by_line_in_the_task_of_the_file(made: Any) -> None:
-    found = made.sound(made.table([made.row(id=None), made.row(id=None)], "mine.jsonl"))
-    assert [(each.id, each.task) for each in found] == [("row1", "mine"), ("row2", "mine")]
-
-
-def test_a_quoted_field_may_hold_lines_and_rows_are_named_by_the_first(made: Any) -> None:
-    rows = [made.row(question="a\nb\nc"), made.row(id="q2", answer="three")]
-    _, broken = made.asked(made.table(rows, "questions.csv"))
-    assert broken.error.startswith(f"{made.folder / 'questions.csv'}:5, column answer: 'three' is none of the choices")
 
 
 def test_a_damaged_line_costs_itself(made: Any) -> None:
@@ -128,17 +95,6 @@ def test_a_damaged_line_costs_itself(made: Any) -> None:
     assert [each.id for each in found if isinstance(each, Question)] == ["q1", "q2", "q3"]
     errors = [each.error for each in found if isinstance(each, BrokenQuestion)]
     assert [error.split(": ")[0].rpartition(":")[2] for error in errors] == ["3", "4", "5"]
-
-
-def test_a_damaged_page_of_parquet_costs_its_cells(made: Any) -> None:
-    path = made.table(
-        [made.row(id=f"q{number}", image=made.png((number, 0, 0))) for number in range(4)], "questions.parquet"
-    )
-    whole = path.read_bytes()
-    at = whole.rindex(b"\x89PNG")
-    path.write_bytes(whole[:at] + b"\0" * 20 + whole[at + 20 :])
-    found = made.asked(path)
-    assert [isinstance(each, Question) for each in found] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(

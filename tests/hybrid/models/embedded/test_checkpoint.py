@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.config import ModelSettings, own_frame
+from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, SystemMessage, ToolMessage, user_message
 from hybrid.models import CallKey, ChatModel, open_model
@@ -53,20 +53,6 @@ def tools_offered() -> tuple[Tool, ...]:
 
 def test_its_weights_are_at_most_twelve_megabytes() -> None:
     assert (CHECKPOINT / "model.safetensors").stat().st_size <= 12e6
-
-
-def test_it_says_what_it_is(opened: Callable[..., ChatModel]) -> None:
-    facts = opened().metadata()
-    assert facts["model"] == "embedded"
-    assert facts["demonstration"] is True
-    assert facts["weights_sha256"]
-    assert "path" not in facts
-    assert str(CHECKPOINT) not in str(facts)
-
-
-def test_its_frame_is_declared() -> None:
-    assert own_frame("embedded") == "fractions"
-    assert own_frame("openai:gpt-4o") == own_frame(None) == "pixels"
 
 
 @pytest.mark.system

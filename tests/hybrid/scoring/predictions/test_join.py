@@ -8,20 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import PredictedRow, ScoreOptions
-from hybrid.benchmarks.blink import BENCHMARK, TASKS
+from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
-from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
-from hybrid.log.folder import RunFolder
-from hybrid.scoring.predicted import import_run, score_predictions
+from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.predictions.base import Recognised
 from hybrid.scoring.predictions.join import join
-from hybrid.scoring.runs import score_run
 from hybrid.types import Kind, Question
 
 OPTIONS = ScoreOptions()
@@ -53,20 +49,6 @@ def replies(joined: Any) -> dict[str, str]:
     return {question.id: prediction.text for question, prediction in joined.pairs}
 
 
-def test_a_whole_task_is_joined_by_its_order() -> None:
-    joined = join(Recognised("f", tuple(reversed(rows("ABBA")))), card(4), puzzles("ABBA"))
-    assert replies(joined) == {f"val_Jigsaw_{n}": f"reply {n}" for n in range(1, 5)}
-    (note,) = joined.origin.notes
-    assert note.startswith("joined 4 rows by order within the task (what the file says")
-
-
-def test_half_of_the_data_takes_its_own_rows_and_the_rest_is_extra() -> None:
-    data = [q for q in puzzles("ABBA") if q.id[-1] in "13"]
-    joined = join(Recognised("f", tuple(rows("ABBA"))), card(4), data)
-    assert replies(joined) == {"val_Jigsaw_1": "reply 1", "val_Jigsaw_3": "reply 3"}
-    assert joined.origin.extra == ("Jigsaw 42", "Jigsaw 44")
-
-
 @pytest.mark.parametrize(
     "found",
     [rows("ABBB"), rows("ABB"), [replace(row, answer=None) for row in rows("ABBA")], rows("ABBA", choices=("x", "y"))],
@@ -75,24 +57,6 @@ def test_half_of_the_data_takes_its_own_rows_and_the_rest_is_extra() -> None:
 def test_an_order_that_is_not_proven_is_not_used(found: list[PredictedRow]) -> None:
     with pytest.raises(DataError, match="predictions fits a question of the data: Jigsaw 41"):
         join(Recognised("f", tuple(found)), card(4), puzzles("ABBA"))
-
-
-def test_texts_join_what_the_order_does_not() -> None:
-    data = [question("Jigsaw", n, "A", f"Look.\nIs it  {n}? (A) left (B) right") for n in (1, 2, 3)]
-    found = [replace(row, text=f"is it {5 - int(row.name[-1])}?") for row in rows("AAAA")]
-    joined = join(Recognised("f", tuple(found)), card(9), data)
-    assert replies(joined) == {"val_Jigsaw_1": "reply 4", "val_Jigsaw_2": "reply 3", "val_Jigsaw_3": "reply 2"}
-    assert joined.origin.extra == ("Jigsaw 41",)
-    assert joined.origin.missing == ()
-
-
-def test_rows_with_the_same_text_are_never_guessed() -> None:
-    data = [question("Jigsaw", 1, text="Same?"), question("Jigsaw", 2, text="Only here?")]
-    found = [replace(row, text=text) for row, text in zip(rows("AAA"), ("Same?", "Same?", "Only here?"), strict=True)]
-    joined = join(Recognised("f", tuple(found)), card(9), data)
-    assert replies(joined) == {"val_Jigsaw_2": "reply 3"}
-    assert joined.origin.extra == ("Jigsaw 41", "Jigsaw 42")
-    assert joined.origin.missing == ("val_Jigsaw_1",)
 
 
 def test_ids_come_first_and_strangers_are_listed() -> None:
@@ -108,11 +72,6 @@ def test_ids_come_first_and_strangers_are_listed() -> None:
     )
 
 
-def test_numbers_that_are_nobodys_ids_do_not_stand_in_the_way() -> None:
-    found = tuple(replace(row, id=str(n)) for n, row in enumerate(rows("AB")))
-    assert len(join(Recognised("f", found), card(2), puzzles("AB")).pairs) == 2
-
-
 def test_contradictions_are_errors() -> None:
     twice = (PredictedRow("line 1", "x", id="val_Jigsaw_1"), PredictedRow("line 2", "y", id="val_Jigsaw_1"))
     with pytest.raises(DataError, match="line 2: val_Jigsaw_1 is also answered in line 1"):
@@ -120,13 +79,6 @@ def test_contradictions_are_errors() -> None:
     wrong = (PredictedRow("line 1", "x", id="val_Jigsaw_1", answer="B"),)
     with pytest.raises(DataError, match=r"line 1: the answer to val_Jigsaw_1 is 'B', in the data '\(A\)'"):
         join(Recognised("f", wrong), card(1), puzzles("A"))
-
-
-@pytest.mark.parametrize("task", list(TASKS))
-def test_tasks_are_found_in_the_names_that_harnesses_give_them(task: str) -> None:
-    lower = "blink_" + task.lower().replace("-", "_")
-    assert {BENCHMARK.card.task_in(name) for name in (task, lower, f"val {task.replace('_', ' ')}")} == {task}
-    assert BENCHMARK.card.task_in("val") is None
 
 
 @given(st.permutations(range(6)), st.lists(st.sampled_from("AB"), min_size=6, max_size=6))
@@ -209,45 +161,6 @@ def test_a_sample_log_has_their_letter_and_the_text(tmp_path: Path, fakes: Any, 
     assert [score.correct for score in text.scores] == [1.0, 1.0, 0.0]
     assert [score.id for score in text.scores] == [f"val_Spatial_Relation_{n}" for n in (1, 2, 3)]
     assert text.scores[2].answer is None
-
-
-def test_an_import_keeps_where_it_came_from(tmp_path: Path, fakes: Any) -> None:
-    data = str(fakes.blink_folder(tmp_path / "blink", jigsaws=1, spatials=3))
-    path = sheet(tmp_path / "GPT4o_BLINK.tsv", [relation(n, "(A)") for n in (1, 2)])
-    folder = import_run(path, BENCHMARK, None, tmp_path / "run", data)
-    assert folder.manifest["identity"]["imported"] == {"name": "GPT4o_BLINK", "field": "text"}
-    assert folder.manifest["predictions"]["missing"] == ["val_Jigsaw_1", "val_Spatial_Relation_3"]
-    (scored,) = score_run(RunFolder.existing(folder.path), OPTIONS)
-    assert [score.correct for score in scored.scores] == [1.0, 0.0]
-
-
-@pytest.mark.parametrize("imported", [True, False])
-def test_the_command_says_which_format_it_is(tmp_path: Path, fakes: Any, imported: bool) -> None:
-    data = str(fakes.blink_folder(tmp_path / "blink", jigsaws=1, spatials=3))
-    path = sheet(tmp_path / "GPT4o_BLINK.tsv", [relation(n, "(A)") for n in (1, 2)])
-    words = ["score", str(path), "--benchmark", "blink", "--data", data, "--json"]
-    result = CliRunner().invoke(
-        cli, [*words, "-o", str(tmp_path / "run")] if imported else words, standalone_mode=False, catch_exceptions=False
-    )
-    assert json.loads(result.stdout)["metrics"]["accuracy_micro"] == 0.5
-    assert result.stderr.splitlines() == [
-        "format: VLMEvalKit sheet (tsv, 2 rows)",
-        "joined 2 rows by question text and options",
-        "missing: 2 questions of the data have no prediction: val_Jigsaw_1, val_Spatial_Relation_3",
-    ]
-
-
-def test_blinks_own_layout_lists_what_is_missing_and_extra(tmp_path: Path, fakes: Any) -> None:
-    data = str(fakes.blink_folder(tmp_path / "blink", jigsaws=0, spatials=2))
-    saved = [
-        {"idx": f"val_Spatial_Relation_{n}", "answer": "(A)", "full_prediction": "", "prediction": "(A)"}
-        for n in (1, 9)
-    ]
-    (tmp_path / "Spatial_Relation.json").write_text(json.dumps({"val": saved}))
-    scored = score_predictions(tmp_path / "Spatial_Relation.json", BENCHMARK, None, OPTIONS, data)
-    assert scored.origin is not None
-    assert scored.origin.format == "blink: the benchmark's own layout (2 rows)"
-    assert (scored.origin.missing, scored.origin.extra) == (("val_Spatial_Relation_2",), ("val_Spatial_Relation_9",))
 
 
 @pytest.mark.system

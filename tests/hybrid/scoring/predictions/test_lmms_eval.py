@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from hybrid.errors import DataError
-from hybrid.scoring.predictions import recognise
 from hybrid.scoring.predictions.lmms_eval import read
 
 
@@ -32,48 +31,11 @@ def log(path: Path, *samples: dict[str, Any]) -> Path:
     return path
 
 
-def test_a_line_of_today(tmp_path: Path) -> None:
-    path = log(tmp_path / "20261120_120000_samples_blink_jigsaw.jsonl", sample(4, "Based on the edges: B", "(B)"))
-    found = read(path)
-    assert found is not None
-    assert found.format == "lmms-eval sample log (1 files, 1 rows)"
-    (row,) = found.rows
-    assert (row.id, row.task, row.place, row.answer) == ("val_Jigsaw_5", "Jigsaw", 5, "B")
-    assert (row.reply, row.stored) == ("Based on the edges: B", "B")
-
-
-def test_a_line_with_the_row_itself(tmp_path: Path) -> None:
-    doc = {"idx": "val_Jigsaw_3", "sub_task": "Jigsaw", "question": "Which?", "choices": ["x", "y"], "answer": "(B)"}
-    line = {"doc_id": 2, "doc": doc, "filtered_resps": ["B"], "resps": [["<think>..</think> B"]]}
-    found = read(log(tmp_path / "samples_blink_jigsaw.jsonl", line))
-    assert found is not None
-    (row,) = found.rows
-    assert (row.id, row.text, row.choices, row.answer) == ("val_Jigsaw_3", "Which?", ("x", "y"), "B")
-    assert (row.reply, row.stored) == ("<think>..</think> B", None)
-
-
-def test_without_an_id_the_file_names_the_task(tmp_path: Path) -> None:
-    line = {"doc_id": 0, "target": "(A)", "filtered_resps": "A"}
-    found = read(log(tmp_path / "x_samples_blink_multi_view_reasoning.jsonl", line))
-    assert found is not None
-    (row,) = found.rows
-    assert (row.id, row.task, row.place, row.reply) == (None, "blink_multi_view_reasoning", 1, "A")
-
-
 @pytest.mark.parametrize("empty", [[], None, "", [[]], [""]])
 def test_an_empty_reply_is_empty(tmp_path: Path, empty: Any) -> None:
     found = read(log(tmp_path / "samples_a.jsonl", sample(0) | {"filtered_resps": empty}))
     assert found is not None
     assert found.rows[0].reply == ""
-
-
-def test_a_folder_of_logs(tmp_path: Path) -> None:
-    log(tmp_path / "model" / "1_samples_blink_jigsaw.jsonl", sample(0), sample(1))
-    log(tmp_path / "model" / "1_samples_blink_counting.jsonl", sample(7))
-    (tmp_path / "model" / "1_results.json").write_text("{}")
-    found = recognise(tmp_path)
-    assert found is not None
-    assert found.format == "lmms-eval sample log (2 files, 3 rows)"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid.errors import DataError, UsageError
 from hybrid.scoring.predictions import recognise
-from hybrid.scoring.predictions.vlmevalkit import FAILED, read
+from hybrid.scoring.predictions.vlmevalkit import read
 
 HEADING = ("index", "question", "A", "B", "C", "D", "answer", "category", "prediction")
 
@@ -41,48 +41,6 @@ def xlsx(path: Path, rows: Sequence[dict[str, Any]], heading: Sequence[str] = HE
         sheet.append([row.get(name) for name in heading])
     book.save(path)
     return path
-
-
-@pytest.mark.parametrize("write", [tsv, xlsx])
-def test_both_kinds_of_sheet_say_the_same(tmp_path: Path, write: Any) -> None:
-    rows = [
-        line(7, "It is (B),\n\nthe right one.\t", answer="B"),
-        line(8, "", A="1", B="2", C="3", D="0", question="Two\nlines?"),
-    ]
-    found = read(write(tmp_path / f"GPT4o_BLINK.{write.__name__}", rows))
-    assert found is not None
-    assert found.format == f"VLMEvalKit sheet ({write.__name__}, 2 rows)"
-    first, second = found.rows
-    assert (first.index, first.task, first.choices, first.answer) == (7, "Counting", ("left", "right"), "B")
-    assert (first.reply, first.stored, first.id, first.place) == ("It is (B),\n\nthe right one.\t", None, None, None)
-    assert (second.reply, second.choices, second.text) == ("", ("1", "2", "3", "0"), "Two\nlines?")
-    assert second.where.endswith("line 3") or write is tsv
-
-
-def test_numbers_of_a_spreadsheet_are_the_words_they_were(tmp_path: Path) -> None:
-    rows = [{**line(1.0), "A": 3, "B": 4.0, "C": 0, "prediction": 4}]
-    found = read(xlsx(tmp_path / "a.xlsx", rows))
-    assert found is not None
-    (row,) = found.rows
-    assert (row.index, row.choices, row.reply) == (1, ("3", "4", "0"), "4")
-
-
-def test_a_sheet_of_results_is_read_by_its_lower_case_headings(tmp_path: Path) -> None:
-    heading = (*HEADING, "hit", "log")
-    found = read(tsv(tmp_path / "m_result.tsv", [line(1) | {"hit": "1", "log": "matched"}], heading))
-    assert found is not None
-    assert found.rows[0].stored is None
-    capital = read(
-        tsv(tmp_path / "n.tsv", [{"Index": 1, "Question": "q", "Prediction": "A"}], ("Index", "Question", "Prediction"))
-    )
-    assert capital is not None
-    assert capital.rows[0].choices == ()
-
-
-def test_its_mark_of_a_failed_call_is_counted(tmp_path: Path) -> None:
-    found = read(tsv(tmp_path / "a.tsv", [line(1, FAILED), line(2)]))
-    assert found is not None
-    assert found.notes == (f'1 replies are "{FAILED}": the provider did not answer, and they count as wrong',)
 
 
 @pytest.mark.parametrize(

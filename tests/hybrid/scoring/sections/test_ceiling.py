@@ -1,6 +1,5 @@
 """The either-right ceiling by hand, its bounds, and how often its interval holds the truth."""
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import Result
 from hybrid.scoring.sections.ceiling import SECTION
-from hybrid.stats import interval
-from hybrid.types import Cell, Metric
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 
@@ -58,31 +55,6 @@ def test_the_ceiling_by_hand(made: Any) -> None:
     }
 
 
-def test_behind_the_better_part_it_is_negative_and_above_the_ceiling_more_than_one(made: Any) -> None:
-    assert made("wwwr", "rrww", "rwrw")["reached"].value == -1.0
-    assert made("rrrr", "rrww", "rwrw")["reached"].value == 2.0
-
-
-def test_where_the_better_part_is_the_ceiling_there_is_no_share(made: Any) -> None:
-    reached = made("rrww", "rrrw", "rrww")["reached"]
-    assert (reached.value, reached.low) == (None, None)
-
-
-def test_no_answer_is_not_right_and_a_failed_question_is_out(made: Any) -> None:
-    rows = made("rfrr", "uwrw", "arrw", allow_failed=True)
-    assert {rows[name].n for name in rows} == {3}
-    assert [rows[name].value for name in ("right", "right in either part")] == [3, 1]
-    assert rows["right in the better part"].a == "mllm"
-    withheld = made("rf" + "rw" * 20, "wr" + "rw" * 20, "rr" + "wr" * 20)["reached"]
-    assert withheld.low is None
-    assert "--allow-failed" in withheld.note
-
-
-def test_without_both_parts_there_is_no_ceiling(tmp_path: Path, made_up_runs: Any) -> None:
-    folder = made_up_runs.from_letters(tmp_path / "run", {"controller": {"Jigsaw": "rw"}, "mllm": {"Jigsaw": "rr"}})
-    assert list(SECTION.rows(compare(compare_paths([folder.path]).solvers))) == []
-
-
 WORD = st.text("rwa", min_size=5, max_size=5)
 
 
@@ -111,31 +83,3 @@ def test_the_ceiling_is_above_both_parts_and_ids_are_behind_every_count(sides: A
         assert reached.value * (value["right in either part"] - better) == pytest.approx(value["right"] - better)
     if reached.low is not None and reached.high is not None and reached.value is not None:
         assert reached.low <= reached.value <= reached.high
-
-
-@pytest.mark.parametrize(("questions", "clusters"), [(60, 60), (300, 300), (300, 100)])
-def test_the_interval_holds_the_truth_as_often_as_it_says(questions: int, clusters: int) -> None:
-    """Which of the two parts is right and what the hybrid does with it is drawn; three rows of a cluster are alike.
-
-    The specialist is right where the MLLM is wrong in 30 %, and the hybrid then in 60 %; where the MLLM is right the
-    hybrid loses 10 %, and it is right where neither is in 5 %: (0.18 - 0.05 + 0.01) / 0.3 in the long run.
-    """
-    rng = random.Random(questions + clusters)
-    held, simulations = 0, 300
-    truth = (0.3 * 0.6 - 0.5 * 0.1 + 0.2 * 0.05) / 0.3
-    for _ in range(simulations):
-        cells = []
-        for cluster in range(clusters):
-            kind, luck = rng.random(), rng.random()
-            if kind < 0.5:
-                above, below = -float(luck < 0.1), 0.0
-            elif kind < 0.8:
-                above, below = float(luck < 0.6), 1.0
-            else:
-                above, below = float(luck < 0.05), 0.0
-            cells += [Cell("", str(cluster), above, below)] * (questions // clusters)
-        value = sum(cell.numerator for cell in cells) / sum(cell.denominator for cell in cells)
-        ends = interval(Metric("reached", value, len(cells), "ratio", tuple(cells)))
-        assert ends is not None
-        held += ends.low <= truth <= ends.high
-    assert held / simulations == pytest.approx(0.95, abs=0.03)

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.running.data import mount, questions
 from hybrid.scoring.chance_baseline import Guesser
-from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
+from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.published import published
 from hybrid.scoring.reference import ReferenceLine, reference_lines
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
-from hybrid.scoring.sections.chance import ABOVE, FREQUENT, GUESS, SECTION
+from hybrid.scoring.sections.chance import GUESS, SECTION
 from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
@@ -65,48 +65,6 @@ def both(data: Data = VAL) -> Comparison:
 def rows_of(found: Comparison) -> dict[tuple[str, str, str], Result]:
     """By quantity, solver and task, or metric where it is over all tasks."""
     return {(row.quantity, row.a, row.group or row.metric): row for row in SECTION.rows(found)}
-
-
-def test_the_guess_and_the_most_frequent_answer_of_each_task() -> None:
-    rows = rows_of(both())
-    assert [name for quantity, _, name in rows if quantity == FREQUENT] == ["Counting", "Jigsaw"]
-    for task, guess, answer, share in (("Counting", 0.25, "C", 0.5), ("Jigsaw", 0.5, "A", 0.75)):
-        worth, often = rows[GUESS, "", task], rows[FREQUENT, "", task]
-        assert (worth.n, worth.value, worth.note) == (4, guess, "")
-        assert (often.n, often.value, often.note.split(",")[0]) == (4, share, f"always {answer}")
-    macro, micro = (rows[GUESS, "", name] for name in ("accuracy_macro", "accuracy_micro"))
-    assert (macro.value, micro.value) == pytest.approx((0.375, 0.375))
-
-
-def test_a_solver_is_next_to_the_guess_at_its_own_questions() -> None:
-    found = both()
-    rows = rows_of(found)
-    mllm, specialist = (rows[ABOVE, name, "Jigsaw"] for name in ("mllm", "specialist"))
-    assert (mllm.n, mllm.value, specialist.n, specialist.value) == (4, 0.5, 3, pytest.approx(1 / 3 - 1 / 2))
-    # Wilson's interval of 4 out of 4 begins at 0.51, that of 1 out of 3 holds a half.
-    assert (mllm.excludes_zero, specialist.excludes_zero) == (True, False)
-    # It was asked two questions of Counting and three of Jigsaw that count: 2 x 1/4 + 3 x 1/2 of five.
-    assert rows[ABOVE, "specialist", "accuracy_micro"].value == pytest.approx(3 / 5 - 2 / 5)
-    assert SECTION.lead(found, tuple(rows.values())).startswith("A guess comes to 0.375 by accuracy_macro")
-
-
-def test_a_group_takes_the_place_of_the_task() -> None:
-    found = compare([solver("mllm", {"Jigsaw": "AABA"})], ComparisonOptions(by="level"))
-    assert {row.group for row in SECTION.rows(found)} == {"", "-"}
-
-
-def test_an_abstention_counts_for_a_guess_as_it_does_for_a_solver() -> None:
-    # A guess at a question that shows no options has nothing to draw from, so it cannot be read.
-    bench: Benchmark = load("hybrid.benchmarks", "hvsbench")
-    question = Question("Q1_1", "Q1", (), "Which?", Kind.CHOICE, ("a", "b"), "A")
-
-    class Bare(type(bench)):  # type: ignore[misc]
-        async def dialogue(self, question: Question, ask: Any) -> tuple[Exchange, ...]:
-            prompt = Prompt(("Which?",), Kind.CHOICE)
-            return (Exchange(prompt, await ask(prompt)),)
-
-    worth = {rule: Guesser(Bare(), ScoreOptions(abstain=rule), 2).of(question).correct for rule in ("chance", "wrong")}
-    assert worth == {"chance": 0.5, "wrong": 0.0}
 
 
 def lines_of(found: Comparison) -> tuple[ReferenceLine, ...]:

@@ -3,69 +3,18 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.sections import results
-from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, SIGNS, TERMS, ToolQuestion, decompose
-from hybrid.stats import SKEWED_T, wilson
+from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, TERMS, ToolQuestion, decompose
 from hybrid.types import Combine
-
-EXAMPLE = [
-    # id, task, alone, with tools, tools: ten questions, as docs/study.md goes through them.
-    ToolQuestion("q1", "t", "q1", 0, 1, ("depth",)),
-    ToolQuestion("q2", "t", "q2", 0, 1, ("crop", "depth")),
-    ToolQuestion("q3", "t", "q3", 0, 1, ("depth",)),
-    ToolQuestion("q4", "t", "q4", 0, 0, ("crop",)),
-    ToolQuestion("q5", "t", "q5", 0, 1, ()),
-    ToolQuestion("q6", "t", "q6", 0, 0, ()),
-    ToolQuestion("q7", "t", "q7", 1, 1, ("depth",)),
-    ToolQuestion("q8", "t", "q8", 1, 0, ("depth",)),
-    ToolQuestion("q9", "t", "q9", 1, 0, ()),
-    ToolQuestion("q10", "t", "q10", 1, 1, ()),
-]
 
 
 def values(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, float]:
     """The numbers that are defined."""
     return {name: one.value for name, one in decompose(questions, how).items() if one.value is not None}
-
-
-def test_the_worked_example() -> None:
-    found = values(EXAMPLE, "ratio")
-    assert [found[name] for name in (GAIN, *PARTS)] == pytest.approx([0.2, 0.3, 0.1, 0.1, 0.1])
-    factors = [[found[name] for name in (term.mass, term.policy, term.quality)] for term in TERMS]
-    assert factors[0] == pytest.approx([6 / 10, 4 / 6, 3 / 4])
-    assert factors[1] == pytest.approx([6 / 10, 2 / 6, 1 / 2])
-    assert factors[2] == pytest.approx([4 / 10, 2 / 4, 1 / 2])
-    assert factors[3] == pytest.approx([4 / 10, 2 / 4, 1 / 2])
-
-
-def test_a_mean_over_tasks_weighs_each_task_alike() -> None:
-    easy = [ToolQuestion(f"e{i}", "easy", f"e{i}", 1, 1, ()) for i in range(9)]
-    hard = [ToolQuestion("h", "hard", "h", 0, 1, ("depth",))]
-    for how, gained in (("ratio", 0.1), ("mean_of_ratios", 0.5)):
-        found = values([*easy, *hard], how)
-        assert (found[GAIN], found["gain with a call"]) == pytest.approx((gained, gained))
-
-
-def test_intervals_are_those_of_a_difference_and_of_shares() -> None:
-    found = decompose(EXAMPLE * 4, "ratio")
-    singly = decompose([replace(one, cluster=str(i)) for i, one in enumerate(EXAMPLE * 4)], "ratio")
-    quality = found["P(right with tools | call, wrong alone)"].interval, wilson(3 * 4, 4 * 4)
-    assert quality[0] is not None
-    assert quality[1] is not None
-    assert singly["P(right with tools | call, wrong alone)"].interval == quality[1]
-    assert singly["gain with a call"].interval == wilson(12, 40)
-    assert quality[0].low < quality[1].low < quality[1].high < quality[0].high  # four copies are one question
-    assert singly[GAIN].interval is not None
-    assert singly[GAIN].interval.method == SKEWED_T
 
 
 GRADES = st.one_of(st.sampled_from([0.0, 1.0]), st.integers(0, 1000).map(lambda grade: grade / 1000))
@@ -124,15 +73,3 @@ def test_a_question_adds_to_one_part_at_most(questions: Sequence[ToolQuestion]) 
         assert sum(part > 0 for part in one.parts) <= 1
         assert sum(s * p for s, p in zip(SIGNS, one.parts, strict=True)) == pytest.approx(one.with_tools - one.alone)
     assert len(PARTS) == len(SIGNS) == 4
-
-
-def test_the_lead_reads_the_parts_together_with_presence(tmp_path: Path, made_up_runs: Any) -> None:
-    """A model that calls always and is harmed by blank tools as much: no harm is put down to its calls."""
-    right, wrong = "r" * 40, "r" * 20 + "w" * 20
-    real = made_up_runs.from_letters(tmp_path / "real", {"controller": {"Jigsaw": wrong}, "mllm": {"Jigsaw": right}})
-    blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": wrong}}, tool_output="blank")
-    (made,) = results(compare_paths([real.path, blank.path]).comparison, [NAME])
-    assert made.lead.endswith(
-        "controller: Blank tools alone cost 50 points (95 % CI 34 to 66); that what the tools say makes a difference "
-        "is not shown (+0 points, 95 % CI -7 to 7)."
-    )

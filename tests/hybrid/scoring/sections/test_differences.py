@@ -8,17 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.base import Benchmark, accuracy
+from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.registry import load
-from hybrid.scoring.compare import CONTROL, Comparison, ComparisonOptions, SolverPair, chosen_pairs, compare, unique
+from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, chosen_pairs, compare, unique
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import questions
 from hybrid.scoring.sections.differences import SECTION
-from hybrid.stats import contrast, holm
-from hybrid.types import Kind, Metric, Outcome, Question, Score, StoredImage
+from hybrid.types import Kind, Outcome, Question, Score, StoredImage
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
 OTHER = Data("blink", "val", {"kind": "hub", "id": "X/Y", "sha256": "b" * 64}, {})
@@ -140,83 +139,10 @@ def only(rows: Sequence[Paired]) -> Paired:
     return row
 
 
-def micro(scores: Sequence[Score]) -> Metric:
-    return accuracy("", scores)
-
-
 # What is counted.
 
 FIRST = {"Jigsaw": "wwrarrw", "Relative_Depth": "rwu"}
 SECOND = {"Jigsaw": "rrwrbrw", "Relative_Depth": "rru"}
-
-
-def test_helped_and_harmed_are_of_questions_that_both_answered() -> None:
-    found = compare([solver("one", FIRST), solver("two", SECOND)])
-    assert only(in_family(found, "headline")).counts == Counts(
-        n=10, failed=0, both_answered=7, helped=3, harmed=1, none_a=2, none_b=2
-    )
-    jigsaw, depth = in_family(found, "tasks")
-    assert (jigsaw.group, depth.group) == ("Jigsaw", "Relative_Depth")
-    assert jigsaw.counts == Counts(n=7, failed=0, both_answered=5, helped=2, harmed=1, none_a=1, none_b=1)
-    assert depth.counts == Counts(n=3, failed=0, both_answered=2, helped=1, harmed=0, none_a=1, none_b=1)
-
-
-def test_the_difference_is_of_the_metric_in_the_row_second_minus_first() -> None:
-    found = compare([solver("one", FIRST), solver("two", SECOND)])
-    headline = only(in_family(found, "headline"))
-    jigsaw, depth = (2.0 + 1 + 0.5, 1.5), (3.0 + 1 + 0.5, 2.5)
-    macro = ((depth[0] - jigsaw[0]) / 7 + (depth[1] - jigsaw[1]) / 3) / 2
-    assert headline.metric == "accuracy_macro"
-    assert headline.difference == pytest.approx(macro)
-    (other,) = in_family(found, "metrics")
-    assert other.metric == "accuracy_micro"
-    assert other.difference == pytest.approx((4.5 + 2.5 - 3.5 - 1.5) / 10)
-    assert [row.difference for row in in_family(found, "tasks")] == pytest.approx([1 / 7, 1 / 3])
-    assert (other.value_a, other.value_b) == pytest.approx((0.5, 0.7))
-
-
-def test_no_answer_counts_by_the_rule_that_was_chosen() -> None:
-    wrong = [solver(name, said, abstain="wrong") for name, said in (("one", FIRST), ("two", SECOND))]
-    (other,) = in_family(compare(wrong), "metrics")
-    assert (other.value_a, other.value_b) == pytest.approx((0.4, 0.6))
-
-
-def test_interval_and_p_are_those_of_the_row() -> None:
-    one, two = solver("one", FIRST), solver("two", SECOND)
-    found = compare([one, two])
-    for row in all_paired(found):
-        pairs = [(x, y) for x, y in zip(one.scores, two.scores, strict=True) if row.group in (x.task, "")]
-        macro = row.metric == "accuracy_macro"
-        left, right = (accuracy("", [pair[side] for pair in pairs], macro=macro) for side in (0, 1))
-        expected = contrast(left, right)
-        assert expected.interval is not None
-        assert row.interval == (expected.interval.low, expected.interval.high)
-        assert (row.difference, row.p) == (expected.difference, expected.p_value)
-
-
-def test_p_values_are_adjusted_within_their_family() -> None:
-    said = {"one": "w" * 12 + "r" * 8, "two": "r" * 6 + "w" * 6 + "r" * 8, "three": "r" * 12 + "w" * 2 + "r" * 6}
-    found = compare([solver(name, {"Jigsaw": word}) for name, word in said.items()])
-    for family in ("headline", "metrics", "tasks"):
-        rows = in_family(found, family)
-        assert len(rows) == 3
-        p_values = [row.p for row in rows]
-        assert None not in p_values
-        assert [row.p_holm for row in rows] == list(holm([p for p in p_values if p is not None]))
-        smallest = min(rows, key=lambda row: row.p or 0.0)
-        assert smallest.p_holm == pytest.approx(3 * (smallest.p or 0.0))
-
-
-def test_a_family_counts_only_what_is_tested() -> None:
-    solvers = [
-        solver("one", {"Jigsaw": "wwwwwwrr"}),
-        solver("two", {"Jigsaw": "rrrrrrrr"}),
-        solver("three", {"Jigsaw": "aaaaaaaa"}),
-    ]
-    found = compare(solvers)
-    tested = [row for row in in_family(found, "headline") if row.withheld is None]
-    assert [row.pair for row in tested] == [SolverPair("one", "two")]
-    assert tested[0].p_holm == tested[0].p
 
 
 TALLY = st.lists(st.tuples(st.sampled_from("rwauf"), st.sampled_from("rwauf")), min_size=2, max_size=12)
@@ -259,186 +185,6 @@ def test_the_other_way_round_everything_is_mirrored(jigsaw: Any, depth: Any) -> 
 # What is missing.
 
 
-def test_a_failed_question_is_in_no_number() -> None:
-    whole = [solver("one", {"Jigsaw": "rrwwr"}), solver("two", {"Jigsaw": "rwrrr"})]
-    holed = [solver("one", {"Jigsaw": "rrfwwr"}), solver("two", {"Jigsaw": "rwrrrr"})]
-    before, after = (all_paired(compare(found, ComparisonOptions(allow_failed=True))) for found in (whole, holed))
-    for old, new in zip(before, after, strict=True):
-        assert (new.n, new.difference, new.p) == (
-            old.n,
-            old.difference,
-            old.p,
-        )
-        if old.counts is not None:
-            assert new.counts == replace(old.counts, failed=1)
-
-
-def test_above_one_in_a_hundred_failed_nothing_is_tested() -> None:
-    pairs = [("r" * 100 + "w", "f" + "r" * 99 + "r"), ("r" * 98 + "w", "f" + "r" * 98)]
-    for (one, two), withheld in zip(pairs, (None, "failed"), strict=True):
-        found = compare([solver("one", {"Jigsaw": one}), solver("two", {"Jigsaw": two})])
-        assert {row.withheld for row in all_paired(found)} == {withheld}
-        assert {row.p is None for row in all_paired(found)} == {withheld is not None}
-        assert {row.interval is None for row in all_paired(found)} == {withheld is not None}
-        assert {row.p_holm is None for row in all_paired(found)} == {withheld is not None}
-        assert all(row.difference is not None for row in all_paired(found))
-    asked_for = compare(
-        [solver("one", {"Jigsaw": pairs[1][0]}), solver("two", {"Jigsaw": pairs[1][1]})],
-        ComparisonOptions(allow_failed=True),
-    )
-    assert all(row.p is not None for row in all_paired(asked_for))
-
-
-def test_failures_count_in_the_whole_and_in_the_row() -> None:
-    few = compare(
-        [
-            solver("one", {"Jigsaw": "f" + "r" * 49, "Relative_Depth": "rw" * 75}),
-            solver("two", {"Jigsaw": "r" * 49 + "w", "Relative_Depth": "rr" * 75}),
-        ]
-    )
-    assert only(in_family(few, "headline")).withheld is None
-    assert [row.withheld for row in in_family(few, "tasks")] == ["failed", None]
-    many = compare(
-        [
-            solver("one", {"Jigsaw": "f" + "r" * 49, "Relative_Depth": "rrww"}),
-            solver("two", {"Jigsaw": "r" * 49 + "w", "Relative_Depth": "wrwr"}),
-        ]
-    )
-    assert only(in_family(many, "headline")).withheld == "failed"
-    assert [row.withheld for row in in_family(many, "tasks")] == ["failed", "failed"]
-
-
-def test_a_server_that_was_down_is_no_result() -> None:
-    found = compare(
-        [solver("down", {"Jigsaw": "f" * 20}), solver("up", {"Jigsaw": "r" * 20})], ComparisonOptions(allow_failed=True)
-    )
-    assert all(row.p is None for row in all_paired(found))
-    assert {(row.counts.helped, row.counts.n) for row in all_paired(found)} <= {(0, 0)}
-
-
-def test_who_answers_nothing_is_not_tested() -> None:
-    silent = {"Jigsaw": "aaaaaa", "Relative_Depth": "rrwrrr"}
-    found = compare([solver("one", silent), solver("two", {"Jigsaw": "rrrrrr", "Relative_Depth": "wrwrrr"})])
-    jigsaw, depth = in_family(found, "tasks")
-    assert (jigsaw.withheld, depth.withheld) == ("unanswered", None)
-    assert (jigsaw.difference, jigsaw.interval, jigsaw.p) == (0.5, None, None)
-    assert (jigsaw.counts.helped, jigsaw.counts.none_a, jigsaw.counts.none_b) == (0, 6, 0)
-    assert depth.p_holm == depth.p
-    assert only(in_family(found, "headline")).withheld is None
-
-
-def test_questions_that_only_one_has_are_left_out_and_counted() -> None:
-    one, two = solver("one", {"Jigsaw": "rrw..."}), solver("two", {"Jigsaw": ".rwrww"})
-    found = compare([one, two])
-    assert shared(found) == {"shared": 2, "only a": 1, "only b": 3, "failed": 0}
-    headline = only(in_family(found, "headline"))
-    assert (headline.n, headline.value_a, headline.value_b) == (2, 0.5, 0.5)
-
-
-def test_a_unit_that_is_not_whole_for_both_is_missing() -> None:
-    """MVP-Bench's mAcc asks for all questions of a pair of pictures: with one of them failed, it says nothing."""
-
-    def pair(number: int, wrong: str = "") -> list[Score]:
-        rows = []
-        for q in (1, 2):
-            for image in ("natural", "manipulated"):
-                name = f"{number}{q}{image[0]}"
-                groups = {"level": "low", "image": image, "pair": str(number), "question": f"{number}/{q}"}
-                groups["category"] = "B1"
-                word = "w" if name == wrong else "r"
-                rows.append(score(name, "yes_no", word, 0.5, groups=groups, cluster=f"pair{number}"))
-        return rows
-
-    data = replace(VAL, benchmark="mvp_bench")
-    left = [*pair(1), *pair(2, "21n"), *pair(3)]
-    right = [*pair(1), *pair(2), *pair(3)]
-    right[-1] = replace(right[-1], correct=0.0, outcome=Outcome.OUTAGE, answer=None)
-    choice = {"level": "low", "image": "both", "pair": "1"}
-    left.append(score("9", "cross", "w", 0.25, groups=choice, cluster="pair1"))
-    right.append(score("9", "cross", "r", 0.25, groups=choice, cluster="pair1"))
-    solvers = [
-        scored_by("mvp_bench", name, dict.fromkeys(("chance", "wrong"), scores), {}, data)
-        for name, scores in (("one", left), ("two", right))
-    ]
-    found = compare(solvers, ComparisonOptions(allow_failed=True))
-    whole = only(in_family(found, "headline"))
-    assert (whole.metric, whole.n) == ("mAcc", 2)
-    assert (whole.value_a, whole.value_b, whole.difference) == (0.5, 1.0, 0.5)
-    assert all_paired(found)[0] == whole
-    # The question of multiple choice has no part in mAcc, and none in what is counted next to it.
-    assert (whole.counts.n, whole.counts.failed, whole.counts.helped) == (11, 1, 1)
-    shown = {row.metric for row in in_family(found, "metrics")}
-    assert {"qAcc.low", "qAcc.multi", "aAcc.all", "iAcc.natural", "iAcc.all"} <= shown
-    assert not any(name.startswith("pAcc") for name in shown)
-
-
-def test_a_scanpath_is_tested_by_its_similarity() -> None:
-    others = dict.fromkeys(("m_shape", "m_len", "m_pos"), 0.5)
-
-    def paths(first: float) -> list[Score]:
-        return [
-            Score(f"Q9_{n}", "Q9", None, Outcome.ANSWERED, "6 fixations", values={**others, "m_dir": first + n / 10})
-            for n in range(4)
-        ]
-
-    data = replace(VAL, benchmark="hvsbench")
-    solvers = [
-        scored_by("hvsbench", name, dict.fromkeys(("chance", "wrong"), paths(first)), {}, data)
-        for name, first in (("one", 0.1), ("two", 0.3))
-    ]
-    found = compare(solvers)
-    head = only(in_family(found, "headline"))
-    assert (head.metric, head.n) == ("m_dir.q9", 4)
-    assert head.difference == pytest.approx(0.2)
-    assert not in_family(found, "tasks")
-
-
-def test_who_answers_nothing_behind_a_metric_is_not_tested_by_it() -> None:
-    def rows(low: str, high: str) -> list[Score]:
-        return [
-            score(
-                f"{pair}{level}{image}",
-                "yes_no",
-                letter,
-                0.5,
-                groups={"level": level, "image": image, "pair": f"{pair}", "question": f"{pair}{level}"},
-                cluster=f"{level}{pair}",
-            )
-            for level, letters in (("low", low), ("high", high))
-            for pair, letter in enumerate(letters)
-            for image in ("natural", "manipulated")
-        ]
-
-    data = replace(VAL, benchmark="mvp_bench")
-    solvers = [
-        scored_by("mvp_bench", name, dict.fromkeys(("chance", "wrong"), said), {}, data)
-        for name, said in (("one", rows("uuuu", "rwrr")), ("two", rows("rrwr", "rrwr")))
-    ]
-    found = {row.metric: row.withheld for row in all_paired(compare(solvers))}
-    assert (found["qAcc.low"], found["qAcc.high"], found["qAcc.multi"]) == ("unanswered", None, None)
-
-
-def test_a_metric_over_other_units_is_not_tested() -> None:
-    """A dialogue that cannot be retraced has no views: its recall is over fewer questions than the other's."""
-
-    def zoomed(retraced: int) -> list[Score]:
-        views = {"clues": 2.0, "hits": 1.0}
-        return [
-            score(f"v{n}", "counting", "r", 0.25, groups={"mode": "zoom"}, values=views if n < retraced else {})
-            for n in range(4)
-        ]
-
-    data = replace(VAL, benchmark="actiview")
-    solvers = [
-        scored_by("actiview", name, dict.fromkeys(("chance", "wrong"), zoomed(retraced)), {}, data)
-        for name, retraced in (("one", 4), ("two", 3))
-    ]
-    found = {row.metric: row for row in all_paired(compare(solvers))}
-    assert found["accuracy.all"].withheld is None
-    recall = found["recall_zoom"]
-    assert (recall.withheld, recall.difference, recall.p) == ("units", 0.0, None)
-
-
 # What may be compared.
 
 
@@ -478,18 +224,6 @@ def test_one_question_that_differs_is_enough(changes: dict[str, Any], part: str)
     odd = {**two.questions, "Jigsaw_3": question("Jigsaw_3", "Jigsaw", **changes)}
     with pytest.raises(UsageError, match=f"1 of the 10 ids that both have differ; Jigsaw_3 differs in {part}"):
         compare([one, replace(two, questions=odd)])
-
-
-def test_the_same_questions_of_another_copy_are_compared() -> None:
-    part = solver("two", {"Jigsaw": "r.w.r.w"}, OTHER)
-    assert shared(compare([solver("one", FIRST), part])) == {"shared": 4, "only a": 6, "only b": 0, "failed": 0}
-
-
-def test_the_same_data_asked_in_another_way_is_compared_and_told() -> None:
-    one = solver("one", FIRST, replace(VAL, settings={"marks": "drawn"}))
-    two = with_images(solver("two", SECOND, replace(VAL, settings={"marks": "radius:5,color:red"})), "redrawn")
-    row = next(iter(questions.SECTION.rows(compare([one, two]))))
-    assert (row.value, row.note) == (10, "asked with other settings (marks: drawn -> radius:5,color:red)")
 
 
 def test_predictions_pair_by_what_both_sides_know() -> None:
@@ -564,62 +298,7 @@ def test_only_chosen_pairs_are_tested_and_counted_in_their_family() -> None:
         compare(solvers, ComparisonOptions(pairs=(SolverPair("a", "d"),)))
 
 
-def test_a_baseline_comes_first_without_being_asked_for() -> None:
-    solvers = [solver(name, FIRST) for name in ("arbiter", "mllm", "specialist")]
-    assert [tuple(pair) for pair in compare(solvers).pairs] == [
-        ("mllm", "specialist"),
-        ("mllm", "arbiter"),
-        ("specialist", "arbiter"),
-    ]
-
-
-def test_by_a_group_only_the_rows_change() -> None:
-    def grouped(one: Scored) -> Scored:
-        kinds = {"Jigsaw": "crop", "Relative_Depth": "pixel"}
-        counted = {
-            rule: replace(c, scores=tuple(replace(s, groups={"granularity": kinds[s.task]}) for s in c.scores))
-            for rule, c in one.counted.items()
-        }
-        return replace(one, counted=counted)
-
-    solvers = [grouped(solver("one", FIRST)), grouped(solver("two", SECOND))]
-    plain, by = compare(solvers), compare(solvers, ComparisonOptions(by="granularity"))
-    assert in_family(by, "headline") == in_family(plain, "headline")
-    assert [(c.group, c.n) for c in in_family(by, "tasks")] == [("crop", 7), ("pixel", 3)]
-    assert solvers[0].as_json("granularity")["metrics"] == solvers[0].as_json()["metrics"]
-
-
-def test_a_group_that_only_one_side_knows_is_that_of_the_question() -> None:
-    one, two = solver("one", FIRST), solver("two", SECOND)
-    counted = {
-        rule: replace(c, scores=tuple(replace(s, groups={"images": "3"}) for s in c.scores))
-        for rule, c in two.counted.items()
-    }
-    for order in ([one, replace(two, counted=counted)], [replace(two, counted=counted), one]):
-        assert [(c.group, c.n) for c in in_family(compare(order, ComparisonOptions(by="images")), "tasks")] == [
-            ("3", 10)
-        ]
-
-
 def test_two_solvers_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="solvers of one name"):
         compare([solver("one", FIRST), solver("one", SECOND)])
     assert [one.solver for one in unique([solver("one", FIRST)] * 2, ["a", "b"])] == ["one (a)", "one (b)"]
-
-
-def test_what_others_are_measured_against_comes_first() -> None:
-    blank = solver("controller [blank]", SECOND, labels=(f"{CONTROL}blank",))
-    found = compare([solver("controller", SECOND), blank, solver("mllm [x]", FIRST)])
-    assert [(row.pair.a, row.pair.b) for row in in_family(found, "headline")] == [
-        ("mllm [x]", "controller [blank]"),
-        ("mllm [x]", "controller"),
-        ("controller [blank]", "controller"),
-    ]
-
-
-def test_what_is_not_tested_still_has_both_values() -> None:
-    silent = {"Jigsaw": "aaaaaaa", "Relative_Depth": "aaa"}
-    row = only(in_family(compare([solver("one", FIRST), solver("two", silent)]), "headline"))
-    assert row.withheld is not None
-    assert (row.interval, row.p) == (None, None)
-    assert None not in (row.value_a, row.value_b, row.difference)

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
-from hybrid.scoring.compare import ComparisonOptions, compare, unique
+from hybrid.scoring.compare import compare
 from hybrid.scoring.findings import VERDICTS, Called, Heard
 from hybrid.scoring.result import Result
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections.evidence import CLASSES, RATES, SECTION, class_of
+from hybrid.scoring.sections.evidence import CLASSES, SECTION, class_of
 from hybrid.scoring.sections.tool_use import SECTION as TOOL_USE
-from hybrid.stats import wilson
 from hybrid.types import (
     Attempt,
     Exchange,
@@ -35,13 +34,10 @@ from hybrid.types import (
     Step,
     StoredImage,
 )
-from tests.hybrid.scoring.sections.rows import by_quantity
 
 CHOICES = ("the second image", "the third image")
 IMAGES = tuple(StoredImage(f"{number:064x}", 60, 60, "image/png") for number in (1, 2, 3))
 NAMES = tuple(f"img:{number}" for number in (1, 2, 3))
-FOUND = {"r": 0, "w": 1}
-"""The right answer to every question here is (A)."""
 
 
 def prompt(route: str) -> Prompt:
@@ -146,21 +142,6 @@ def test_every_class_by_hand(tmp_path: Path) -> None:
             assert [one[-3:] for one in row.ids] == members if row else members == []
 
 
-def test_what_is_unread_is_counted_and_named(tmp_path: Path) -> None:
-    rows = [
-        ("IQ_Test", attempt("a", "r"), attempt("a", "w", STEPS["r"], "IQ_Test")),
-        ("Jigsaw", attempt("b", "r"), attempt("b", "r", STEPS["r"])),
-        ("Jigsaw", attempt("c", "w"), attempt("c", "r", STEPS["r"])),
-        ("IQ_Test", attempt("d", "w"), attempt("d", "w", (), "IQ_Test")),
-    ]
-    solvers = run(tmp_path, rows)
-    made = list(SECTION.rows(compare(solvers)))
-    assert classes(made) == {"unread": ("a",), "confirmed": ("b",), "correct adoption": ("c",), "no call": ("d",)}
-    assert {row.quantity: row.ids for row in made if row.quantity.startswith("why unread")} == {
-        "why unread: there is no rule for 'IQ_Test'": ("a",),
-    }
-
-
 def test_what_failed_or_one_was_not_asked_is_left_out(tmp_path: Path) -> None:
     rows = [
         ("Jigsaw", attempt("a", "r"), attempt("a", "r", STEPS["r"])),
@@ -175,16 +156,6 @@ def test_what_failed_or_one_was_not_asked_is_left_out(tmp_path: Path) -> None:
         "left out: not asked of the MLLM alone": ("d",),
     }
     assert classes(made) == {"confirmed": ("a",)}
-
-
-def test_there_is_no_row_without_the_mllm_alone_real_tools_or_traces(tmp_path: Path) -> None:
-    rows = [("Jigsaw", attempt("a", "r"), attempt("a", "r", STEPS["r"]))]
-    mllm, controller = run(tmp_path / "one", rows)
-    blank = run(tmp_path / "two", rows, tool_output="blank")
-    other = run(tmp_path / "three", rows, model={"model": "openai:two"})
-    for solvers in ([controller], [mllm], blank, unique([mllm, other[1]], ["x", "y"])):
-        assert list(SECTION.rows(compare(solvers))) == []
-    assert list(TOOL_USE.rows(compare([mllm]))) == []
 
 
 # The classes are a partition, and every number can be made again from the scores and the attempts.
@@ -258,110 +229,7 @@ def test_counts_add_up_and_are_those_of_the_files(
 # Rates.
 
 
-def test_rates_and_their_intervals(tmp_path: Path) -> None:
-    words = (
-        ["wrr"] * 7
-        + ["wrw"] * 3
-        + ["rww"] * 2
-        + ["rwr"] * 6
-        + ["rrw"]
-        + ["rrr"] * 4
-        + ["r-w"] * 2
-        + ["rur"] * 3
-        + ["www"] * 2
-        + ["wur"]
-    )
-    rows = by_quantity(rows_of(tmp_path, words))
-    expected = {
-        "adoption": (7, 10),
-        "over-trust": (2, 8),
-        "harmed against a right finding": (1, 5),
-        "harmed without a finding": (2, 5),
-        "right findings": (15, 25),
-    }
-    assert set(expected) == set(RATES)
-    for name, (k, n) in expected.items():
-        ends, row = wilson(k, n), rows[f"{name} rate"]
-        assert ends is not None
-        assert row.n == n
-        assert (row.value, row.low, row.high) == pytest.approx((k / n, ends.low, ends.high))
-
-
-def test_a_rate_over_nothing_has_no_value(tmp_path: Path) -> None:
-    rows = by_quantity(rows_of(tmp_path, ["w-w"]))
-    assert [(rows[f"{name} rate"].n, rows[f"{name} rate"].value, rows[f"{name} rate"].low) for name in RATES] == [
-        (0, None, None)
-    ] * len(RATES)
-
-
-def test_tasks_and_groups_are_told_apart(tmp_path: Path) -> None:
-    depth = [called("depth", fault=Fault.TIMEOUT)]
-    rows = [
-        ("Jigsaw", attempt("a", "w"), attempt("a", "r", STEPS["r"])),
-        ("Relative_Depth", attempt("b", "r"), attempt("b", "w", tuple(depth), "Relative_Depth")),
-    ]
-    solvers = run(tmp_path, rows)
-    made = list(SECTION.rows(compare(solvers)))
-    assert classes(made) == {"correct adoption": ("a",), "no finding": ("b",)}
-    assert classes(made, "Jigsaw") == {"correct adoption": ("a",)}
-    assert classes(made, "Relative_Depth") == {"no finding": ("b",)}
-    nowhere = SECTION.rows(compare(solvers, ComparisonOptions(by="nothing")))
-    assert {row.group for row in nowhere} == {"", "-"}
-
-
 # Use of tools.
-
-
-def test_calls_faults_and_right_answers_by_tool(tmp_path: Path) -> None:
-    wrong_call = Step("tool", "unknown", "", 0.0, Fault.BAD_ARGUMENTS, {"args": "{"})
-    steps: dict[str, tuple[Step, ...]] = {
-        "a": (called(best=0, seconds=1.0), called("crop", seconds=0.5)),
-        "b": (called(fault=Fault.TIMEOUT, seconds=3.0), called(best=1, seconds=2.0)),
-        "c": (wrong_call, called("jigsawer", fault=Fault.UNKNOWN_TOOL), called(fault=Fault.BAD_ARGUMENTS, seconds=0.0)),
-        "d": (),
-    }
-    rows = [
-        ("Jigsaw", attempt(name, "r"), attempt(name, reply, steps[name]))
-        for name, reply in zip("abcd", "rwrr", strict=True)
-    ]
-    made = list(TOOL_USE.rows(compare(run(tmp_path, rows))))
-    assert {row.a for row in made} == {"controller"}
-    shown = ("questions with a call", "calls", "right when called", "right when not called", "called first")
-    rest = ("most calls a question", "seconds a call")
-    tools = {tool: by_quantity(made, metric=tool) for tool in dict.fromkeys(row.metric for row in made)}
-    assert {tool: tuple(own[key].value for key in (*shown, *rest)) for tool, own in tools.items()} == {
-        "": (3, 7, pytest.approx(2 / 3), 1, 3, 3, pytest.approx(7 / 7)),
-        "(no such tool)": (1, 2, 1, pytest.approx(2 / 3), 1, 2, pytest.approx(0.25)),
-        "crop": (1, 1, 1, pytest.approx(2 / 3), 0, 1, 0.5),
-        "jigsaw": (3, 4, pytest.approx(2 / 3), 1, 2, 2, 1.5),
-    }
-    faults = {
-        (row.metric, row.quantity): row.value for row in made if row.quantity.startswith("faults") and not row.group
-    }
-    assert faults == {
-        ("", "faults: unknown tool"): 1,
-        ("", "faults: bad arguments"): 2,
-        ("", "faults: timeout"): 1,
-        ("(no such tool)", "faults: unknown tool"): 1,
-        ("(no such tool)", "faults: bad arguments"): 1,
-        ("jigsaw", "faults: bad arguments"): 1,
-        ("jigsaw", "faults: timeout"): 1,
-    }
-    assert tools[""]["calls"].n == 4
-    assert (tools["jigsaw"]["right when called"].n, tools["jigsaw"]["right when not called"].n) == (3, 1)
-
-
-def test_a_tool_without_weights_is_absent_and_no_fault(tmp_path: Path) -> None:
-    absent = (called("relation", fault=Fault.ABSENT),)
-    rows = [
-        (task, attempt(task, "r"), attempt(task, "w", absent, task)) for task in ("Spatial_Relation", "Relative_Depth")
-    ]
-    made = list(TOOL_USE.rows(compare(run(tmp_path, rows))))
-    assert [(row.metric, row.value) for row in made if row.quantity == "absent" and not row.group] == [
-        ("", 2),
-        ("relation", 2),
-    ]
-    assert not any(row.quantity.startswith("faults") for row in made)
 
 
 @given(WORDS)

@@ -10,11 +10,10 @@ from hybrid.benchmarks.base import Abstain, Benchmark
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.scoring.compare import ComparisonOptions, SolverPair, compare
+from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
-from hybrid.scoring.sections import differences
 from hybrid.scoring.sections.noninferior import SECTION
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage
 
@@ -49,47 +48,12 @@ def solver(run: RunFolder, name: str, said: str, **changes: object) -> Scored:
     return replace(made, **changes)  # type: ignore[arg-type]  # fields by name
 
 
-P = "one-sided p of a loss of the margin or more"
-
-
 def rows_of(*solvers: Scored, options: ComparisonOptions | None = None) -> list[Result]:
     return list(SECTION.rows(compare(solvers, options)))
 
 
 def verdicts(rows: list[Result]) -> list[tuple[str, str, str]]:
     return [(row.b, row.a, row.note.split(";")[0]) for row in rows if row.quantity == "difference"]
-
-
-def test_each_hybrid_solver_is_set_against_its_parts(run: RunFolder) -> None:
-    rows = rows_of(
-        solver(run, "controller", "r" * 85 + "w" * 15),
-        solver(run, "mllm", "r" * 50 + "w" * 50),
-        solver(run, "arbiter", "r" * 30 + "w" * 70),
-        solver(run, "specialist", "w" * 15 + "r" * 85),
-        solver(run, "chance", "r" * 50 + "w" * 50),
-    )
-    assert verdicts(rows) == [
-        ("controller", "mllm", "superior"),
-        ("controller", "specialist", "undecided"),
-        ("arbiter", "mllm", "inferior"),
-        ("arbiter", "specialist", "inferior"),
-    ]
-
-
-def test_difference_and_interval_are_those_of_the_paired_difference(run: RunFolder) -> None:
-    solvers = [solver(run, "mllm", "rwrrwwrwrr" * 6), solver(run, "controller", "rrrwrwrwrr" * 6)]
-    paired = next(row for row in differences.SECTION.rows(compare(solvers)) if row.quantity == "difference")
-    row, margin, p = rows_of(*solvers)
-    assert (row.a, row.b, row.metric, row.n) == (paired.a, paired.b, paired.metric, paired.n)
-    assert (row.value, row.low, row.high) == (paired.value, paired.low, paired.high)
-    assert (margin.quantity, margin.value) == ("margin", 0.05)
-    assert (p.quantity, p.unit, isinstance(p.value, float)) == (P, "probability", True)
-
-
-def test_it_does_not_need_the_pair_to_be_chosen(run: RunFolder) -> None:
-    solvers = [solver(run, name, "rwrrwwrwrr" * 6) for name in ("controller", "mllm", "specialist")]
-    chosen = ComparisonOptions(pairs=(SolverPair("mllm", "specialist"),))
-    assert len(verdicts(rows_of(*solvers, options=chosen))) == 2
 
 
 def test_the_margin_decides(run: RunFolder) -> None:
@@ -99,26 +63,3 @@ def test_the_margin_decides(run: RunFolder) -> None:
     assert wide[1].value == 0.1
     with pytest.raises(UsageError, match="--margin 0"):
         rows_of(*solvers, options=ComparisonOptions(margin=0.0))
-
-
-def test_only_questions_that_both_have_and_neither_failed(run: RunFolder) -> None:
-    one, two = solver(run, "mllm", "rw" * 60), solver(run, "controller", "rw" * 60 + "f")
-    allowing = ComparisonOptions(allow_failed=True)
-    assert rows_of(one, two, options=allowing)[0].n == 120
-    failing = solver(run, "controller", "f" * 20 + "rw" * 50)
-    row, _, p = rows_of(one, failing)
-    assert (row.low, p.value, row.n) == (None, None, 100)
-    assert row.note.startswith("undecided; not tested: more than 1 %")
-    assert rows_of(one, failing, options=allowing)[0].low is not None
-
-
-def test_a_part_that_answers_nothing_is_nothing_to_be_measured_against(run: RunFolder) -> None:
-    (row, *_) = rows_of(solver(run, "controller", "rw" * 30), solver(run, "specialist", "u" * 60))
-    assert row.note == "undecided; not tested: one of the solvers answered nothing"
-
-
-def test_there_is_no_row_without_a_hybrid_solver_next_to_a_part(run: RunFolder) -> None:
-    assert rows_of(solver(run, "mllm", "rw"), solver(run, "specialist", "rr")) == []
-    assert rows_of(solver(run, "controller", "rw"), solver(run, "arbiter", "rr")) == []
-    other = solver(run, "mllm", "rr", model="openai:other")
-    assert rows_of(solver(run, "controller", "rw"), other) == []

@@ -76,28 +76,3 @@ def test_repetitions_by_hand() -> None:
     assert (overall[CHANGED].n, len(overall[CHANGED].ids)) == (8, 3)
     assert {row.metric for row in overall.values()} == {"accuracy_macro"}
     assert SECTION.lead(found, rows).startswith("Asked again, mllm varies by 0.072")
-
-
-def test_a_question_that_one_repetition_lacks_or_failed_is_in_none() -> None:
-    found = compare([solver("mllm", {"Jigsaw": "AAAA"}), solver("mllm@2", {"Jigsaw": "BAx."})])
-    assert values(found, "Jigsaw") == [("mllm", 1.0), ("mllm@2", 0.5)]
-    changed = by_quantity(list(SECTION.rows(found)), "Jigsaw")[CHANGED]
-    assert (changed.value, changed.n) == (0.5, 2)
-
-
-def test_repetitions_are_read_with_the_questions_of_their_own_run() -> None:
-    turned = {name: replace(QUESTIONS["Jigsaw_1"], id=name) for name in ("Jigsaw_1", "Jigsaw_1#r1")}
-    words = {"Jigsaw_1": "A", "Jigsaw_1#r1": "B"}
-    found = compare(
-        [solver("specialist", {"Jigsaw": "AAAA"}), asked("mllm", words, turned), asked("mllm@2", words, turned)]
-    )
-    assert [value for _, value in values(found, "")] == [0.5, 0.5]
-
-
-def test_there_is_no_row_of_solvers_that_were_asked_once() -> None:
-    once = [solver("mllm", {"Jigsaw": "AB"}), solver("specialist", {"Jigsaw": "AA"})]
-    assert list(SECTION.rows(compare(once))) == []
-    # Two runs of one solver are no repetitions of each other.
-    assert (
-        list(SECTION.rows(compare([solver("mllm (a)", {"Jigsaw": "AB"}), solver("mllm (b)", {"Jigsaw": "AA"})]))) == []
-    )

@@ -1,0 +1,90 @@
+"""Facts in TOML: they become today's types, and whatever does not fit is refused by file, line and key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from hybrid.cards import read_card
+from hybrid.errors import DataError
+
+
+class Sort(StrEnum):
+    WEIGHTS = "weights"
+    RULES = "rules"
+
+
+@dataclass(frozen=True)
+class Part:
+    make: Callable[[], str]
+    sort: Sort = Sort.RULES
+    weights: str | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    name: str
+    size: tuple[int, float]
+    parts: tuple[Part, ...] = ()
+    words: frozenset[str] = frozenset()
+    by_task: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    at: Literal["top", "middle"] = "top"
+    public: bool = True
+
+
+HEAD = 'name = "a"\nsize = [1, 2]\n'
+CODE = {"Seams": str}
+
+
+def test_a_file_becomes_the_dataclass_that_its_annotations_describe(tmp_path: Path) -> None:
+    path = tmp_path / "card.toml"
+    path.write_text(
+        HEAD + 'words = ["x", "y"]\nat = "middle"\npublic = false\n[by_task]\nQ1 = ["s"]\n'
+        '[[parts]]\nmake = "Seams"\nsort = "weights"\nweights = "hub/id"\n[[parts]]\nmake = "Seams"\n'
+    )
+    parts = (Part(str, Sort.WEIGHTS, "hub/id"), Part(str))
+    assert read_card(path, Facts, CODE) == Facts(
+        "a", (1, 2.0), parts, frozenset({"x", "y"}), {"Q1": ("s",)}, "middle", public=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (HEAD + "colour = 1\n", 3, "Facts has no such key; there are: name"),
+        (HEAD + '# why\n\n[[parts]]\nmake = "Seams"\n\n[[parts]]\nmake = "Seams"\nwieghts = "x"\n', 10, "'weights'"),
+        (HEAD + 'parts = [\n  {make = "Seams"},\n  {make = "Seams", sorts = "rules"},\n]\n', 3, "'sort'"),
+        (HEAD + '[[parts]]\nsort = "rules"\n', 3, "parts: Part needs make"),
+        (HEAD + '[[parts]]\nmake = "Lines"\n', 4, "parts.make: 'Lines' names nothing that the code gives"),
+        (HEAD + '[[parts]]\nmake = "Seams"\nsort = "both"\n', 5, "is none of: weights, rules"),
+        (HEAD + 'at = "left"\n', 3, "at: 'left' is none of: top, middle"),
+        (HEAD + "public = 1\n", 3, "public: 1 is not of type bool"),
+        (HEAD + 'words = "x"\n', 3, "words: 'x' is not a list"),
+        (HEAD + "by_task = [1]\n", 3, "by_task: [1] is not a table"),
+        (HEAD + "[by_task]\nQ1 = [\n  1,\n]\n", 4, "by_task.Q1: 1 is not of type str"),
+        ('name = "a"\nsize = [true, 2]\n', 2, "size: True is not of type int"),
+        ('name = "a"\nsize = [1]\n', 2, "size: has 1 entries, not 2"),
+        ("size = [1, 2]\n", 1, "Facts needs name"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_file_line_and_key(tmp_path: Path, text: str, line: int, said: str) -> None:
+    path = tmp_path / "card.toml"
+    path.write_text(text)
+    with pytest.raises(DataError) as refused:
+        read_card(path, Facts, CODE)
+    assert str(refused.value).startswith(f"{path}, line {line}: ")
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [b'name = "a"\nname = "b"\n', b"name = \xff\n", None])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "card.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=r"card\.toml: "):
+        read_card(path, Facts)
