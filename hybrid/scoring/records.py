@@ -24,7 +24,6 @@ from hybrid.types import Attempt, BrokenQuestion, Question, Score, Usage, base_i
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +116,10 @@ def _started(row: Row) -> datetime | None:
 
 
 def _texts(part: str) -> Callable[[Row], list[str]]:
-    asks = lambda row: () if row.attempt is None else row.attempt.exchanges  # noqa: E731 - named for the line below
-    return lambda row: [getattr(one, part).text for one in asks(row)]
+    def texts(row: Row) -> list[str]:
+        return [getattr(one, part).text for one in (() if row.attempt is None else row.attempt.exchanges)]
+
+    return texts
 
 
 def _rotation(row: Row) -> int:
@@ -285,7 +286,7 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
             raise UsageError(_needs("to_pandas", "pandas")) from error
         return pd.DataFrame(self._rows, columns=list(self.columns))
 
-    def to_polars(self) -> pl.DataFrame:
+    def to_polars(self) -> Any:
         """A data frame of polars. Raises `UsageError` where polars is not installed."""
         try:
             import polars as pl
