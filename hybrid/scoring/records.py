@@ -1,6 +1,47 @@
 """A row a question and solver: what `hybrid.table`, `--to table` and `--to parquet` hold, from the scores and the log.
 
-`COLUMNS` lists each column once, with its type in the words of Arrow and how it is made.
+- benchmark (string) = whose question
+- split (string) = of which split
+- model (string) = the MLLM of the run; null for a run without one
+- solver (string) = who answered
+- tool_output (string) = `real`, or the control in force
+- repetition (int32) = which of several asks, from 1 [table]
+- id (string) = the question's id with its variant
+- base (string) = the id without the variant
+- rotation (int32) = by how many places its options are turned [table]
+- cluster (string) = questions that statistics resample as one
+- task (string) = the reporting group
+- groups (map<string, string>) = further groups, as `--by` takes them [parquet]
+- kind (string) = the form of reply; null for a question that could not be read
+- question (string) = its text [parquet]
+- choices (list<string>) = the options, in order [parquet]
+- target (string) = what the scorer needs, JSON [parquet]
+- image_sha256 (list<string>) = the images, by the hash of their bytes [parquet]
+- prompts (list<string>) = the text of every ask [parquet]
+- replies (list<string>) = the reply to every ask; empty where there is no answer [parquet]
+- outcome (string) = how it ended; `not_recorded`, `outage` and `broken` are failures
+- answer (string) = what the parser read
+- rule (string) = the rule of the parser that fired [parquet]
+- correct (double) = 0..1, no readable answer counted as wrong; null for a failure
+- correct_or_chance (double) = the same, no readable answer counted as a guess
+- values (map<string, double>) = further numbers of the score [parquet]
+- tools (string) = the tools that answered a call, `a + b`; null where no call is known [table]
+- finding (string) = `right`, `wrong`, `none` or `unread`, of the answer that the tools' findings come to; null
+  without a call [table]
+- model_calls (int32) = calls of the MLLM
+- tool_calls (int32) = calls of tools
+- tool_faults (int32) = of these, ended in a timeout or an error
+- tokens (int64) = read and written by the MLLM; null where not known [table]
+- input_tokens (int64) = as the provider counts [parquet]
+- output_tokens (int64) = as the provider counts [parquet]
+- reasoning_tokens (int64) = as the provider counts [parquet]
+- cached_tokens (int64) = of the input tokens, those the provider had [parquet]
+- cost_usd (double) = null where no price is known
+- call_seconds (double) = running time of model and tool calls
+- seconds (double) = from the first ask to the last reply
+- started (timestamp[us, UTC]) = when the first ask began [parquet]
+
+Columns marked `table` or `parquet` are in one of the two alone.
 """
 
 from __future__ import annotations
@@ -8,6 +49,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -83,16 +125,16 @@ class SolverRows:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, its type in the words of Arrow, what it holds, and how it is made of a row."""
+    """A column: its name, its type in the words of Arrow, what it holds, and which of the two forms has it alone."""
 
     name: str
     type: str
     about: str
-    of: Callable[[Row], Any]
-    parquet: bool = True
-    """Whether `--to parquet` has it, which keeps texts and replies."""
-    table: bool = True
-    """Whether the table of questions has it, which keeps what is counted with."""
+    form: str
+
+    def of(self, row: Row) -> Any:
+        """Its value."""
+        return MADE[self.name](row)
 
 
 def _used(name: str) -> Callable[[Row], Any]:
@@ -127,127 +169,71 @@ def _rotation(row: Row) -> int:
     return int(found[1]) if found else 0
 
 
-COLUMNS = (
-    Column("benchmark", "string", "whose question", lambda row: row.solver.scored.benchmark),
-    Column("split", "string", "of which split", lambda row: row.solver.split),
-    Column("model", "string", "the MLLM of the run; null for a run without one", lambda row: row.solver.scored.model),
-    Column("solver", "string", "who answered", lambda row: row.solver.scored.solver),
-    Column("tool_output", "string", "`real`, or the control in force", lambda row: row.solver.scored.tool_output),
-    Column("repetition", "int32", "which of several asks, from 1", lambda row: repetition(row.solver.scored), False),
-    Column("id", "string", "the question's id with its variant", lambda row: row.question.id),
-    Column("base", "string", "the id without the variant", lambda row: base_id(row.question.id)),
-    Column("rotation", "int32", "by how many places its options are turned", _rotation, False),
-    Column("cluster", "string", "questions that statistics resample as one", lambda row: row.question.unit),
-    Column("task", "string", "the reporting group", lambda row: row.question.task),
-    Column(
-        "groups",
-        "map<string, string>",
-        "further groups, as `--by` takes them",
-        lambda row: list(row.question.groups.items()),
-        table=False,
-    ),
-    Column(
-        "kind",
-        "string",
-        "the form of reply; null for a question that could not be read",
-        lambda row: kind.value if (kind := row.asked("kind")) else None,
-    ),
-    Column("question", "string", "its text", lambda row: row.asked("text"), table=False),
-    Column(
-        "choices",
-        "list<string>",
-        "the options, in order",
-        lambda row: None if (found := row.asked("choices")) is None else list(found),
-        table=False,
-    ),
-    Column(
-        "target",
-        "string",
-        "what the scorer needs, JSON",
-        lambda row: (
-            None if isinstance(row.question, BrokenQuestion) else json.dumps(row.question.target, ensure_ascii=False)
-        ),
-        table=False,
-    ),
-    Column(
-        "image_sha256",
-        "list<string>",
-        "the images, by the hash of their bytes",
-        lambda row: None if (found := row.asked("images")) is None else [image.sha256 for image in found],
-        table=False,
-    ),
-    Column("prompts", "list<string>", "the text of every ask", _texts("prompt"), table=False),
-    Column(
-        "replies",
-        "list<string>",
-        "the reply to every ask; empty where there is no answer",
-        _texts("reply"),
-        table=False,
-    ),
-    Column(
-        "outcome",
-        "string",
-        "how it ended; `not_recorded`, `outage` and `broken` are failures",
-        lambda row: row.wrong.outcome.value,
-    ),
-    Column("answer", "string", "what the parser read", lambda row: row.wrong.answer),
-    Column("rule", "string", "the rule of the parser that fired", lambda row: row.wrong.rule, table=False),
-    Column(
-        "correct",
-        "double",
-        "0..1, no readable answer counted as wrong; null for a failure",
-        lambda row: _credit(row.wrong),
-    ),
-    Column(
-        "correct_or_chance",
-        "double",
-        "the same, no readable answer counted as a guess",
-        lambda row: _credit(row.guess),
-    ),
-    Column(
-        "values",
-        "map<string, double>",
-        "further numbers of the score",
-        lambda row: list(row.wrong.values.items()),
-        table=False,
-    ),
-    Column(
-        "tools",
-        "string",
-        "the tools that answered a call, `a + b`; null where no call is known",
-        lambda row: None if row.heard is None or row.heard.no_trace else " + ".join(row.heard.tools),
-        False,
-    ),
-    Column(
-        "finding",
-        "string",
-        "`right`, `wrong`, `none` or `unread`, of the answer that the tools' findings come to; null without a call",
-        lambda row: None if row.heard is None else row.heard.finding,
-        False,
-    ),
-    Column("model_calls", "int32", "calls of the MLLM", _used("model_calls")),
-    Column("tool_calls", "int32", "calls of tools", _used("tool_calls")),
-    Column("tool_faults", "int32", "of these, ended in a timeout or an error", _used("tool_faults")),
-    Column("tokens", "int64", "read and written by the MLLM; null where not known", _tokens, False),
-    Column("input_tokens", "int64", "as the provider counts", _used("input_tokens"), table=False),
-    Column("output_tokens", "int64", "as the provider counts", _used("output_tokens"), table=False),
-    Column("reasoning_tokens", "int64", "as the provider counts", _used("reasoning_tokens"), table=False),
-    Column(
-        "cached_tokens", "int64", "of the input tokens, those the provider had", _used("cached_tokens"), table=False
-    ),
-    Column("cost_usd", "double", "null where no price is known", _used("cost_usd")),
-    Column("call_seconds", "double", "running time of model and tool calls", _used("seconds")),
-    Column(
-        "seconds",
-        "double",
-        "from the first ask to the last reply",
-        lambda row: None if row.attempt is None else row.attempt.seconds,
-    ),
-    Column("started", "timestamp[us, UTC]", "when the first ask began", _started, table=False),
+def _images(row: Row) -> list[str] | None:
+    return None if (found := row.asked("images")) is None else [image.sha256 for image in found]
+
+
+def _target(row: Row) -> str | None:
+    broken = isinstance(row.question, BrokenQuestion)
+    return None if broken else json.dumps(row.asked("target"), ensure_ascii=False)
+
+
+def _tools(row: Row) -> str | None:
+    return None if row.heard is None or row.heard.no_trace else " + ".join(row.heard.tools)
+
+
+MADE: Mapping[str, Callable[[Row], Any]] = {
+    "benchmark": lambda row: row.solver.scored.benchmark,
+    "split": lambda row: row.solver.split,
+    "model": lambda row: row.solver.scored.model,
+    "solver": lambda row: row.solver.scored.solver,
+    "tool_output": lambda row: row.solver.scored.tool_output,
+    "repetition": lambda row: repetition(row.solver.scored),
+    "id": lambda row: row.question.id,
+    "base": lambda row: base_id(row.question.id),
+    "rotation": _rotation,
+    "cluster": lambda row: row.question.unit,
+    "task": lambda row: row.question.task,
+    "groups": lambda row: list(row.question.groups.items()),
+    "kind": lambda row: kind.value if (kind := row.asked("kind")) else None,
+    "question": lambda row: row.asked("text"),
+    "choices": lambda row: None if (found := row.asked("choices")) is None else list(found),
+    "target": _target,
+    "image_sha256": _images,
+    "prompts": _texts("prompt"),
+    "replies": _texts("reply"),
+    "outcome": lambda row: row.wrong.outcome.value,
+    "answer": lambda row: row.wrong.answer,
+    "rule": lambda row: row.wrong.rule,
+    "correct": lambda row: _credit(row.wrong),
+    "correct_or_chance": lambda row: _credit(row.guess),
+    "values": lambda row: list(row.wrong.values.items()),
+    "tools": _tools,
+    "finding": lambda row: None if row.heard is None else row.heard.finding,
+    "tokens": _tokens,
+    "call_seconds": _used("seconds"),
+    "seconds": lambda row: None if row.attempt is None else row.attempt.seconds,
+    "started": _started,
+    **{
+        name: _used(name)
+        for name in (
+            *("model_calls", "tool_calls", "tool_faults", "input_tokens", "output_tokens", "reasoning_tokens"),
+            *("cached_tokens", "cost_usd"),
+        )
+    },
+}
+"""How each column is made of a row."""
+_ITEM = re.compile(
+    r"^- (?P<name>\w+) \((?P<type>[^()]+)\) = (?P<about>.+?)(?: \[(?P<form>\w+)\])?(?=\n- |\n\n|\Z)",
+    re.DOTALL | re.MULTILINE,
 )
-"""The columns, in order."""
-PARQUET = tuple(one for one in COLUMNS if one.parquet)
-TABLE = tuple(one for one in COLUMNS if one.table)
+COLUMNS = tuple(
+    Column(found["name"], found["type"], " ".join(found["about"].split()), found["form"] or "")
+    for found in _ITEM.finditer(__doc__ or "")
+)
+"""The columns, in order, as the docstring has them."""
+PARQUET = tuple(one for one in COLUMNS if one.form != "table")
+TABLE = tuple(one for one in COLUMNS if one.form != "parquet")
 GROUP = "group."
 """How the columns of a table begin that hold further groups."""
 
