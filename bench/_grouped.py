@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.hvsbench.metrics import summarise as hvsbench
-from hybrid.benchmarks.mm_sap.metrics import summarise as mm_sap
-from hybrid.benchmarks.mvp_bench.metrics import summarise as mvp_bench
+from hybrid.benchmarks.mm_sap import BENCHMARK as MM_SAP
+from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP_BENCH
 from hybrid.stats import contrast
 from hybrid.stats.randomisation import randomisation
 from hybrid.types import Metric, Outcome, Score
@@ -113,7 +113,7 @@ def of_pairs(rng: np.random.Generator, clusters: int, gain: float) -> Mapping[st
                     "level": ("low", "high")[row // 2 % 2],
                 }
                 scores.append(_score(pair, row, "yes_no", float(correct), groups=groups))
-        sides.append({metric.name: metric for metric in mvp_bench(scores)})
+        sides.append({metric.name: metric for metric in MVP_BENCH.summarise(scores)})
     return {f"MVP-Bench {name}": (sides[0][name], sides[1][name]) for name in ("mAcc", "qAcc.multi")}
 
 
@@ -147,7 +147,7 @@ def _shuffled(rng: np.random.Generator, right: Sequence[Floats], answered: Seque
                 kk, spoke = float(correct[row]), float(said[row])
                 values = {"kk": kk, "ku": 0.0, "sa": kk, "refused": 1 - spoke, "answered": spoke, "knew": 0.0}
                 scores.append(_score(question, row, "BasicVisQA", kk, values=values))
-        sides.append(next(metric for metric in mm_sap(scores) if metric.name == name))
+        sides.append(next(metric for metric in MM_SAP.summarise(scores) if metric.name == name))
     return sides[0], sides[1]
 
 

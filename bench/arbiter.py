@@ -45,7 +45,8 @@ from bench._runs import finished
 from bench.depth import Answer, blink_out_of_fold
 from graphs._model_and_specialist import Proposal
 from graphs.arbiter import ruling, tool_confidence
-from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
+from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.benchmarks.card import metric_of
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import Column, Table, as_markdown, as_text, bounds
 from hybrid.log.folder import RunFolder

@@ -16,34 +16,42 @@ before it is needed, and each also works where an event loop already runs, as in
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hybrid.version import __version__
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hybrid.benchmarks.questions.from_python import Question as Question
     from hybrid.cli.from_python import run as run
     from hybrid.interface.findings import RunnableTool
     from hybrid.scoring.paths import CompareArguments, ScoreArguments
     from hybrid.scoring.records import QuestionTable
     from hybrid.scoring.reports import ComparisonReport, ScoreReport
+    from hybrid.tool import Tool
 
 __all__ = ["Question", "__version__", "compare", "run", "score", "table", "tool"]
 
 
-def tool(name: str) -> RunnableTool:
-    """One of the specialists that `hybrid tools list` prints, to be run on images.
+def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> RunnableTool:
+    """A specialist, to be run on images.
+
+    Args:
+        tool: a name that `hybrid tools list` prints, or a tool of your own.
+        path: where tools lie besides those of the project, as with `--path`.
 
     Raises:
-        UsageError: there is no tool of that name.
+        UsageError: there is no tool of that name, or a folder that is not there.
     """
     from hybrid.interface.findings import RunnableTool
-    from hybrid.registry import load
+    from hybrid.registry import load, look_also_in
 
-    return RunnableTool(load("tools", name))
+    if not isinstance(tool, str):
+        return RunnableTool(tool)
+    look_also_in([Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path], "path=")
+    return RunnableTool(load("tools", tool))
 
 
 def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:

@@ -96,10 +96,13 @@ def _dataclass(kind: Any, table: Mapping[str, Any], steps: Steps, code: Mapping[
         if key not in known:
             hint = did_you_mean(key, known)
             raise _Unfit((*steps, key), f"{kind.__name__} has no such key{hint}; there are: {', '.join(known)}")
+    read = {key: _made(hints[key], one, (*steps, key), code) for key, one in table.items()}
     for name, one in known.items():
-        if name not in table and one.default is MISSING and one.default_factory is MISSING:
-            raise _Unfit(steps, f"{kind.__name__} needs {name}")
-    return kind(**{key: _made(hints[key], one, (*steps, key), code) for key, one in table.items()})
+        if name not in read and one.default is MISSING and one.default_factory is MISSING:
+            if NoneType not in get_args(hints[name]):
+                raise _Unfit(steps, f"{kind.__name__} needs {name}")
+            read[name] = None
+    return kind(**read)
 
 
 @cache

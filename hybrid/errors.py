@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 
 from hybrid.places import unmarked
 
@@ -89,7 +90,8 @@ def did_you_mean(word: str, known: Iterable[str], alike: float = 0.6) -> str:
 
 def install_extra(extra: str) -> str:
     """The command that installs an extra of this project. Unlike `uv sync`, it uninstalls nothing else."""
-    return f"uv pip install -e '.[{extra}]'"
+    checkout = Path(__file__).parents[1]
+    return f"uv pip install -e '{'.' if Path.cwd() == checkout else checkout}[{extra}]'"
 
 
 LOCAL = frozenset(

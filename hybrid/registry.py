@@ -38,11 +38,13 @@ from hybrid.plugins import (
     recipe_file,
     told,
 )
+from hybrid.raised import in_one_line
 
 __all__ = [
     "INNER",
     "SOLVERS",
     "Describer",
+    "beside",
     "described_by",
     "folders",
     "is_outside",
@@ -201,6 +203,11 @@ def module_of(package: str, name: str) -> str:
     return f"{package}.{name}" if origin is None or origin.entry is None else origin.entry.module
 
 
+def beside(module: str, name: str) -> ModuleType:
+    """The module of that name in a package, imported only now."""
+    return importlib.import_module(f"{module}.{name}")
+
+
 def package_of(package: str, name: str) -> Mapping[str, tuple[str, ...]]:
     """The installed package that offers a thing, with its folders; nothing for one that lies in a named folder."""
     origin = _origin(package, name)
@@ -228,7 +235,8 @@ def refuse_unknown(package: str, name: str) -> None:
         return
     if package not in INNER and (why := left_out(package).get(name)):
         raise UsageError(why)
-    raise UsageError(f"no {name!r} in {package}/{did_you_mean(name, known)}; there are: {', '.join(known)}")
+    own = "" if package in INNER else "; --path DIR finds one of your own"
+    raise UsageError(f"no {name!r} in {package}/{did_you_mean(name, known)}; there are: {', '.join(known)}{own}")
 
 
 def load(package: str, name: str, *, here: bool = False) -> Any:
@@ -283,7 +291,7 @@ def _refuse_other(kind: PluginKind, name: str, thing: object, where: str) -> Non
             for attribute in path.split("."):
                 value = getattr(value, attribute)
         except Exception as error:
-            raise UsageError(f"{where}: its {path} raises {type(error).__name__}: {error}") from error
+            raise UsageError(f"{where}: its {path} raises {in_one_line(error)}") from error
         if path == kind.named and value != name:
             raise UsageError(f"{wanted}, not {value!r}")
 

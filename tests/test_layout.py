@@ -52,6 +52,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "tools.rules": frozenset({"tools", "solving"}),
     "graphs": frozenset({"tools", "tools.rules", "solving", "serving", "models", "answers", "benchmarks"}),
     "baselines": frozenset({"tools", "tools.rules", "solving", "answers"}),
+    # They become files of other repositories, which use what they like.
+    "templates": EVERYTHING | {"scoring"},
     # How the model that ships was made: runs of the project are what it learnt from.
     "training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
 }

@@ -81,9 +81,9 @@ def test_what_a_solver_says(model_words: Any, name: str) -> None:
 
 
 PROMPTS = sorted(
-    path for path in (ROOT / "hybrid").rglob("*.toml") if "training" not in path.parts and path.name != "corrected.toml"
+    path for path in (ROOT / "hybrid").rglob("*.toml") if "training" not in path.parts and path.name != "card.toml"
 )
-"""No model reads a training's tables, which hold numbers alone, or which labels of a benchmark were corrected."""
+"""No model reads a training's tables, which hold numbers alone, or the card of a benchmark."""
 
 
 @pytest.mark.parametrize("path", PROMPTS, ids=lambda p: p.relative_to(ROOT / "hybrid").as_posix())

@@ -134,9 +134,12 @@ def _clauses(text: str) -> list[str]:
 def _bare(reply: LetterReply, clause: str) -> bool:
     """Whether a clause that names one choice holds nothing else."""
     rest = re.sub(rf"(?:{NOUN}\s)?{label(reply.letters)}", " ", clause)
-    for form, _ in reply.forms:
-        rest = re.sub(rf"(?i)(?<!\w){re.escape(form)}(?!\w)", " ", rest)
-    return not bare(re.sub(rf"(?i)(?<!\w){_FILLER}(?!\w)", " ", rest))
+    texts = set()
+    for form, name in reply.forms:
+        rest, found = re.subn(rf"(?i)(?<!\w){re.escape(form)}(?!\w)", " ", rest)
+        texts |= {name} if found else set()
+    # Texts too short to count in prose are two choices all the same: `red/green`.
+    return len(texts) < 2 and not bare(re.sub(rf"(?i)(?<!\w){_FILLER}(?!\w)", " ", rest))
 
 
 _STATED: Final = re.compile(

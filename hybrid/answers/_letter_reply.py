@@ -57,7 +57,7 @@ class LetterReply:
         found: dict[str, set[str]] = {}
         for name, choice in zip(self.offered, self.choices, strict=True):
             text = bare(plain(choice))
-            for form in {text, _ARTICLE.sub("", text), *TRANSLATIONS.get(text, ())} - {""}:
+            for form in {text, _ARTICLE.sub("", text), text.replace("/", " / "), *TRANSLATIONS.get(text, ())} - {""}:
                 found.setdefault(form, set()).add(name)
         unique = [(form, names.pop()) for form, names in found.items() if len(names) == 1]
         return tuple(sorted(unique, key=lambda pair: (-len(pair[0]), pair[0])))
@@ -79,6 +79,9 @@ class LetterReply:
     @cached_property
     def _choice(self) -> re.Pattern[str] | None:
         forms = [re.escape(form) for form, _ in self.forms if len(form) >= PROSE_LENGTH]
+        # Beside a slash a short one is meant too: `red/green`.
+        short = "|".join(re.escape(form) for form, _ in self.forms if len(form) < PROSE_LENGTH)
+        forms += [rf"(?:{short})(?=\s?/\s?\w)", rf"(?:(?<=/)|(?<=/\s))(?:{short})"] if short else []
         return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)") if forms else None
 
     def choice_at_start(self, piece: str) -> tuple[str, int] | None:

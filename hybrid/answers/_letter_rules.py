@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Final
 
 from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
-from hybrid.answers.base import CUE, bare
+from hybrid.answers.base import CUE, bare, is_asked
 
 Rule = Callable[[LetterReply], str | None]
 
@@ -250,7 +250,7 @@ def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
     alternative = 0
     for match in announcement.finditer(reply.text):
         clause = re.split(r"[.!?;\n]|\bbut\b", reply.text[max(0, match.start() - LIST_GAP) : match.start()])[-1]
-        if _AT_FIRST.match(clause.strip()) or _ASKED_BACK.match(reply.text, match.end()):
+        if _AT_FIRST.match(clause.strip()) or _ASKED_BACK.match(reply.text, match.end()) or is_asked(match):
             continue
         left_open = offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD])
         # `選択肢Aか選択肢B`: the second is the alternative of the first.
@@ -266,14 +266,18 @@ def announced_letter(reply: LetterReply) -> str | None:
     return found[-1] if found else None
 
 
+# `red or maybe green`, `red/green`
+_SECOND: Final = re.compile(rf"[^.\n]{{0,60}}?\b{_OR}\s(?:(?:\w+ly|maybe|perhaps)\s)?|\s?/\s?")
+
+
 def announced_choice(reply: LetterReply) -> str | None:
     """The last choice text that is announced as the answer: `the answer is the third image`, `Answer: no`."""
     for match in reversed(list(re.finditer(rf"(?i:{CUE})[\s:=\"'\-]{{0,6}}(?:either\s)?", reply.text))):
         piece = reply.text[match.end() : match.end() + LOOK_AHEAD]
         start = reply.choice_at_start(piece)
-        if start is not None:
-            second = re.match(rf"[^.\n]{{0,60}}?\b{_OR}\s(?:(?:\w+ly|maybe|perhaps)\s)?", piece[start[1] :])
-            other = reply.choice_at_start(piece[start[1] + second.end() :]) if second else None
+        if start is not None and not is_asked(match):
+            second = _SECOND.match(piece, start[1])
+            other = reply.choice_at_start(piece[second.end() :]) if second else None
             return start[0] if other is None or other[0] == start[0] else None
     return None
 

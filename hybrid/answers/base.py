@@ -94,9 +94,11 @@ def normalise(text: str) -> str:
 
 
 def _normalised(text: str) -> str:
-    # One character can become eighteen.
-    text = within_reach(unicodedata.normalize("NFKC", within_reach(text)))
-    text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_QUOTES)
+    text = within_reach(text)
+    if not text.isascii():
+        # One character can become eighteen.
+        text = within_reach(unicodedata.normalize("NFKC", text))
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_QUOTES)
     text = without_thoughts(text)
     text = _EMPHASIS.sub("", _TOKENS.sub("", text)).strip(_EDGE)
     text = "\n".join(text.splitlines())
@@ -181,6 +183,38 @@ def sentences(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
 
 
+# `Is the answer A?`, `So could it be (B)?`, `¿Es A?`, `答案是A吗?`
+_QUESTION: Final = re.compile(
+    r"\s*(?:(?:so|and|but|or|then|well|now|hm+)\b[,\s]{1,2})?(?:¿|(?:is|are|was|were|isn't|aren't|do|does|did|don't"
+    r"|can|could|couldn't|may|might|shall|should|shouldn't|will|would|wouldn't|must|has|have|what|which|who|why|how"
+    r"|when|where|ist|sind|est-ce|è)\b)[^.!?\n]*\?|[^.!?\n]*[吗嗎か까]\s?\?",
+    re.IGNORECASE,
+)
+_CONFIRMED: Final = re.compile(
+    r"\W*(?:yes|yeah|yep|yup|correct|right|indeed|true|exactly|definitely|absolutely|sure|it (?:is|does|must be)"
+    r"|i (?:think|believe|guess|would say)|i'd say|that(?:'s| is) (?:right|correct|it))\b",
+    re.IGNORECASE,
+)
+
+
+def only_asks(text: str) -> bool:
+    """Whether a text is one question: it may name an answer, and gives none."""
+    return text.endswith("?") and _QUESTION.fullmatch(text) is not None
+
+
+def statement(text: str) -> str:
+    """`answer_part` of a reply; nothing of one that only asks."""
+    said = answer_part(text)
+    return "" if only_asks(said) else said
+
+
+def is_asked(match: re.Match[str]) -> bool:
+    """Whether a match stands in a question, as in `Is the answer A?`, that the reply does not go on to confirm."""
+    text = match.string
+    question = _QUESTION.match(text, max(text.rfind(mark, 0, match.start()) for mark in ".!?;:\n") + 1)
+    return question is not None and question.end() >= match.end() and not _CONFIRMED.match(text, question.end())
+
+
 # `There is no cat in the picture`; of doubts, answers and the picture itself the same words mean something else.
 _NO_THING: Final = (
     r"(?!(?:\w+\s)?(?:way|doubt|question|answer|reason|idea|evidence|indication|information|signs?|need|point|use|image|enough|sufficient|many|much|more"
@@ -231,21 +265,28 @@ _MY: Final = (
     r"|(?<=\bforced )|(?<=\beducated )|(?<=\bfinal )|(?<=\bwild )|(?<=\brough )|(?<=\bi'm )|(?<=\bi am )))"
 )
 
+# Every cue begins with one of these, a Latin or Cyrillic one where a word begins. Looking ahead for them, and for the
+# word of a cue before all that must not stand in front of it, makes reading five times as fast: few places get further.
+_BEGINS: Final = r"(?=(?<!\w)[abcfgiloprsо답]|[答选選正정])"
+_NAMES: Final = r"(?:answers?|choice|option|selection|result|conclusion|final)\b"
+_CHOOSES: Final = r"(?:choose|select|pick|go with|gut says|it(?:'s| is))\b"
+_FOREIGN: Final = r"(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
+
 # Phrases that announce an answer, in the languages models fall into: "the answer is", "Answer:",
 # "the correct choice would be", "I would choose". A bare "option A" announces nothing: it heads an analysis,
 # as "each option:" does.
 CUE: Final = (
-    rf"(?:{_THE_ONE}(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion|final)\b"
+    rf"{_BEGINS}(?:\b(?={_NAMES}){_THE_ONE}(?<!each )(?<!every ){_NAMES}"
     r"[^\w\n(\[]{0,3}(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
-    rf"|{_THE_ONE}{_MEANT}\banswer\b|{_MEANT}\b(?:choose|select|pick|go with|gut says|it(?:'s| is))\b"
-    rf"|{_HELD}(?<!was )(?<!initially )(?<!you might )\blean(?:ing)?(?: towards?)?\b"
-    rf"|{_MY}guess(?:ing)?(?: is)?\b|\b(?:is|be)\s?:"
+    rf"|\b(?=answer\b){_THE_ONE}{_MEANT}answer|\b(?={_CHOOSES}){_MEANT}{_CHOOSES}"
+    rf"|\b(?=lean){_HELD}(?<!was )(?<!initially )(?<!you might )lean(?:ing)?(?: towards?)?\b"
+    rf"|(?=guess){_MY}guess(?:ing)?(?: is)?\b|\b(?:is|be)\s?:"
     r"|\bif (?:i )?(?:am |was |were )?(?:forced|pressed|ha(?:d|ve) to)(?: to)?"
     r"(?: (?:answer|choose|decide|guess|pick|say))?\b,?"
     r"|(?<!错误)(?<!不)(?<!不能)(?<!不会)(?<!不应)(?<!排除)"
     r"(?:答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|選項|選択肢|选|正解は?)|答え[は:]*|(?:정답|\b답)[은:]*"
     r"|(?<!неправильный )(?<!неверный )\bответ\b"
-    r"|(?<!falsche )(?<!mauvaise )\b(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
+    rf"|\b(?={_FOREIGN})(?<!falsche )(?<!mauvaise ){_FOREIGN}"
     r"(?: (?:correcta|correta|corretta|correcte|exacte|final|finale))?"
     r"(?: (?:es|é|è|est|ist|lautet|is|sería|seria|sarebbe|serait|wäre)\b(?: (?:la|el|die))?)?"
     r"|\b(?:opción correcta es|opção correta é|opzione corretta è|option correcte est|richtige option ist)\b"

@@ -12,52 +12,28 @@ from hybrid.answers._reports import read_own
 from hybrid.answers.base import (
     CUE,
     Parsed,
-    answer_part,
     bare,
     denies_existence,
     first_match,
     sentences,
+    statement,
     undecided,
 )
 
-WORDS: Final[dict[str, int]] = {
-    "zero": 0,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-    "eleven": 11,
-    "twelve": 12,
-    "thirteen": 13,
-    "fourteen": 14,
-    "fifteen": 15,
-    "sixteen": 16,
-    "seventeen": 17,
-    "eighteen": 18,
-    "nineteen": 19,
-    "twenty": 20,
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "sixty": 60,
-    "seventy": 70,
-    "eighty": 80,
-    "ninety": 90,
-}
+_UNITS: Final = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+WORDS: Final = {word: n for n, word in enumerate(_UNITS)} | {word: 10 * n for n, word in enumerate(_TENS, 2)}
 # Counts in these questions are small; a longer run of digits is no count.
 MAX_DIGITS: Final = 9
 _DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_0-9]|\.[0-9])"
 # Commas set groups of three digits apart; "1,2,3" is a list and "0,5" a fraction.
 _WHOLE: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+")
 _LIST: Final = re.compile(r"[0-9]+(?:,\s?[0-9]+)+")
-_TEN: Final = "|".join(word for word, value in WORDS.items() if value >= 20)
-_UNIT: Final = "|".join(sorted((word for word, value in WORDS.items() if value < 20), key=len, reverse=True))
+_TEN: Final = "|".join(_TENS)
+_UNIT: Final = "|".join(sorted(_UNITS, key=len, reverse=True))
 # "one" is a pronoun after these: "the one on the left", "no one".
 _PRONOUN: Final = "".join(
     rf"(?<!\b{word}\s)" for word in ("no", "the", "this", "that", "each", "every", "which", "any")
@@ -139,6 +115,12 @@ _ALONE: Final = re.compile(
 )
 
 
+_SIX_THINGS: Final = re.compile(
+    r"(?!(?:gentile|grande|felice|triste|forte|intelligente|importante|capace|utile|geniale|speciale|certe|qui|mai)$)"
+    r"(?:[^\W\d]+[ie]|auto|foto|moto|video|euro|bar|film|città|persone)"
+)
+
+
 def spelled_out(text: str) -> str:
     """A text with its numbers in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; a whole reply also as `drei`."""
     text = _GROUPED.sub(lambda found: _SOME if found[1] else re.sub(r"[\s']", "", found[0]), text)
@@ -148,8 +130,9 @@ def spelled_out(text: str) -> str:
     text = _HAN_NUMBER.sub(_from_han, text)
     alone = _ALONE.fullmatch(bare(text))
     value = _ELSEWHERE.get(alone[1]) if alone else None
-    # One is an article too: `un peu`, `ein Problem`.
-    return text if alone is None or value is None or (alone[2] and value == 1) else str(value)
+    # One is an article too: `un peu`, `ein Problem`. `Sei` is "you are" where no plural follows: `sei bravo`.
+    other = alone and alone[2] and (value == 1 or (alone[1] == "sei" and not _SIX_THINGS.fullmatch(alone[2].strip())))
+    return text if alone is None or value is None or other else str(value)
 
 
 def _from_han(found: re.Match[str]) -> str:
@@ -312,7 +295,7 @@ def parse_integer(text: str) -> Parsed[int]:
     None without a number, for a list or a range of numbers, for parts without their sum, and where the number that
     counts is a fraction or negative.
     """
-    return read_own(answer_part(text), lambda own: read_corrected(own, _read, _read_again))
+    return read_own(statement(text), lambda own: read_corrected(own, _read, _read_again))
 
 
 def _read(text: str) -> Parsed[int]:

@@ -5,6 +5,7 @@ decides wins; a reply that declines, hedges or names an option that was not offe
 were collected from the published outputs of the BLINK benchmark (Fu et al. 2024) and Table 9 of HVSBench.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,13 +13,16 @@ from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_claims import CLAIM_RULES, declines
 from hybrid.answers._letter_clauses import CLAUSE_RULES
 from hybrid.answers._letter_reply import LetterReply, read
-from hybrid.answers._letter_rules import EXPLICIT_RULES
+from hybrid.answers._letter_rules import EXPLICIT_RULES, only_choice
 from hybrid.answers._reports import read_own
-from hybrid.answers.base import Parsed, first_match, undecided
+from hybrid.answers.base import Parsed, bare, first_match, only_asks, undecided
 from hybrid.types import LETTERS
 
 USUAL_LETTERS = LETTERS[:8]
 """Least number of labels searched for; with more labels than choices, words and initials would be read as labels."""
+
+
+_BETWEEN = (re.compile(r"[,;&]|\b(?:and|or)\b"), re.compile(r"/"))
 
 
 def letters_for(choices: int) -> str:
@@ -56,9 +60,17 @@ def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Par
 def _read(reply: LetterReply) -> Parsed[str]:
     if not reply.text or not reply.offered:
         return undecided()
+    # A question or a list of choices is no answer, unless it is the text of one choice: `Is it red?`, `red, green`.
+    if only_choice(reply) is None and (only_asks(reply.text) or any(_lists_choices(reply, mark) for mark in _BETWEEN)):
+        return undecided()
     explicit = first_match((*EXPLICIT_RULES, *CLAUSE_RULES), reply)
     if explicit.value is not None:
         return explicit if explicit.value in reply.offered else undecided()
     if declines(reply):
         return undecided()
     return first_match(CLAIM_RULES, reply)
+
+
+def _lists_choices(reply: LetterReply, mark: re.Pattern[str]) -> bool:
+    named = {dict(reply.forms).get(bare(text)) for text in mark.split(reply.text)}
+    return len(named) > 1 and None not in named

@@ -10,7 +10,7 @@ from typing import Final
 
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._reports import read_own
-from hybrid.answers.base import CUE, Parsed, answer_part, first_match, undecided
+from hybrid.answers.base import CUE, Parsed, first_match, is_asked, statement, undecided
 from hybrid.answers.integers import counted, only_number, spelled_out
 
 MAX_DIGITS: Final = 30
@@ -40,7 +40,7 @@ def only(text: str) -> float | None:
 
 def announced(text: str) -> float | None:
     """The last number that is announced as the answer: `Answer: 0.75`."""
-    found = _ANNOUNCED.findall(text)
+    found = [match[1] for match in _ANNOUNCED.finditer(text) if not is_asked(match)]
     return value_of(found[-1]) if found else None
 
 
@@ -73,7 +73,7 @@ RULES: Final = (only, announced, closing, result, word, single)
 
 def parse_number(text: str) -> Parsed[float]:
     """The number that `text`, any text, gives; None where it gives none, or several."""
-    return read_own(answer_part(text), lambda own: read_corrected(own, _read, _read))
+    return read_own(statement(text), lambda own: read_corrected(own, _read, _read))
 
 
 def _read(text: str) -> Parsed[float]:

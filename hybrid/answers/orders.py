@@ -12,7 +12,7 @@ from typing import Final
 
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_reply import AFTER_A
-from hybrid.answers.base import CUE, Parsed, answer_part, first_match, sentences, undecided
+from hybrid.answers.base import CUE, Parsed, first_match, is_asked, sentences, statement, undecided
 from hybrid.answers.letters import letters_for
 
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -121,6 +121,7 @@ def announced(reply: OrderReply) -> str | None:
     """The letters that are last announced as the answer: `so the answer is BCA`."""
     cue = rf"(?i:{CUE}|\border\b(?: is| should be|:))[\s:=\"'\-]{{0,6}}(?:only\s)?"
     blocks = list(re.finditer(rf"{cue}({reply.block})(?!\s(?:or|vs)\b)", reply.text))
+    blocks = [block for block in blocks if not is_asked(block)]
     return _order(reply, reply.chains.get(blocks[-1].start(1), blocks[-1][1])) if blocks else None
 
 
@@ -193,5 +194,5 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = "", complet
         found = first_match(rules, OrderReply(said, letters, letters[: len(choices)]))
         return found if found.value else undecided()
 
-    found = read_corrected(answer_part(text), partial(read, RULES), partial(read, STATED_RULES))
+    found = read_corrected(statement(text), partial(read, RULES), partial(read, STATED_RULES))
     return undecided() if complete and len(found.value or "") < len(choices) else found

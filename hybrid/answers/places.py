@@ -8,7 +8,7 @@ import math
 import re
 from typing import Final
 
-from hybrid.answers.base import CUE, Parsed, answer_part, undecided
+from hybrid.answers.base import CUE, Parsed, statement, undecided
 from hybrid.types import Box, Point
 
 _N: Final = r"-?[0-9]{1,7}(?:\.[0-9]{1,9})?"
@@ -53,7 +53,7 @@ def _last(text: str, count: int, patterns: tuple[re.Pattern[str], ...]) -> tuple
 
 def parse_point(text: str) -> Parsed[Point]:
     """The point that `text`, any text, gives last; of a box its middle; None where it gives neither."""
-    clean = answer_part(text)
+    clean = statement(text)
     found = _last(clean, 2, (*_POINTS, _NAMED_POINT))
     if found is not None:
         return Parsed(Point(found[0], found[1]), "point")
@@ -65,7 +65,7 @@ def parse_point(text: str) -> Parsed[Point]:
 
 def parse_box(text: str) -> Parsed[Box]:
     """The box that `text`, any text, gives last, its corners in order; None where it gives none or one without area."""
-    found = _last(answer_part(text), 4, (*_BOXES, _NAMED_BOX))
+    found = _last(statement(text), 4, (*_BOXES, _NAMED_BOX))
     if found is None:
         return undecided()
     (x0, x1), (y0, y1) = sorted((found[0], found[2])), sorted((found[1], found[3]))

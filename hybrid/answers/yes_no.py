@@ -12,11 +12,12 @@ from hybrid.answers.base import (
     CUE,
     TRANSLATIONS,
     Parsed,
-    answer_part,
     bare,
     denies_existence,
     first_match,
+    is_asked,
     sentences,
+    statement,
     undecided,
 )
 
@@ -73,11 +74,15 @@ def first_clause(text: str) -> YesNo | None:
 def announced(text: str) -> YesNo | None:
     """The word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
     cue = rf"(?:{CUE}|\bi(?:'d| would) say\b)[\s:=\"'\-]{{0,6}}"
-    words = re.findall(
-        rf"{cue}(yes|no|[yn](?=\s?(?:[,;!)\n]|\.(?!\w)|$)))\b(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)",
-        text,
-        re.IGNORECASE,
-    )
+    words = [
+        match[1]
+        for match in re.finditer(
+            rf"{cue}(yes|no|[yn](?=\s?(?:[,;!)\n]|\.(?!\w)|$)))\b(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)",
+            text,
+            re.IGNORECASE,
+        )
+        if not is_asked(match)
+    ]
     return ("yes" if words[-1][0] in "yY" else "no") if words else None
 
 
@@ -115,7 +120,7 @@ AGAIN: Final = (only_word, announced, concluded)
 
 def parse_yes_no(text: str) -> Parsed[YesNo]:
     """The yes or no that `text`, any text, gives; None where it gives neither, or offers both ("yes or no")."""
-    clean = answer_part(text)
+    clean = statement(text)
     if not clean or _EITHER.match(clean):
         return undecided()
     for correction in corrections(clean):

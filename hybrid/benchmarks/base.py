@@ -5,17 +5,22 @@ The package `hybrid/benchmarks/NAME` holds `BENCHMARK = Name()`, an object of a 
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from hybrid.benchmarks.card import BenchmarkCard
+from hybrid.benchmarks._shared.ratios import ratios
+from hybrid.benchmarks.card import BenchmarkCard, metric_of
+from hybrid.cards import read_card
 from hybrid.config import Parse
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
+from hybrid.registry import beside
 from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import (
@@ -23,7 +28,6 @@ from hybrid.types import (
     Ask,
     BrokenQuestion,
     Cell,
-    Combine,
     Exchange,
     ImageRef,
     Metric,
@@ -42,12 +46,12 @@ class Source:
     """Where questions come from, and the store that takes the images."""
 
     folder: Path
-    """The folder of the official layout; of a benchmark that `takes_file` also one file."""
+    """The folder of the official layout; of a benchmark that `accepts_file` also one file."""
     store: ImageStore
     split: str
     tasks: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    joining: bool = False
+    for_predictions: bool = False
     """Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
     streamed, whatever the settings, and images, which need not be there, are not read."""
     images_root: Path | None = None
@@ -119,12 +123,10 @@ class Benchmark(ABC):
     layout of its own, an oracle that names the letter of the target.
     """
 
-    card: BenchmarkCard
-
-    looks_below: ClassVar[bool] = False
+    searches_subfolders: ClassVar[bool] = False
     """Whether the data are looked for in every folder below the given one; these may be many."""
 
-    takes_file: ClassVar[bool] = False
+    accepts_file: ClassVar[bool] = False
     """Whether the data may be one file."""
 
     takes_images_root: ClassVar[bool] = False
@@ -132,6 +134,11 @@ class Benchmark(ABC):
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = texts
+
+    @cached_property
+    def card(self) -> BenchmarkCard:
+        """The facts of `card.toml` beside the module; a benchmark may say them in code instead."""
+        return read_card(Path(str(sys.modules[type(self).__module__].__file__)).with_name("card.toml"), BenchmarkCard)
 
     def unlike(self, source: Source) -> str | None:
         """How data that can be read differ from those that the card tells of; None where they may be these.
@@ -198,12 +205,12 @@ class Benchmark(ABC):
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on an answer that the authors' own extraction kept, by their rule of equality."""
 
-    @abstractmethod
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """The benchmark's metrics; names with a dot (`qAcc.low`) are nested when printed.
+        """The benchmark's metrics, those whose card says how; names with a dot (`qAcc.low`) are nested when printed.
 
         A failed question is missing: it is left out, and so is every unit (a pair, a set of rotations) it belongs to.
         """
+        return tuple(ratios(self.card.metrics, scores, {"task": self.card.tasks}))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
         """Predictions saved by others at `path`, with the questions as far as the files give them.
@@ -221,7 +228,7 @@ class Benchmark(ABC):
         del path
         return None
 
-    def told(self, row: PredictedRow) -> Question:
+    def question_from_row(self, row: PredictedRow) -> Question:
         """The question of a foreign row as far as the row gives it, for scoring without the data.
 
         Raises:
@@ -241,12 +248,15 @@ class Benchmark(ABC):
     def generate(
         self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
     ) -> None:
-        """Write generated questions in the official layout; the same call gives the same bytes on one machine.
+        """Write generated questions in the official layout, as `write` of `sample.py` in the benchmark's package does.
 
-        Raises `UsageError` for tasks, a number or a seed that cannot be generated.
+        The same call gives the same bytes on one machine. Raises `UsageError` for tasks, a number or a seed that cannot
+        be generated.
         """
-        del folder, tasks, per_task, seed, purpose
-        raise UsageError(f"--data sample: {self.card.name} has no generated questions")
+        if not self.card.sample_tasks:
+            raise UsageError(f"--data sample: {self.card.name} has no generated questions")
+        # Drawing takes numpy, which asking does without.
+        beside(type(self).__module__, "sample").write(folder, tasks, per_task, seed, purpose)
 
     def expected(self, question: Question) -> str | None:
         """The right answer in words, for a person who checks data; None where the benchmark does not say."""
@@ -294,15 +304,6 @@ def unanswered(outcome: Outcome, chance: float, options: ScoreOptions) -> float:
 def present(scores: Sequence[Score]) -> list[Score]:
     """The scores of questions that did not fail."""
     return [score for score in scores if not score.outcome.failed]
-
-
-def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share: bool = True) -> Metric:
-    """The metric computed as the sum of some cells; `n` is their number, `share` as `Metric` has it."""
-    # Only scoring adds up; a run asks without its numerical libraries.
-    from hybrid.stats import combine
-
-    kept = tuple(cells)
-    return Metric(name, combine(kept, how), len(kept), how, kept, share)
 
 
 def accuracy(name: str, scores: Sequence[Score], *, macro: bool = False) -> Metric:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
 from typing import Final
 
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.images import OUR_JOINT, Joint
-from hybrid.types import BrokenQuestion, Json, Kind, Question
+from hybrid.types import BrokenQuestion, Cell, Combine, Json, Kind, Metric, Question
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,38 @@ class Baseline:
     """Differences from the paper, beyond the model."""
 
 
+Groups = Mapping[str, tuple[str, ...]]
+"""By group the values that a score may have; `task` and `base`, its id without a variant, are groups of every score."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How a metric is computed that is a sum over a sum."""
+
+    of: str
+    """What is added up: `correct`, or one of a score's values. `a|b` are several, the words of `<a|b>` in the name."""
+    over: str = ""
+    """The value that it is divided by the sum of; without one the number of scores."""
+    where: Groups = field(default_factory=dict)
+    """The scores that count."""
+    by: str = ""
+    """The group that has a metric for each of its values."""
+    cases: Mapping[str, Groups] = field(default_factory=dict)
+    """Metrics by the word that the name has for them, and the scores of each."""
+    unit: tuple[str, ...] = ()
+    """The groups whose scores are right or wrong as one: they are multiplied, and one that failed takes all along."""
+    rows: tuple[int, int] = (1, 0)
+    """The fewest and the most scores of a unit; 0 for any number."""
+    strata: str = ""
+    """The group over whose values the mean of the ratios is taken."""
+    fewest: int = 1
+    """So many values of `strata`, or of `by`, must be there."""
+    share: bool = True
+    """As `Metric` has it."""
+    kept: bool = False
+    """Whether the metric is there without a score too."""
+
+
 @dataclass(frozen=True)
 class MetricCard:
     """A metric that a scorer prints, or a family of them: how it is computed, and by whose definition."""
@@ -77,12 +106,23 @@ class MetricCard:
     about: str = ""
     values: str = "0 to 1"
     """The range, and the unit where there is one."""
+    ratio: Ratio | None = field(default=None, hash=False)
+    """How it is computed, where that is a sum over a sum."""
 
     def describes(self, name: str) -> bool:
         """Whether a name belongs to this metric."""
         parts = re.split(r"<([^>]+)>", self.name)
         pattern = "".join(f"(?:{_words(part)})" if place % 2 else re.escape(part) for place, part in enumerate(parts))
         return re.fullmatch(pattern, name) is not None
+
+
+def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share: bool = True) -> Metric:
+    """The metric computed as the sum of some cells; `n` is their number, `share` as `Metric` has it."""
+    # Only scoring adds up; a run asks without its numerical libraries.
+    from hybrid.stats import combine
+
+    kept = tuple(cells)
+    return Metric(name, combine(kept, how), len(kept), how, kept, share)
 
 
 def _words(choice: str) -> str:
@@ -141,29 +181,10 @@ def digest(identity: str, answer: str) -> str:
     return hashlib.sha256(f"{identity}\x1f{answer}".encode()).hexdigest()[:DIGITS]
 
 
-@lru_cache
-def corrections(path: Path) -> tuple[Correction, ...]:
-    """The corrections of a file."""
-    rows = tomllib.loads(path.read_text())["corrected"]
-    return tuple(
-        Correction(row["task"], row["split"], row["on"].isoformat(), row["said"], _cut("".join(row["before"].split())))
-        for row in rows
-    )
-
-
-def _cut(digests: str) -> tuple[str, ...]:
-    return tuple(digests[start : start + DIGITS] for start in range(0, len(digests), DIGITS))
-
-
 def labels_of(found: Iterable[Correction], questions: Iterable[Question | BrokenQuestion]) -> Mapping[str, Json]:
     """By task which labels the questions have, of the tasks that were corrected."""
     kept = list(questions)
     return {one.task: labels for one in found if (labels := one.labels(kept)) is not None}
-
-
-NO_CORRECTIONS_FOUND: Final = (
-    "whether its labels were corrected: a search of public issue threads on 2026-11-27 found no report"
-)
 
 
 @dataclass(frozen=True)

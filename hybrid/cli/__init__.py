@@ -16,6 +16,7 @@ from hybrid.cli._option_types import refuse_empty
 from hybrid.cli._streams import RedactedStream, redact_logs
 from hybrid.display.notes import quietly, tell
 from hybrid.errors import HybridError, did_you_mean
+from hybrid.raised import in_one_line, raised_at, told
 from hybrid.registry import described_by, load, names
 from hybrid.serving.trial import describer
 from hybrid.version import __version__
@@ -168,7 +169,7 @@ def _ended() -> int:
         error.show()
         return error.exit_code
     except HybridError as error:
-        click.echo(f"hybrid: {error}", err=True)
+        click.echo(f"hybrid: {told(error)}", err=True)
         return 2
     except OSError as error:
         click.echo(f"hybrid: {_line_of(error)}", err=True)
@@ -178,8 +179,12 @@ def _ended() -> int:
         if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop from "):
             click.echo(f"hybrid: {error}", err=True)
             return 2
-        traceback.print_exc()
-        return 1
+        plugged_in = raised_at(traceback.format_exc(), installed=False) != ""
+        if not plugged_in or "--debug" in sys.argv:
+            traceback.print_exc()
+        if plugged_in:
+            click.echo(f"hybrid: {in_one_line(error)}; --debug shows the traceback", err=True)
+        return 2 if plugged_in else 1
 
 
 def _line_of(error: OSError) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from hybrid.config.plugin_path import FORMER_NAME, PATH
+from hybrid.errors import UsageError
+from hybrid.plugins import left_out, outside_folders
 from hybrid.registry import look_also_in
 
 
@@ -28,3 +30,10 @@ path_option = click.option(
     help=PATH.help,
 )
 """Looked in before other options are read, for the rest of the process."""
+
+
+def refuse_taken(package: str, name: str) -> None:
+    """Raise `UsageError` where a named folder has a thing of this name too, which would be left out in silence."""
+    why = left_out(package).get(name, "")
+    if why.startswith(tuple(map(str, outside_folders(package)))):
+        raise UsageError(why)

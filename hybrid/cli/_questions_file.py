@@ -24,7 +24,7 @@ def benchmark_of_files() -> str:
     from hybrid.registry import load, own_names
 
     every = ((name, load("hybrid.benchmarks", name)) for name in sorted(own_names("hybrid.benchmarks")))
-    return next(name for name, benchmark in every if benchmark.takes_file)
+    return next(name for name, benchmark in every if benchmark.accepts_file)
 
 
 def named(benchmark: str, data: str | None) -> tuple[str, str | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._path import path_option
+from hybrid.cli._path import path_option, refuse_taken
 
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, KnownAnswer, Need, Provenance, Tool
@@ -39,6 +39,7 @@ def show(name: str) -> int:
     """
     from hybrid.registry import load
 
+    refuse_taken("tools", name)
     tool: Tool = load("tools", name)
     click.echo("\n".join(_card(tool)))
     return 0
@@ -75,6 +76,7 @@ def _check(check: KnownAnswer, checks: Sequence[KnownAnswer]) -> str:
 
 
 def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
+    from hybrid.registry import is_outside
     from hybrid.weights import missing_library
 
     yield f"{backend.name} backend, version {backend.version}"
@@ -84,7 +86,7 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
         yield from fact("here", _here(tool, backend), "  ")
     elif why := missing_library([tool]):
         yield from fact("here", f"no ({why})", "  ")
-    yield from _known_weights(backend)
+    yield from _known_weights(backend, ours=not is_outside("tools", tool.card.name))
     if backend.needs:
         yield from fact("asks first", _needed(backend.needs), "  ")
     yield from fact("batches", _batches(backend), "  ")
@@ -94,13 +96,13 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     yield from fact("right", _reliability(backend), "  ")
 
 
-def _known_weights(backend: BackendCard) -> Iterator[str]:
+def _known_weights(backend: BackendCard, *, ours: bool) -> Iterator[str]:
     """Licence and training images of the default weights, of the others that the card knows, and that no more is known.
 
     Weights of the same licence and images share a line.
     """
     if backend.name == "classical":
-        yield from fact("licence", "that of this project, Apache-2.0", "  ")
+        yield from fact("licence", "that of this project, Apache-2.0" if ours else "not stated", "  ")
         return
     if not backend.provenances:
         yield from fact("trained on", "nothing of its own" if backend.needs else UNKNOWN, "  ")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Final
 
 import click
 
-from hybrid.cli import _tool_new_learned, _tool_new_weight_free
+from hybrid.cli._templates import FOLDER, changed, filled, write
 from hybrid.errors import UsageError
 from hybrid.plugins import folders, is_word, no_word
+
+BESIDE: Final = (", look_also_in", "look_also_in([Path(__file__).parent], __file__)\n\n")
+"""What a test that lies beside its tool finds it with."""
 
 
 @click.command("new")
@@ -42,21 +46,16 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
         raise UsageError(f"{name!r}: {no_word('tool')}, and begins with a letter")
     if module and not learned:
         raise UsageError("--module says which network: add --learned")
-    tools_folder = Path(folders("tools")[0])
-    tests = tools_folder.parent / "tests" / "tools" if folder is None else folder
-    target, test = (folder or tools_folder) / f"{name}.py", tests / f"test_{name}.py"
-    for place in (target, target.with_suffix(""), test, *_ours(tools_folder, name)):
+    ours = Path(folders("tools")[0])
+    option = "" if folder is None else f" --path {shlex.quote(str(folder))}"
+    target = (folder or ours) / f"{name}.py"
+    test = (ours.parent / "tests" / "tools" if folder is None else folder) / f"test_{name}.py"
+    # A tool of the project's own name would be left out.
+    for place in (target.with_suffix(""), ours / f"{name}.py", ours / name):
         if place.exists():
             raise UsageError(f"{place} is there already")
-    option = "" if folder is None else f" --path {shlex.quote(str(folder))}"
-    title = "".join(word.capitalize() for word in name.split("_"))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    tests.mkdir(parents=True, exist_ok=True)
-    kind = _tool_new_learned if learned else _tool_new_weight_free
-    parts = _tool_new_learned.parts(name, module=module) if learned else {}
-    target.write_text(kind.TEMPLATE.format(name=name, title=title, path=option, **parts))
-    head = kind.INSIDE if folder is None else kind.BESIDE
-    test.write_text(kind.TEST.format(name=name, file=test.name, head=head, **parts))
+    files = tool_files(name, option, learned=learned, module=module, beside=folder is not None)
+    write({target: files[f"{name}.py"], test: files[f"test_{name}.py"]})
     click.echo(f"wrote {target}\nwrote {test}")
     if learned:
         weights = f" --weights {name}_tiny{option}"
@@ -66,6 +65,15 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     return 0
 
 
-def _ours(folder: Path, name: str) -> tuple[Path, ...]:
-    """Where the project would have a tool of that name."""
-    return folder / f"{name}.py", folder / name
+def tool_files(
+    name: str, option: str, *, learned: bool = False, module: bool = False, beside: bool = False
+) -> dict[str, str]:
+    """The file of a tool and its test, by file name; `option` is the `--path` of its commands."""
+    files = filled("learned" if learned else "tool", {" --path my_tools": option, "my_tool": name})
+    if module:
+        files = changed(files, FOLDER / "module.toml", {"my_tool": name})
+    if not beside:
+        test = f"test_{name}.py"
+        for passage in (*BESIDE, *(() if learned else ("from pathlib import Path\n",))):
+            files[test] = files[test].replace(passage, "")
+    return files

@@ -10,7 +10,7 @@ from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device
-from hybrid.cli._path import path_option
+from hybrid.cli._path import path_option, refuse_taken
 from hybrid.cli._tool_args import arguments_of
 from hybrid.errors import UsageError
 
@@ -58,6 +58,7 @@ def check(
     from hybrid.config import ServiceOptions
     from hybrid.registry import load
 
+    refuse_taken("tools", name)
     load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
     tool: Tool = load("tools", name, here=True)
     check_learned(tool, weights, device)

@@ -31,7 +31,7 @@ def list_(tables: Shape) -> int:
     for name, benchmark in load_each("hybrid.benchmarks"):
         card: BenchmarkCard = benchmark.card
         counts = f"{sum(card.tasks.values()):6,} questions, {len(card.tasks):2} tasks" if card.tasks else ""
-        uncounted = "of a file of your own" if benchmark.takes_file else "not counted"
+        uncounted = "of a file of your own" if benchmark.accepts_file else "not counted"
         line = f"{name:12} {counts or uncounted:>26}  {card.title}"
         click.echo(folded(line, tables, hang=4))
     return 0

@@ -43,6 +43,11 @@ FORMAT = OneOf("format", FORMATS)
     multiple=True,
     help="Training data from a benchmark's split.",
 )
+@click.option(
+    "--questions",
+    type=click.Choice(["hashed", "shown"]),
+    help="Whether texts of questions go into every_eval_ever.  [default: hashed]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @path_option
 @told_options
@@ -50,7 +55,8 @@ def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int
     """Write a run as other tools read it, and say on stderr what it came to. No model is called.
 
     lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
-    every ask; conversations and sharegpt are training data for tool use; submission is for hidden answers.
+    every ask; conversations and sharegpt are training data for tool use; submission is for hidden answers, and
+    every_eval_ever for stores of results.
 
     \b
     Examples:

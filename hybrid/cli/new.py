@@ -1,26 +1,22 @@
-"""`hybrid new`: begin a repository of one's own."""
+"""`hybrid new`: begin a repository of one's own, or a recipe."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
-from typing import Final
 
 import click
 
-from hybrid.cli._plugin_template import FILES
-from hybrid.cli._tool_new_weight_free import INSIDE, TEMPLATE, TEST
+from hybrid.cli._templates import filled, write
+from hybrid.cli._tool_new import tool_files
 from hybrid.errors import UsageError
 from hybrid.plugins import folders, is_word, no_word
-
-PYTHON: Final = ">=3.11,<3.14"
-"""The versions that the project runs with (pyproject.toml)."""
 
 
 @click.group("new")
 def command() -> None:
-    """Begin a repository of one's own."""
+    """Begin a repository of one's own, or a recipe."""
 
 
 @command.command()
@@ -41,25 +37,40 @@ def plugin(name: str, out: Path | None) -> int:
         raise UsageError(f"{name!r}: {no_word('plug-in')}, and begins with a letter")
     if iskeyword(name) or name == "tests" or ((spec := find_spec(name)) is not None and spec.origin is not None):
         raise UsageError(f"{name!r}: Python knows this name, of a module or as a keyword; choose another")
-    place = out or Path(name)
+    place, tool = out or Path(name), f"{name}_light"
     if place.exists():
         raise UsageError(f"{place} is there already")
-    for path, text in texts(name).items():
-        (place / path).parent.mkdir(parents=True, exist_ok=True)
-        (place / path).write_text(text)
+    files = filled("plugin", {"my_plugin": name, "CHECKOUT": Path(folders("hybrid")[0]).parent.as_posix()})
+    about = tool_files(tool, f" --path {name}")
+    files |= {f"{name}/tools/{tool}.py": about[f"{tool}.py"], f"tests/test_{tool}.py": about[f"test_{tool}.py"]}
+    write({place / path: text for path, text in files.items()})
     click.echo(f"wrote {place}\nnext: cd {place} && uv run pytest")
     return 0
 
 
-def texts(name: str) -> dict[str, str]:
-    """The files of the repository by their path in it."""
-    title = "".join(word.capitalize() for word in name.split("_"))
-    checkout = Path(folders("hybrid")[0]).parent.as_posix()
-    made = {
-        path.format(name=name): text.format(name=name, title=title, hybrid=checkout, python=PYTHON)
-        for path, text in FILES.items()
-    }
-    tool = f"{name}_light"
-    made[f"{name}/tools/{tool}.py"] = TEMPLATE.format(name=tool, title=f"{title}Light", path=f" --path {name}")
-    made[f"tests/test_{tool}.py"] = TEST.format(name=tool, file=f"tests/test_{tool}.py", head=INSIDE)
-    return made
+@command.command()
+@click.argument("name")
+@click.option(
+    "--path",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    default=Path("mine"),
+    show_default=True,
+    help="Write DIR/benchmarks/NAME.yaml.",
+)
+def recipe(name: str, folder: Path) -> int:
+    """Write a recipe: a benchmark of a table of questions, in one file without code (docs/recipes.md).
+
+    It runs as it stands, on generated questions; its facts are to be changed.
+
+    \b
+    Example:
+      hybrid new recipe traffic
+    """
+    if not is_word(name):
+        raise UsageError(f"{name!r}: {no_word('benchmark')}, and begins with a letter")
+    place = folder / "benchmarks" / f"{name}.yaml"
+    write({place: filled("recipe", {"my_recipe": name})[f"{name}.yaml"]})
+    click.echo(f"wrote {place}\nnext: hybrid run {name} --data sample --solver chance,specialist --path {folder}")
+    return 0

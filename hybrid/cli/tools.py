@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +13,7 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device, max_seconds_option
-from hybrid.cli._path import path_option
+from hybrid.cli._path import path_option, refuse_taken
 from hybrid.cli._table_options import tables_option
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
@@ -25,6 +26,7 @@ from hybrid.cli._tool_weights import check, check_learned
 from hybrid.display.notes import tell
 from hybrid.display.terminal import NARROW, WIDE_FROM, Shape, folded, opening
 from hybrid.errors import Fault, ToolError, UsageError
+from hybrid.raised import told
 
 if TYPE_CHECKING:
     from hybrid.config import ServiceOptions
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from hybrid.serving.cache import FindingCache
     from hybrid.tool import Tool
     from hybrid.types import Finding, Json
+
+traces = logging.getLogger(f"{__name__}.traces")
 
 
 @click.group("tools")
@@ -116,6 +120,7 @@ def run_(
     from hybrid.registry import load
 
     arguments = arguments_of(args_json)
+    refuse_taken("tools", name)
     tool: Tool = load("tools", name)
     check_learned(tool, weights, device)
     chosen = {name: weights} if weights else {}
@@ -128,7 +133,8 @@ def run_(
     except ToolError as error:
         if error.fault not in (Fault.TOOL_ERROR, Fault.TIMEOUT):
             raise
-        click.echo(f"hybrid: {error}", err=True)
+        traces.info("%s\n%s", name, error.trace.rstrip())
+        click.echo(f"hybrid: {told(error)}", err=True)
         return 3
     # Notices of the service are shown when it logs them.
     if unchecked and finding.backend == "learned" and tool.looked_into:

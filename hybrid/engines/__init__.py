@@ -13,6 +13,7 @@ from typing import Final
 
 from hybrid.config import LOCAL, RunConfig
 from hybrid.errors import UsageError, did_you_mean
+from hybrid.raised import in_one_line
 from hybrid.registry import offered_names, plugin
 from hybrid.running.engine import Opener, here
 
@@ -37,7 +38,7 @@ def opener_of(config: RunConfig) -> Opener:
     try:
         engine: Callable[[RunConfig], Opener] = plugin(GROUP, config.engine)
     except Exception as error:
-        raise UsageError(f"--engine {config.engine}: cannot be imported: {type(error).__name__}: {error}") from error
+        raise UsageError(f"--engine {config.engine}: cannot be imported: {in_one_line(error)}") from error
     return engine(config)
 
 

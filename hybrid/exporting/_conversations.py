@@ -167,6 +167,8 @@ def write_conversations(run: ExportedRun, path: Path, options: ExportOptions, fo
     if not count:
         shutil.rmtree(path, ignore_errors=True)
         raise UsageError(f"{run.folder.path} has no conversation to write; " + "; ".join(out.sentences()))
+    # Without it `datasets.load_dataset` of the folder reads the pictures alone.
+    (path / "README.md").write_text(f"---\nconfigs:\n- config_name: default\n  data_files: {FILE}\n---\n")
     return Written((path / FILE,), tuple(out.sentences()), count, out.counts)
 
 

@@ -47,6 +47,8 @@ class ExportOptions:
     """The most turns of the model in a conversation; None for any number."""
     allow: tuple[str, ...] = ()
     """The splits that are let in all the same: `TEST_SPLIT`."""
+    questions: Literal["hashed", "shown"] = "hashed"
+    """Whether texts of questions go into a format that is made to be given away."""
 
 
 @dataclass(frozen=True)

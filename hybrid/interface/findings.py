@@ -22,7 +22,9 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from hybrid.config import ServiceOptions
+from hybrid.errors import DataError, ToolError
 from hybrid.images import ImageStore, home, read_image_file, to_rgb
+from hybrid.raised import told
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.tool import Pixels, Tool
@@ -111,6 +113,9 @@ class RunnableTool:
         service = ToolService(store, FindingCache(home() / "findings", store), options)
         try:
             found: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
+        except ToolError as error:
+            error.marked = told(error)
+            raise
         finally:
             service.close()
         return shown(found, store, service.notices)
@@ -128,7 +133,10 @@ def stored_image(store: ImageStore, image: ImageInput) -> StoredImage:
     if isinstance(image, bytes):
         return store.put(image, "the image")
     if isinstance(image, str | Path):
-        return store.put(read_image_file(Path(image), str(image)), str(image))
+        try:
+            return store.put(read_image_file(Path(image), str(image)), str(image))
+        except OSError as error:
+            raise DataError(f"{image}: {error.strerror or error}") from error
     if isinstance(image, Image.Image):
         return store.put_pixels(np.array(to_rgb(ImageOps.exif_transpose(image))))
     return store.put_pixels(image)

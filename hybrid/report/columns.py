@@ -22,8 +22,11 @@ OPEN = "open"
 """The outcome of a question that a solver was not asked yet."""
 
 Item = TypeVar("Item")
-Filter = Literal["choice", "any", "search", "flag"]
-"""A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick."""
+Filter = Literal["choice", "any", "search", "flag", "none"]
+"""A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick; none."""
+WORDS = "words"
+LEAST_SHARED, LEAST_SHARERS = 24, 3
+"""Characters of an opening, and texts that begin with it, from which on the list leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,14 @@ def state(entry: SolverEntry) -> str:
 
 QUESTION_COLUMNS: tuple[Column[QuestionPage], ...] = (
     Column("task", "Task", lambda page: page.task, "choice", "minmax(6rem, 11rem)"),
-    Column("words", "Text", lambda page: cut(page.text or page.error, TEXT_SHOWN), "search", "minmax(8rem, 1fr)"),
+    Column(
+        WORDS,
+        "Text",
+        lambda page: cut(" · ".join(filter(None, (page.text or page.error, " / ".join(page.choices)))), TEXT_SHOWN),
+        "search",
+        "minmax(8rem, 1fr)",
+    ),
+    Column("picture", "Picture", lambda page: page.pictures[0].file or "" if page.pictures else "", "none"),
     Column("sampled", "on the error sheet", lambda page: page.sampled, "flag"),
 )
 SOLVER_COLUMNS: tuple[Column[SolverEntry], ...] = (
@@ -77,6 +87,25 @@ def cut(text: str, most: int) -> str:
     # A reply of a megabyte is not split into words for its first lines.
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def without_shared_openings(texts: Sequence[str]) -> list[str]:
+    """Texts less what several of them begin with: benchmarks word the questions of a task alike."""
+    ordered = sorted(set(texts))
+    sharers = max(LEAST_SHARERS, len(ordered) // 10)
+    longest = dict.fromkeys(ordered, 0)
+    for start in range(len(ordered) - sharers + 1):
+        # Of texts in order, what the first and the last begin with all between them do.
+        ends = ordered[start], ordered[start + sharers - 1]
+        shared = next(
+            (at for at, (one, other) in enumerate(zip(*ends, strict=False)) if one != other), min(map(len, ends))
+        )
+        for text in ordered[start : start + sharers]:
+            longest[text] = max(longest[text], shared)
+    return [
+        f"… {text[text.rfind(' ', 0, most) + 1 :]}" if (most := longest[text]) >= LEAST_SHARED else text
+        for text in texts
+    ]
 
 
 @dataclass
@@ -128,12 +157,13 @@ class QuestionList:
 
     def values(self, starts: Sequence[int]) -> dict[str, Any]:
         """The list as the pages read it; `starts` has the row that each file of questions begins with."""
+        cells = _written(self._cells)
         return {
             "ids": self.ids,
             "starts": list(starts),
             "columns": [_head(column) for column in self._columns],
             "solver_columns": [_head(column) for column in SOLVER_COLUMNS],
-            "cells": _written(self._cells),
+            "cells": {**cells, WORDS: {**cells[WORDS], "values": without_shared_openings(cells[WORDS]["values"])}},
             "solvers": [_written(cells) for cells in self._of_solvers],
         }
 

@@ -126,7 +126,7 @@ def _folder(
         size: dict[str, Json] = {} if card.sample_extends else {"per_task": per_task}
         return folder, {"kind": "sample", "seed": seed, **size}
     folder = Path(data).expanduser()
-    if benchmark.takes_file and folder.is_file():
+    if benchmark.accepts_file and folder.is_file():
         return folder, {"kind": "file"}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--data {data}: this is a file; give the folder that the benchmark's data lie in")
@@ -141,10 +141,10 @@ MOST_FOLDERS = 100
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
     """A hint where a folder does not hold a benchmark's data: a folder near it that does, or another benchmark."""
-    if benchmark.takes_file and (files := _tables(source.folder)):
+    if benchmark.accepts_file and (files := _tables(source.folder)):
         return f"say: hybrid run {files[0]}"
     inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MOST_FOLDERS) if path.is_dir())
-    around = [] if benchmark.looks_below else [source.folder.absolute().parent]
+    around = [] if benchmark.searches_subfolders else [source.folder.absolute().parent]
     for place in (*inside, *around):
         if _holds(benchmark, replace(source, folder=place)):
             return f"they are in {place}: say --data {place}"
@@ -153,7 +153,9 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
         card = other.card
         looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.chosen({}))
         # A benchmark that looks below is asked only where there is something to see: a home folder may be given.
-        worth = not other.looks_below or any(any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet"))
+        worth = not other.searches_subfolders or any(
+            any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet")
+        )
         if name != benchmark.card.name and worth and _holds(other, looked_in) and other.unlike(looked_in) is None:
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
     card = benchmark.card

@@ -22,6 +22,7 @@ from hybrid.log.files import writing
 from hybrid.log.folder import LOG, attempts_of
 from hybrid.models.base import ModelRefused
 from hybrid.models.remembered import remembering
+from hybrid.raised import in_one_line
 from hybrid.registry import plugin
 from hybrid.running.before_asking import ask_before
 from hybrid.running.engine import Engine, Opener, Tell, here
@@ -342,5 +343,4 @@ async def bounded(items: Iterable[Question], work: Callable[[Question], Awaitabl
 
 
 def _describe(error: BaseException) -> str:
-    kind = "" if isinstance(error, Outage) else f"{type(error).__name__}: "
-    return f"{kind}{error}"
+    return str(error) if isinstance(error, Outage) else in_one_line(error)

@@ -21,6 +21,7 @@ from pathlib import Path
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.config import AUTO, LOCAL, RunConfig, ServiceOptions
 from hybrid.errors import UsageError, did_you_mean, install_extra
+from hybrid.raised import in_one_line
 from hybrid.registry import is_outside, load, names, package_of_solver, place_of, plugin, refuse_unknown, solver_names
 from hybrid.repeats import word_of
 from hybrid.running import permissions
@@ -255,7 +256,7 @@ def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str]
         if not is_outside(package, word_of(name)):
             raise
         where = place_of(package, word_of(name))
-        raise UsageError(f"{where}: its required_tools raises {type(error).__name__}: {error}") from error
+        raise UsageError(f"{where}: its required_tools raises {in_one_line(error)}") from error
 
 
 def _import_tools(

@@ -27,12 +27,13 @@ from hybrid.errors import DataError, NotRecorded, ToolError
 from hybrid.log.attempts import Recorded
 from hybrid.messages import AssistantMessage, Message
 from hybrid.prompts import Wording
+from hybrid.raised import in_one_line
 from hybrid.registry import load
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.recorded_calls import recorded_tools
 from hybrid.scoring.score import Scored
-from hybrid.scoring.tally import where_raised
 from hybrid.scoring.traces import TracedCall, calls_of
+from hybrid.secrets import redact
 from hybrid.solving.call_arguments import AS_READ
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
@@ -153,7 +154,7 @@ async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question) -
         return await hear(benchmark, question, attempt)
     # A rule or a scorer that cannot live with one trace costs this question, and no other.
     except Exception as error:
-        return Heard(_called(attempt), False, "unread", unread=f"the rule cannot be run: {where_raised(error)}")
+        return Heard(_called(attempt), False, "unread", unread=f"the rule cannot be run: {redact(in_one_line(error))}")
 
 
 async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> Heard:

@@ -11,7 +11,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal
 
-from hybrid.benchmarks.base import Benchmark, Prediction, ScoreOptions, metric_of
+from hybrid.benchmarks.base import Benchmark, Prediction, ScoreOptions
+from hybrid.benchmarks.card import metric_of
 from hybrid.errors import UsageError
 from hybrid.log.attempts import attempt_line
 from hybrid.log.codec import codec

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -28,6 +27,7 @@ from hybrid.log.codec import codec, to_json
 from hybrid.log.folder import ATTEMPTS, QUESTIONS, SCORES, SCORES_BASIS, RunFolder, attempts_of, read_lines
 from hybrid.log.manifest import SEAL, seal_of, write_sealed
 from hybrid.log.questions import Questions
+from hybrid.raised import in_one_line
 from hybrid.secrets import redact
 from hybrid.serving.sources import ours
 from hybrid.texts import text_hash
@@ -180,7 +180,7 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
             # A scorer that cannot live with one answer costs this question, and what was paid for all others stays.
             except Exception as error:
                 score, again = _unasked(question, Outcome.BROKEN), []
-                reasons[question.id] = f"cannot be scored: {where_raised(error)}"
+                reasons[question.id] = f"cannot be scored: {redact(in_one_line(error))}"
             scores.append(score)
             unanswered += again
         elif question.id in replies.failed:
@@ -210,13 +210,6 @@ def _scored(
     if score.answer is not None or score.outcome.failed:
         return [score]
     return [score, replies.score(benchmark, question, attempt, replace(options, abstain=OTHER[options.abstain]))]
-
-
-def where_raised(error: Exception) -> str:
-    """An error in one line, with file and line of what raised it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return redact(" ".join(f"{type(error).__name__}: {error}{place}".split()))
 
 
 def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
@@ -261,8 +254,9 @@ def refuse_our_line(folder: RunFolder, benchmark: Benchmark, asked: Questions, o
 
 
 def scorer_of(benchmark: Benchmark) -> str:
-    """Hex sha256 of the code and the words by which a benchmark's replies are scored, with all modules they import."""
-    return hashlib.sha256(f"{_code(benchmark.card.name)} {text_hash(benchmark.texts)}".encode()).hexdigest()
+    """Hex sha256 of the code, the card and the words by which a benchmark's replies are scored, imports included."""
+    facts = f"{_code(benchmark.card.name)} {text_hash(benchmark.texts)} {benchmark.card.metrics!r}"
+    return hashlib.sha256(facts.encode()).hexdigest()
 
 
 @cache

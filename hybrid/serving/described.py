@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore, home
+from hybrid.raised import raised_at
 from hybrid.registry import place_of
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.protocol import (
@@ -71,9 +72,9 @@ class Describer:
         except UsageError as error:
             return error
         except ToolError as error:
-            return UsageError(
-                f"{place_of(package, name)}: cannot be imported: {str(error).removeprefix(name).lstrip()}"
-            )
+            place = f" ({at})" if (at := raised_at(error.trace)) else ""
+            words = str(error).removeprefix(name).lstrip()
+            return UsageError(f"{place_of(package, name)}: cannot be imported: {words}{place}")
 
     async def _next_step(self, request: RuleRequest) -> RuleResponse:
         """As `WorkerExecutor.next_step`, for any event loop."""

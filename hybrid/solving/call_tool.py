@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-import sysconfig
 import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from hybrid import tracing
 from hybrid.errors import ToolError
 from hybrid.places import unmarked
+from hybrid.raised import in_one_line, raised_at
 from hybrid.registry import load, loaded, names, own_names
 from hybrid.solving.budgets import timed
 from hybrid.solving.controls import Control, Subject
@@ -137,25 +135,6 @@ class ToolCalls:
         )
 
 
-_FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
-_OURS = Path(__file__).parents[1]
-_LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
-
-
-def raised_at(trace: str) -> str:
-    """`mytools/depth.py, line 12`: the innermost frame of a traceback in the code of a tool; empty without one.
-
-    Of a tool that is installed as a library it is the first frame of its code.
-    """
-    frames = _FRAME.findall(trace.rpartition("Traceback (most recent call last)")[2])
-    below: list[tuple[Path, str]] = []
-    for path, line in ((Path(path), line) for path, line in frames):
-        below = [] if path.is_relative_to(_OURS) else [*below, (path, line)]
-    own = [one for one in below if not any(one[0].is_relative_to(library) for library in _LIBRARIES)]
-    found = own[-1:] or below[:1]
-    return "".join(f"{Path(*path.parts[-2:])}, line {line}" for path, line in found)
-
-
 def loaded_tool(name: str) -> Tool | None:
     """The tool of that name where its module has been imported, without a look at the disk; else None."""
     tool = loaded("tools", name)
@@ -172,7 +151,7 @@ def find_tool(name: str) -> Tool:
     except Exception as error:
         # A failing import of a tool costs the answer of that tool and no more.
         cause = error.__cause__ or error
-        failed = ToolError(f"{name} cannot be imported: {type(cause).__name__}: {cause}")
+        failed = ToolError(f"{name} cannot be imported: {in_one_line(cause)}")
         failed.trace = "".join(traceback.format_exception(cause))
         raise failed from error
     return tool

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -224,8 +224,18 @@ class ReducedPrecision:
         return self.trained and self.questions > 0 and self.changed == 0 and self.largest <= self.tolerated
 
 
+class _Tuples:
+    """Fields that are tuples are given as tuples: a comma that was forgotten in `(VALUE,)` is told where it is."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, one.name)
+            if str(one.type).startswith("tuple[") and not isinstance(value, tuple):
+                raise TypeError(f"{one.name} must be a tuple and is a {type(value).__name__}: one value is (VALUE,)")
+
+
 @dataclass(frozen=True)
-class BackendCard:
+class BackendCard(_Tuples):
     """Facts about one backend that a user must know before believing it."""
 
     name: BackendName
@@ -257,7 +267,7 @@ class BackendCard:
 
 
 @dataclass(frozen=True)
-class Card:
+class Card(_Tuples):
     """The card of a tool: `summary` and `limits` for a model, the rest (backends, licences, measurements) for a person.
 
     A model reads what the tool does and where it fails: no benchmark, no measurement, nothing of our own.
@@ -313,7 +323,7 @@ class KnownAnswer:
 
 
 @dataclass(frozen=True)
-class Tool:
+class Tool(_Tuples):
     """A specialist: the card, the type of its arguments, and images with known answers for weights new to this home."""
 
     card: Card

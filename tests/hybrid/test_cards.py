@@ -30,6 +30,7 @@ class Part:
 class Facts:
     name: str
     size: tuple[int, float]
+    hub: str | None
     parts: tuple[Part, ...] = ()
     words: frozenset[str] = frozenset()
     by_task: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -49,7 +50,7 @@ def test_a_file_becomes_the_dataclass_that_its_annotations_describe(tmp_path: Pa
     )
     parts = (Part(str, Sort.WEIGHTS, "hub/id"), Part(str))
     assert read_card(path, Facts, CODE) == Facts(
-        "a", (1, 2.0), parts, frozenset({"x", "y"}), {"Q1": ("s",)}, "middle", public=False
+        "a", (1, 2.0), None, parts, frozenset({"x", "y"}), {"Q1": ("s",)}, "middle", public=False
     )
 
 

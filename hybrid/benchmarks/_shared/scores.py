@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hybrid.answers.base import Parsed
 from hybrid.answers.yes_no import YesNo
-from hybrid.benchmarks.base import ScoreOptions, metric_of, unanswered
+from hybrid.benchmarks.base import ScoreOptions, unanswered
+from hybrid.benchmarks.card import metric_of
 from hybrid.types import Cell, Metric, Outcome, Question, Reply, Score
 
 

@@ -19,7 +19,6 @@ from typing import cast
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.scores import score_kept, score_of, score_reply
-from hybrid.benchmarks.actiview.baselines import BASELINES
 from hybrid.benchmarks.actiview.data import (
     CLUES,
     DATA,
@@ -31,13 +30,10 @@ from hybrid.benchmarks.actiview.data import (
     questions_of,
 )
 from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retrace
-from hybrid.benchmarks.actiview.metric_cards import METRICS
-from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer, summarise
-from hybrid.benchmarks.actiview.settings import BLIND, LEVELS, SETTINGS, Settings, read_settings
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source
-from hybrid.benchmarks.card import NO_CORRECTIONS_FOUND, BenchmarkCard, ImageSource
+from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer
+from hybrid.benchmarks.actiview.settings import BLIND, LEVELS, Settings, read_settings
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, present
 from hybrid.errors import DataError
-from hybrid.samples.seeds import Purpose
 from hybrid.types import (
     LETTERS,
     Ask,
@@ -55,74 +51,34 @@ from hybrid.types import (
 
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
 """The end of a reply that declines to answer, as the form without guessing allows."""
-ACCURACIES = ("accuracy", "accuracy_any_view_uses_gold", "accuracy_oracle_views")
-"""The accuracy, and its names where the rule used the gold answer or the marked views."""
 
-CARD = BenchmarkCard(
-    name="actiview",
-    title="ActiView: Evaluating Active Perception Ability for Multimodal Large Language Models",
-    citation="Wang et al., 2024, arXiv:2410.04659",
-    licence="see the repository THUNLP-MT/ActiView",
-    image_sources=(
-        ImageSource("VCR", "appendix A.1"),
-        ImageSource("SA-1B", "appendix A.1"),
-        ImageSource("photographs of the authors", "appendix A.1"),
-    ),
-    hub_id=None,
-    splits=("test",),
-    tasks={task: facts[1] for task, facts in TASKS.items()},
-    settings=SETTINGS,
-    rotatable=tuple(TASKS),
-    options_in_text=False,
-    # One picture in a few views that are parts of it: things, their attributes, where they are, what is written, and
-    # where to look next. Nothing is drawn on it, and views are not compared with each other.
-    tools_offered=(
-        "attributes",
-        "crop",
-        "depth",
-        "detection",
-        "ocr",
-        "relation",
-        "saliency",
-        "segmentation",
-    ),
-    headline=(*(name.replace("accuracy", "model_avg") for name in ACCURACIES), *(f"{name}.all" for name in ACCURACIES)),
-    reported=(
-        "model_avg",
-        *(f"{name}.{part}" for name in ACCURACIES for part in ("all", "type_", *SETTINGS[0].values)),
-        *("recall_", "views.", "zooms.", "shifts.", "declined"),
-    ),
-    routes=("choice", "views", "continue", "view_plan"),
-    sample_tasks=("geo_loc", "orientation", "daily_loc", "object_attr", "object_rel", "counting"),
-    official_reads=frozenset(),
-    official_settings={"decisions": "official"},
-    baselines=BASELINES,
-    metrics=METRICS,
-    unchecked=NO_CORRECTIONS_FOUND,
-    elsewhere="https://github.com/THUNLP-MT/ActiView, 0.68 GB with the images: git clone it",
-)
+
+USED = {"any_view": "any_view_uses_gold", "oracle_views": "oracle_views"}
+"""Values of scores that say what else was used for an answer, and how the metrics of accuracy are called then."""
+ACCURACY = re.compile(r"^(accuracy|model_avg)")
 
 
 class ActiView(Benchmark):
     """The benchmark; see the module's docstring."""
 
-    card = CARD
+    def _settings(self, source: Source) -> Settings:
+        return read_settings(self.card.chosen(source.settings))
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The categories that the data holds."""
-        present = {entry.task for entry in entries(source, _settings(source))}
+        present = {entry.task for entry in entries(source, self._settings(source))}
         return tuple(task for task in TASKS if task in present)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The JSON files, and the pictures of the chosen tasks."""
-        settings = _settings(source)
+        settings = self._settings(source)
         folder = asset_folder(source.folder)
         levels = (folder / STARTS,) if settings.starts & LEVELS.keys() else ()
         return (folder / DATA, folder / CLUES, *levels, *picture_paths(source, source.tasks, settings))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen tasks, each in the variants that the settings ask for."""
-        settings = _settings(source)
+        settings = self._settings(source)
         for entry in entries(source, settings):
             if entry.task in source.tasks or not entry.task:
                 yield from questions_of(entry, source, settings)
@@ -170,8 +126,13 @@ class ActiView(Benchmark):
         return replace(score, values=values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """See `hybrid.benchmarks.actiview.metrics.summarise`."""
-        return summarise(scores)
+        """Accuracies, recalls and numbers of views; an accuracy says by its name what else was used for it."""
+        metrics = super().summarise(scores)
+        used = next((key for key in USED if any(key in score.values for score in present(scores))), None)
+        if used is None:
+            return metrics
+        named = rf"\1_{USED[used]}"
+        return tuple(replace(metric, name=ACCURACY.sub(named, metric.name)) for metric in metrics)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The statement of a perfect tool: the answer, or which parts hold the clues."""
@@ -199,20 +160,8 @@ class ActiView(Benchmark):
             return json.dumps(plan if shown else {"part": _listed(clues)})
         return f"Answer: {_listed(clues - shown)}" if clues - shown else "no"
 
-    def generate(
-        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
-    ) -> None:
-        """See `hybrid.benchmarks.actiview.sample.write`."""
-        from hybrid.benchmarks.actiview.sample import write
-
-        write(folder, tasks, per_task, seed, purpose)
-
 
 BENCHMARK = ActiView()
-
-
-def _settings(source: Source) -> Settings:
-    return read_settings(CARD.chosen(source.settings))
 
 
 def _target(question: Question) -> Mapping[str, Json]:

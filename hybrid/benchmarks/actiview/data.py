@@ -24,16 +24,16 @@ from hybrid.types import LETTERS, BrokenQuestion, Json, Kind, Question, StoredIm
 
 log = logging.getLogger("hybrid.benchmarks.actiview")
 
-# Task -> how its category string begins in data.json ("geo-loc(counrty)" stands so in the file), size, type.
-TASKS: Mapping[str, tuple[tuple[str, ...], int, str]] = {
-    "geo_loc": (("geo",), 37, "I"),
-    "orientation": (("orient",), 30, "I"),
-    "daily_loc": (("daily",), 41, "I"),
-    "object_attr": (("object-attr", "obj-attr"), 50, "II"),
-    "object_rel": (("object-rel", "obj-rel"), 46, "II"),
-    "counting": (("count",), 47, "II"),
-    "event_multi": (("event-m",), 34, "III"),
-    "event_single": (("event-s",), 40, "III"),
+# Task -> how its category string begins in data.json ("geo-loc(counrty)" stands so in the file), type.
+TASKS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "geo_loc": (("geo",), "I"),
+    "orientation": (("orient",), "I"),
+    "daily_loc": (("daily",), "I"),
+    "object_attr": (("object-attr", "obj-attr"), "II"),
+    "object_rel": (("object-rel", "obj-rel"), "II"),
+    "counting": (("count",), "II"),
+    "event_multi": (("event-m",), "III"),
+    "event_single": (("event-s",), "III"),
 }
 
 DATA, CLUES, STARTS = "data.json", "groundtruth_views.json", "shifting_level.json"
@@ -71,7 +71,7 @@ def asset_folder(folder: Path) -> Path:
 def task_of(category: str, where: str) -> str:
     """The task of a category string. Raises `DataError` for one that fits none."""
     lowered = category.strip().casefold().replace("_", "-").replace(" ", "-")
-    for task, (starts, _, _) in TASKS.items():
+    for task, (starts, _) in TASKS.items():
         if lowered.startswith(starts):
             return task
     raise DataError(f"{where}, field category: {category!r} is none of ActiView's eight categories")
@@ -108,8 +108,9 @@ def _entry(
     except DataError as error:
         faults.insert(0, error)
     views = () if isinstance(clues, DataError) else clues
-    if not faults:
-        _compare(row, views)
+    flags = row.values.get("contains_bbox")
+    if not faults and isinstance(flags, list) and clue_views(flags) != views:
+        log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, views, CLUES)
     known = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
     return Entry(row, identity, task, views, known, str(faults[0]) if faults else "")
 
@@ -192,7 +193,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
     made = []
     for mode, start in settings.variants:
         name = column(mode, start)
-        groups = {"type": TASKS[entry.task][2], "mode": name, "views_with_clues": str(len(entry.clues))}
+        groups = {"type": TASKS[entry.task][1], "mode": name, "views_with_clues": str(len(entry.clues))}
         if (distraction := row.values.get("distraction")) in (0, 1):
             groups["distraction"] = str(int(distraction))
         made.append(
@@ -248,18 +249,17 @@ def _stitched(orders: Sequence[Sequence[int]], parts: Sequence[StoredImage], sto
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
+    """The rows; one that is no object has no readable field."""
     loaded = read_json(root, path)
     listed = loaded.get("data") if isinstance(loaded, dict) else None
     if not isinstance(listed, list) or not listed:
         raise DataError(f"{path}, field data: expected a list of questions, found {type(listed).__name__}")
-    return tuple(_row(values, f"{path}, row {number}") for number, values in enumerate(listed, 1))
-
-
-def _row(values: object, where: str) -> DataRow:
-    """A row; one that is no object has no readable field."""
-    if isinstance(values, dict):
-        return DataRow(values, where)
-    return DataRow({}, where, {"category": f"the row is no object but {type(values).__name__}"})
+    return tuple(
+        DataRow(values, f"{path}, row {number}")
+        if isinstance(values, dict)
+        else DataRow({}, f"{path}, row {number}", {"category": f"the row is no object but {type(values).__name__}"})
+        for number, values in enumerate(listed, 1)
+    )
 
 
 def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataError, ...]:
@@ -267,13 +267,12 @@ def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataEr
     loaded = read_json(root, path)
     if not isinstance(loaded, list) or len(loaded) != count:
         raise DataError(f"{path}: expected {count} lists of views, one for each row of {DATA}")
-    return tuple(_views(views, f"{path}, row {number}") for number, views in enumerate(loaded, 1))
-
-
-def _views(views: object, where: str) -> tuple[int, ...] | DataError:
-    if not isinstance(views, list) or not views or not all(type(view) is int and 1 <= view <= 4 for view in views):
-        return DataError(f"{where}: expected numbers of views from 1 to 4, found {views!r:.80}")
-    return tuple(sorted(set(views)))
+    return tuple(
+        tuple(sorted(set(views)))
+        if isinstance(views, list) and views and all(type(view) is int and 1 <= view <= 4 for view in views)
+        else DataError(f"{path}, row {number}: expected numbers of views from 1 to 4, found {views!r:.80}")
+        for number, views in enumerate(loaded, 1)
+    )
 
 
 def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataError, ...]]:
@@ -284,20 +283,13 @@ def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataErr
         views = loaded.get(name) if isinstance(loaded, dict) else None
         if not isinstance(views, list) or len(views) != count:
             raise DataError(f"{path}, field {name}: expected {count} first views, one for each row of {DATA}")
-        by_level[name] = tuple(_level(view, f"{path}, field {name}, row {n}") for n, view in enumerate(views, 1))
+        by_level[name] = tuple(
+            view + 1
+            if type(view) is int and 0 <= view <= 3
+            else DataError(f"{path}, field {name}, row {n}: {view!r:.80} is not a view from 0 to 3")
+            for n, view in enumerate(views, 1)
+        )
     return by_level
-
-
-def _level(view: object, where: str) -> int | DataError:
-    if type(view) is not int or not 0 <= view <= 3:
-        return DataError(f"{where}: {view!r:.80} is not a view from 0 to 3")
-    return view + 1
-
-
-def _compare(row: DataRow, clues: tuple[int, ...]) -> None:
-    flags = row.values.get("contains_bbox")
-    if isinstance(flags, list) and clue_views(flags) != clues:
-        log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, clues, CLUES)
 
 
 def _image_bytes(source: Source, name: str, where: str) -> bytes:

@@ -5,47 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hybrid.benchmarks.card import Setting
 from hybrid.errors import UsageError
 
 STARTS = ("R", "E", "M", "H")
-
-SETTINGS = (
-    Setting(
-        "mode",
-        "zoom",
-        ("full", "single", "zoom", "shift", "mixed", "average", "commonsense", "guess"),
-        "average is zoom and the four shifts as variants, for model_avg; commonsense and guess are the two forms "
-        "without the picture (appendix C), for --solver text_only",
-    ),
-    Setting("start", "R", STARTS, "the first view of single and shift: random, easy, medium or hard"),
-    Setting("shift", "fixed", ("fixed", "choose"), "the released code's cyclic order, or parts that the model names"),
-    Setting("splits", "4", ("4", "6", "8", "9", "16"), "number of parts"),
-    Setting(
-        "images",
-        "separate",
-        ("separate", "concat", "description", "any_view"),
-        "any_view (zoom) is right if any part's answer is, so it uses the gold answer",
-    ),
-    Setting(
-        "views", "model", ("model", "oracle"), "who chooses the parts to zoom into; oracle uses the human-marked views"
-    ),
-    Setting(
-        "decisions",
-        "strict",
-        ("strict", "official"),
-        "how replies that steer are read; official (released code) comes with `--protocol official`",
-    ),
-)
 
 LEVELS: Mapping[str, str] = {"E": "easy", "M": "medium", "H": "hard"}
 """Start to key of shifting_level.json."""
 
 BLIND = ("commonsense", "guess")
 """The forms without the picture: the reply may be None instead of a letter, or must name the likeliest option."""
-
-AVERAGED = ("zoom", "shift_R", "shift_E", "shift_M", "shift_H")
-"""The five columns of "Model AVG" (paper, Table 2)."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import DataRow, lost, stored_ahead
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, unanswered
-from hybrid.benchmarks.hvsbench.card import CARD
 from hybrid.benchmarks.hvsbench.data import (
     Subject,
     count,
@@ -54,7 +53,6 @@ from hybrid.benchmarks.hvsbench.metrics import (
 )
 from hybrid.benchmarks.hvsbench.question_text import KINDS, given, options
 from hybrid.errors import DataError
-from hybrid.samples.seeds import Purpose
 from hybrid.types import (
     BrokenQuestion,
     Exchange,
@@ -68,7 +66,6 @@ from hybrid.types import (
     Reply,
     Scanpath,
     Score,
-    StoredImage,
 )
 
 CHANCE_COUNT: Final = 0.1909
@@ -80,8 +77,6 @@ HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing"
 
 class HVSBench(Benchmark):
     """The benchmark; see the module's docstring."""
-
-    card = CARD
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The question types in the data. Raises `DataError` when there is no file or one cannot be used."""
@@ -103,14 +98,14 @@ class HVSBench(Benchmark):
 
         A file that cannot be used, and a row without a type, are missing from each type.
         """
-        settings = CARD.chosen(source.settings)
+        settings = self.card.chosen(source.settings)
         found = files(source.folder, source.split)
         for task in source.tasks:
             pool = subjects(source.folder, found, task) if KINDS[task] is Kind.SCANPATH else {}
             seen: set[str] = set()
             for path in found:
                 try:
-                    read = rows(source.folder, path, task, images=not source.joining)
+                    read = rows(source.folder, path, task, images=not source.for_predictions)
                     for row in stored_ahead(read, source.store, ("image",)):
                         yield self._question_or_broken(row, task, seen, source, settings, pool)
                 except DataError as error:
@@ -153,9 +148,10 @@ class HVSBench(Benchmark):
         silent = reply.outcome is not Outcome.ANSWERED and not reply.text.strip()
         parsed = _parsed(reply.text, question)
         if question.kind is Kind.INTEGER:
-            truth = _number(question.target)
+            if not isinstance(question.target, int):
+                raise DataError(f"the target {question.target!r:.60} is not that of a counting question")
             value = parsed.value if isinstance(parsed.value, int) else FALLBACK_COUNT
-            verdict = replace(verdict, values={"predicted": float(value), "error": value - truth})
+            verdict = replace(verdict, values={"predicted": float(value), "error": value - question.target})
         if silent:
             return replace(verdict, correct=worth)
         if parsed.value is None:
@@ -200,14 +196,6 @@ class HVSBench(Benchmark):
             case _:
                 return super().oracle_answer(question, prompt)
 
-    def generate(
-        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
-    ) -> None:
-        """See `hybrid.benchmarks.hvsbench.sample.write`."""
-        from hybrid.benchmarks.hvsbench.sample import write
-
-        write(folder, tasks, per_task, seed, purpose)
-
 
 BENCHMARK = HVSBench()
 
@@ -220,15 +208,16 @@ def _question(
     row: DataRow, identity: str, task: str, source: Source, settings: Mapping[str, str], pool: Mapping[str, Subject]
 ) -> Question:
     """The question of a row. Raises `DataError` naming the row and the column."""
-    images = () if source.joining else (_image(row, identity, source),)
+    image = None if source.for_predictions else row.stored_image("image", source.store, identity)
+    if image is None and not source.for_predictions:
+        raise DataError(f"{row.where}, column image: the question {identity} has no image")
     text, answer = row.text("question"), row.text("answer")
     if not text.strip():
         raise DataError(f"{row.where}, column question: empty")
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
         # Boxes may stand in the text as fractions of the image; joined predictions do not need their pixels.
-        size = [(image.width, image.height) for image in images]
-        facts = given(task, text, size[0], settings["boxes"]) if size else Given()
+        facts = given(task, text, (image.width, image.height), settings["boxes"]) if image else Given()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error
     try:
@@ -241,15 +230,18 @@ def _question(
         raise DataError(f"{row.where}, column real_image_path: expected text, found {type(named).__name__}")
     cluster = f"image-{hashlib.sha256(named.encode()).hexdigest()[:16]}" if named else ""
     return Question(
-        identity, task, images, text, KINDS[task], choices, target, task, groups, given=facts, cluster=cluster
+        identity,
+        task,
+        (image,) if image else (),
+        text,
+        KINDS[task],
+        choices,
+        target,
+        task,
+        groups,
+        given=facts,
+        cluster=cluster,
     )
-
-
-def _image(row: DataRow, identity: str, source: Source) -> StoredImage:
-    image = row.stored_image("image", source.store, identity)
-    if image is None:
-        raise DataError(f"{row.where}, column image: the question {identity} has no image")
-    return image
 
 
 def _target(
@@ -327,10 +319,4 @@ def _paths(written: Sequence[Any]) -> tuple[Scanpath, ...]:
 def _table(target: Json) -> Mapping[str, Any]:
     if not isinstance(target, Mapping):
         raise DataError(f"the target {target!r:.60} is not that of a scanpath question")
-    return target
-
-
-def _number(target: Json) -> int:
-    if not isinstance(target, int):
-        raise DataError(f"the target {target!r:.60} is not that of a counting question")
     return target

@@ -187,21 +187,21 @@ def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping
     """
     groups: dict[tuple[str, str], list[str]] = {}
     by_image: dict[tuple[str, str], dict[Scanpath, None]] = {}
-    for row in _readable(folder, paths, question_type):
-        try:
-            key, own = (image_key(row), _without_numbers(row)), human_paths(row.text("answer"))
-        except DataError:
-            continue
-        groups.setdefault(key, []).append(row.where)
-        by_image.setdefault(key, {}).update(dict.fromkeys(own))
-    return {where: Subject(key[0], tuple(by_image[key])) for key, places in groups.items() for where in places}
-
-
-def _readable(folder: Path, paths: Sequence[Path], question_type: str) -> Iterator[DataRow]:
-    """The rows of one type in the files that can be read; the others are named when they are asked."""
     for path in paths:
+        # What cannot be read is named when it is asked.
         with suppress(DataError):
-            yield from (row for row in rows(folder, path, question_type, images=False) if type_of(row))
+            for row in rows(folder, path, question_type, images=False):
+                if type_of(row) is None:
+                    continue
+                with suppress(DataError):
+                    # Rows that differ only in how many fixations they ask for are one task.
+                    key, own = (
+                        (image_key(row), re.sub(r"\d+", "", row.text("question"))),
+                        human_paths(row.text("answer")),
+                    )
+                    groups.setdefault(key, []).append(row.where)
+                    by_image.setdefault(key, {}).update(dict.fromkeys(own))
+    return {where: Subject(key[0], tuple(by_image[key])) for key, places in groups.items() for where in places}
 
 
 def of_another_image(pool: Mapping[str, Subject], where: str, seed: str) -> Scanpath | None:
@@ -218,11 +218,6 @@ def image_key(row: DataRow) -> str:
     """The key of a row's image: the path that the data names, else the row's own place."""
     named = row.values.get("real_image_path")
     return named if isinstance(named, str) and named else row.where
-
-
-def _without_numbers(row: DataRow) -> str:
-    """The question without numbers: rows that differ only in how many fixations they ask for are one task."""
-    return re.sub(r"\d+", "", row.text("question"))
 
 
 def _check_schema(schema: Any, path: Path) -> None:

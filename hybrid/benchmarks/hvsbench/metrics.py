@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybrid.benchmarks._shared.scores import ratio
-from hybrid.benchmarks.base import accuracy, metric_of
+from hybrid.benchmarks.base import accuracy
+from hybrid.benchmarks.card import metric_of
 from hybrid.benchmarks.hvsbench.multimatch import FEWEST_FIXATIONS, multimatch
 from hybrid.types import Cell, Combine, Metric, Scanpath, Score
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,77 +139,68 @@ def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
     return SceneQuestion(scene, text, "".join(LETTERS[shown.index(rank)] for rank in range(number)), "sort")
 
 
-def _box_of_two(rng: np.random.Generator, answer: int) -> SceneQuestion:
-    scene, pair = _pair(rng, answer)
-    boxes = [_box(scene.things[rank].box) for rank in pair]
-    return SceneQuestion(scene, f"Which box holds the more salient object? {_options(boxes)}", LETTERS[answer])
-
-
-def _name_of_two(rng: np.random.Generator, answer: int) -> SceneQuestion:
-    scene, pair = _pair(rng, answer)
-    names = [f"the {scene.things[rank].name}" for rank in pair]
-    return SceneQuestion(scene, f"Which object is more salient? {_options(names)}", LETTERS[answer])
-
-
-def _rank_of_box(rng: np.random.Generator, answer: int) -> SceneQuestion:
+def _more_salient(rng: np.random.Generator, answer: int, *, named: bool) -> SceneQuestion:
+    """Which of two is more salient, by their names or by their boxes."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
-    text = f"Which place has the object in the box {_box(scene.things[answer].box)} among all objects by saliency?"
-    return SceneQuestion(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
-
-
-def _rank_of_name(rng: np.random.Generator, answer: int) -> SceneQuestion:
-    scene = pop_out(rng, int(rng.integers(3, 6)))
-    text = f"Which place has the {scene.things[answer].name} among all objects by saliency?"
-    return SceneQuestion(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
-
-
-def _human_free_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
-    scene, other = pop_out(rng, int(rng.integers(3, 6))), pop_out(rng, int(rng.integers(3, 6)))
-    paths = [free_viewing(rng, each, 1)[0] for each in (scene, other)]
-    shown = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
-    return SceneQuestion(
-        scene, f"Which scanpath fits a person who looks at this image freely?\n{_options(shown)}", LETTERS[answer]
-    )
-
-
-def _free_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
-    del answer
-    scene = pop_out(rng, int(rng.integers(3, 6)))
-    paths = free_viewing(rng, scene)
-    request = SCANPATH_REQUEST.format(n=len(paths[0].x))
-    text = f"Predict where a person who looks at this image freely fixates. {request}"
-    return SceneQuestion(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
-
-
-def _longest_free(rng: np.random.Generator, answer: int) -> SceneQuestion:
-    scene = pop_out(rng, 5)
-    spots = until("path of four places", lambda: _longest_at(rng, free_viewing(rng, scene, 1)[0], answer))
-    text = f"Which of these fixations did a person who looked at this image freely hold longest? {_options(spots)}"
+    low, high = sorted(int(rank) for rank in rng.permutation(len(scene.things))[:2])
+    pair = [scene.things[rank] for rank in ((low, high) if answer == 0 else (high, low))]
+    if named:
+        text = f"Which object is more salient? {_options([f'the {thing.name}' for thing in pair])}"
+    else:
+        text = f"Which box holds the more salient object? {_options([_box(thing.box) for thing in pair])}"
     return SceneQuestion(scene, text, LETTERS[answer])
 
 
-def _human_search_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
-    scene, target = _with_target(rng)
-    other = pop_out(rng, 5)
-    paths = [searching(rng, scene, target, 1)[0], searching(rng, other, int(rng.integers(1, 5)), 1)[0]]
+def _rank(rng: np.random.Generator, answer: int, *, named: bool) -> SceneQuestion:
+    """The rank of one thing, by its name or by its box."""
+    scene = pop_out(rng, int(rng.integers(3, 6)))
+    thing = scene.things[answer]
+    what = thing.name if named else f"object in the box {_box(thing.box)}"
+    text = f"Which place has the {what} among all objects by saliency? {_options(RANKS)}"
+    return SceneQuestion(scene, text, LETTERS[answer])
+
+
+def _human_path(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuestion:
+    """Which of two paths is of this image, the other being of another one."""
+    if search:
+        scene, target = _with_target(rng)
+        other = pop_out(rng, 5)
+        paths = [searching(rng, scene, target, 1)[0], searching(rng, other, int(rng.integers(1, 5)), 1)[0]]
+        text = f"Which scanpath fits a person who is searching for a {scene.things[target].name} in this image?"
+    else:
+        scene, other = pop_out(rng, int(rng.integers(3, 6))), pop_out(rng, int(rng.integers(3, 6)))
+        paths = [free_viewing(rng, each, 1)[0] for each in (scene, other)]
+        text = "Which scanpath fits a person who looks at this image freely?"
     shown = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
-    text = f"Which scanpath fits a person who is searching for a {scene.things[target].name} in this image?"
     return SceneQuestion(scene, f"{text}\n{_options(shown)}", LETTERS[answer])
 
 
-def _search_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
+def _path(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuestion:
     del answer
-    scene, target = _with_target(rng)
-    paths = searching(rng, scene, target)
+    if search:
+        scene, target = _with_target(rng)
+        paths = searching(rng, scene, target)
+        text = f"Predict where a person fixates when searching for a {scene.things[target].name} in this image."
+    else:
+        scene = pop_out(rng, int(rng.integers(3, 6)))
+        paths = free_viewing(rng, scene)
+        text = "Predict where a person who looks at this image freely fixates."
     request = SCANPATH_REQUEST.format(n=len(paths[0].x))
-    text = f"Predict where a person fixates when searching for a {scene.things[target].name} in this image. {request}"
-    return SceneQuestion(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
+    return SceneQuestion(scene, f"{text} {request}", "\n".join(_lists(path) for path in paths), "scanpath")
 
 
-def _longest_search(rng: np.random.Generator, answer: int) -> SceneQuestion:
-    scene, target = _with_target(rng)
-    spots = until("path of four places", lambda: _longest_at(rng, searching(rng, scene, target, 1)[0], answer))
-    text = f"Which fixation did a person hold longest when searching for a {scene.things[target].name} in this image?"
+def _longest(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuestion:
+    """Which of four fixations of one path was held longest."""
+    if search:
+        scene, target = _with_target(rng)
+        text = (
+            f"Which fixation did a person hold longest when searching for a {scene.things[target].name} in this image?"
+        )
+        spots = until("path of four places", lambda: _longest_at(rng, searching(rng, scene, target, 1)[0], answer))
+    else:
+        scene = pop_out(rng, 5)
+        text = "Which of these fixations did a person who looked at this image freely hold longest?"
+        spots = until("path of four places", lambda: _longest_at(rng, free_viewing(rng, scene, 1)[0], answer))
     return SceneQuestion(scene, f"{text} {_options(spots)}", LETTERS[answer])
 
 
@@ -216,16 +208,16 @@ TASKS: Mapping[str, Task] = {
     "Q1": Task(_most_salient, 4, "Prominence"),
     "Q2": Task(_count, MOST, "Subitizing"),
     "Q3": Task(_order, 3, "Prioritizing"),
-    "Q4": Task(_box_of_two, 2, "Prioritizing"),
-    "Q5": Task(_name_of_two, 2, "Prioritizing"),
-    "Q6": Task(_rank_of_box, 3, "Prioritizing"),
-    "Q7": Task(_rank_of_name, 3, "Prioritizing"),
-    "Q8": Task(_human_free_path, 2, "Free-viewing"),
-    "Q9": Task(_free_path, 1, "Free-viewing"),
-    "Q10": Task(_longest_free, 4, "Free-viewing"),
-    "Q11": Task(_human_search_path, 2, "Searching"),
-    "Q12": Task(_search_path, 1, "Searching"),
-    "Q13": Task(_longest_search, 4, "Searching"),
+    "Q4": Task(partial(_more_salient, named=False), 2, "Prioritizing"),
+    "Q5": Task(partial(_more_salient, named=True), 2, "Prioritizing"),
+    "Q6": Task(partial(_rank, named=False), 3, "Prioritizing"),
+    "Q7": Task(partial(_rank, named=True), 3, "Prioritizing"),
+    "Q8": Task(partial(_human_path, search=False), 2, "Free-viewing"),
+    "Q9": Task(partial(_path, search=False), 1, "Free-viewing"),
+    "Q10": Task(partial(_longest, search=False), 4, "Free-viewing"),
+    "Q11": Task(partial(_human_path, search=True), 2, "Searching"),
+    "Q12": Task(partial(_path, search=True), 1, "Searching"),
+    "Q13": Task(partial(_longest, search=True), 4, "Searching"),
 }
 """By question type, in the benchmark's order."""
 
@@ -234,13 +226,6 @@ def _with_first_at(rng: np.random.Generator, number: int, place: int) -> list[in
     """The ranks 0 to `number` - 1 in random order, with rank 0 at `place`."""
     order = [int(rank) + 1 for rank in rng.permutation(number - 1)]
     return [*order[:place], 0, *order[place:]]
-
-
-def _pair(rng: np.random.Generator, answer: int) -> tuple[Scene, tuple[int, int]]:
-    """A scene and two ranks of it, the more salient at place `answer`."""
-    scene = pop_out(rng, int(rng.integers(3, 6)))
-    low, high = sorted(int(rank) for rank in rng.permutation(len(scene.things))[:2])
-    return scene, (low, high) if answer == 0 else (high, low)
 
 
 def _with_target(rng: np.random.Generator) -> tuple[Scene, int]:

@@ -15,23 +15,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks._shared.scores import score_of
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show
-from hybrid.benchmarks.card import NO_CORRECTIONS_FOUND, BenchmarkCard, ImageSource
-from hybrid.benchmarks.mm_sap.baselines import BASELINES
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, present, show
 from hybrid.benchmarks.mm_sap.columns import SETS
-from hybrid.benchmarks.mm_sap.data import SETTINGS, files, questions_of, read_settings, sets_of
-from hybrid.benchmarks.mm_sap.metric_cards import METRICS
+from hybrid.benchmarks.mm_sap.data import files, questions_of, read_settings, sets_of
 from hybrid.benchmarks.mm_sap.metrics import (
+    SHUFFLED,
     Values,
     read_answer,
-    summarise,
+    spreads,
     values_at_chance,
     values_of,
     values_of_nothing,
 )
 from hybrid.errors import DataError
-from hybrid.samples.seeds import Purpose
 from hybrid.types import (
     LETTERS,
     Ask,
@@ -47,49 +45,11 @@ from hybrid.types import (
     Score,
 )
 
-CARD = BenchmarkCard(
-    name="mm_sap",
-    title="MM-SAP: Assessing Self-Awareness of Multimodal Large Language Models in Perception",
-    citation="Wang et al., ACL 2024, arXiv:2401.07529",
-    licence="see the data set's page",
-    image_sources=(
-        ImageSource("VQAv2", "section 3.2, BasicVisQA", ("BasicVisQA",)),
-        ImageSource("COCO", "section 3.2, BasicVisQA and BeyondVisQA", ("BasicVisQA", "BeyondVisQA")),
-        ImageSource("Visual Genome", "section 3.2, BasicVisQA and BeyondVisQA", ("BasicVisQA", "BeyondVisQA")),
-        ImageSource("pictures found online by the authors", "section 3.2, KnowVisQA", ("KnowVisQA",)),
-    ),
-    hub_id="Elliotwang/MM-SAP",
-    splits=("test",),
-    tasks={name: count for name, (_, count) in SETS.items()},
-    settings=SETTINGS,
-    # One photograph of everyday things: what is there, its attributes, where it is, what is written. Nothing is drawn
-    # on it and there is no second picture to compare it with.
-    tools_offered=(
-        "attributes",
-        "crop",
-        "depth",
-        "detection",
-        "ocr",
-        "relation",
-    ),
-    headline=("score_sa.total",),
-    reported=("score_sa.", "score_kk.", "score_ku.", "unknown_knowns_rate"),
-    routes=("choice",),
-    sample_tasks=tuple(SETS),
-    official_reads=frozenset(),
-    sample_extends=True,
-    baselines=BASELINES,
-    metrics=METRICS,
-    unchecked=NO_CORRECTIONS_FOUND,
-    counted_with={"shuffles": "stored"},
-)
-
 
 class MmSap(Benchmark):
     """The benchmark; see the module's docstring."""
 
-    card = CARD
-    looks_below = True
+    searches_subfolders = True
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The sets that the data holds. Raises `DataError` where columns cannot be resolved."""
@@ -101,7 +61,7 @@ class MmSap(Benchmark):
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen sets, each in its orders of the options."""
-        return questions_of(source, read_settings(CARD.chosen(source.settings)))
+        return questions_of(source, read_settings(self.card.chosen(source.settings)))
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One ask with five options; one more with four after a refusal by either parse."""
@@ -153,8 +113,11 @@ class MmSap(Benchmark):
         return replace(_score(question, Outcome.ANSWERED, values), answer=LETTERS[known], rule="stored")
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """See `hybrid.benchmarks.mm_sap.metrics.summarise`."""
-        return summarise(scores)
+        """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
+        counted = [score if score.values else replace(score, values=values_of_nothing()) for score in present(scores)]
+        types = dict.fromkeys(score.groups.get("type", "") for score in counted)
+        metrics = tuple(ratios(self.card.metrics, counted, {"task": SETS, "type": types}))
+        return (*(metric for metric in metrics if SHUFFLED not in metric.name), *spreads(metrics))
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The letter and the text of the right choice, or that the image does not tell."""
@@ -169,14 +132,6 @@ class MmSap(Benchmark):
         correct = _correct(question)
         text = question.choices[_refusal(question) if correct is None else correct]
         return f"Answer: ({LETTERS[prompt.choices.index(text)]})" if text in prompt.choices else None
-
-    def generate(
-        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
-    ) -> None:
-        """See `hybrid.benchmarks.mm_sap.sample.write`."""
-        from hybrid.benchmarks.mm_sap.sample import write
-
-        write(folder, tasks, per_task, seed, purpose)
 
 
 BENCHMARK = MmSap()

@@ -37,12 +37,8 @@ MOST_LISTED = 50
 """Items of a list of options, blank lines among them, before it is no list of options."""
 REFUSAL = "sorry i cant help with it"
 
-SETS: Mapping[str, tuple[str, int]] = {
-    "BasicVisQA": ("basic", 400),
-    "KnowVisQA": ("know", 350),
-    "BeyondVisQA": ("beyond", 400),
-}
-"""Set -> its name in a file or column, and its number of questions (paper, section 3.2)."""
+SETS: Mapping[str, str] = {"BasicVisQA": "basic", "KnowVisQA": "know", "BeyondVisQA": "beyond"}
+"""Set -> its name in a file or column."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ def set_of(path: Path, folder: Path, row: DataRow, columns: Columns) -> str:
 
 def set_in(text: str) -> str | None:
     """The one set whose word a text holds; None for none or several."""
-    fitting = [name for name, (word, _) in SETS.items() if word in text.casefold()]
+    fitting = [name for name, word in SETS.items() if word in text.casefold()]
     return fitting[0] if len(fitting) == 1 else None
 
 

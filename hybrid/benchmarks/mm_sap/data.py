@@ -10,7 +10,6 @@ from pathlib import Path
 from hybrid.benchmarks._shared.paths import inside, read_located
 from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, read_group, rows
 from hybrid.benchmarks.base import Source
-from hybrid.benchmarks.card import Setting
 from hybrid.benchmarks.mm_sap.columns import (
     SETS,
     Columns,
@@ -24,23 +23,6 @@ from hybrid.benchmarks.mm_sap.columns import (
 )
 from hybrid.errors import DataError
 from hybrid.types import BrokenQuestion, Kind, Question, StoredImage
-
-SETTINGS = (
-    Setting(
-        "shuffles",
-        "5",
-        ("1 to 20", "stored"),
-        "how many seeded orders of the options are asked, or the data's own order",
-        r"stored|0*([1-9]|1\d|20)",
-    ),
-    Setting("shuffle_seed", "0", ("whole numbers",), "what the orders are drawn from", r"-?\d+"),
-    Setting(
-        "refusal_prompt",
-        "off",
-        ("on", "off"),
-        "the added instruction to choose the refusal where the answer is not known",
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -160,7 +142,7 @@ def _questions(
         return
     counts[name] += 1
     if name in source.tasks:
-        identity = f"{SETS[name][0]}_{counts[name]:04d}"
+        identity = f"{SETS[name]}_{counts[name]:04d}"
         try:
             yield from _variants(identity, name, row, mapped.columns, source, settings)
         except DataError as error:

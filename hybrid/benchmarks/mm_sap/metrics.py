@@ -8,20 +8,17 @@ number of questions, so both are given.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import stdev
 
 from hybrid.answers.base import Parsed
 from hybrid.answers.letters import parse_letter
-from hybrid.benchmarks._shared.scores import grouped, ratio
-from hybrid.benchmarks.base import present
-from hybrid.benchmarks.mm_sap.columns import SETS, plain
-from hybrid.types import LETTERS, Metric, Score
+from hybrid.benchmarks.mm_sap.columns import plain
+from hybrid.types import LETTERS, Metric
 
 Values = Mapping[str, float]
 
-SIZES = {name: count for name, (_, count) in SETS.items()}
+SHUFFLED = "_by_shuffle."
 
 
 def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
@@ -80,57 +77,11 @@ def _record(kk: float, ku: float, refused: float, knew: float) -> Values:
     return {"kk": kk, "ku": ku, "sa": kk + ku, "refused": refused, "answered": 1.0 - refused, "knew": knew}
 
 
-def totals(sizes: Mapping[str, int], kk: Mapping[str, float], ku: Mapping[str, float]) -> tuple[float, float, float]:
-    """Total kk, ku and sa from the columns of a table (in its own unit), weighted by the sizes of the sets.
-
-    `kk` and `ku` hold the columns that exist: kk of Basic and Know, ku of Know and Beyond.
-    """
-    count = sum(sizes.values())
-    total_kk = sum(sizes[name] * value for name, value in kk.items()) / count
-    total_ku = sum(sizes[name] * value for name, value in ku.items()) / count
-    return total_kk, total_ku, total_kk + total_ku
-
-
-def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
-    counted = [score if score.values else replace(score, values=values_of_nothing()) for score in present(scores)]
-    by_set = grouped(counted, lambda score: score.task)
-    metrics = [ratio(f"score_{key}.total", counted, key) for key in ("sa", "kk", "ku")]
-    for name in (name for name in SETS if name in by_set):
-        metrics += [ratio(f"score_{key}.{name}", by_set[name], key) for key in _columns(name)]
-    for kind, part in grouped(counted, lambda score: score.groups.get("type", "")).items():
-        metrics += [ratio(f"score_{key}_by_type.{kind}", part, key) for key in ("sa", "kk", "ku")]
-    for name in (name for name in SETS if name in by_set):
-        metrics += _answers(name, by_set[name])
-    if know := by_set.get("KnowVisQA"):
-        metrics.append(ratio("unknown_knowns_rate", know, "knew", "refused"))
-        metrics.append(ratio("unknown_knowns_rate_eq8", know, "knew"))
-    return (*metrics, *_spread(counted))
-
-
-def _columns(name: str) -> tuple[str, ...]:
-    return {"BasicVisQA": ("kk",), "KnowVisQA": ("kk", "ku", "sa"), "BeyondVisQA": ("ku",)}[name]
-
-
-def _answers(name: str, scores: Sequence[Score]) -> list[Metric]:
-    metrics = [ratio(f"answer_rate.{name}", scores, "answered"), ratio(f"refusal_rate.{name}", scores, "refused")]
-    if name != "BeyondVisQA":
-        metrics.append(ratio(f"answer_accuracy.{name}", scores, "kk", "answered"))
-    if name == "BasicVisQA":
-        metrics.append(ratio("false_refusals", scores, "refused"))
-    if name == "BeyondVisQA":
-        metrics.append(ratio("missed_refusals", scores, "answered"))
-    return metrics
-
-
-def _spread(scores: Sequence[Score]) -> Iterable[Metric]:
+def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
     """Each shuffle's totals, and the standard deviation (n - 1) over the shuffles; their mean is the total itself."""
-    shuffles = dict(sorted(grouped(scores, lambda score: score.groups.get("shuffle", "")).items()))
-    if len(shuffles) < 2:
-        return
     for key in ("sa", "kk", "ku"):
-        runs = {name: ratio(f"score_{key}_by_shuffle.{name}", part, key) for name, part in shuffles.items()}
-        yield from runs.values()
-        known = [metric.value for metric in runs.values() if metric.value is not None]
+        runs = [metric for metric in metrics if metric.name.startswith(f"score_{key}{SHUFFLED}")]
+        yield from runs
         # A spread is no ratio of sums: it carries no cells, and so no interval.
-        yield Metric(f"spread_over_shuffles.{key}", stdev(known), len(known), "ratio")
+        if known := [metric.value for metric in runs if metric.value is not None]:
+            yield Metric(f"spread_over_shuffles.{key}", stdev(known), len(known), "ratio")

@@ -133,7 +133,9 @@ def _read(folder: Path, path: Path, rotations: bool, state: tuple[int, ...]) -> 
     bad: list[BadLine] = []
     for values, where in json_rows(folder, path):
         try:
-            row = _row(values, where, types)
+            if isinstance(values, DataError):
+                raise values
+            row = Line(values, where).row(types)
         except DataError as error:
             bad.append(BadLine(where, str(error), _task_of(values, types)))
             continue
@@ -145,12 +147,6 @@ def _read(folder: Path, path: Path, rotations: bool, state: tuple[int, ...]) -> 
     if bad and not rows:
         raise DataError(bad[0].error)
     return QuestionFile(tuple(rows.values()), tuple(bad))
-
-
-def _row(values: Mapping[str, Any] | DataError, where: str, types: Mapping[str, Task] | None) -> PairRow:
-    if isinstance(values, DataError):
-        raise values
-    return Line(values, where).row(types)
 
 
 def _task_of(values: Mapping[str, Any] | DataError, types: Mapping[str, Task] | None) -> Task | None:

@@ -14,6 +14,7 @@ from hybrid.benchmarks.mvp_bench.data import Line, image_of, variant
 from hybrid.benchmarks.mvp_bench.parse import read_options
 from hybrid.errors import DataError
 from hybrid.log.lines import json_lines
+from hybrid.types import base_id
 
 ROTATED = "mcq_"
 """Prefix of the file that holds a model's replies to the rotations."""
@@ -31,7 +32,8 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
             several models.
     """
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path] if path.suffix == ".jsonl" else []
-    files = [file for file in files if _is_ours(file)]
+    firsts = ((file, next(json_lines(file), None)) for file in files)
+    files = [file for file, row in firsts if row and row[0].keys() >= FIELDS and variant(row[0]["question_id"])]
     if not files:
         return None
     models = {file.stem.removeprefix(ROTATED) for file in files}
@@ -45,18 +47,8 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
             known = rows.setdefault(str(output.id), output)
             if known.reply != output.reply:
                 raise DataError(f"{output.where}: question {output.id} has another reply in {known.where}")
-    return tuple(sorted(rows.values(), key=_order))
-
-
-def _order(row: PredictedRow) -> tuple[int, str]:
-    """Questions by number, and the rotations of each in order (there are fewer than ten)."""
-    base, _, rotation = str(row.id).partition("#")
-    return int(base), rotation
-
-
-def _is_ours(file: Path) -> bool:
-    first = next(json_lines(file), None)
-    return first is not None and first[0].keys() >= FIELDS and variant(first[0]["question_id"]) is not None
+    # Questions by number, and the rotations of each in order: there are fewer than ten.
+    return tuple(sorted(rows.values(), key=lambda row: (int(base_id(str(row.id))), str(row.id))))
 
 
 def _outputs(file: Path) -> Iterator[PredictedRow]:

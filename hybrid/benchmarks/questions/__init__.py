@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks.base import Source, metric_of, present
-from hybrid.benchmarks.card import BenchmarkCard, MetricCard, Setting
-from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark
-from hybrid.benchmarks.questions.reading import ROUTE, Reader, folder_of, reader_of
+from hybrid.benchmarks.base import Source
+from hybrid.benchmarks.questions.benchmark import TableBenchmark
+from hybrid.benchmarks.questions.reading import Reader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Layout, layout_of
 from hybrid.benchmarks.questions.statistics import counted, summed
 from hybrid.benchmarks.questions.tables import ENDINGS
 from hybrid.errors import DataError
-from hybrid.rotation import ALL_TASKS
-from hybrid.types import Cell, Metric, Score
+from hybrid.types import Metric, Score
 
 STEM: Final = "questions"
 """The name, without its ending, of a folder's file."""
@@ -32,43 +30,11 @@ BESIDE: Final = "beside"
 ALWAYS: Final = (counted("accuracy over task"), counted("accuracy"))
 WHERE_YES_NO: Final = tuple(map(counted, ("f1", "precision", "recall", "yes_share")))
 
-CARD = BenchmarkCard(
-    name="questions",
-    title="Questions of a file",
-    citation="none: the questions are the user's own",
-    licence="the user's own",
-    image_sources=(),
-    hub_id=None,
-    splits=("all",),
-    tasks={},
-    settings=(
-        Setting(
-            "mapping",
-            BESIDE,
-            (BESIDE, "FILE.yaml"),
-            "how the columns are read: the YAML file of the table's name beside it, where there is one, or another",
-            rf"{BESIDE}|.+\.ya?ml",
-        ),
-    ),
-    rotatable=(ALL_TASKS,),
-    routes=(ROUTE,),
-    tools_offered=TOOLS_OFFERED,
-    official_reads=frozenset(),
-    metrics=(
-        MetricCard("accuracy_macro", "mean over tasks of right answers / questions", "questions", "ours"),
-        *(metric.card for metric in (*ALWAYS[1:], *WHERE_YES_NO)),
-        MetricCard("iou", "mean intersection over union", "questions for a box that were read", "ours"),
-    ),
-    headline=("accuracy_macro",),
-    elsewhere="a file of the user's own; `hybrid data template` writes one to start from",
-)
-
 
 class Questions(TableBenchmark):
     """The benchmark; see the module's docstring."""
 
-    card = CARD
-    takes_file = True
+    accepts_file = True
 
     def tables(self, source: Source) -> tuple[Path, ...]:
         """The file that was given, or the only one of a folder."""
@@ -95,8 +61,7 @@ class Questions(TableBenchmark):
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """Accuracy; where there are yes/no questions F1 and its parts, where there are boxes their overlap."""
-        boxes = [Cell("", score.unit, score.values["iou"], 1.0) for score in present(scores) if "iou" in score.values]
-        return (*summed((*ALWAYS, *WHERE_YES_NO), scores), *([metric_of("iou", boxes)] if boxes else []))
+        return (*summed((*ALWAYS, *WHERE_YES_NO), scores), *super().summarise(scores))
 
 
 def mapping_of(source: Source, table: Path) -> Path | None:

@@ -53,7 +53,7 @@ class TableBenchmark(Benchmark):
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen tasks; a table of several that cannot be read is one broken question of each."""
-        store = None if source.joining else source.store
+        store = None if source.for_predictions else source.store
         for task in source.tasks:
             for path in self.tables(source):
                 try:

@@ -89,13 +89,13 @@ def numbers(value: Any) -> tuple[float, ...] | None:
     return read if len(read) == len(found) and all(map(math.isfinite, read)) else None
 
 
-class Reference(str):
-    """The id of a row whose image is meant."""
+class ImageOfRow(str):
+    """The id of another row, whose image this row shows."""
 
     __slots__ = ()
 
 
-def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple[str, bytes | Reference]]:
+def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple[str, bytes | ImageOfRow]]:
     """Each image of a row with its place in messages: its bytes, or the id of the row that holds it.
 
     A cell is a path relative to the folder, base64, a data URL, bytes, a mapping with bytes or path, or a list of
@@ -113,7 +113,7 @@ def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple
             if count > MOST_IMAGES:
                 raise DataError(f"{where}: more than {MOST_IMAGES} images")
             data = _image(cell, where, folder)
-            if not isinstance(data, Reference) and len(data) > LARGEST_IMAGE:
+            if not isinstance(data, ImageOfRow) and len(data) > LARGEST_IMAGE:
                 raise DataError(f"{where}: an image of {len(data):,} bytes; at most {LARGEST_IMAGE:,} are read")
             yield where, data
 
@@ -135,7 +135,7 @@ def listed_urls(parts: Sequence[str]) -> list[str]:
     return [f"{head},{tail}" for head, tail in zip(parts[::2], parts[1::2], strict=False)]
 
 
-def _image(cell: Any, where: str, folder: Path) -> bytes | Reference:
+def _image(cell: Any, where: str, folder: Path) -> bytes | ImageOfRow:
     if isinstance(cell, dict):
         data, path = cell.get("bytes"), cell.get("path")
         cell = data if data is not None else path
@@ -155,7 +155,7 @@ def _image(cell: Any, where: str, folder: Path) -> bytes | Reference:
             raise DataError(f"{where}: {text!r:.80} has {size:,} bytes; at most {LARGEST_IMAGE:,} are read")
         return read_located(folder, text, where)
     if len(text) <= REFERENCE:
-        return Reference(text)
+        return ImageOfRow(text)
     return _decoded(text, where)
 
 

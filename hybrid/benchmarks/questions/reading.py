@@ -10,7 +10,7 @@ from typing import Final
 
 from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks.base import Source
-from hybrid.benchmarks.questions.cells import Reference, images, listed, scalar_text, texts
+from hybrid.benchmarks.questions.cells import ImageOfRow, images, listed, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns, resolve
 from hybrid.benchmarks.questions.index import CIRCULAR_STEP, Index, cluster_in, index_of, is_number, name_in
 from hybrid.benchmarks.questions.options import split
@@ -189,7 +189,7 @@ class Reader:
     def _images(self, row: DataRow, store: ImageStore, identity: str) -> tuple[StoredImage, ...]:
         where = f"question {identity}"
         found = tuple(
-            store.put(self._referred(data, place) if isinstance(data, Reference) else data, f"{place}, {where}")
+            store.put(self._referred(data, place) if isinstance(data, ImageOfRow) else data, f"{place}, {where}")
             for place, data in images(row, self.columns.image, self.images_root)
         )
         if not found:
@@ -197,14 +197,14 @@ class Reader:
             raise DataError(f"{row.where}, column {column}: there is no image")
         return found
 
-    def _referred(self, said: Reference, where: str) -> bytes:
+    def _referred(self, said: ImageOfRow, where: str) -> bytes:
         """The image of the row that is named by its id."""
         at = self.index.place_of(said)
         row = next((row for _, row in self.table.some([at])), None) if at is not None else None
         if not isinstance(row, DataRow):
             raise DataError(f"{where}: {said!r:.64} is neither the path of an image, nor base64, nor the id of a row")
         data = next((data for _, data in images(row, self.columns.image, self.images_root)), None)
-        if data is None or isinstance(data, Reference):
+        if data is None or isinstance(data, ImageOfRow):
             raise DataError(f"{where}: row {said!r:.64}, whose image it names, has none of its own")
         return data
 

@@ -9,7 +9,7 @@ a run's manifest.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -112,7 +112,7 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         image_sources=tuple(ImageSource(name, where) for name, where in recipe.image_sources.items()),
         hub_id=hub.id,
         splits=hub.splits,
-        tasks=_tasks(recipe),
+        tasks=dict(recipe.expected),
         rotatable=() if recipe.cyclic else (ALL_TASKS,),
         routes=(ROUTE,),
         tools_offered=TOOLS_OFFERED,
@@ -123,11 +123,6 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         headline=(recipe.metrics[0].name,),
         unchecked=recipe.unchecked,
     )
-
-
-def _tasks(recipe: Recipe) -> Mapping[str, int]:
-    """The questions by task: with cyclic permutations those that are written, without their variants."""
-    return dict(recipe.expected)
 
 
 @lru_cache(maxsize=64)

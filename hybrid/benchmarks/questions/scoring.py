@@ -78,7 +78,10 @@ def _judged(question: Question, answer: object) -> tuple[bool, dict[str, float]]
         case str() if question.kind is Kind.TEXT:
             return same(answer, facts["accepted"]), {}
         case Point():
-            return _reached(answer, facts), {}
+            if "box" in facts:
+                x0, y0, x1, y1 = facts["box"]
+                return bool(x0 <= answer.x < x1 and y0 <= answer.y < y1), {}
+            return distance(answer, Point(*facts["point"])) <= float(facts["within"]), {}
         case Box():
             iou = overlap(answer, Box(*facts["box"]))
             return iou >= RIGHT_BOX, {"iou": iou}
@@ -89,13 +92,6 @@ def _facts(question: Question) -> Mapping[str, Any]:
     if not isinstance(question.target, Mapping):
         raise DataError(f"{question.id}: expected a target with its facts, found {question.target!r:.80}")
     return question.target
-
-
-def _reached(point: Point, facts: Mapping[str, Any]) -> bool:
-    if "box" in facts:
-        x0, y0, x1, y1 = facts["box"]
-        return bool(x0 <= point.x < x1 and y0 <= point.y < y1)
-    return distance(point, Point(*facts["point"])) <= float(facts["within"])
 
 
 def _yes_values(question: Question, answer: str | None) -> dict[str, float]:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hybrid.benchmarks.base import metric_of, present
-from hybrid.benchmarks.card import MetricCard
+from hybrid.benchmarks.base import present
+from hybrid.benchmarks.card import MetricCard, metric_of
 from hybrid.errors import DataError, did_you_mean
 from hybrid.types import Cell, Combine, Metric, Score
 
@@ -36,29 +36,9 @@ def _accuracy(score: Score) -> Part | None:
     return None if score.correct is None else (score.correct, 1.0)
 
 
-def _yes_no(score: Score) -> tuple[float, float] | None:
-    """Whether yes is right and whether it was said; None for a question of another kind."""
-    return (score.values[YES], score.values[SAID_YES]) if YES in score.values else None
-
-
-def _precision(score: Score) -> Part | None:
-    found = _yes_no(score)
-    return None if found is None else (found[0] * found[1], found[1])
-
-
-def _recall(score: Score) -> Part | None:
-    found = _yes_no(score)
-    return None if found is None else (found[0] * found[1], found[0])
-
-
-def _f1(score: Score) -> Part | None:
-    found = _yes_no(score)
-    return None if found is None else (2 * found[0] * found[1], found[0] + found[1])
-
-
-def _yes_share(score: Score) -> Part | None:
-    found = _yes_no(score)
-    return None if found is None else (found[1], 1.0)
+def _asked(part: Callable[[float, float], Part]) -> Callable[[Score], Part | None]:
+    """The addends made of whether yes is right and whether it was said; none for a question of another kind."""
+    return lambda score: part(score.values[YES], score.values[SAID_YES]) if YES in score.values else None
 
 
 @dataclass(frozen=True)
@@ -71,13 +51,20 @@ class Statistic:
 
 
 ALL_RIGHT: Final = "all_right"
+YES_NO: Final = "yes/no questions"
 STATISTICS: Final[Mapping[str, Statistic]] = {
     "accuracy": Statistic(_accuracy, "right answers / questions"),
     ALL_RIGHT: Statistic(_accuracy, "units of which every question is right / units", "units (pairs, cycles)"),
-    "precision": Statistic(_precision, "right yes / all yes", "yes/no questions"),
-    "recall": Statistic(_recall, "right yes / questions whose answer is yes", "yes/no questions"),
-    "f1": Statistic(_f1, "2 x right yes / (all yes + questions whose answer is yes)", "yes/no questions"),
-    "yes_share": Statistic(_yes_share, "replies yes / yes/no questions", "yes/no questions"),
+    "precision": Statistic(_asked(lambda true, said: (true * said, said)), "right yes / all yes", YES_NO),
+    "recall": Statistic(
+        _asked(lambda true, said: (true * said, true)), "right yes / questions whose answer is yes", YES_NO
+    ),
+    "f1": Statistic(
+        _asked(lambda true, said: (2 * true * said, true + said)),
+        "2 x right yes / (all yes + questions whose answer is yes)",
+        YES_NO,
+    ),
+    "yes_share": Statistic(_asked(lambda _, said: (said, 1.0)), "replies yes / yes/no questions", YES_NO),
 }
 
 
@@ -180,7 +167,9 @@ def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
     draws units, so that its copies move together.
     """
     paths = dict.fromkeys(path for path, _ in cells)
-    children = Counter(prefix[:-1] for prefix in _prefixes(paths))
+    # Every beginning of every path counts once.
+    beginnings = dict.fromkeys(path[:depth] for path in paths for depth in range(1, len(path) + 1))
+    children = Counter(prefix[:-1] for prefix in beginnings)
     size = {path: math.prod(children[path[:depth]] for depth in range(len(path))) for path in paths}
     least = math.lcm(*size.values())
     if least > MOST_COPIES:
@@ -190,8 +179,3 @@ def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
     for path, cell in cells:
         for copy in range(least // size[path]):
             yield Cell("/".join((*path, str(copy)) if copy else path), cell.cluster, cell.numerator, cell.denominator)
-
-
-def _prefixes(paths: Mapping[Path, None]) -> dict[Path, None]:
-    """Every beginning of every path, once."""
-    return dict.fromkeys(path[:depth] for path in paths for depth in range(1, len(path) + 1))

@@ -44,7 +44,7 @@ function ofSolvers(rows, name) {
 
 /** A filter for each column that has a menu or a box, in the order of the columns. */
 function columnFilters(rows, query, change, changeOfSolver) {
-  const own = rows.list.columns.map(({ name, title, filter }) => {
+  const own = rows.list.columns.filter(({ filter }) => filter !== "none").map(({ name, title, filter }) => {
     if (filter === "choice") return chooser(title, [option("", "all"), ...[...counted(rows.all().map((row) => String(rows.of(name, row))))].map(([word, n]) => option(word, word, n))], query.get(name) || "", (value) => change(name, value));
     const ticked = filter === "flag" ? rows.all().filter((row) => rows.of(name, row)).length : 0;
     if (!ticked) return null;

@@ -108,6 +108,13 @@ function foldedSection(bench, section) {
   return details;
 }
 
+/** A sentence of the conclusion; the command that it may end with is code, with a button that copies it. */
+function sentence(text) {
+  const at = text.search(/\bhybrid (run|study|compare|ablate) [^.]*$/);
+  if (at < 0) return report.said(text, "p", "sentence");
+  return report.el("div", { class: "sentence" }, report.said(text.slice(0, at).trimEnd(), "p"), report.command(text.slice(at)));
+}
+
 report.pages.overview = async ({ bench }) => {
   const overview = await report.load(`${bench}/overview`);
   return {
@@ -117,7 +124,7 @@ report.pages.overview = async ({ bench }) => {
       { class: "page overview" },
       // The title of a report of one benchmark stands in the bar above.
       report.el("h1", { tabindex: "-1", class: overview.title === report.site.title ? "unseen" : "" }, report.said(overview.title, "bdi")),
-      overview.conclusion.length ? report.el("section", { class: "conclusion", "aria-label": "Conclusion" }, overview.conclusion.map((one) => report.said(one, "p", "sentence"))) : null,
+      overview.conclusion.length ? report.el("section", { class: "conclusion", "aria-label": "Conclusion" }, overview.conclusion.map(sentence)) : null,
       warningsOf(overview.warnings),
       frontCharts(bench, overview),
       overview.sections.length ? report.el("div", { class: "sections" }, overview.sections.map((one) => foldedSection(bench, one))) : report.el("p", { class: "quiet", text: "There is nothing to compare yet." }),

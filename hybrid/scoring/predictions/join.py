@@ -63,7 +63,7 @@ def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
     pairs: dict[str, tuple[Question, Prediction]] = {}
     where: dict[str, str] = {}
     for row in recognised.rows:
-        question = benchmark.told(row)
+        question = benchmark.question_from_row(row)
         if question.id in pairs:
             raise DataError(f"{row.where}: {question.id} also stands in {where[question.id]}")
         where[question.id] = row.where

@@ -94,5 +94,5 @@ def _mounted(benchmark: Benchmark, data: str) -> tuple[Question, ...]:
     """All questions that may have been predicted."""
     store = ImageStore(home() / "images")
     mounted = mount(benchmark, data, split=None, tasks=(), settings={}, store=store)
-    source = replace(mounted.source, joining=True)
+    source = replace(mounted.source, for_predictions=True)
     return tuple(q for q in questions(benchmark, source, None) if isinstance(q, Question))

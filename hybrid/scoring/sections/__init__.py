@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from weakref import WeakKeyDictionary
 
 from hybrid.errors import HybridError
+from hybrid.raised import in_one_line
 from hybrid.registry import is_outside, load_each
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Section, SectionResult
@@ -70,4 +71,4 @@ def _result_of(section: Section, comparison: Comparison) -> SectionResult:
     except Exception as error:
         if not is_outside(__name__, section.name):
             raise
-        return SectionResult(section, (), fault=" ".join(f"{type(error).__name__}: {error}".split()))
+        return SectionResult(section, (), fault=in_one_line(error))

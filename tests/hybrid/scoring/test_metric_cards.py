@@ -61,7 +61,7 @@ def not_generated(name: str, scores: Sequence[Score]) -> Iterator[Score]:
     """The same verdicts as those of tasks and groups that only published data has."""
     if name == "actiview":
         for score in scores:
-            for task, (_, _, kind) in ACTIVIEW.items():
+            for task, (_, kind) in ACTIVIEW.items():
                 yield replace(score, id=f"{task} {score.id}", task=task, groups={**score.groups, "type": kind})
     if name == "mvp_bench":
         for score in scores:

@@ -44,10 +44,10 @@ SIZES = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=2, 
 @given(SIZES)
 @settings(max_examples=30)
 def test_the_joint_of_blink_is_that_of_its_released_code(tmp_path_factory: Any, sizes: list[tuple[int, int]]) -> None:
-    from hybrid.benchmarks.blink import CARD
+    from hybrid.benchmarks.blink import BENCHMARK
 
     store = ImageStore(tmp_path_factory.mktemp("joined"))
     pictures = [np.random.default_rng(n).integers(0, 256, (h, w, 3), np.uint8) for n, (w, h) in enumerate(sizes)]
     refs = [ImageRef(f"img:{n}", store.put_pixels(picture)) for n, picture in enumerate(pictures, 1)]
-    sheet = side_by_side(refs, store, labelled=False, joint=CARD.joint)
+    sheet = side_by_side(refs, store, labelled=False, joint=BENCHMARK.card.joint)
     assert np.array_equal(store.pixels(sheet.image), released(pictures))

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.answers import parse
 from hybrid.answers.views import ViewPlan
-from hybrid.benchmarks.actiview import BENCHMARK, CARD
+from hybrid.benchmarks.actiview import BENCHMARK
 from hybrid.benchmarks.actiview.views import GRIDS as THEIRS
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import RunConfig, ServiceOptions
@@ -107,7 +107,7 @@ async def test_a_second_plan_keeps_and_shifts(fakes: Any) -> None:
 @pytest.mark.system
 def test_generated_pictures_without_weights(tmp_path: Path) -> None:
     """The benchmark reads the rule's parts, and they hold more clues than as many parts drawn at random."""
-    BENCHMARK.generate(tmp_path / "data", CARD.sample_tasks, 4, 0)
+    BENCHMARK.generate(tmp_path / "data", BENCHMARK.card.sample_tasks, 4, 0)
     config = RunConfig(
         "actiview",
         solvers=("specialist",),

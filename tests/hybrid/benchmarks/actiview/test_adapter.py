@@ -17,8 +17,9 @@ from PIL import Image
 from hybrid.benchmarks.actiview import BENCHMARK
 from hybrid.benchmarks.actiview.data import TASKS, task_of
 from hybrid.benchmarks.actiview.sample import write
-from hybrid.benchmarks.actiview.settings import SETTINGS, Setting, read_settings
+from hybrid.benchmarks.actiview.settings import read_settings
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, places, stitch, turn, whole
+from hybrid.benchmarks.card import Setting
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, decode
 from hybrid.running.data import mount, questions
@@ -76,8 +77,8 @@ def test_more_parts_are_cut_from_the_original(sample: Path, tmp_path: Path, spli
 def test_categories_have_the_papers_sizes() -> None:
     assert sum(BENCHMARK.card.tasks.values()) == 325
     by_type: dict[str, int] = {}
-    for _, size, kind in TASKS.values():
-        by_type[kind] = by_type.get(kind, 0) + size
+    for task, (_, kind) in TASKS.items():
+        by_type[kind] = by_type.get(kind, 0) + BENCHMARK.card.tasks[task]
     assert by_type == {"I": 108, "II": 143, "III": 74}
     for category, task in (
         ("geo-loc(counrty)", "geo_loc"),
@@ -95,7 +96,7 @@ def test_categories_have_the_papers_sizes() -> None:
 @pytest.mark.shared_data
 def test_published_clue_views(shared_data: Path) -> None:
     views = json.loads((shared_data / "actiview" / "groundtruth_views.json").read_text())
-    assert len(views) == sum(size for _, size, _ in TASKS.values())
+    assert len(views) == sum(BENCHMARK.card.tasks.values())
     assert sum(map(len, views)) == 859
 
 
@@ -128,7 +129,7 @@ def test_lines_divide_and_places_have_names() -> None:
     assert turn(3, 4) == (3, 4, 1, 2)
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+@pytest.mark.parametrize("setting", BENCHMARK.card.settings, ids=lambda setting: setting.name)
 def test_unknown_values_are_refused(setting: Setting) -> None:
     with pytest.raises(UsageError, match=f"--setting {setting.name}=nonsense: the values are: {setting.values[0]}"):
         BENCHMARK.card.chosen({setting.name: "nonsense"})

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import Source
-from hybrid.benchmarks.blink import BENCHMARK, CARD
+from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.benchmarks.blink.marks import Restyle, drawn_again, read_restyle, redrawn, taken_off
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
@@ -50,12 +50,12 @@ def test_radius_and_colour_are_those_asked_for(marked: Pixels, radius: int, colo
 @pytest.mark.parametrize("value", ["shape:square", "radius:ten", "color:blue", "height:99", "height:4001", "radius:3"])
 def test_other_values_are_refused(value: str) -> None:
     with pytest.raises(UsageError, match="--setting marks="):
-        CARD.chosen({"marks": value})
+        BENCHMARK.card.chosen({"marks": value})
 
 
 @pytest.mark.parametrize("value", ["radius:10,color:red,height:1024", "height:100", "height:4000", "color:gray"])
 def test_values_of_the_paper_are_taken(value: str) -> None:
-    assert CARD.chosen({"marks": value})["marks"] == value
+    assert BENCHMARK.card.chosen({"marks": value})["marks"] == value
     assert read_restyle(value) != Restyle()
 
 

@@ -1,6 +1,6 @@
 """MM-SAP's numbers: the paper's totals from its own columns, verdicts, rates, spread."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.mm_sap import BENCHMARK
-from hybrid.benchmarks.mm_sap.metrics import SIZES, read_answer, totals
+from hybrid.benchmarks.mm_sap.metrics import read_answer
 from hybrid.benchmarks.mm_sap.sample import REFUSAL
 from hybrid.scoring.published import published
 from hybrid.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Reply, Score
@@ -16,6 +16,16 @@ from hybrid.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Repl
 ROWS = published("mm_sap")
 CHOICES = ("a cat", "a dog", REFUSAL, "a cow", "a hen")
 SHORTER = tuple(choice for choice in CHOICES if choice != REFUSAL)
+
+SIZES = BENCHMARK.card.tasks
+
+
+def totals(sizes: Mapping[str, int], kk: Mapping[str, float], ku: Mapping[str, float]) -> tuple[float, float, float]:
+    """Total kk, ku and sa from the columns of a table, weighted by the sizes of the sets."""
+    count = sum(sizes.values())
+    total_kk = sum(sizes[name] * value for name, value in kk.items()) / count
+    total_ku = sum(sizes[name] * value for name, value in ku.items()) / count
+    return total_kk, total_ku, total_kk + total_ku
 
 
 def columns(table: str) -> dict[str, dict[str, float]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.mvp_bench.metrics import summarise
+from hybrid.benchmarks.mvp_bench import BENCHMARK
 from hybrid.types import Outcome, Score
 
 
@@ -18,7 +18,7 @@ def yes_no(pair: int, question: int, image: str, correct: float, level: str = "l
 
 
 def values(scores: list[Score]) -> dict[str, float | None]:
-    return {metric.name: metric.value for metric in summarise(scores)}
+    return {metric.name: metric.value for metric in BENCHMARK.summarise(scores)}
 
 
 ROWS = st.lists(

@@ -116,7 +116,7 @@ def test_every_printed_cell_is_there() -> None:
 def mounted_questions(folder: Path, tmp_path: Path, *, joining: bool) -> tuple[Question, ...]:
     store = ImageStore(tmp_path / "images")
     mounted = mount(BENCHMARK, str(folder), split=None, tasks=(), settings={}, store=store)
-    found = questions(BENCHMARK, replace(mounted.source, joining=joining), None)
+    found = questions(BENCHMARK, replace(mounted.source, for_predictions=joining), None)
     assert all(isinstance(question, Question) for question in found)
     return tuple(question for question in found if isinstance(question, Question))
 

@@ -114,6 +114,6 @@ def test_the_published_row_of_random_choice_is_reproduced(shared_data: Path, tmp
     store = ImageStore(tmp_path / "images")
     mounted = mount(bench, str(shared_data / "blink"), split="val", tasks=(), settings={}, store=store)
     guesser = Guesser(bench, AS_PAPERS, 2)
-    for question in questions(bench, replace(mounted.source, joining=True), 30):
+    for question in questions(bench, replace(mounted.source, for_predictions=True), 30):
         assert isinstance(question, Question)
         assert guesser.of(question).correct == pytest.approx(printed[question.task], abs=5e-5)

@@ -1,0 +1,62 @@
+"""What `hybrid new` and `hybrid tools new` write: the files of `hybrid/templates`, under a name of one's own."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from hybrid.errors import UsageError
+
+FOLDER: Final = Path(__file__).parents[1] / "templates"
+# Files of a repository that would mean something in ours.
+PLACES: Final = {"gitignore": ".gitignore", "ci.yml": ".github/workflows/ci.yml"}
+SUFFIXES: Final = (".py", ".toml", ".md", ".yml", ".yaml", "")
+
+
+def filled(kind: str, names: Mapping[str, str]) -> dict[str, str]:
+    """The files of a template by their path, with the words of the user in both.
+
+    Args:
+        kind: the folder of the template.
+        names: by word of the template, as `my_tool`, that of the user; `MyTool` follows.
+    """
+    files = {}
+    for file in sorted((FOLDER / kind).rglob("*")):
+        if file.is_file() and file.suffix in SUFFIXES and "__pycache__" not in file.parts:
+            path = file.relative_to(FOLDER / kind).as_posix()
+            files[PLACES.get(path, path)] = file.read_text()
+    return {_renamed(path, names): _renamed(text, names) for path, text in files.items()}
+
+
+def changed(files: Mapping[str, str], changes: Path, names: Mapping[str, str]) -> dict[str, str]:
+    """Files in which the passages of a TOML file `[[change]] file, old, new` are replaced, words as in `filled`."""
+    made = dict(files)
+    for change in tomllib.loads(_renamed(changes.read_text(), names))["change"]:
+        if change["old"] not in made[change["file"]]:
+            raise AssertionError(f"{changes}: {change['file']} has no passage {change['old']!r}")
+        made[change["file"]] = made[change["file"]].replace(change["old"], change["new"])
+    return made
+
+
+def write(files: Mapping[Path, str]) -> None:
+    """Write files that are not there yet. Raises `UsageError` for one that is."""
+    for path in files:
+        if path.exists():
+            raise UsageError(f"{path} is there already")
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    for old, new in names.items():
+        text = text.replace(old, new)
+        if old.isidentifier():
+            text = text.replace(_class_name(old), _class_name(new))
+    return text
+
+
+def _class_name(word: str) -> str:
+    return "".join(part.capitalize() for part in word.split("_"))

@@ -1,0 +1,44 @@
+"""Where an error of somebody's code was raised: `mytools/depth.py, line 12`, for one line of a message."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+import traceback
+from pathlib import Path
+from typing import Final
+
+_FRAME: Final = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
+_OURS: Final = Path(__file__).parent
+_LIBRARIES: Final = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
+
+
+def raised_at(trace: str, *, installed: bool = True) -> str:
+    """The innermost frame of a traceback in code that is neither ours nor a library's; empty without one.
+
+    Of a plug-in that is installed as a library, where these count, it is the first frame of its code.
+    """
+    frames = _FRAME.findall(trace.rpartition("Traceback (most recent call last)")[2])
+    below: list[tuple[Path, str]] = []
+    for path, line in ((Path(path), line) for path, line in frames):
+        below = [] if path.is_relative_to(_OURS) else [*below, (path, line)]
+    # Code of ours may raise for theirs: a card that is built with a wrong value.
+    theirs = [(Path(path), line) for path, line in frames if not Path(path).is_relative_to(_OURS)]
+    own = [one for one in theirs if not any(one[0].is_relative_to(library) for library in _LIBRARIES)]
+    found = own[-1:] or (below[:1] if installed else [])
+    return "".join(f"{Path(*path.parts[-2:])}, line {line}" for path, line in found)
+
+
+def in_one_line(error: BaseException) -> str:
+    """`KeyError: 'nokey' (mytools/depth.py, line 12)`: an error, and where it was raised."""
+    trace = "".join(traceback.format_exception(error))
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    place = raised_at(trace) or ours
+    return " ".join(f"{type(error).__name__}: {error}".split()) + (f" ({place})" if place else "")
+
+
+def told(error: BaseException) -> str:
+    """The message of an error; of a tool's defect with its place."""
+    place = raised_at(getattr(error, "trace", ""))
+    return f"{error} ({place})" if place else str(error)

@@ -1,0 +1,25 @@
+"""The first option, whatever it is: an example to be changed.
+
+`hybrid run blink --data sample --solver my_plugin_first`
+"""
+
+from __future__ import annotations
+
+from hybrid.solving.solver import Solver, SolverContext
+from hybrid.types import LETTERS, Outcome, Prompt, Reply
+
+
+class MyPluginFirst(Solver):
+    """Looks at nothing."""
+
+    role = "chance"
+
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        """The letter of the first option; an abstention where none are shown."""
+        if not prompt.choices:
+            return Reply("", Outcome.ABSTAINED)
+        ctx.rule("first", "the first option, whatever it is")
+        return Reply(f"({LETTERS[0]})")
+
+
+SOLVER = MyPluginFirst()

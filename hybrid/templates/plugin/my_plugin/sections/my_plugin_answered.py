@@ -1,0 +1,32 @@
+"""The share of questions that each solver answered: an example to be changed.
+
+`hybrid compare RUN --only my_plugin_answered`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hybrid.benchmarks.card import MetricCard
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.result import FRACTION, Result, Section
+from hybrid.types import Outcome
+
+NAME = "my_plugin_answered"
+
+
+def rows(comparison: Comparison) -> Iterator[Result]:
+    """One row a solver."""
+    for one in comparison.solvers:
+        answered = sum(score.outcome is Outcome.ANSWERED for score in one.scores)
+        if one.scores:
+            yield Result(NAME, "answered", FRACTION, answered / len(one.scores), a=one.solver, n=len(one.scores))
+
+
+SECTION = Section(
+    NAME,
+    "Which share of the questions has each solver answered?",
+    (MetricCard("answered", "questions with an answer / all questions", "questions", "ours"),),
+    rows,
+    headings={"a": "solver"},
+)

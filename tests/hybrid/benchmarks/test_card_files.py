@@ -1,0 +1,120 @@
+"""A benchmark's facts in `card.toml`: read when asked for, refused by line, and metrics computed as their rows say."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hybrid.benchmarks._shared.ratios import ratios
+from hybrid.benchmarks.card import MetricCard, Ratio
+from hybrid.registry import load, names
+from hybrid.types import Outcome, Score
+
+CARD = """\
+name = "shades"
+title = "Shades"
+citation = "an example"
+licence = "Apache-2.0"
+image_sources = []
+splits = ["test"]
+[tasks]
+darkest = 0
+[[metrics]]
+name = "accuracy"
+formula = "right answers / questions"
+counts = "questions"
+source = "ours"
+ratio.of = "correct"
+"""
+MODULE = """\
+from hybrid.benchmarks.base import Benchmark
+class Shades(Benchmark):
+    def tasks(self, source): return ("darkest",)
+    def files(self, source): return ()
+    def questions(self, source): return iter(())
+    def score(self, question, exchanges, options): raise NotImplementedError
+    def score_stored(self, question, stored, options=None): raise NotImplementedError
+BENCHMARK = Shades()
+"""
+
+
+def hybrid(*words: str) -> tuple[int, str]:
+    ended = subprocess.run([sys.executable, "-m", "hybrid", *words], capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+@pytest.mark.system
+def test_no_card_is_read_at_import() -> None:
+    ours = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.settings]
+    code = f"""
+from importlib import import_module
+print([name for name in {ours} if "card" in vars(import_module("hybrid.benchmarks." + name).BENCHMARK)])
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.system
+def test_a_benchmark_from_outside_may_have_its_card_in_a_file(tmp_path: Path) -> None:
+    folder = tmp_path / "benchmarks" / "shades"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(MODULE)
+    (folder / "card.toml").write_text(CARD)
+    assert "Shades" in hybrid("benchmarks", "show", "shades", "--path", str(tmp_path))[1]
+    (folder / "card.toml").write_text(CARD.replace("ratio.of", "ratio.off"))
+    code, said = hybrid("benchmarks", "show", "shades", "--path", str(tmp_path))
+    assert (code, "card.toml, line 14: metrics.ratio.off: Ratio has no such key (did you mean 'of'?)" in said) == (
+        2,
+        True,
+    )
+    code, said = hybrid("benchmarks", "show", "blink", "--path", str(tmp_path))
+    assert (code, "BLINK: Multimodal" in said) == (0, True)
+
+
+def score(identity: str, task: str, correct: float, **values: float) -> Score:
+    groups = {"pair": identity[0], "mode": identity[1]}
+    return Score(identity, task, correct, Outcome.ANSWERED, values=values, groups=groups)
+
+
+SCORES = (
+    score("1a", "x", 1.0, hits=2, clues=3),
+    score("1b", "y", 1.0, hits=0, clues=1),
+    score("2a", "y", 1.0, hits=1, clues=4),
+    replace(score("2b", "x", 0.0), outcome=Outcome.OUTAGE),
+    score("3a", "x", 0.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "ratio", "expected"),
+    [
+        ("all", Ratio("correct"), {"all": (3 / 4, 4)}),
+        ("recall", Ratio("hits", over="clues"), {"recall": (3 / 8, 3)}),
+        ("in_x", Ratio("correct", where={"task": ("x",)}), {"in_x": (1 / 2, 2)}),
+        ("by.<task>", Ratio("correct", by="task"), {"by.y": (1.0, 2), "by.x": (1 / 2, 2)}),
+        ("by.<x|z>", Ratio("correct", by="task"), {"by.x": (1 / 2, 2)}),
+        ("of_<hits|clues>", Ratio("hits|clues"), {"of_hits": (1.0, 3), "of_clues": (8 / 3, 3)}),
+        (
+            "case.<a|b>",
+            Ratio("correct", cases={"b": {"mode": ("b",)}, "a": {}}),
+            {"case.b": (1.0, 1), "case.a": (3 / 4, 4)},
+        ),
+        ("macro", Ratio("correct", strata="task"), {"macro": (3 / 4, 4)}),
+        ("macro", Ratio("correct", strata="task", fewest=3), {}),
+        # The pair of which one question failed is missing as a whole.
+        ("pairs", Ratio("correct", unit=("pair",)), {"pairs": (1 / 2, 2)}),
+        ("pairs", Ratio("correct", unit=("pair",), rows=(2, 2)), {"pairs": (1.0, 1)}),
+        ("none", Ratio("absent"), {}),
+        ("none", Ratio("absent", kept=True), {"none": (None, 0)}),
+    ],
+)
+def test_a_metric_is_computed_as_its_row_says(
+    name: str, ratio: Ratio, expected: dict[str, tuple[float | None, int]]
+) -> None:
+    made = ratios([MetricCard(name, "", "", "", ratio=ratio)], SCORES, {"task": ("y", "x")})
+    found = {metric.name: (metric.value, metric.n) for metric in made}
+    assert found == {
+        key: (pytest.approx(value), n) if value is not None else (None, n) for key, (value, n) in expected.items()
+    }
+    assert list(found) == list(expected)

@@ -1,0 +1,143 @@
+"""What goes wrong in code of one's own is one line with file and line, and `--debug` shows the traceback."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import hybrid
+import tools
+from hybrid import plugins
+from hybrid.errors import DataError, ToolError
+
+pytestmark = pytest.mark.system
+JIGSAW = ("run", "blink", "--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", "mine")
+
+OWN = {
+    "baselines": """
+from hybrid.solving.solver import Solver
+
+class Own(Solver):
+    role = "chance"
+    async def ask(self, prompt, ctx):
+        pass
+
+SOLVER = Own()
+""",
+    "models": """
+def MODEL(*args, **options):
+    pass
+""",
+    "sections": """
+from hybrid.scoring.result import Section
+
+def rows(comparison):
+    pass
+
+SECTION = Section("own", "Which?", (), rows)
+""",
+    "exports": """
+from hybrid.exporting.base import Exporter
+
+class Own(Exporter):
+    form = about = "own"
+    def export(self, run, path, options):
+        pass
+
+EXPORTER = Own()
+""",
+}
+
+
+@pytest.fixture(autouse=True)
+def mine(command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with the tool that `tools new` writes, and a picture beside it."""
+    monkeypatch.delenv(plugins.PATH_VARIABLE, raising=False)
+    before = list(tools.__path__)
+    assert command("tools", "new", "bad", "--path", "mine").code == 0
+    Image.fromarray(np.full((20, 30, 3), 90, np.uint8)).save("photo.png")
+    yield tmp_path / "mine"
+    tools.__path__[:] = before
+
+
+def break_(file: Path, before: str, line: str = '{}["nokey"]') -> str:
+    """Put a line that raises before another; the place, as messages have it."""
+    lines = file.read_text().splitlines()
+    at = next(place for place, one in enumerate(lines) if before in one)
+    indent = " " * (len(lines[at]) - len(lines[at].lstrip()))
+    file.write_text("\n".join([*lines[:at], indent + line, *lines[at:]]) + "\n")
+    return f"{file.parent.name}/{file.name}, line {at + 1}"
+
+
+def test_a_tool_that_raises(command: Callable[..., Any], mine: Path) -> None:
+    place = break_(mine / "bad.py", "found = []")
+    ended = command("tools", "run", "bad", "photo.png", "--path", "mine")
+    assert (ended.code, ended.err) == (3, f"hybrid: the tool failed: KeyError: 'nokey' ({place})\n")
+    told = command("tools", "run", "bad", "photo.png", "--path", "mine", "--debug").err
+    assert "Traceback (most recent call last)" in told
+    assert told.endswith(ended.err)
+    with pytest.raises(ToolError, match=re.escape(place)):
+        hybrid.tool("bad", path="mine").run("photo.png")
+
+
+def test_a_card_whose_comma_was_forgotten(command: Callable[..., Any], mine: Path) -> None:
+    file = mine / "bad.py"
+    text = file.read_text()
+    assert '"Mean of all channels."),)' in text
+    file.write_text(text.replace('"Mean of all channels."),)', '"Mean of all channels."))'))
+    said = command("tools", "run", "bad", "photo.png", "--path", "mine").err
+    assert re.search(r"mine/bad\.py:\d+: cannot be imported: TypeError: backends must be a tuple", said)
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        ("baselines", (*JIGSAW, "--solver", "own")),
+        ("models", (*JIGSAW, "--solver", "mllm", "--model", "own:x")),
+        ("sections", ("compare", "run", "--only", "own", "--path", "mine")),
+        ("exports", ("export", "run", "--to", "own", "-o", "out", "--path", "mine")),
+    ],
+)
+def test_other_things_that_raise(command: Callable[..., Any], mine: Path, folder: str, words: tuple[str, ...]) -> None:
+    for kind in ("tools", folder):
+        (mine / kind).mkdir()
+    file = mine / folder / "own.py"
+    file.write_text(OWN[folder])
+    place = break_(file, "    pass")
+    assert command(*JIGSAW[:-2], "--solver", "chance", "--out", "run").code == 0
+    ended = command(*words)
+    assert ended.code != 0
+    assert f"KeyError: 'nokey' ({place})" in ended.err
+
+
+def test_a_name_of_the_project_is_refused_where_it_is_meant(command: Callable[..., Any], mine: Path) -> None:
+    (mine / "depth.py").write_text((mine / "bad.py").read_text().replace('"bad"', '"depth"'))
+    for words in (("run", "depth", "photo.png"), ("show", "depth"), ("check", "depth")):
+        ended = command("tools", *words, "--path", "mine")
+        assert ended.code == 2
+        assert "there is a tool 'depth' already" in ended.err
+        assert "rename one of them" in ended.err
+    assert "--path DIR finds one of your own" in command("tools", "show", "brightness").err
+
+
+def test_the_licence_of_a_tool_from_outside_is_not_ours(command: Callable[..., Any]) -> None:
+    assert "licence      not stated" in command("tools", "show", "bad", "--path", "mine").out
+    assert "that of this project" in command("tools", "show", "crop").out
+
+
+def test_a_tool_object_is_run_and_a_missing_picture_is_named() -> None:
+    from tools.crop import TOOL
+
+    with pytest.raises(DataError, match=r"^nowhere\.png: No such file"):
+        hybrid.tool(TOOL).run("nowhere.png")
+
+
+def test_a_new_recipe_runs_as_it_stands(command: Callable[..., Any]) -> None:
+    assert "next: hybrid run traffic" in command("new", "recipe", "traffic").out
+    ended = command("run", "traffic", "--data", "sample", "--limit", "2", "--solver", "chance", "--path", "mine")
+    assert ended.code == 0, ended.err
+    assert "is there already" in command("new", "recipe", "traffic").err

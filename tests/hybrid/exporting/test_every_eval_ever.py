@@ -1,0 +1,91 @@
+"""`hybrid export --to every_eval_ever`: what a store of results gets, and that its authors' own check takes it."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.cli import cli
+
+pytestmark = pytest.mark.system
+PYTHON = os.environ.get("PYTHON312")
+TASKS = ("Jigsaw", "Relative_Depth")
+
+
+@pytest.fixture
+def exported(traced: Path, tmp_path: Path) -> Callable[..., dict[str, tuple[Any, list[Any]]]]:
+    """By model the aggregate and its rows, of the run exported with these options."""
+
+    def export(*options: str) -> dict[str, tuple[Any, list[Any]]]:
+        out = tmp_path / "-".join(["shared", *options])
+        words = ["export", str(traced), "--to", "every_eval_ever", "-o", str(out), *options]
+        assert cli.main(words, standalone_mode=False) == 0
+        made = {}
+        for file in sorted(out.rglob("*.json")):
+            whole = json.loads(file.read_text())
+            lines = out / whole["detailed_evaluation_results"]["file_path"]
+            checksum = hashlib.sha256(lines.read_bytes()).hexdigest()
+            assert whole["detailed_evaluation_results"]["checksum"] == checksum
+            made[whole["model_info"]["id"]] = (whole, [json.loads(line) for line in lines.read_text().splitlines()])
+        return made
+
+    return export
+
+
+def test_aggregates_have_intervals_and_rows_their_tools(exported: Callable[..., Any]) -> None:
+    made = exported()
+    assert sorted(made) == ["hybrid/chance", "hybrid/specialist"]
+    whole, rows = made["hybrid/specialist"]
+    first = whole["evaluation_results"][0]
+    right = {
+        name: [row["evaluation"]["is_correct"] for row in rows if row["metadata"]["task"] == name] for name in TASKS
+    }
+    assert first["score_details"]["score"] == pytest.approx(sum(sum(v) / len(v) for v in right.values()) / len(TASKS))
+    limits = first["score_details"]["uncertainty"]["confidence_interval"]
+    assert limits["lower"] <= first["score_details"]["score"] <= limits["upper"]
+    assert {row["interaction_type"] for row in rows} == {"agentic"}
+    for row in rows:
+        called = [call["id"] for one in row["messages"] for call in one.get("tool_calls") or ()]
+        told = [one["tool_call_id"][0] for one in row["messages"] if one["role"] == "tool"]
+        assert called == told
+        assert len(told) == row["evaluation"]["tool_calls_count"] > 0
+        assert row["error"] is None
+    assert {row["interaction_type"] for row in made["hybrid/chance"][1]} == {"single_turn"}
+
+
+def test_questions_are_hashes_unless_they_are_asked_for(exported: Callable[..., Any]) -> None:
+    hidden, shown = exported(), exported("--questions", "shown")
+    for (_, without), (_, whole) in zip(hidden.values(), shown.values(), strict=True):
+        for row, full in zip(without, whole, strict=True):
+            asked = full["input"]["raw"]
+            assert row["input"]["raw"] == f"sha256:{hashlib.sha256(asked.encode()).hexdigest()}"
+            assert asked.splitlines()[0] not in json.dumps(row)
+            assert row["sample_hash"] == full["sample_hash"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("uv") is None or PYTHON is None, reason="it needs uv and $PYTHON312, a Python 3.12")
+def test_the_check_of_its_authors_takes_it(exported: Callable[..., Any], tmp_path: Path) -> None:
+    """In an environment of its own, as every-eval-ever asks for Python 3.12. uv asks the package index."""
+    exported()
+    files = sorted(str(file) for file in (tmp_path / "shared").rglob("*.json*"))
+    check = [
+        "uv",
+        "tool",
+        "run",
+        "--python",
+        str(PYTHON),
+        "--from",
+        "every-eval-ever==0.3.0",
+        "every_eval_ever",
+        "validate",
+    ]
+    done = subprocess.run([*check, "--format", "json", *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [one["valid"] for one in json.loads(done.stdout)] == [True] * len(files)
