@@ -19,7 +19,8 @@ from typing import Literal
 
 import numpy as np
 
-from hybrid.benchmarks.base import Abstain, Benchmark, metric_of
+from hybrid.benchmarks.base import Abstain, Benchmark
+from hybrid.benchmarks.card import metric_of
 from hybrid.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, summary
 from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, Questions, answered
