@@ -175,6 +175,11 @@ def group_of(score: Score, by: str | None) -> str:
     return score.task if by is None else score.groups.get(by, "-")
 
 
+def rightness(score: Score) -> float:
+    """1 for a right answer, 0 for any other, and for no answer what its rule gives."""
+    return (score.correct or 0.0) if score.answer is None else float(score.correct == 1)
+
+
 def _part(members: Sequence[Score]) -> dict[str, Json]:
     """`n` counts all questions; failed ones are named where there are some and are not in the accuracy."""
     failed = sum(score.outcome.failed for score in members)
