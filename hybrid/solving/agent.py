@@ -210,14 +210,7 @@ def _result(message: Any, call: ToolCall | None) -> Step:
     data = _called(call) if call else {}
     if failed:
         return Step("tool", name, text or str(error or ""), fault=Fault.TOOL_ERROR, data=data)
-    finding = _finding(message)
-    said = finding.get("text")
-    facts = {key: finding[key] for key in FINDING} if finding else {}
-    return Step("tool", name, said if isinstance(said, str) else text, data={**data, **facts})
-
-
-def _finding(message: Any) -> Mapping[str, Json]:
-    """The finding that a result holds: as its artifact, or as the JSON object that its text is; empty for another."""
+    # The finding that a result holds: as its artifact, or as the JSON object that its text is; empty for another.
     artifact = _field(message, "artifact")
     found = _field(artifact, "structured_content") or artifact
     if found is None:
@@ -225,7 +218,10 @@ def _finding(message: Any) -> Mapping[str, Json]:
     whole = (
         isinstance(found, Mapping) and isinstance(found.get("data"), Mapping) and all(key in found for key in FINDING)
     )
-    return whole_value(json.loads(json.dumps(found, default=str))) if whole else {}
+    finding = whole_value(json.loads(json.dumps(found, default=str))) if whole else {}
+    said = finding.get("text")
+    facts = {key: finding[key] for key in FINDING} if finding else {}
+    return Step("tool", name, said if isinstance(said, str) else text, data={**data, **facts})
 
 
 def _called(call: ToolCall) -> dict[str, Json]:
