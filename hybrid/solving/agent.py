@@ -144,7 +144,8 @@ class _Conversation:
         used, text = self.tokens or Usage(), ""
         for message in self.messages:
             if _role(message) == "assistant":
-                said = readable(self._said(message))
+                written = tuple(self._call(call) for call in _field(message, "tool_calls") or ())
+                said = readable(AssistantMessage(_text(message), written))
                 text = said.text.strip()
                 calls: list[Json] = [{"tool": call.name, "args": call.args} for call in said.calls]
                 ctx.log.note(
@@ -170,10 +171,6 @@ class _Conversation:
             return Usage()
         told = _counted(_field(message, "usage_metadata")) or _counted(_field(message, "usage"))
         return Usage(uncounted_calls=1) if told is None else told
-
-    def _said(self, message: Any) -> AssistantMessage:
-        calls = [self._call(call) for call in _field(message, "tool_calls") or ()]
-        return AssistantMessage(_text(message), tuple(calls))
 
     def _call(self, call: Any) -> ToolCall:
         """A call in the form of OpenAI (`function` with JSON in it), Inspect (`function` is the name) or LangChain."""
