@@ -1,8 +1,7 @@
 """The rule by_text: what it asks of tools, what it makes of their findings, when it abstains."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -14,10 +13,9 @@ from hybrid.errors import ToolError
 from hybrid.scoring.findings import recorded_answer
 from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import counted_route
-from hybrid.tool import Request
 from hybrid.types import Box, Fault, Finding, ImageRef, Json, Kind, Prompt, StoredImage
 from tests.tools.rules.wordings import prompt
-from tools.detection import DetectionArgs, LearnedDetection, report
+from tools.detection import report
 from tools.detection.models import Detection
 from tools.markers import MarkersArgs, locate
 from tools.relation.box_relations import CERTAIN
@@ -326,18 +324,6 @@ async def test_what_a_model_heard_of_a_tool_is_evidence_for_the_question() -> No
         assert await recorded_answer(one, [heard]) == answer
     other = TracedCall("detection", ("img:1",), {"names": ["dog"]}, 0.1, None, seen(names=["dog"]))
     assert await recorded_answer(one, [other]) is None
-
-
-async def test_a_detector_in_the_real_format_answers_through_the_rule(
-    things_checkpoint: Callable[[str], Path], fakes: Any
-) -> None:
-    backend = LearnedDetection()
-    backend.setup("cpu", str(things_checkpoint("owlv2")))
-    pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
-    for threshold, answer in ((0.02, "Answer: yes"), (0.99, "Answer: no")):
-        (found,) = backend.run([Request((pixels,), DetectionArgs(names=("cat",), threshold=threshold))])
-        one = prompt("Is there a cat in the image?", size=(120, 90))
-        assert (await said(fakes, one, finding(found.data)))[0] == answer
 
 
 @pytest.mark.parametrize("width", [2, 3, 5])
