@@ -292,7 +292,7 @@ def test_a_statistic_that_raises_costs_its_own_rows(
     write(own, "sections", "own_wrong", "SECTION = 3\n")
     ended = command("compare", chance_run, "--json", "--path", own)
     said = json.loads(ended.out)
-    assert said["faults"] == {"own_faulty": "ZeroDivisionError: division by zero"}
+    assert said["faults"] == {"own_faulty": "ZeroDivisionError: division by zero (sections/own_faulty.py, line 7)"}
     assert {"metrics", "own_sections"} <= {row["section"] for row in said["results"]}
     (line,) = (line for line in ended.err.splitlines() if "left out" in line)
     assert "own_wrong.py: SECTION must be a Section of the name 'own_wrong', and is a int" in line
