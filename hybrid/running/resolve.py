@@ -130,16 +130,11 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     model, captioner = open_models(config, store, missing if dry else None)
     models_known = not missing
     context = NOTHING if config.context is None else read_supplied(config.context)
-    # A cluster has the devices of its nodes.
-    if config.engine == LOCAL:
-        with _collecting_refusals(missing if dry else None):
-            refuse_absent(config.service.device)
+    _check_device(config, missing if dry else None)
     choice = choose_tools(config, benchmark.card)
     with closing(_reading(config, benchmark, store, forks=forks)) as reading:
         mounted: Mounted = next(reading)
-        # None where they are not known. Weights of tools for other routes are not wanted.
-        routes = mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
-        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, routes)
+        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, _routes(benchmark, mounted))
         opened = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
@@ -249,6 +244,13 @@ def open_models(
     return model, captioner
 
 
+def _check_device(config: RunConfig, missing: list[str] | None) -> None:
+    """Raise `UsageError`, or list it in `missing`, for a device that is not here. A cluster has those of its nodes."""
+    if config.engine == LOCAL:
+        with _collecting_refusals(missing):
+            refuse_absent(config.service.device)
+
+
 def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -> tuple[str, ...]:
     """The questions that have no text of the file. Raises `UsageError` where there are some and they may not be."""
     if config.context is None:
@@ -347,6 +349,11 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     if replayed and config.images != "separate":
         raise UsageError(f"--images {config.images}: a recorded model has seen the images as they were recorded")
     return repeated(solvers, config.repeats)
+
+
+def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:
+    # None where they are not known. Weights of tools for other routes are not wanted.
+    return mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
 
 
 def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse) -> tuple[str, ...]:
