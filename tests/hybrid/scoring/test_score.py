@@ -20,7 +20,7 @@ from hybrid.scoring.predicted import import_run, score_predictions
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.scoring.tally import wall_seconds
-from hybrid.types import Question
+from hybrid.types import Cell, Metric, Question
 
 OPTIONS = ScoreOptions()
 
@@ -89,6 +89,19 @@ ROWS = [
     (3, "(A)", "I cannot say.", "(Z)"),
     (4, "(A)", "Answer: (B)", "(A)"),
 ]
+
+
+def test_agreement_and_what_is_undecided_are_shares_of_the_rows(tmp_path: Path) -> None:
+    found = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "text", OPTIONS)
+
+    def cells(*worth: float) -> tuple[Cell, ...]:
+        return tuple(Cell("", score.unit, one, 1.0) for score, one in zip(found.scores, worth, strict=True))
+
+    assert found.metrics[-2:] == (
+        Metric("agreement", 0.75, 4, "ratio", cells(1, 1, 1, 0)),
+        Metric("undecided", 0.25, 4, "ratio", cells(0, 0, 1, 0)),
+    )
+    assert {metric.name for metric in found.counted["chance"].metrics} >= {"agreement", "undecided"}
 
 
 def test_predictions_are_joined_with_the_data(tmp_path: Path, fakes: Any) -> None:
