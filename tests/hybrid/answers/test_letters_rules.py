@@ -8,15 +8,9 @@ from hybrid.answers._letter_rules import EXPLICIT_RULES
 from hybrid.answers.letters import parse_letter
 from tests.tables import cases
 
-UNKNOWN = ("", "", "", "")
 TWO = ("the second image", "the third image")
-POINTS = tuple(f"Point {c}" for c in "ABCD")
 BOXES = ("Box A", "Box B")
-SIDES = ("left", "right")
-YES_NO = ("yes", "no")
-NUMBERS = ("2", "3", "4", "1")
 
-LONG = "The man is showing a trick with two cards to a crowd"
 
 # What only this rule reads: without it the value is another, or another rule reads it.
 READS = cases(__file__, "READS")[1]

@@ -25,7 +25,6 @@ def openai(message: str, code: str | int | None = None) -> str:
     return json.dumps({"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}})
 
 
-PAGE = "<!DOCTYPE html><html><body>Welcome to nginx!</body></html>"
 SAID: dict[str, tuple[int, str, str, str]] = {name: tuple(rest) for name, *rest in cases(__file__, "SAID")[1]}
 
 

@@ -41,10 +41,6 @@ def said(text: str, **more: Any) -> dict[str, Any]:
     return {"error": {"message": text, "type": "invalid_request_error", **more}}
 
 
-def loc(name: str) -> dict[str, Any]:
-    return {"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted", "input": 3}
-
-
 NEWER = "max_completion_tokens"
 UNKNOWN = {name: tuple(rest) for name, *rest in cases(__file__, "UNKNOWN", list)[1]}
 
