@@ -149,20 +149,14 @@ def answer_part(text: str) -> str:
     (`<answer>B</answer>`), or LaTeX's box. A call of a tool in JSON is left out.
     """
     said = _CALL.sub("", normalise(text))
-    return _without_latex(
-        next((part for part in (_tagged(said), _boxed(said), _keyed(said)) if part is not None), said)
-    )
-
-
-def _tagged(said: str) -> str | None:
     end = _TAG_ENDS.search(said, max(0, said.rfind("</")))
     begin = said.lower().rfind(f"<{end[1].lower()}>", 0, end.start()) if end else -1
-    return said[begin + len(end[1]) + 2 : end.start()] if end and begin >= 0 else None
-
-
-def _boxed(said: str) -> str | None:
-    box = _BOX.match(said, max(0, said.rfind("\\boxed{")))
-    return box[1] if box else None
+    if end and begin >= 0:
+        return _without_latex(said[begin + len(end[1]) + 2 : end.start()])
+    if box := _BOX.match(said, max(0, said.rfind("\\boxed{"))):
+        return _without_latex(box[1])
+    keyed = _keyed(said)
+    return _without_latex(said if keyed is None else keyed)
 
 
 def _keyed(said: str) -> str | None:

@@ -29,13 +29,9 @@ def as_json(value: Value) -> Json:
         case frozenset():
             return sorted(value)
         case ViewPlan():
-            return {name: _parts(getattr(value, name)) for name in ("part", "keep", "shift")}
+            return {name: as_json(getattr(value, name)) for name in ("part", "keep", "shift")}
         case _:
             return value
-
-
-def _parts(chosen: frozenset[int] | None) -> Json:
-    return None if chosen is None else sorted(chosen)
 
 
 def path_distance(one: Scanpath, other: Scanpath) -> float:

@@ -5,6 +5,8 @@ counts for a reply without a number belongs to the scorer.
 """
 
 import re
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from hybrid.answers._corrections import read_corrected
@@ -295,13 +297,10 @@ def parse_integer(text: str) -> Parsed[int]:
     None without a number, for a list or a range of numbers, for parts without their sum, and where the number that
     counts is a fraction or negative.
     """
-    return read_own(statement(text), lambda own: read_corrected(own, _read, _read_again))
 
+    def read(rules: Sequence[Callable[[str], int | None]], said: str) -> Parsed[int]:
+        return first_match(rules, counted(said)) if said else undecided()
 
-def _read(text: str) -> Parsed[int]:
-    return first_match(RULES, counted(text)) if text else undecided()
-
-
-def _read_again(text: str) -> Parsed[int]:
     # A number in the prose behind "actually" may count something else.
-    return first_match((only_number, announced), counted(text)) if text else undecided()
+    again = partial(read, (only_number, announced))
+    return read_own(statement(text), lambda own: read_corrected(own, partial(read, RULES), again))

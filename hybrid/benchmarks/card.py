@@ -112,7 +112,9 @@ class MetricCard:
     def describes(self, name: str) -> bool:
         """Whether a name belongs to this metric."""
         parts = re.split(r"<([^>]+)>", self.name)
-        pattern = "".join(f"(?:{_words(part)})" if place % 2 else re.escape(part) for place, part in enumerate(parts))
+        # What stands between angle brackets is one of its words, or where it is one word anything.
+        words = ["|".join(map(re.escape, part.split("|"))) if "|" in part else ".+" for part in parts]
+        pattern = "".join(f"(?:{words[n]})" if n % 2 else re.escape(part) for n, part in enumerate(parts))
         return re.fullmatch(pattern, name) is not None
 
 
@@ -123,11 +125,6 @@ def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share
 
     kept = tuple(cells)
     return Metric(name, combine(kept, how), len(kept), how, kept, share)
-
-
-def _words(choice: str) -> str:
-    """The pattern of what stands between angle brackets: the words themselves, or anything."""
-    return "|".join(map(re.escape, choice.split("|"))) if "|" in choice else ".+"
 
 
 DIGITS: Final = 3

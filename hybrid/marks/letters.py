@@ -170,14 +170,10 @@ def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
                 break
             if gap >= -1 and abs(int(part[1] - last[1])) <= 1 and abs(int(part[3] - last[3])) <= 2:
                 chain.append(part)
-                words.append(_bounds(chain))
+                x0, y0 = int(chain[0][0]), min(int(one[1]) for one in chain)
+                x1, y1 = int(part[0] + part[2]), max(int(one[1] + one[3]) for one in chain)
+                words.append((x0, y0, x1 - x0, y1 - y0))
     return [word for word in words if word[2] > SHORTEST_WORD * word[3]]
-
-
-def _bounds(chain: Sequence[npt.NDArray[np.int32]]) -> tuple[int, int, int, int]:
-    x0, y0 = int(chain[0][0]), min(int(part[1]) for part in chain)
-    x1, y1 = int(chain[-1][0] + chain[-1][2]), max(int(part[1] + part[3]) for part in chain)
-    return x0, y0, x1 - x0, y1 - y0
 
 
 def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> LetterReading | None:

@@ -110,7 +110,9 @@ class Lines:
             taken = weight[row] > 0
             runs.append(Run(row, taken))
             low, high = max(0, row - APART_PX), row + APART_PX + 1
-            left = ((weight[low:high] > 0) & ~_longer(taken)).astype(np.uint8)
+            # The average carries a line half a window beyond its ends.
+            longer = cv2.dilate(taken[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))[0] > 0
+            left = ((weight[low:high] > 0) & ~longer).astype(np.uint8)
             still = cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
             weight[low:high] = np.where(still > 0, weight[low:high], 0)
             weight[row] = 0
@@ -136,16 +138,12 @@ class Lines:
         meets = sum(float(part.mean()) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
         # The average along the line carries it half a window beyond its end.
         before, after = start - ALONG_PX // 2, end + ALONG_PX // 2
-        stops = sum(
-            self._ends(row, max(0, first), max(0, last), level)
-            for first, last in ((before - NEAR_PX, before), (after, after + NEAR_PX))
-        )
+        stops = 0
+        for first, last in ((before - NEAR_PX, before), (after, after + NEAR_PX)):
+            part = slice(max(0, first), max(0, last))
+            beyond = self.ridge[row, part][~self.hidden[row, part]]
+            stops += not beyond.size or float(beyond.mean()) < 0.5 * max(level, 2 * LEAST_STEP)
         return Side(float(value.mean()), float(painted.mean()), meets, stops, level)
-
-    def _ends(self, row: int, start: int, end: int, level: float) -> bool:
-        """Whether a line of some level does not go on between two columns, as far as they are seen."""
-        beyond = self.ridge[row, start:end][~self.hidden[row, start:end]]
-        return not beyond.size or float(beyond.mean()) < 0.5 * max(level, 2 * LEAST_STEP)
 
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
         """The last row outwards (-1 up, 1 down) that belongs to the line: nearer to the line than to what is out.
@@ -173,14 +171,6 @@ def _along(values: Map) -> Map:
     import cv2
 
     return np.asarray(cv2.blur(values, (ALONG_PX, 1), borderType=cv2.BORDER_REFLECT_101), np.float32)
-
-
-def _longer(taken: Mask) -> Mask:
-    """A line's columns with half a window more at its ends, where the average carries it."""
-    import cv2
-
-    wide = cv2.dilate(taken[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))
-    return np.asarray(wide[0] > 0)
 
 
 def _share(values: npt.NDArray[np.floating] | Mask, spans: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:

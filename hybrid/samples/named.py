@@ -80,19 +80,14 @@ def _arranged(
     return until("arrangement of things", attempt)
 
 
-def _columns(camera: Camera, solid: Solid) -> tuple[float, float]:
-    x0, _, x1, _ = rectangle(camera, solid)
-    return x0, x1
-
-
 def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
     """On which side of another a thing is; the choices are sentences."""
     names = random_names(words, 3)
     camera = high_camera(rng, WIDTH, HEIGHT)
 
     def apart(solids: Solids) -> bool:
-        first, second = (_columns(camera, solid) for solid in solids[:2])
-        return first[1] + 12 < second[0] if answer == 0 else second[1] + 12 < first[0]
+        first, second = (rectangle(camera, solid) for solid in solids[:2])
+        return first[2] + 12 < second[0] if answer == 0 else second[2] + 12 < first[0]
 
     pixels = _picture(rng, camera, _arranged(rng, camera, names, apart))
     first, second = names[:2]

@@ -36,7 +36,7 @@ from hybrid.samples.layouts import (
     rectangle,
 )
 from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, Scene, Solid, View, Wall, render
-from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, Texture, plain
+from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, plain
 from hybrid.types import Box
 
 WIDTH, HEIGHT = 480, 360
@@ -204,7 +204,12 @@ def _painted(rng: np.random.Generator) -> Scene:
     """Solids, ground and wall painted with four colours, each 1.7 to 2 times as bright as the one before."""
     step, level = float(rng.uniform(1.7, 2.0)), float(rng.uniform(0.06, 0.09))
     tint = float(rng.uniform(*TINT))
-    paints = [_paint(rng, level * step**number, tint) for number in range(4)]
+    paints = []
+    for number in range(4):
+        # Grey but for the tint, and of the luminance that was chosen.
+        colour = np.exp(rng.normal(0, tint, 3))
+        mixed = np.clip(level * step**number * colour / (colour @ LUMINANCE), MIN_ALBEDO, MAX_ALBEDO)
+        paints.append(plain(rng, (float(mixed[0]), float(mixed[1]), float(mixed[2])), grain=0.015))
     solids: list[Solid] = []
     for _ in range(60):
         x, y, size = float(rng.uniform(-2.2, 2.2)), float(rng.uniform(2.6, 6.0)), float(rng.uniform(0.3, 0.55))
@@ -216,13 +221,6 @@ def _painted(rng: np.random.Generator) -> Scene:
     wall = Wall(float(rng.uniform(6.8, 8)), float(rng.uniform(-0.3, 0.3)), paints[pick(rng, 4)])
     sunlight, ambient = 1.2 * scene.sunlight, 0.6 * scene.ambient
     return replace(scene, ground=paints[pick(rng, 4)], wall=wall, sunlight=sunlight, ambient=ambient, haze_m=CLEAR_M)
-
-
-def _paint(rng: np.random.Generator, luminance: float, tint: float) -> Texture:
-    """A paint of a luminance (0..1) whose colour is grey but for `tint`, the standard deviation of its logarithms."""
-    colour = np.exp(rng.normal(0, tint, 3))
-    red, green, blue = np.clip(luminance * colour / (colour @ LUMINANCE), MIN_ALBEDO, MAX_ALBEDO)
-    return plain(rng, (float(red), float(green), float(blue)), grain=0.015)
 
 
 def _local_mean(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -88,28 +88,25 @@ def free_viewing(rng: np.random.Generator, scene: Scene, subjects: int = SUBJECT
 
     Neighbours in the order are sometimes swapped; 4 to 8 fixations; the more salient, the longer.
     """
-    return tuple(_free(rng, scene) for _ in range(subjects))
+    paths = []
+    for _ in range(subjects):
+        ranks = list(range(len(scene.things)))
+        for place in range(len(ranks) - 1):
+            if rng.random() < 0.15:
+                ranks[place], ranks[place + 1] = ranks[place + 1], ranks[place]
+        wanted = int(rng.integers(4, 9)) - 1
+        paths.append(_path(rng, scene, [ranks[step % len(ranks)] for step in range(wanted)]))
+    return tuple(paths)
 
 
 def searching(rng: np.random.Generator, scene: Scene, target: int, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
     """Paths of people who look for thing number `target`: from the middle, past at most two others, to the target."""
-    return tuple(_search(rng, scene, target) for _ in range(subjects))
-
-
-def _free(rng: np.random.Generator, scene: Scene) -> Scanpath:
-    ranks = list(range(len(scene.things)))
-    for place in range(len(ranks) - 1):
-        if rng.random() < 0.15:
-            ranks[place], ranks[place + 1] = ranks[place + 1], ranks[place]
-    wanted = int(rng.integers(4, 9)) - 1
-    visits = [ranks[step % len(ranks)] for step in range(wanted)]
-    return _path(rng, scene, visits)
-
-
-def _search(rng: np.random.Generator, scene: Scene, target: int) -> Scanpath:
     others = [rank for rank in range(len(scene.things)) if rank != target]
-    passed = others[: int(rng.integers(0, min(2, len(others)) + 1))]
-    return _path(rng, scene, [*passed, target, *([target] if rng.random() < 0.4 else [])])
+    paths = []
+    for _ in range(subjects):
+        passed = others[: int(rng.integers(0, min(2, len(others)) + 1))]
+        paths.append(_path(rng, scene, [*passed, target, *([target] if rng.random() < 0.4 else [])]))
+    return tuple(paths)
 
 
 def _path(rng: np.random.Generator, scene: Scene, visits: list[int]) -> Scanpath:

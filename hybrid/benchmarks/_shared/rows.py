@@ -185,7 +185,7 @@ def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq
             raise DataError(f"{path} cannot be read to its end ({_reason(error)})") from error
 
 
-def check_one(paths: Iterable[Path], check: Callable[[Path], None]) -> None:
+def check_one(paths: Iterable[Path], check: Callable[[Path], object]) -> None:
     """Raise the first file's `DataError` where `check` refuses every one: then nothing can be asked."""
     first: DataError | None = None
     for path in paths:

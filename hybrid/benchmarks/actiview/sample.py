@@ -72,15 +72,15 @@ class Canvas:
 
     def room(self, width: int, height: int) -> Rect:
         """A free place of that size, anywhere. Raises `HybridError` where none is found."""
-        rect = until("free place", lambda: self._try(width, height))
-        self._taken.append(rect)
-        return rect
 
-    def _try(self, width: int, height: int) -> Rect | None:
-        x = int(self.rng.integers(MARGIN, WIDTH - width - MARGIN))
-        y = int(self.rng.integers(MARGIN, HEIGHT - height - MARGIN))
-        rect = (x, y, x + width, y + height)
-        return rect if apart(rect, self._taken, MARGIN) else None
+        def attempt() -> Rect | None:
+            x = int(self.rng.integers(MARGIN, WIDTH - width - MARGIN))
+            y = int(self.rng.integers(MARGIN, HEIGHT - height - MARGIN))
+            rect = (x, y, x + width, y + height)
+            return rect if apart(rect, self._taken, MARGIN) else None
+
+        self._taken.append(until("free place", attempt))
+        return self._taken[-1]
 
     def sign(self, text: str, colour: str) -> Rect:
         """White text on a coloured board, about 14 pixels high; its box."""

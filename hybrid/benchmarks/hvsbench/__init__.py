@@ -144,9 +144,16 @@ class HVSBench(Benchmark):
             return _score_scanpath(question, reply, verdict, options)
         if reply.outcome.failed:
             return verdict
-        worth = unanswered(reply.outcome, _chance(question), options)
+        number = len(question.choices)
         silent = reply.outcome is not Outcome.ANSWERED and not reply.text.strip()
-        parsed = _parsed(reply.text, question)
+        parsed: Parsed[int] | Parsed[str]
+        if question.kind is Kind.ORDER:
+            parsed, chance = parse_order(reply.text, question.choices), 1 / math.factorial(number)
+        elif question.kind is Kind.INTEGER:
+            parsed, chance = parse_integer(reply.text), CHANCE_COUNT
+        else:
+            parsed, chance = parse_letter(reply.text, question.choices), 1 / number
+        worth = unanswered(reply.outcome, chance, options)
         if question.kind is Kind.INTEGER:
             if not isinstance(question.target, int):
                 raise DataError(f"the target {question.target!r:.60} is not that of a counting question")
@@ -271,14 +278,6 @@ def _target(
             return letter(answer, choices)
 
 
-def _parsed(text: str, question: Question) -> Parsed[str] | Parsed[int]:
-    """The answer in a reply."""
-    if question.kind is Kind.INTEGER:
-        return parse_integer(text)
-    read = parse_order if question.kind is Kind.ORDER else parse_letter
-    return read(text, question.choices)
-
-
 def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:
     """Similarities with the human paths; without a readable path those of the fallback, or of a random path."""
     verdict = replace(verdict, correct=None)
@@ -298,14 +297,6 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
     values = compare(other[0] if guessed else FALLBACK_PATH, humans, rules)
     outcome = reply.outcome if reply.outcome is not Outcome.ANSWERED else Outcome.UNPARSED
     return replace(verdict, outcome=outcome, values={**values, **known})
-
-
-def _chance(question: Question) -> float:
-    """The expected score of a random answer."""
-    if question.kind is Kind.INTEGER:
-        return CHANCE_COUNT
-    number = len(question.choices)
-    return 1 / math.factorial(number) if question.kind is Kind.ORDER else 1 / number
 
 
 def _written(path: Scanpath) -> dict[str, Json]:

@@ -263,7 +263,11 @@ def _paths_of(value: Any, depth: int = 0) -> Iterator[Scanpath]:
         else:
             for content in value.values():
                 yield from _paths_of(content, depth + 1)
-    elif isinstance(value, list | tuple) and value and all(_is_point(item) for item in value):
+    elif (
+        isinstance(value, list | tuple)
+        and value
+        and all(isinstance(item, list | tuple) and len(item) in (2, 3) and all(map(_is_number, item)) for item in value)
+    ):
         times = tuple(float(point[2]) for point in value if len(point) == 3)
         yield Scanpath(tuple(float(p[0]) for p in value), tuple(float(p[1]) for p in value), times)
     elif isinstance(value, list | tuple) and value:
@@ -287,10 +291,6 @@ def _from_axes(axes: Mapping[str, Any]) -> Iterator[Scanpath]:
     if not all(_is_number(item) for column in columns for item in column):
         raise DataError("X, Y and T must hold numbers")
     yield Scanpath(*(tuple(float(item) for item in column) for column in columns))
-
-
-def _is_point(item: Any) -> bool:
-    return isinstance(item, list | tuple) and len(item) in (2, 3) and all(_is_number(value) for value in item)
 
 
 def _is_number(item: Any) -> bool:

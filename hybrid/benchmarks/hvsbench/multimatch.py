@@ -167,7 +167,12 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
         path, moves = _trace(codes, rows, columns)
     differences = _differences(saccades, starts, apart, path)
     differences[:, 1:][:, moves == 0] = np.inf
-    return _median(differences, 1 + np.count_nonzero(moves, axis=0))
+    # The median of as many steps of each pair as its alignment has.
+    counts = 1 + np.count_nonzero(moves, axis=0)
+    ordered = np.sort(differences, axis=1)
+    middle = (counts - 1) // 2, counts // 2
+    low, high = (np.take_along_axis(ordered, place[None, None], axis=1)[:, 0] for place in middle)
+    return np.asarray((low + high) / 2)
 
 
 def _apart(saccades: _Saccades, starts: tuple[Ints, Ints], counts: tuple[Ints, Ints]) -> Floats:
@@ -295,11 +300,3 @@ def _differences(saccades: _Saccades, starts: tuple[Ints, Ints], apart: Floats, 
     longer = np.maximum(one, other)
     duration[...] = np.abs(one - other) / np.where(longer > 0, longer, 1.0)
     return differences
-
-
-def _median(values: Floats, counts: Ints) -> Floats:
-    """Median of the first `counts` of each column in order, (5, pairs), of (5, steps, pairs)."""
-    ordered = np.sort(values, axis=1)
-    middle = (counts - 1) // 2, counts // 2
-    low, high = (np.take_along_axis(ordered, place[None, None], axis=1)[:, 0] for place in middle)
-    return np.asarray((low + high) / 2)

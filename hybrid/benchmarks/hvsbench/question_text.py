@@ -51,7 +51,7 @@ def options(text: str) -> tuple[str, ...]:
     Raises:
         DataError: fewer than two options behind labels A, B, ..., or two that read the same.
     """
-    choices = tuple(_one_line(segment) for segment in _segments(text, cut_last=True))
+    choices = tuple(" ".join(segment.split()).strip(" ,;:.—–") for segment in _segments(text, cut_last=True))
     if len(choices) < 2:
         raise DataError("no options behind labels such as [A] and [B]")
     known = [option for option in choices if option]
@@ -123,10 +123,6 @@ def _segments(text: str, *, cut_last: bool) -> tuple[str, ...]:
     if cut_last and (match := _LAST_OPTION_END.search(text, starts[-1] + 1)):
         end = match.start()
     return tuple(text[start:stop] for start, stop in zip(starts, [*stops, end], strict=True))
-
-
-def _one_line(segment: str) -> str:
-    return " ".join(segment.split()).strip(" ,;:.—–")
 
 
 def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:

@@ -68,7 +68,9 @@ class MmSap(Benchmark):
         with_prompt = question.protocol["refusal_prompt"] is True
         first = self._prompt(question, question.choices, "refusal" if with_prompt else "plain")
         reply = await ask(first)
-        if not _refuses(question, reply.text):
+        # By either parse, so that a run can be scored with both.
+        read = {read_answer(reply.text, question.choices, parse).value for parse in ("strict", "official")}
+        if _refusal(question) not in read:
             return (Exchange(first, reply),)
         second = self._prompt(question, _without_refusal(question), "second")
         return (Exchange(first, reply), Exchange(second, await ask(second)))
@@ -95,8 +97,13 @@ class MmSap(Benchmark):
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
             return _score(question, reply.outcome, chance or values_of_nothing())
         first = read_answer(reply.text, question.choices, options.parse)
-        second = _second_right(question, exchanges[1].reply, options) if len(exchanges) > 1 else None
-        values = values_of(question.task, _correct(question), _refusal(question), first.value, second)
+        second, correct = None, _correct(question)
+        if len(exchanges) > 1:
+            # Whether the second pass found the correct option; an unreadable reply did not.
+            choices = _without_refusal(question)
+            place = read_answer(exchanges[1].reply.text, choices, options.parse).value
+            second = correct is not None and place is not None and choices[place] == question.choices[correct]
+        values = values_of(question.task, correct, _refusal(question), first.value, second)
         if first.value is None:
             return _score(question, Outcome.UNPARSED, chance or values)
         return replace(_score(question, reply.outcome, values), answer=LETTERS[first.value], rule=first.rule)
@@ -137,14 +144,10 @@ class MmSap(Benchmark):
 BENCHMARK = MmSap()
 
 
-def _target(question: Question) -> Mapping[str, Json]:
+def _correct(question: Question) -> int | None:
     if not isinstance(question.target, Mapping):
         raise DataError(f"{question.id}: expected a target with correct and refusal, found {question.target!r:.80}")
-    return question.target
-
-
-def _correct(question: Question) -> int | None:
-    return cast("int | None", _target(question)["correct"])
+    return cast("int | None", question.target["correct"])
 
 
 def _refusal(question: Question) -> int:
@@ -153,21 +156,6 @@ def _refusal(question: Question) -> int:
 
 def _without_refusal(question: Question) -> tuple[str, ...]:
     return tuple(choice for place, choice in enumerate(question.choices) if place != _refusal(question))
-
-
-def _refuses(question: Question, text: str) -> bool:
-    """By either parse, so that a run can be scored with both."""
-    return any(
-        read_answer(text, question.choices, parse).value == _refusal(question) for parse in ("strict", "official")
-    )
-
-
-def _second_right(question: Question, reply: Reply, options: ScoreOptions) -> bool:
-    """Whether the second pass found the correct option; an unreadable reply did not."""
-    correct = _correct(question)
-    choices = _without_refusal(question)
-    place = read_answer(reply.text, choices, options.parse).value
-    return correct is not None and place is not None and choices[place] == question.choices[correct]
 
 
 def _score(question: Question, outcome: Outcome, values: Values) -> Score:

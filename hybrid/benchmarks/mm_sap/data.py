@@ -121,14 +121,10 @@ def questions_of(source: Source, settings: Settings) -> Iterator[Question | Brok
             for row in rows(source.folder, path, mapped.columns.read):
                 yield from _questions(row, mapped, counts, source, settings)
         except DataError as error:
-            for name in _named(path, source):
+            # It may hold the set that its name says, else any.
+            said = set_in(str(path.relative_to(source.folder)))
+            for name in source.tasks if said is None else {said} & {*source.tasks}:
                 yield lost(name, source.folder, str(path), error)
-
-
-def _named(path: Path, source: Source) -> tuple[str, ...]:
-    """The chosen sets that a file may hold: the one its name says, else all."""
-    name = set_in(str(path.relative_to(source.folder)))
-    return source.tasks if name is None else (name,) if name in source.tasks else ()
 
 
 def _questions(

@@ -72,10 +72,6 @@ def _four(rng: np.random.Generator, right: str, others: Sequence[str]) -> tuple[
     return right, a, b, c
 
 
-def _with_shapes(rng: np.random.Generator, shapes: Sequence[str]) -> list[Name]:
-    return [Name(name.colour, shape) for name, shape in zip(random_names(rng, len(shapes)), shapes, strict=True)]
-
-
 def _basic(rng: np.random.Generator) -> SetQuestion:
     if pick(rng, 2):
         count = int(rng.integers(1, 6))
@@ -85,7 +81,8 @@ def _basic(rng: np.random.Generator) -> SetQuestion:
         return SetQuestion(f"How many {wanted}s are in the picture?", "Counting", pixels, options, str(count))
     shape = SHAPES[pick(rng, len(SHAPES))]
     other_shape = next(name for name in SHAPES if name != shape)
-    names = _with_shapes(rng, (shape, other_shape, other_shape))
+    shapes = (shape, other_shape, other_shape)
+    names = [Name(name.colour, each) for name, each in zip(random_names(rng, len(shapes)), shapes, strict=True)]
     right = names[0].colour
     options = _four(rng, right, list(NAMED_COLOURS))
     return SetQuestion(f"What colour is the {shape} in the picture?", "Color", _scene(rng, names), options, right)

@@ -21,7 +21,7 @@ from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks._shared.rows import lost
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source, show
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, Prediction, ScoreOptions, Source, show
 from hybrid.benchmarks.mvp_bench.data import (
     ROTATIONS,
     SINGLE_RUN,
@@ -159,7 +159,15 @@ class MvpBench(Benchmark):
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        return tuple((_foreign_question(row), Prediction(row.reply, row.reply)) for row in recorded)
+        # As far as its own row tells a question: no answer, no level.
+        kinds = [Kind.CHOICE if row.choices else Kind.YES_NO for row in recorded]
+        return tuple(
+            (
+                Question(str(row.id), str(row.task), (), row.text or "", kind, row.choices, route=str(row.task)),
+                Prediction(row.reply, row.reply),
+            )
+            for row, kind in zip(recorded, kinds, strict=True)
+        )
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The right word, or the letter and the text of the right option."""
@@ -251,9 +259,3 @@ def _right(question: Question) -> str:
     if question.target is None:
         raise UsageError(f"{question.id}: MVP-Bench's predictions hold no answers; give the questions with --data DIR")
     return str(question.target)
-
-
-def _foreign_question(row: PredictedRow) -> Question:
-    """The question of a recorded reply as far as its own row tells it: no answer, no level."""
-    kind, task = Kind.CHOICE if row.choices else Kind.YES_NO, str(row.task)
-    return Question(str(row.id), task, (), row.text or "", kind, row.choices, route=task)

@@ -57,7 +57,7 @@ class Questions(TableBenchmark):
         """The table as its mapping reads it, or by names that are certain."""
         mapping = mapping_of(source, path)
         layout = Layout() if mapping is None else layout_of(mapping)
-        return reader_of(source, path, layout, self.wording(), path.stem)
+        return reader_of(source, path, layout, self.texts, path.stem)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """Accuracy; where there are yes/no questions F1 and its parts, where there are boxes their overlap."""

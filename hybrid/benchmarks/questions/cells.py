@@ -127,11 +127,9 @@ def _written(value: Any) -> Sequence[Any]:
         return listed(text) or (value,)
     # A list of pictures in base64, which holds neither quotes nor commas: millions of characters are not parsed.
     parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
-    return parts if not any("data:" in part[:8] for part in parts) else listed_urls(parts)
-
-
-def listed_urls(parts: Sequence[str]) -> list[str]:
-    """Data URLs that a comma has cut in two, whole again."""
+    if not any("data:" in part[:8] for part in parts):
+        return parts
+    # Data URLs hold a comma each, which has cut them in two.
     return [f"{head},{tail}" for head, tail in zip(parts[::2], parts[1::2], strict=False)]
 
 

@@ -81,7 +81,7 @@ class RecipeBenchmark(TableBenchmark):
             source,
             path,
             recipe.layout,
-            self.wording(),
+            self.texts,
             recipe.only_task,
             cyclic=recipe.cyclic,
             rows=recipe.cluster_rows,

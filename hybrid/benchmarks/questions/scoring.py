@@ -115,12 +115,9 @@ def right_answer(question: Question) -> str:
     facts = _facts(question)
     if question.kind is Kind.BOX:
         return f"Answer: [{', '.join(map(_short, facts['box']))}]"
-    x, y = facts["point"] if "point" in facts else _middle(facts["box"])
+    # Of a box the middle.
+    x, y = facts["point"] if "point" in facts else ((a + b) / 2 for a, b in zip(facts["box"], facts["box"][2:]))
     return f"Answer: ({_short(x)}, {_short(y)})"
-
-
-def _middle(box: Sequence[float]) -> tuple[float, float]:
-    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
 
 
 def evidence(question: Question, choices: Sequence[str]) -> str:

@@ -257,7 +257,10 @@ class Separated:
 
         def physical() -> Iterator[str]:
             for text in lines:
-                like_rows.append(self._like_a_row(text, columns))
+                # As many fields as the table has columns; behind a comma of prose there is a blank.
+                marks = text.count(self._delimiter) + 1
+                like = marks >= columns if self._delimiter != "," else marks - text.count(", ") == columns
+                like_rows.append(like)
                 yield text
 
         why, takes_rows = "a quotation mark opens a field that is not closed", False
@@ -283,12 +286,6 @@ class Separated:
         return lines.fault(where) or DataError(
             f'{where}: {why}; quote the field, with each mark of its own twice (""), or write JSON lines'
         )
-
-    def _like_a_row(self, text: str, columns: int) -> bool:
-        """Whether a line has as many fields as the table has columns; behind a comma of prose there is a blank."""
-        if self._delimiter != ",":
-            return text.count(self._delimiter) + 1 >= columns
-        return text.count(",") - text.count(", ") + 1 == columns
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
         """Every record that is not blank."""
