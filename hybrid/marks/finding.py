@@ -241,7 +241,7 @@ def _name_rings(
             rival = max(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
-            # Another letter stands there, and its ring is that letter's; of one that the border cuts there is only doubt.
+            # Another letter stands there, and its ring is that letter's; of a cut one there is only doubt.
             reach, across = style.away_px + style.letter_px / 2, style.letter_px / 2
             x, y = rings[r].x, rings[r].y
             cut = y < reach or y + reach > field.height or x < across or x + across > field.width

@@ -229,9 +229,8 @@ def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: flo
         buffers.add(WALL, _wall_hit(buffers.rays, camera.position, scene.wall), everything, scene.wall.texture)
     covered = []
     for index, (solid, rows, columns) in enumerate(_windows(scene.solids, camera)):
-        rays = buffers.rays[:, rows, columns]
-        is_block = isinstance(solid, Block)
-        hit = _block_hit(rays, camera.position, solid) if is_block else _ball_hit(rays, camera.position, solid)
+        rays, origin = buffers.rays[:, rows, columns], camera.position
+        hit = _block_hit(rays, origin, solid) if isinstance(solid, Block) else _ball_hit(rays, origin, solid)
         covered.append(buffers.add(FIRST_SOLID + index, hit, (rows, columns), solid.texture))
     light = _light(scene, buffers, camera)
     seen = [int((buffers.ids == FIRST_SOLID + index).sum()) for index in range(len(scene.solids))]

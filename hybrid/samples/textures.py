@@ -106,7 +106,7 @@ def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[
         def bricks() -> npt.ArrayLike:
             rows, columns = _grid(side)
             course = np.floor(rows * 2 * cells)
-            return ((rows * 2 * cells) % 1 < 0.12) | ((columns * cells + 0.5 * (course % 2)) % 1 < 0.06)
+            return np.asarray(((rows * 2 * cells) % 1 < 0.12) | ((columns * cells + 0.5 * (course % 2)) % 1 < 0.06))
 
         return bricks
     if pattern == "tiles":

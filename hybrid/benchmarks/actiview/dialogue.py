@@ -123,10 +123,11 @@ class Script:
 
     def parts(self, *numbers: int) -> list[Block]:
         """Parts, each under its number and place."""
-        named = {
-            number: self.texts["part"].format(number=number, place=place(number, self.splits)) for number in numbers
-        }
-        return [block for number, text in named.items() for block in (text, self.question.images[1 + number])]
+        blocks: list[Block] = []
+        for number in numbers:
+            text = self.texts["part"].format(number=number, place=place(number, self.splits))
+            blocks += [text, self.question.images[1 + number]]
+        return blocks
 
     def prompt(self, name: str, kind: Kind, blocks: Sequence[Block], **fields: object) -> Prompt:
         """A text of the words file with the blocks at its marker; the pictures are named `img:1`, `img:2`, ..."""

@@ -171,8 +171,8 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
     counts = 1 + np.count_nonzero(moves, axis=0)
     ordered = np.sort(differences, axis=1)
     middle = (counts - 1) // 2, counts // 2
-    low, high = (np.take_along_axis(ordered, place[None, None], axis=1)[:, 0] for place in middle)
-    return np.asarray((low + high) / 2)
+    lower, upper = (np.take_along_axis(ordered, place[None, None], axis=1)[:, 0] for place in middle)
+    return np.asarray((lower + upper) / 2)
 
 
 def _apart(saccades: _Saccades, starts: tuple[Ints, Ints], counts: tuple[Ints, Ints]) -> Floats:

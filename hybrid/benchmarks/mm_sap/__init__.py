@@ -35,13 +35,11 @@ from hybrid.types import (
     Ask,
     BrokenQuestion,
     Exchange,
-    Json,
     Kind,
     Metric,
     Outcome,
     Prompt,
     Question,
-    Reply,
     Score,
 )
 

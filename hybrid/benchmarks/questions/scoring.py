@@ -115,8 +115,10 @@ def right_answer(question: Question) -> str:
     facts = _facts(question)
     if question.kind is Kind.BOX:
         return f"Answer: [{', '.join(map(_short, facts['box']))}]"
-    # Of a box the middle.
-    x, y = facts["point"] if "point" in facts else ((a + b) / 2 for a, b in zip(facts["box"], facts["box"][2:]))
+    if "box" in facts:
+        x0, y0, x1, y1 = facts["box"]
+        return f"Answer: ({_short((x0 + x1) / 2)}, {_short((y0 + y1) / 2)})"
+    x, y = facts["point"]
     return f"Answer: ({_short(x)}, {_short(y)})"
 
 
