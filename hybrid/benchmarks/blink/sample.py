@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, hub_schema, write_parquet
+from hybrid.benchmarks._shared.samples import check_item, check_request, table_schema, write_parquet
 from hybrid.samples import geometry, objects
 from hybrid.samples.item import Item, jpeg
 from hybrid.samples.seeds import Purpose, generator
@@ -125,19 +125,13 @@ def rows(task: str, n: int, seed: int, purpose: Purpose = "sample") -> Iterator[
 
 
 def schema() -> pa.Schema:
-    """The arrow schema of BLINK's files, with the feature types that `datasets` reads from its metadata."""
-    import pyarrow as pa
-
-    text, picture = pa.string(), pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    columns = [
-        *(("idx", text), ("question", text), ("sub_task", text)),
-        *((f"image_{number}", picture) for number in range(1, 5)),
-        ("choices", pa.list_(text)),
-        *(("answer", text), ("prompt", text), ("filter", text), ("explanation", text)),
-    ]
-    features: dict[str, object] = {f"image_{number}": {"_type": "Image"} for number in range(1, 5)}
-    features["choices"] = {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
-    return hub_schema(columns, features)
+    """The arrow schema of BLINK's files."""
+    return table_schema(
+        ("text", "idx question sub_task"),
+        ("image", "image_1 image_2 image_3 image_4"),
+        ("texts", "choices"),
+        ("text", "answer prompt filter explanation"),
+    )
 
 
 def write(

@@ -15,6 +15,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import DataRow, lost, stored_ahead
+from hybrid.benchmarks._shared.rows import DataRow, asked, stored_ahead
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, unanswered
 from hybrid.benchmarks.hvsbench.data import (
@@ -100,37 +101,18 @@ class HVSBench(Benchmark):
         """
         settings = self.card.chosen(source.settings)
         found = files(source.folder, source.split)
+
+        def read(path: Path, task: str) -> Iterator[DataRow]:
+            found = rows(source.folder, path, task, images=not source.for_predictions)
+            return stored_ahead(found, source.store, ("image",))
+
         for task in source.tasks:
             pool = subjects(source.folder, found, task) if KINDS[task] is Kind.SCANPATH else {}
-            seen: set[str] = set()
-            for path in found:
-                try:
-                    read = rows(source.folder, path, task, images=not source.for_predictions)
-                    for row in stored_ahead(read, source.store, ("image",)):
-                        yield self._question_or_broken(row, task, seen, source, settings, pool)
-                except DataError as error:
-                    yield lost(task, source.folder, str(path), error)
-
-    def _question_or_broken(
-        self,
-        row: DataRow,
-        task: str,
-        seen: set[str],
-        source: Source,
-        settings: Mapping[str, str],
-        pool: Mapping[str, Subject],
-    ) -> Question | BrokenQuestion:
-        try:
-            identity = identity_of(row, task, seen)
-        except DataError as error:
-            return lost(task, source.folder, row.where, error)
-        hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
-        before = f"{hint}\n" if settings["hints"] == "on" else ""
-        try:
-            question = _question(row, identity, task, source, settings, pool)
-        except DataError as error:
-            return BrokenQuestion(identity, task, str(error))
-        return replace(question, text=before + question.text)
+            hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
+            before = f"{hint}\n" if settings["hints"] == "on" else ""
+            identify = partial(identity_of, task=task, seen=set())
+            make = partial(_question, task=task, source=source, settings=settings, pool=pool, before=before)
+            yield from asked(found, task, source.folder, partial(read, task=task), identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
@@ -212,7 +194,13 @@ def _field(task: str) -> str:
 
 
 def _question(
-    row: DataRow, identity: str, task: str, source: Source, settings: Mapping[str, str], pool: Mapping[str, Subject]
+    row: DataRow,
+    identity: str,
+    task: str,
+    source: Source,
+    settings: Mapping[str, str],
+    pool: Mapping[str, Subject],
+    before: str,
 ) -> Question:
     """The question of a row. Raises `DataError` naming the row and the column."""
     image = None if source.for_predictions else row.stored_image("image", source.store, identity)
@@ -240,7 +228,7 @@ def _question(
         identity,
         task,
         (image,) if image else (),
-        text,
+        before + text,
         KINDS[task],
         choices,
         target,

@@ -114,12 +114,9 @@ def rows(folder: Path, path: Path, question_type: str | None = None, *, images: 
         small = [name for name in (*COLUMNS, *OPTIONAL) if name != "image" and name in file.schema_arrow.names]
         before = 0
         for group in range(file.num_row_groups):
-            table = [
-                DataRow(cells.values, f"{path}, row {before + number}", cells.unread)
-                for number, cells in enumerate(read_group(file, group, small), 1)
-            ]
+            table = read_group(file, group, small, path, before)
             wanted = [(n, row) for n, row in enumerate(table) if question_type in (None, type_of(row) or question_type)]
-            pictures = read_group(file, group, ["image"]) if images and wanted else None
+            pictures = read_group(file, group, ["image"], path, before) if images and wanted else None
             for number, row in wanted:
                 if pictures is None:
                     yield row

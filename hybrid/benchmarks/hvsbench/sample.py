@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, hub_schema, write_parquet
+from hybrid.benchmarks._shared.samples import check_item, check_request, table_schema, write_parquet
 from hybrid.errors import UsageError
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
@@ -83,16 +83,9 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose:
 
 
 def schema() -> pa.Schema:
-    """The arrow schema of the official files, with the feature types that `datasets` reads from its metadata."""
-    import pyarrow as pa
-
-    text = ("question", "question_type", "answer", "answer_type", "category", "split", "real_image_path")
-    columns = [
-        ("index", pa.int64()),
-        ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
-        *((name, pa.string()) for name in (*text, "origin_dataset")),
-    ]
-    return hub_schema(columns, {"index": {"dtype": "int64", "_type": "Value"}, "image": {"_type": "Image"}})
+    """The arrow schema of the official files."""
+    texts = "question question_type answer answer_type category split real_image_path origin_dataset"
+    return table_schema(("number", "index"), ("image", "image"), ("text", texts))
 
 
 def _records(task: str, rows: int, seed: int, purpose: Purpose) -> Iterator[Mapping[str, object]]:

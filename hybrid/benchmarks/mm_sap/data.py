@@ -34,14 +34,6 @@ class Settings:
     refusal_prompt: bool
 
 
-@dataclass(frozen=True)
-class Table:
-    """A file of questions and where its columns are."""
-
-    path: Path
-    columns: Columns
-
-
 def read_settings(chosen: Mapping[str, str]) -> Settings:
     """The settings as a card chose them."""
     count = chosen["shuffles"]
@@ -63,13 +55,13 @@ def files(folder: Path) -> tuple[Path, ...]:
     return tuple(path for path in paths(folder) if inside(folder, path))
 
 
-def table(folder: Path, path: Path) -> Table:
-    """A file with its columns. Raises `DataError` for one that cannot be read, or is without the columns."""
+def columns_of(folder: Path, path: Path) -> Columns:
+    """The columns of a file. Raises `DataError` for one that cannot be read, or is without the columns."""
     with opened(folder, path) as file:
         columns = resolve(file.schema_arrow.names, str(path))
         groups = range(file.num_row_groups)
-        answers = [cells.values.get(columns.answer) for g in groups for cells in read_group(file, g, [columns.answer])]
-    return Table(path, replace(columns, origin=origin_of(answers, str(path))))
+        read = [row for group in groups for row in read_group(file, group, [columns.answer], path, 0)]
+    return replace(columns, origin=origin_of([row.values.get(columns.answer) for row in read], str(path)))
 
 
 def sets_of(folder: Path) -> tuple[str, ...]:
@@ -83,8 +75,7 @@ def sets_of(folder: Path) -> tuple[str, ...]:
     unread: set[str | None] = set()
 
     def check(path: Path) -> None:
-        mapped = table(folder, path)
-        present.update(_sets(folder, mapped))
+        present.update(_sets(folder, path, columns_of(folder, path)))
 
     for path in paths(folder):
         try:
@@ -96,15 +87,15 @@ def sets_of(folder: Path) -> tuple[str, ...]:
     return tuple(name for name in SETS if name in present | unread)
 
 
-def _sets(folder: Path, mapped: Table) -> Iterator[str]:
+def _sets(folder: Path, path: Path, columns: Columns) -> Iterator[str]:
     """The sets that the rows of a table say. Raises `DataError` where a row says none and no row before it did."""
-    for number, row in enumerate(rows(folder, mapped.path, mapped.columns.read)):
+    for number, row in enumerate(rows(folder, path, columns.read)):
         try:
-            yield set_of(mapped.path, folder, row, mapped.columns)
+            yield set_of(path, folder, row, columns)
         except DataError:
             if not number:
                 raise
-        if mapped.columns.set is None:
+        if columns.set is None:
             return
 
 
@@ -117,9 +108,9 @@ def questions_of(source: Source, settings: Settings) -> Iterator[Question | Brok
     counts = dict.fromkeys(SETS, 0)
     for path in paths(source.folder):
         try:
-            mapped = table(source.folder, path)
-            for row in rows(source.folder, path, mapped.columns.read):
-                yield from _questions(row, mapped, counts, source, settings)
+            columns = columns_of(source.folder, path)
+            for row in rows(source.folder, path, columns.read):
+                yield from _questions(row, path, columns, counts, source, settings)
         except DataError as error:
             # It may hold the set that its name says, else any.
             said = set_in(str(path.relative_to(source.folder)))
@@ -128,10 +119,10 @@ def questions_of(source: Source, settings: Settings) -> Iterator[Question | Brok
 
 
 def _questions(
-    row: DataRow, mapped: Table, counts: dict[str, int], source: Source, settings: Settings
+    row: DataRow, path: Path, columns: Columns, counts: dict[str, int], source: Source, settings: Settings
 ) -> Iterator[Question | BrokenQuestion]:
     try:
-        name = set_of(mapped.path, source.folder, row, mapped.columns)
+        name = set_of(path, source.folder, row, columns)
     except DataError as error:
         for task in source.tasks:
             yield lost(task, source.folder, row.where, error)
@@ -140,7 +131,7 @@ def _questions(
     if name in source.tasks:
         identity = f"{SETS[name]}_{counts[name]:04d}"
         try:
-            yield from _variants(identity, name, row, mapped.columns, source, settings)
+            yield from _variants(identity, name, row, columns, source, settings)
         except DataError as error:
             yield BrokenQuestion(identity, name, str(error))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, write_parquet
+from hybrid.benchmarks._shared.samples import check_item, check_request, table_schema, write_parquet
 from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera, random_names
 from hybrid.samples.scenes import render
@@ -157,17 +157,13 @@ def write(
 
     Raises `UsageError` as `check_request` does; nothing is written then.
     """
-    import pyarrow as pa
-
     check_request(tasks, SETS, per_task, seed)
-    text = pa.string()
-    picture = pa.struct([("bytes", pa.binary()), ("path", text)])
-    fields = [("question", text), ("options", pa.list_(text)), ("answer", text), ("image", picture), ("type", text)]
+    columns = ("text", "question"), ("texts", "options"), ("text", "answer"), ("image", "image"), ("text", "type")
     return tuple(
         write_parquet(
             folder / "data" / f"{name}-00000-of-00001.parquet",
             [[row(name, index, seed, purpose) for index in range(per_task)]],
-            pa.schema(fields),
+            table_schema(*columns, features=False),
         )
         for name in tasks
     )

@@ -352,9 +352,9 @@ class Parquet:
         number = 0
         with opened(self._folder, self.path, columns) as file:
             for group in range(file.num_row_groups):
-                for cells in read_group(file, group, columns):
+                for row in read_group(file, group, columns, self.path, number):
                     number += 1
-                    yield At(number - 1, number), DataRow(cells.values, f"{self.path}, row {number}", cells.unread)
+                    yield At(number - 1, number), row
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
         """Those rows in the order of the file; row groups without any are passed over."""
