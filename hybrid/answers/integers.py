@@ -11,16 +11,7 @@ from typing import Final
 
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._reports import read_own
-from hybrid.answers.base import (
-    CUE,
-    Parsed,
-    bare,
-    denies_existence,
-    first_match,
-    sentences,
-    statement,
-    undecided,
-)
+from hybrid.answers.base import CUE, Parsed, bare, denies_existence, first_match, sentences, statement, undecided
 
 _UNITS: Final = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),

@@ -106,10 +106,7 @@ BLINK_STYLE = MarkStyle()
 
 
 def draw_marks(
-    pixels: Pixels,
-    points: Sequence[Point] = (),
-    boxes: Sequence[LabelledBox] = (),
-    style: MarkStyle = BLINK_STYLE,
+    pixels: Pixels, points: Sequence[Point] = (), boxes: Sequence[LabelledBox] = (), style: MarkStyle = BLINK_STYLE
 ) -> Pixels:
     """A copy of `pixels` (H, W, 3) with the marks drawn, clipped at its borders; the input is left as it is.
 

@@ -17,16 +17,7 @@ import numpy as np
 
 from hybrid.samples import geometry, objects
 from hybrid.samples.item import pick, until
-from hybrid.samples.layouts import (
-    SHAPES,
-    Name,
-    arrange,
-    backdrop,
-    fits,
-    high_camera,
-    random_names,
-    rectangle,
-)
+from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, fits, high_camera, random_names, rectangle
 from hybrid.samples.scenes import Camera, Solid, render
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels

@@ -25,12 +25,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "Q12": Kind.SCANPATH,
 }
 
-_LABELS: Final = (
-    r"\[{letter}\]",
-    r"\({letter}\)",
-    r"<{letter}>",
-    r"(?<![\w.]){letter}[.:)](?=\s|$)",
-)
+_LABELS: Final = (r"\[{letter}\]", r"\({letter}\)", r"<{letter}>", r"(?<![\w.]){letter}[.:)](?=\s|$)")
 _LAST_OPTION_END: Final = re.compile(r"\n\s*\n|\s[—–]\s|(?<=\D)[.;?](?=\s)|(?<=[\])])[.;?](?=\s)|\n(?=[A-Z][a-z])")
 _N: Final = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
 _GAP: Final = r"\s*,\s*"

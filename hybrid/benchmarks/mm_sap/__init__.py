@@ -30,18 +30,7 @@ from hybrid.benchmarks.mm_sap.metrics import (
     values_of_nothing,
 )
 from hybrid.errors import DataError
-from hybrid.types import (
-    LETTERS,
-    Ask,
-    BrokenQuestion,
-    Exchange,
-    Kind,
-    Metric,
-    Outcome,
-    Prompt,
-    Question,
-    Score,
-)
+from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Outcome, Prompt, Question, Score
 
 
 class MmSap(Benchmark):

@@ -25,16 +25,7 @@ from hybrid.types import Kind
 LARGEST: Final = 200_000
 """Bytes of the largest file that is read; a recipe has a few thousand."""
 
-KINDS: Final = (
-    Kind.CHOICE,
-    Kind.YES_NO,
-    Kind.INTEGER,
-    Kind.NUMBER,
-    Kind.TEXT,
-    Kind.ORDER,
-    Kind.POINT,
-    Kind.BOX,
-)
+KINDS: Final = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.ORDER, Kind.POINT, Kind.BOX)
 """The kinds that a row of a table can have."""
 
 COLUMNS: Final = (
