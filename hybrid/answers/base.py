@@ -67,12 +67,12 @@ _LATEX: Final = re.compile(r"\\(?:boxed|fbox|text(?:bf|it|rm)?|math(?:bf|rm|it|b
 
 
 READ_FIRST: Final = 5_000
+# Characters at the beginning and at the end of a reply that are read; of a longer one the middle is left out.
 READ_LAST: Final = 20_000
-"""Characters at the beginning and at the end of a reply that are read; of a longer one the middle is left out."""
 
 
+# Characters of a text whose canonical spelling is remembered.
 SHORT: Final = 100
-"""Characters of a text whose canonical spelling is remembered."""
 
 
 def within_reach(text: str) -> str:

@@ -12,8 +12,8 @@ from dataclasses import asdict
 from hybrid.answers.views import ViewPlan
 from hybrid.types import Box, Json, Point, Scanpath
 
+# A parsed answer of any kind.
 Value = str | int | float | Scanpath | Point | Box | frozenset[int] | ViewPlan | None
-"""A parsed answer of any kind."""
 
 
 def as_json(value: Value) -> Json:

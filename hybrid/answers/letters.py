@@ -18,8 +18,8 @@ from hybrid.answers._reports import read_own
 from hybrid.answers.base import Parsed, bare, first_match, only_asks, undecided
 from hybrid.types import LETTERS
 
+# Least number of labels searched for; with more labels than choices, words and initials would be read as labels.
 USUAL_LETTERS = LETTERS[:8]
-"""Least number of labels searched for; with more labels than choices, words and initials would be read as labels."""
 
 
 _BETWEEN = (re.compile(r"[,;&]|\b(?:and|or)\b"), re.compile(r"/"))

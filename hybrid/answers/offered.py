@@ -19,11 +19,11 @@ from hybrid.types import LETTERS, Kind, Prompt
 FIXATIONS = 6
 MOST_OBJECTS = 10
 VIEWS = (1, 2, 3, 4)
+# Answers to one prompt that are listed: the orders of seven letters.
 MOST_LISTED = 5040
-"""Answers to one prompt that are listed: the orders of seven letters."""
 
+# Answers and the probability, 0..1, with which each is drawn; they add up to 1.
 Offered = tuple[tuple[str, float], ...]
-"""Answers and the probability, 0..1, with which each is drawn; they add up to 1."""
 
 
 def offered(prompt: Prompt) -> Offered | None:

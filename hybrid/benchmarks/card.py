@@ -59,8 +59,8 @@ class Baseline:
     """Differences from the paper, beyond the model."""
 
 
+# By group the values that a score may have; `task` and `base`, its id without a variant, are groups of every score.
 Groups = Mapping[str, tuple[str, ...]]
-"""By group the values that a score may have; `task` and `base`, its id without a variant, are groups of every score."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,12 @@ def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share
     return Metric(name, combine(kept, how), len(kept), how, kept, share)
 
 
+# Hexadecimal digits of each answer's digest.
 DIGITS: Final = 3
-"""Hexadecimal digits of each answer's digest."""
+# Questions from which labels are told: of fewer, corrected ones may agree with the older by chance.
 FEWEST: Final = 8
-"""Questions from which labels are told: of fewer, corrected ones may agree with the older by chance."""
+# Share of answers up to which labels that differ are the corrected ones, which left about one in ten as it was.
 MOST_ALIKE: Final = 0.5
-"""Share of answers up to which labels that differ are the corrected ones, which left about one in ten as it was."""
 
 
 @dataclass(frozen=True, slots=True)

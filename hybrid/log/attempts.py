@@ -30,10 +30,10 @@ from hybrid.log.journal import Journal
 from hybrid.log.lines import Extent, Form, Index, Measure, Records, index_lines
 from hybrid.types import Attempt, Exchange, Reply, Step
 
+# The steps of each ask.
 Steps = tuple[tuple[Step, ...], ...]
-"""The steps of each ask."""
+# Where the steps begin: quotes in a text are escaped, and no key before them has this name.
 STEPS = b',"steps":'
-"""Where the steps begin: quotes in a text are escaped, and no key before them has this name."""
 _WITHOUT_STEPS = {"exchanges": {"__all__": {"reply": {"steps"}}}}
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from hybrid.errors import UsageError
 from hybrid.secrets import redact_bytes
 
+# Bytes that are read of a file of this kind; the largest known ones have some hundred thousand.
 MOST_BYTES = 64 * 2**20
-"""Bytes that are read of a file of this kind; the largest known ones have some hundred thousand."""
 
 
 def read_small(path: Path, most: int = MOST_BYTES) -> bytes:

@@ -19,8 +19,8 @@ from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.log.manifest import MANIFEST
 
 State = Literal["finished", "open", "being written", "damaged"]
+# So many folders below the one that is given a run is looked for: an ablation or a matrix holds several.
 DEPTH = 3
-"""So many folders below the one that is given a run is looked for: an ablation or a matrix holds several."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,22 +18,21 @@ from hybrid.marks.lines import Mask
 from hybrid.marks.pairs import likely
 from hybrid.types import Box
 
+# Score of a letter at an outline's upper left corner, where BLINK draws it; half of it `LABEL_PX` away.
+#
+# At another corner it is worth `ANY_CORNER`.
 UPPER_LEFT = 0.5
-"""Score of a letter at an outline's upper left corner, where BLINK draws it; half of it `LABEL_PX` away.
-
-At another corner it is worth `ANY_CORNER`.
-"""
 ANY_CORNER = 0.2
+# Outlines that are tried for each label, by the number of labels.
 MOST_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
-"""Outlines that are tried for each label, by the number of labels."""
+# Score of explaining all lines that any choice explains.
 EXPLAINED = 2.0
-"""Score of explaining all lines that any choice explains."""
+# Bounds further apart than this are another box.
 OTHER_PX = 8
-"""Bounds further apart than this are another box."""
+# Grey levels of a ridge from which a line should be explained: fainter ones are the picture's own.
 EXPLAINED_STEP = 60.0
-"""Grey levels of a ridge from which a line should be explained: fainter ones are the picture's own."""
+# How far from an outline's line a line lies that it explains.
 BESIDE_LINE_PX = 2
-"""How far from an outline's line a line lies that it explains."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,37 +22,37 @@ from hybrid.types import Box
 
 BoxColor = Literal["red", "green", "blue"]
 Values = TypeVar("Values", Map, Mask)
+# Those that are looked for where a picture's colours are not known.
 COLORS: tuple[BoxColor, ...] = ("red", "green")
-"""Those that are looked for where a picture's colours are not known."""
 CHANNELS: tuple[BoxColor, ...] = ("red", "green", "blue")
 
+# Grey levels of a ridge from which a line is followed: faint lines on smooth pictures, clear ones in noise.
 STEPS = (20.0, 60.0, 120.0)
-"""Grey levels of a ridge from which a line is followed: faint lines on smooth pictures, clear ones in noise."""
+# Grey levels of a ridge from which a line of one colour is taken to cover the other's.
 COVERING_STEP = 60.0
-"""Grey levels of a ridge from which a line of one colour is taken to cover the other's."""
+# Grey levels of a colour's excess from which a pixel has this colour, whatever lines of the other are near.
 LEAST_EXCESS = 40.0
-"""Grey levels of a colour's excess from which a pixel has this colour, whatever lines of the other are near."""
+# How far a line and the colour that JPEG spreads round it reach from its middle.
 COVERING_PX = 2
-"""How far a line and the colour that JPEG spreads round it reach from its middle."""
 MOST_RECTANGLES = 10
 LEAST_COVERAGE = 0.6
 LEAST_SCORE = 0.5
+# Of the eight ends of four sides, those that reach a corner: a ring has straight runs as well, but no corners.
 LEAST_MEETS = 5
-"""Of the eight ends of four sides, those that reach a corner: a ring has straight runs as well, but no corners."""
 LEAST_LETTER = 0.5
+# Largest distance of a letter's black box from the outline it names.
 LABEL_PX = 6
-"""Largest distance of a letter's black box from the outline it names."""
+# Least part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides.
 LEAST_SHOWN = 0.4
-"""Least part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides."""
 SIDES_SHOWN = 2
 SAME_PX = 16
+# Distance from a line's middle to its edge, where that cannot be measured.
 HALF_LINE_PX = 1
-"""Distance from a line's middle to its edge, where that cannot be measured."""
+# Lines of one colour this near to each other are one band, of which only the outer edges show.
 MERGED_PX = 9
-"""Lines of one colour this near to each other are one band, of which only the outer edges show."""
 
+# Middle of the upper, lower, left and right line.
 Corners = tuple[int, int, int, int]
-"""Middle of the upper, lower, left and right line."""
 
 
 @dataclass(frozen=True, slots=True)

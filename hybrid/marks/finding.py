@@ -44,24 +44,24 @@ from hybrid.tool import Pixels
 
 MarkKind = Literal["point", "box", "any"]
 
+# Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it.
 BLINK_LABEL_OFFSET_PX = 16.0
-"""Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it."""
 BLINK_LETTER_PX = 11.0
+# Score from which a ring without a readable letter is reported.
 RING_ALONE = 0.55
-"""Score from which a ring without a readable letter is reported."""
+# Ring plus letter score from which one mark is believed without another of its style.
 CLEAR_ALONE = 1.3
-"""Ring plus letter score from which one mark is believed without another of its style."""
+# Letters that are drawn beside earlier ones only: alone on a picture they are chance, however clear.
 LATER = ("C", "D")
-"""Letters that are drawn beside earlier ones only: alone on a picture they are chance, however clear."""
+# Confidence of a mark that makes others of its picture likelier, and the most that they get from it.
 COMPANION = 0.8
-"""Confidence of a mark that makes others of its picture likelier, and the most that they get from it."""
 LARGEST_RING_PX = 46
+# Score from which a box without a readable letter is reported.
 BOX_ALONE = 0.85
-"""Score from which a box without a readable letter is reported."""
+# Scores by which a box is better than another one for its letter; with less the lines allow both.
 LEAST_LEAD = 0.03
-"""Scores by which a box is better than another one for its letter; with less the lines allow both."""
+# Score from which two named boxes are accepted, so that no rings are looked for.
 BOX_SURE = 0.7
-"""Score from which two named boxes are accepted, so that no rings are looked for."""
 
 
 def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any") -> Marks:

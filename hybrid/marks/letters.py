@@ -22,23 +22,23 @@ Vector = npt.NDArray[np.float32]
 
 BANK_FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow")
 BANK_HEIGHTS = (7, 9, 11, 14, 20, 32)
+# Grey level above which a pixel may belong to a letter; the box is below it.
 BRIGHT = 105
-"""Grey level above which a pixel may belong to a letter; the box is below it."""
 HEIGHTS_PX = (6, 40)
+# Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may lighten some.
 SURROUND_DARK = 0.86
-"""Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may lighten some."""
 FAR_LIGHT = 0.45
+# Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's.
 LEAST_WHITE = 175
-"""Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's."""
+# Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20.
 MOST_BLACK = 22
-"""Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20."""
+# Part of a letter or word that suffices to read it where the border cuts it.
 LEAST_SHOWN = 0.3
-"""Part of a letter or word that suffices to read it where the border cuts it."""
+# Width over height from which letters side by side are a word: "EF" where the border cut the R off.
 SHORTEST_WORD = 1.2
-"""Width over height from which letters side by side are a word: "EF" where the border cut the R off."""
 MOST_CANDIDATES = 40
+# Rows and columns to which candidates and templates are scaled.
 FRAME = {"letter": (20, 20), "REF": (20, 48)}
-"""Rows and columns to which candidates and templates are scaled."""
 
 
 @dataclass(frozen=True, slots=True)

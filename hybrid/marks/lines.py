@@ -17,30 +17,30 @@ Map = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 LEAST_SIDE_PX = 20
+# Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise.
 ALONG_PX = 15
-"""Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise."""
+# Where a line is compared with what is beside it: outside of any line of up to `WIDEST_PX`, and nearer to it, as the
+# line of another box may run there.
 BESIDE_PX = (5, 3)
-"""Where a line is compared with what is beside it: outside of any line of up to `WIDEST_PX`, and nearer to it, as the
-line of another box may run there."""
 WIDEST_PX = 8
+# Part of the pixels averaged that must be seen.
 LEAST_SEEN = 0.1
-"""Part of the pixels averaged that must be seen."""
 MOST_LINES = 20
+# Grey levels of a ridge above which a line counts no more: it is a drawn one already.
 CLEAR_STEP = 160.0
-"""Grey levels of a ridge above which a line counts no more: it is a drawn one already."""
+# Rows on each side of a line that belong to it.
 APART_PX = 3
-"""Rows on each side of a line that belong to it."""
+# Ridge at a pixel, of the side's median, from which the pixel is painted.
 LEAST_PART = 0.2
-"""Ridge at a pixel, of the side's median, from which the pixel is painted."""
+# Grey levels of a ridge below which nothing is painted.
 LEAST_STEP = 12.0
-"""Grey levels of a ridge below which nothing is painted."""
 NEAR_PX = 8
+# Larger than any difference of grey levels.
 LARGEST = 1000.0
-"""Larger than any difference of grey levels."""
+# Value of a hidden pixel, as a share of a painted one: a side is no less likely for being covered.
 UNSEEN = 0.7
-"""Value of a hidden pixel, as a share of a painted one: a side is no less likely for being covered."""
+# Length of a side that must be seen for its colour to say where its edge is.
 LEAST_SEEN_PX = 10
-"""Length of a side that must be seen for its colour to say where its edge is."""
 
 
 @dataclass(frozen=True, slots=True)

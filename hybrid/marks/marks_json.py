@@ -11,8 +11,8 @@ from hybrid.errors import ToolError
 from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.types import Box, Json
 
+# A letter that can be asked for.
 Label = Literal["A", "B", "C", "D", "REF"]
-"""A letter that can be asked for."""
 Corners = tuple[float, float, float, float]
 
 

@@ -22,19 +22,19 @@ from hybrid.types import Box
 
 Map = npt.NDArray[np.float32]
 
+# Radii of the middle of a ring's line that are tried, in pixels.
 MID_RADII = tuple(range(3, 20))
-"""Radii of the middle of a ring's line that are tried, in pixels."""
 ANGLES = 16
+# Centres that are scored at once: their samples stay in the processor's cache.
 BAND_PIXELS = 4000
-"""Centres that are scored at once: their samples stay in the processor's cache."""
 CALM_GAIN = 0.4
+# Grey levels below which a step is noise.
 FLOOR = 12.0
-"""Grey levels below which a step is noise."""
 SIDE_PX = 3
+# A ring cut by the border must show this fraction of its circle.
 LEAST_VISIBLE = 0.27
-"""A ring cut by the border must show this fraction of its circle."""
+# Loss of a ring's score for every pixel between its letter and its middle.
 ASIDE_COST = 0.035
-"""Loss of a ring's score for every pixel between its letter and its middle."""
 _MARGIN = MID_RADII[-1] + SIDE_PX + 1
 
 

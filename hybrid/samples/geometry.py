@@ -26,21 +26,21 @@ from hybrid.samples.scenes import Block, Camera, Scene, Solid, View, orbit, rend
 from hybrid.samples.textures import FloatMap
 from hybrid.tool import Pixels
 
+# The farther point is at least this many times as far as the nearer one.
 DEPTH_MARGIN = 1.25
-"""The farther point is at least this many times as far as the nearer one."""
+# Share of pairs on one row, mirrored about the centre, A on the left: BLINK's Relative_Depth val has 54 of 124.
 SAME_ROW_SHARE = 54 / 124
-"""Share of pairs on one row, mirrored about the centre, A on the left: BLINK's Relative_Depth val has 54 of 124."""
 DEPTH_SIZES = ((500, 375), (500, 375), (500, 333), (500, 333), (375, 500))
 JIGSAW_WIDTH = 400
+# Heights of the real set, its commonest more often; all even.
 JIGSAW_HEIGHTS = (220, 220, 220, 210, 210, 232, 230, 226, 212, 186)
-"""Heights of the real set, its commonest more often; all even."""
+# The two pieces differ by more grey levels than this on average.
 PIECE_DIFFERENCE = 16.0
-"""The two pieces differ by more grey levels than this on average."""
 CANDIDATE_GAP_PX = 45.0
 
 Mask = npt.NDArray[np.bool_]
+# A and B, each x, y in whole pixels.
 Pair = tuple[tuple[int, int], tuple[int, int]]
-"""A and B, each x, y in whole pixels."""
 
 
 def relative_depth(rng: np.random.Generator, answer: int) -> Item:

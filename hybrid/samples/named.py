@@ -23,14 +23,14 @@ from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 
 WIDTH, HEIGHT = 480, 360
+# Size of the picture in which a small thing is to be found.
 WIDE, HIGH = 960, 720
-"""Size of the picture in which a small thing is to be found."""
+# Half the height of a small thing, in metres: about 30 pixels of the picture's 720.
 SMALL_M = (0.05, 0.09)
-"""Half the height of a small thing, in metres: about 30 pixels of the picture's 720."""
+# The farther of two things is at least so many times as far.
 NEARER = 1.3
-"""The farther of two things is at least so many times as far."""
+# How far a thing is moved between two pictures.
 SIDEWAYS_M = 0.7
-"""How far a thing is moved between two pictures."""
 
 Solids = tuple[Solid, ...]
 
@@ -198,6 +198,7 @@ def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: in
     return Drawn(question, (first, second), (f"{names[0]} was moved left", f"{names[0]} was moved right"), answer)
 
 
+# By the name that a recipe calls them by.
 SCENES: Mapping[str, SceneKind] = {
     "attribute": SceneKind(attribute, 4, "the colour of a small thing"),
     "camera_moved": SceneKind(camera_moved, 2, "two pictures: which way the camera went"),
@@ -209,4 +210,3 @@ SCENES: Mapping[str, SceneKind] = {
     "located": SceneKind(located, 2, "where a thing is with respect to another, in a word"),
     "thing_moved": SceneKind(thing_moved, 2, "two pictures: which way a thing was moved"),
 }
-"""By the name that a recipe calls them by."""

@@ -40,26 +40,25 @@ from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, plain
 from hybrid.types import Box
 
 WIDTH, HEIGHT = 480, 360
+# Most objects that a counting question counts.
 MOST = 7
-"""Most objects that a counting question counts."""
+# Albedos called different differ by at least this factor,
 DARKER_RATIO = 1.6
-"""Albedos called different differ by at least this factor,"""
+# and those called the same by at most this one, while the light on them differs by at least `LIGHT_RATIO`.
 SAME_RATIO = 1.06
-"""and those called the same by at most this one, while the light on them differs by at least `LIGHT_RATIO`."""
 LIGHT_RATIO = 1.35
+# Range of the standard deviation, in logarithms, of a paint's red, green and blue about grey, drawn for each picture.
+#
+# So the chromaticities of a picture's segments spread as they do in photographs: `bench/reflectance.py --spread`
+# measures both. Part of the photographs' spread is the colour of their light; here it is white.
 TINT = (0.1, 0.6)
-"""Range of the standard deviation, in logarithms, of a paint's red, green and blue about grey, drawn for each picture.
-
-So the chromaticities of a picture's segments spread as they do in photographs: `bench/reflectance.py --spread` measures
-both. Part of the photographs' spread is the colour of their light; here it is white.
-"""
+# Length of haze: hardly any, as in rooms, which Intrinsic Images in the Wild shows (the source of BLINK's items).
 CLEAR_M = 2000.0
-"""Length of haze: hardly any, as in rooms, which Intrinsic Images in the Wild shows (the source of BLINK's items)."""
+# Intersection over union of a wrong box with the tight one.
 WRONG_OVERLAP = (0.4, 0.65)
-"""Intersection over union of a wrong box with the tight one."""
 
+# A boxed object is at least this large, so that the corners of its two boxes can stand a letter's size apart.
 LARGE_PX, LETTER_PX = 64, 18
-"""A boxed object is at least this large, so that the corners of its two boxes can stand a letter's size apart."""
 
 
 def share_of_union(a: Box, b: Box) -> float:

@@ -19,19 +19,19 @@ from hybrid.tool import Pixels
 from hybrid.types import Scanpath
 
 WIDTH, HEIGHT = 448, 320
+# Most things that stand out: each has its own colour.
 MOST = len(NAMED_COLOURS)
-"""Most things that stand out: each has its own colour."""
 SHAPES = ("square", "circle")
 
+# Half the size of the most salient thing; each next one is so much smaller and mixed so much more with the ground:
+# both its area and its contrast are below those of every thing before it.
 LARGEST_PX, SHRINK, FADE = 42.0, 0.8, 0.1
-"""Half the size of the most salient thing; each next one is so much smaller and mixed so much more with the ground:
-both its area and its contrast are below those of every thing before it."""
 GREY_PX, GREY_CONTRAST = (9, 13), 16
 MARGIN_PX = 8
 
 SUBJECTS = 5
+# Standard deviation of a fixation around its thing, as a fraction of the picture's size.
 JITTER = 0.012
-"""Standard deviation of a fixation around its thing, as a fraction of the picture's size."""
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from hybrid.tool import Pixels
 Vector = tuple[float, float, float]
 Points = npt.NDArray[np.float64]
 
+# Ids in `View.ids`: solid number k of the scene is `FIRST_SOLID + k`.
 SKY, GROUND, WALL, FIRST_SOLID = 0, 1, 2, 3
-"""Ids in `View.ids`: solid number k of the scene is `FIRST_SOLID + k`."""
 
+# Weights of linear red, green and blue (ITU-R BT.709).
 LUMINANCE = (0.2126, 0.7152, 0.0722)
-"""Weights of linear red, green and blue (ITU-R BT.709)."""
+# Nothing nearer or farther than this is seen.
 NEAR_M, FAR_M = 0.05, 250.0
-"""Nothing nearer or farther than this is seen."""
 
 
 @dataclass(frozen=True)

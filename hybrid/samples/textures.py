@@ -14,16 +14,17 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+# A float32 array; the docstring next to it gives its shape.
 FloatMap = npt.NDArray[np.float32]
-"""A float32 array; the docstring next to it gives its shape."""
 
+# Linear RGB reflectance, each 0..1.
 Colour = tuple[float, float, float]
-"""Linear RGB reflectance, each 0..1."""
 
 Pattern = Literal["noise", "speckle", "checker", "stripes", "bricks", "tiles", "plain"]
+# The patterns with structure; `plain` has none.
 PATTERNS: tuple[Pattern, ...] = ("noise", "speckle", "checker", "stripes", "bricks", "tiles")
-"""The patterns with structure; `plain` has none."""
 
+# Colours that stay apart under shading; a question may name an object by one of them.
 NAMED_COLOURS: Mapping[str, Colour] = {
     "red": (0.62, 0.03, 0.03),
     "green": (0.03, 0.40, 0.06),
@@ -32,7 +33,6 @@ NAMED_COLOURS: Mapping[str, Colour] = {
     "purple": (0.26, 0.04, 0.42),
     "orange": (0.82, 0.25, 0.015),
 }
-"""Colours that stay apart under shading; a question may name an object by one of them."""
 
 MIN_ALBEDO, MAX_ALBEDO = 0.02, 0.95
 

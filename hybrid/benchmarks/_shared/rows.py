@@ -25,19 +25,19 @@ from hybrid.types import LETTERS, BrokenQuestion, Question, StoredImage
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
+# More than any table here holds: a damaged file may claim any number of them.
 MAX_ROWS = 10_000_000
-"""More than any table here holds: a damaged file may claim any number of them."""
 
+# Characters of one text: far more than any question or answer has.
 MAX_TEXT = 200_000
-"""Characters of one text: far more than any question or answer has."""
 
+# Rows whose pictures are stored before the row is used.
 MOST_AHEAD = 16
-"""Rows whose pictures are stored before the row is used."""
+# More would multiply the memory that a large picture takes.
 STORING_THREADS = 2
-"""More would multiply the memory that a large picture takes."""
 
+# Exceptions that damaged tables raise; arrow's own are `OSError`, `ValueError`, `MemoryError` or `ArrowException`.
 _UNREADABLE = (OSError, ValueError, MemoryError, OverflowError, RecursionError)
-"""Exceptions that damaged tables raise; arrow's own are `OSError`, `ValueError`, `MemoryError` or `ArrowException`."""
 
 
 @dataclass(frozen=True)

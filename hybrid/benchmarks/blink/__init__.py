@@ -26,8 +26,8 @@ from hybrid.errors import DataError, UsageError
 from hybrid.types import LETTERS, BrokenQuestion, Exchange, Kind, Question, Score
 
 HIDDEN = "hidden"
+# Letters that the authors' extraction knows, whatever a question offers.
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
-"""Letters that the authors' extraction knows, whatever a question offers."""
 
 IMAGES = ("the first image", "the second image", "the third image", "the fourth image")
 POINTS = ("Point A", "Point B", "Point C", "Point D")

@@ -26,8 +26,8 @@ from hybrid.types import Point, StoredImage
 COLORS: dict[str, Color] = {"red": "red", "white": "white", "gray": "grey", "grey": "grey"}
 REFERENCE = "REF"
 LEAST_CONFIDENCE = 0.3
+# How far JPEG, which stores colour at half the resolution, spreads that of a line.
 BLEEDS_PX = 4.0
-"""How far JPEG, which stores colour at half the resolution, spreads that of a line."""
 
 
 @dataclass(frozen=True)

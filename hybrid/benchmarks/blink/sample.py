@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 SPLIT = "val"
 FILE_NAME = f"{SPLIT}-00000-of-00001.parquet"
+# That of the published files, read from their quantisation tables; their colour is at half resolution, as ours.
 JPEG_QUALITY = 75
-"""That of the published files, read from their quantisation tables; their colour is at half resolution, as ours."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Task:
     choices: int
 
 
+# By BLINK's name of the task, in alphabetical order.
 TASKS: Mapping[str, Task] = {
     "Counting": Task(objects.counting, 4),
     "Jigsaw": Task(geometry.jigsaw, 2),
@@ -48,7 +49,6 @@ TASKS: Mapping[str, Task] = {
     "Spatial_Relation": Task(objects.spatial_relation, 2),
     "Visual_Correspondence": Task(geometry.visual_correspondence, 4),
 }
-"""By BLINK's name of the task, in alphabetical order."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,11 +69,11 @@ from hybrid.types import (
     Score,
 )
 
+# Accuracy of a random guess at Q2, drawn from the true counts (Table 3): what an abstention is worth there.
 CHANCE_COUNT: Final = 0.1909
-"""Accuracy of a random guess at Q2, drawn from the true counts (Table 3): what an abstention is worth there."""
 
+# Which text of `texts.toml` belongs to a field (appendix E); the two fields of scanpaths share `fixation`.
 HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing": "ranking"}
-"""Which text of `texts.toml` belongs to a field (appendix E); the two fields of scanpaths share `fixation`."""
 
 
 class HVSBench(Benchmark):

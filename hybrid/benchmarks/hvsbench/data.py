@@ -26,8 +26,8 @@ from hybrid.types import LETTERS, Scanpath
 COLUMNS: Final = ("index", "image", "question", "question_type", "answer")
 OPTIONAL: Final = ("category", "real_image_path", "origin_dataset")
 
+# How far a fixation may lie outside the image, as a fraction of its size: eye trackers record some; more is a unit.
 OUTSIDE: Final = 0.25
-"""How far a fixation may lie outside the image, as a fraction of its size: eye trackers record some; more is a unit."""
 
 FEWEST_TRUE_FIXATIONS: Final = 2
 

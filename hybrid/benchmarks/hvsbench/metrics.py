@@ -32,21 +32,21 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 SCANPATH_TASKS: Final = ("Q9", "Q12")
 
+# The first four columns of MultiMatch by the names of our metrics; the paper prints m_dir and m_pos.
 DIMENSIONS: Final = ("m_shape", "m_dir", "m_len", "m_pos")
-"""The first four columns of MultiMatch by the names of our metrics; the paper prints m_dir and m_pos."""
 
+# Random guess and human in Table 3: 0 and 1 of `m_dir_rescaled_published.q9` and the like.
 PUBLISHED_ENDS: Final[Mapping[tuple[str, str], tuple[float, float]]] = {
     ("m_dir", "Q9"): (0.6079, 0.6963),
     ("m_pos", "Q9"): (0.8304, 0.8863),
     ("m_dir", "Q12"): (0.5425, 0.7617),
     ("m_pos", "Q12"): (0.8160, 0.9181),
 }
-"""Random guess and human in Table 3: 0 and 1 of `m_dir_rescaled_published.q9` and the like."""
 
+# Mean true count of Q2: stands in for a reply without a number (section 3.3).
 FALLBACK_COUNT: Final = 3.2116
-"""Mean true count of Q2: stands in for a reply without a number (section 3.3)."""
+# Stands in for a reply without the three lists (Table 7).
 FALLBACK_PATH: Final = Scanpath((0.5,), (0.5,), (0.0,))
-"""Stands in for a reply without the three lists (Table 7)."""
 
 PADDING_PX: Final = 1.0
 CROP: Final = 6

@@ -29,23 +29,23 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Codes = NDArray[np.uint8]
 
+# The columns of a result, in order; the package calls the first one vector.
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
-"""The columns of a result, in order; the package calls the first one vector."""
 
+# Below this the measure is not defined: the package returns NaN, we refuse, and a protocol must say how it pads.
 FEWEST_FIXATIONS: Final = 3
-"""Below this the measure is not defined: the package returns NaN, we refuse, and a protocol must say how it pads."""
 
+# Bits that say from where a pair of saccades is reached most cheaply; several where that is a tie.
 _DIAGONAL, _LEFT, _UP = 1, 2, 4
-"""Bits that say from where a pair of saccades is reached most cheaply; several where that is a tie."""
 
 _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
 
+# Pairs of saccades that are worked on together: what fits a processor's cache.
 _CHUNK_CELLS: Final = 1 << 17
-"""Pairs of saccades that are worked on together: what fits a processor's cache."""
+# Cost of the calls of one more batch, in pairs of saccades that could be padding instead.
 _BATCH_CELLS: Final = 1 << 14
-"""Cost of the calls of one more batch, in pairs of saccades that could be padding instead."""
+# Alignments that one call of SciPy finds: its time has a part for each call and one with their square.
 _TIES_TOGETHER: Final = 16
-"""Alignments that one call of SciPy finds: its time has a part for each call and one with their square."""
 
 
 @dataclass(frozen=True)

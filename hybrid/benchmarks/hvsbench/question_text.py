@@ -14,8 +14,8 @@ from typing import Final
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Box, Given, Kind, Scanpath
 
+# Two corners, or a corner and the size: the paper leaves it open, so it is a setting.
 BOX_FORMS: Final = ("xyxy", "xywh")
-"""Two corners, or a corner and the size: the paper leaves it open, so it is a setting."""
 
 KINDS: Final[Mapping[str, Kind]] = {
     **{f"Q{number}": Kind.CHOICE for number in (1, 4, 5, 6, 7, 8, 10, 11, 13)},

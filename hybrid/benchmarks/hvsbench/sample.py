@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 FILE_NAME = "test-00000-of-00001.parquet"
 ORIGIN = "generated"
+# Row i of the n-th type has the index n * this + i, so that no index appears twice.
 ROWS_OF_A_TYPE = 1_000_000
-"""Row i of the n-th type has the index n * this + i, so that no index appears twice."""
 
 RANKS = ("the most salient", "the second most salient", "the third most salient")
 SCANPATH_REQUEST = (
@@ -197,6 +197,7 @@ def _longest(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQue
     return SceneQuestion(scene, f"{text} {_options(spots)}", LETTERS[answer])
 
 
+# By question type, in the benchmark's order.
 TASKS: Mapping[str, Task] = {
     "Q1": Task(_most_salient, 4, "Prominence"),
     "Q2": Task(_count, MOST, "Subitizing"),
@@ -212,7 +213,6 @@ TASKS: Mapping[str, Task] = {
     "Q12": Task(partial(_path, search=True), 1, "Searching"),
     "Q13": Task(partial(_longest, search=True), 4, "Searching"),
 }
-"""By question type, in the benchmark's order."""
 
 
 def _with_first_at(rng: np.random.Generator, number: int, place: int) -> list[int]:

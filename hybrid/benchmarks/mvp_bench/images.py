@@ -18,8 +18,8 @@ GATED = (
 )
 
 
+# The folders that official image paths are relative to.
 BELOW = ("Images", "")
-"""The folders that official image paths are relative to."""
 
 
 def image_file(root: Path, image: str) -> Path | None:

@@ -23,8 +23,8 @@ from hybrid.samples.layouts import SHAPES, Name
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS
 
+# Rows of each task that one pair makes, rotations not counted.
 TASKS: Mapping[str, int] = {"yes_no": 6, "cross": 2, "single": 1}
-"""Rows of each task that one pair makes, rotations not counted."""
 
 FIRST_PAIR = 1000
 OPTIONS = 5
@@ -39,8 +39,8 @@ LOW_EDITS = (
     "Two objects changed places.",
     "The picture was taken from another side.",
 )
+# In the order of `EDITS`; the last is never true: both pictures are taken by the same camera.
 ASPECTS = ("colouring", "kinds of objects", "number", "arrangement", "viewpoint")
-"""In the order of `EDITS`; the last is never true: both pictures are taken by the same camera."""
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ Edit = Literal["colour", "shape", "count", "order"]
 EDITS: tuple[Edit, ...] = ("colour", "shape", "count", "order")
 
 WIDTH, HEIGHT = 256, 192
+# Centres of two objects are at least this far apart from left to right.
 MIN_GAP_PX = 14.0
-"""Centres of two objects are at least this far apart from left to right."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from hybrid.benchmarks.questions.tables import ENDINGS
 from hybrid.errors import DataError
 from hybrid.types import Metric, Score
 
+# The name, without its ending, of a folder's file.
 STEM: Final = "questions"
-"""The name, without its ending, of a folder's file."""
 BESIDE: Final = "beside"
 ALWAYS: Final = (counted("accuracy over task"), counted("accuracy"))
 WHERE_YES_NO: Final = tuple(map(counted, ("f1", "precision", "recall", "yes_share")))

@@ -15,8 +15,8 @@ from hybrid.benchmarks.questions.reading import Reader, folder_of
 from hybrid.errors import DataError
 from hybrid.types import Ask, BrokenQuestion, Exchange, Outcome, Prompt, Question, Score
 
+# For questions about things in one picture: where, how many, how near, of what kind, what is written on them.
 TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "ocr", "relation", "segmentation")
-"""For questions about things in one picture: where, how many, how near, of what kind, what is written on them."""
 
 
 class TableBenchmark(Benchmark):

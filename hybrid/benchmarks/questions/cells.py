@@ -16,14 +16,14 @@ from hybrid.benchmarks._shared.paths import located, read_located
 from hybrid.benchmarks._shared.rows import DataRow, checked_text
 from hybrid.errors import DataError
 
+# Bytes of the largest picture of a row.
 LARGEST_IMAGE: Final = 200_000_000
-"""Bytes of the largest picture of a row."""
 MOST_IMAGES: Final = 100
+# Characters up to which VLMEvalKit takes the text of an image for the index of a row that holds it (image_base.py).
 REFERENCE: Final = 64
-"""Characters up to which VLMEvalKit takes the text of an image for the index of a row that holds it (image_base.py)."""
 LONGEST_PATH: Final = 1000
+# Characters of a text that is read as a list.
 LONGEST_LIST: Final = 100_000
-"""Characters of a text that is read as a list."""
 _FILE: Final = re.compile(r"[^\n]{1,1000}\.[A-Za-z0-9]{2,5}")
 _DATA_URL: Final = re.compile(r"data:image/[\w.+-]{1,40};base64,", re.IGNORECASE)
 

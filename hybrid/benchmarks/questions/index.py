@@ -23,8 +23,8 @@ from hybrid.benchmarks.questions.tables import At, Table, refuse_rows, table_of
 from hybrid.errors import DataError
 
 CIRCULAR_STEP: Final = 1_000_000
+# Characters of an id, a task, a cluster or a group: a name of a file or a row of a table, no more.
 LONGEST_NAME: Final = 200
-"""Characters of an id, a task, a cluster or a group: a name of a file or a row of a table, no more."""
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from hybrid.rotation import rotated
 from hybrid.types import LETTERS, BrokenQuestion, Kind, Question, StoredImage
 
 _IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
+# Rules look at what a question's text shows.
 ROUTE: Final = "by_text"
-"""Rules look at what a question's text shows."""
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import Metric, Score
 
+# Rows of data that may be a recipe's own, per row of its card.
 FEWEST, MOST = 0.8, 1.25
-"""Rows of data that may be a recipe's own, per row of its card."""
+# How a question is put where a recipe does not say.
 OWN_TEXTS: Final = Path(__file__).with_name("texts.toml")
-"""How a question is put where a recipe does not say."""
 
 
 class RecipeBenchmark(TableBenchmark):

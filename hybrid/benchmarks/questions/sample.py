@@ -29,11 +29,11 @@ from hybrid.samples.named import SCENES, Drawn
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS, Kind
 
+# Stands for a `*` in the pattern of the data's files.
 PART: Final = "00000-of-00001"
-"""Stands for a `*` in the pattern of the data's files."""
 ROW_GROUP: Final = 20
+# Streams of the random generator, one for each decision.
 _ANSWERS, _WORDS, _PICTURES = range(3)
-"""Streams of the random generator, one for each decision."""
 
 
 @dataclass(frozen=True)

@@ -22,22 +22,22 @@ from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.files import read_small
 from hybrid.types import Kind
 
+# Bytes of the largest file that is read; a recipe has a few thousand.
 LARGEST: Final = 200_000
-"""Bytes of the largest file that is read; a recipe has a few thousand."""
 
+# The kinds that a row of a table can have.
 KINDS: Final = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.ORDER, Kind.POINT, Kind.BOX)
-"""The kinds that a row of a table can have."""
 
+# The roles that a column can have.
 COLUMNS: Final = (
     *("id", "image", "question", "choices", "answer"),
     *("kind", "task", "group", "hint", "tolerance", "cluster"),
 )
-"""The roles that a column can have."""
+# Those that can be several columns.
 SEVERAL: Final = frozenset({"image", "choices", "group"})
-"""Those that can be several columns."""
 
+# How an answer names its choice: by its letter (`B`, `(b)`), its text, or its number from 0 or 1.
 Answer = Literal["letter", "text", "index0", "index1"]
-"""How an answer names its choice: by its letter (`B`, `(b)`), its text, or its number from 0 or 1."""
 
 PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
 _SHOWN: Final = frozenset({"question", "choices", "unit"})

@@ -24,8 +24,8 @@ from hybrid.benchmarks.questions.statistics import SAID_YES, YES
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Box, Exchange, Kind, Outcome, Point, Question, Score
 
+# Intersection over union from which a box is right.
 RIGHT_BOX: Final = 0.5
-"""Intersection over union from which a box is right."""
 
 
 def chance(question: Question) -> float:

@@ -20,10 +20,10 @@ from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow, opened, read_group
 from hybrid.errors import DataError
 
 ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".parquet", ".json")
+# Bytes of one line, and characters of one cell of a CSV file: a picture of 200 MB in base64 is shorter.
 LARGEST_LINE: Final = 400_000_000
-"""Bytes of one line, and characters of one cell of a CSV file: a picture of 200 MB in base64 is shorter."""
+# Different keys of the rows of a file.
 MOST_COLUMNS: Final = 10_000
-"""Different keys of the rows of a file."""
 _BOM: Final = b"\xef\xbb\xbf"
 _CONVERT: Final = "where it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 

@@ -16,12 +16,12 @@ from hybrid.log.files import write_atomic
 
 PICTURE: Final = "shapes.png"
 SIZE: Final = (320, 200)
+# Where the shapes are, in pixels: left, top, right, bottom.
 RED_DISC, BLUE_SQUARE = (30, 40, 130, 140), (200, 70, 280, 150)
-"""Where the shapes are, in pixels: left, top, right, bottom."""
 
 COLUMNS: Final = ("id", "image", "question", "choices", "answer", "kind", "tolerance", "task", "hint", "comment")
+# The file itself; its boxes are those above.
 ROWS: Final = Path(__file__).with_name("template.jsonl")
-"""The file itself; its boxes are those above."""
 
 
 def write(path: Path) -> tuple[Path, ...]:
