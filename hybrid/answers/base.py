@@ -233,15 +233,6 @@ def bare(text: str) -> str:
     return text.strip(string.punctuation + string.whitespace + "。、").casefold()
 
 
-# Translations of short English option texts; only used for whole replies and after a cue.
-TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
-    "yes": frozenset({"是", "是的", "对", "はい", "예", "네", "sí", "sì", "oui", "ja", "sim", "да"}),
-    "no": frozenset({"否", "不", "不是", "不对", "没有", "いいえ", "아니요", "non", "nein", "não", "нет"}),
-    "left": frozenset({"左", "左边", "左侧", "向左", "왼쪽", "izquierda", "gauche", "links", "esquerda", "слева"}),
-    "right": frozenset({"右", "右边", "右侧", "向右", "오른쪽", "derecha", "droite", "rechts", "direita", "справа"}),
-}
-
-
 def _no_word_before(*words: str) -> str:
     return "".join(rf"(?<!\b{word} )".replace(r"\bn't", "n't") for word in words)
 
