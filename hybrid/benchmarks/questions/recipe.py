@@ -40,7 +40,7 @@ class RecipeBenchmark(TableBenchmark):
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.card = card_of(recipe)
-        decides = {"layout": asdict(recipe.layout), "rows": recipe.cluster_rows, "cyclic": recipe.cyclic}
+        decides = {"layout": asdict(recipe.layout), "rows": recipe.cluster.rows, "cyclic": recipe.variants == "cyclic"}
         super().__init__({**read_texts(OWN_TEXTS), "recipe": json.dumps(decides, sort_keys=True)})
 
     def reworded(self, replacement: Path) -> Benchmark:
@@ -83,8 +83,8 @@ class RecipeBenchmark(TableBenchmark):
             recipe.layout,
             self.texts,
             recipe.only_task,
-            cyclic=recipe.cyclic,
-            rows=recipe.cluster_rows,
+            cyclic=recipe.variants == "cyclic",
+            rows=recipe.cluster.rows,
             prefix=f"{every.index(path)}." if len(every) > 1 else "",
         )
 
@@ -113,7 +113,7 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         hub_id=hub.id,
         splits=hub.splits,
         tasks=dict(recipe.expected),
-        rotatable=() if recipe.cyclic else (ALL_TASKS,),
+        rotatable=() if recipe.variants == "cyclic" else (ALL_TASKS,),
         routes=(ROUTE,),
         tools_offered=TOOLS_OFFERED,
         sample_tasks=tuple(recipe.scenes),
