@@ -19,7 +19,7 @@ from hybrid.errors import DataError, needed_by
 from hybrid.images import ImageStore
 from hybrid.marks.drawing import BLINK_STYLE, Color, MarkStyle, draw_marks
 from hybrid.marks.finding import find_marks
-from hybrid.marks.marks import PointMark
+from hybrid.marks.marks import Marks, PointMark, remove_marks
 from hybrid.tool import Pixels
 from hybrid.types import Point, StoredImage
 
@@ -101,27 +101,8 @@ def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
     marks = tuple(named[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found to be taken off")
-    return TakenOff(_painted_over(pixels, located.points), marks)
-
-
-def _painted_over(pixels: Pixels, marks: Sequence[PointMark]) -> Pixels:
-    """The picture with every ring and letter filled in from around it (Telea 2004).
-
-    As much of what a ring encloses is kept as has not taken its colour: of BLINK's own rings nothing.
-    """
-    import cv2
-    import numpy as np
-
-    mask = np.zeros(pixels.shape[:2], np.uint8)
-    height, width = pixels.shape[:2]
-    rows, columns = np.ogrid[:height, :width]
-    for mark in marks:
-        distance = np.hypot(rows - mark.y, columns - mark.x)
-        mask[(distance <= mark.radius_px + BLEEDS_PX) & (distance >= mark.inner_radius_px - BLEEDS_PX)] = 255
-        if (box := mark.label_box_px) is not None:
-            x0, y0 = max(0, round(box.x0) - 1), max(0, round(box.y0) - 1)
-            mask[y0 : max(0, round(box.y1) + 1), x0 : max(0, round(box.x1) + 1)] = 255
-    return np.asarray(cv2.inpaint(pixels, mask, 3, cv2.INPAINT_TELEA), np.uint8)
+    # As much of what a ring encloses is kept as has not taken its colour: of BLINK's own rings nothing.
+    return TakenOff(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 
 
 def drawn_again(picture: TakenOff, style: Restyle) -> Pixels:
