@@ -88,6 +88,9 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     damage = (*([wrong] if wrong else []), *(line for one in recorded.values() for line in one.damage))
     model = identity.get("model")
     control = identity.get("tool_output", "real")
+    state: State = "damaged" if damage else "finished" if answered == len(sound) else "open"
+    # A run that is being written may be ahead of its manifest in the middle of a line.
+    state = "being written" if folder.is_held() else state
     return ListedRun(
         path=folder.path,
         benchmark=identity["benchmark"],
@@ -97,18 +100,9 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
         n=len(sound),
         control=None if control == "real" else control,
         date=_date(folder, manifest),
-        state=_state(folder, damage, whole=answered == len(sound)),
+        state=state,
         damage=damage,
     )
-
-
-def _state(folder: RunFolder, damage: tuple[str, ...], *, whole: bool) -> State:
-    # A run that is being written may be ahead of its manifest in the middle of a line.
-    if folder.is_held():
-        return "being written"
-    if damage:
-        return "damaged"
-    return "finished" if whole else "open"
 
 
 def _date(folder: RunFolder, manifest: Mapping[str, Any]) -> datetime:

@@ -17,7 +17,7 @@ import numpy as np
 
 from hybrid.samples import geometry, objects
 from hybrid.samples.item import pick, until
-from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, fits, high_camera, random_names, rectangle
+from hybrid.samples.layouts import SHAPES, Name, arrange, fits, high_camera, random_names, rectangle
 from hybrid.samples.scenes import Camera, Solid, render
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
@@ -55,8 +55,7 @@ class SceneKind:
 
 
 def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels:
-    wall_m = float(rng.uniform(9, 12)) if rng.random() < 0.5 else None
-    return render(backdrop(rng, solids, wall_m, calm=True), camera, rng).rgb
+    return render(objects.stage(rng, solids), camera, rng).rgb
 
 
 def _arranged(

@@ -74,7 +74,7 @@ def counting(rng: np.random.Generator, answer: int) -> Item:
     names = [wanted] * count + [others[pick(rng, 2)] for _ in range(int(rng.integers(2, 5)))]
     camera = high_camera(rng, WIDTH, HEIGHT)
     solids = until("arrangement of objects side by side", lambda: arrange(rng, camera, names))
-    view = render(_stage(rng, solids), camera, rng)
+    view = render(stage(rng, solids), camera, rng)
     boxes = tuple(_tight(view, number) for number in range(count))
     return Item(
         f"How many {wanted}s are there in the image?",
@@ -90,7 +90,7 @@ def object_localization(rng: np.random.Generator, answer: int) -> Item:
     names = random_names(rng, int(rng.integers(3, 6)))
     camera = high_camera(rng, WIDTH, HEIGHT)
     solids = until("arrangement with a large first object", lambda: _led_by_a_large_one(rng, camera, names))
-    view = render(_stage(rng, solids), camera, rng)
+    view = render(stage(rng, solids), camera, rng)
     tight = _tight(view, 0)
     wrong = until("box that fits badly", lambda: _misfit(rng, tight))
     drawn = (tight, wrong) if answer == 0 else (wrong, tight)
@@ -113,7 +113,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
     solids = until("arrangement of two objects in a relation", lambda: make(rng, camera, names))
     if upright:
         names = (names[0], Name(names[1].colour, "cube"), *names[2:])
-    view = render(_stage(rng, solids), camera, rng)
+    view = render(stage(rng, solids), camera, rng)
     holds = answer == 0
     first, second = (0, 1) if rng.random() < 0.5 else (1, 0)
     relations = ("above", "beneath") if upright else ("at the left side of", "at the right side of")
@@ -144,7 +144,8 @@ def relative_reflectance(rng: np.random.Generator, answer: int) -> Item:
     )
 
 
-def _stage(rng: np.random.Generator, solids: tuple[Solid, ...]) -> Scene:
+def stage(rng: np.random.Generator, solids: tuple[Solid, ...]) -> Scene:
+    """Things on calm ground, half of them before a wall."""
     wall_m = float(rng.uniform(9, 12)) if rng.random() < 0.5 else None
     return backdrop(rng, solids, wall_m, calm=True)
 

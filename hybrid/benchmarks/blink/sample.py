@@ -8,7 +8,7 @@ Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write(
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,12 +118,6 @@ def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Sample
     )
 
 
-def rows(task: str, n: int, seed: int, purpose: Purpose = "sample") -> Iterator[SampleRow]:
-    """The first `n` rows of a task. Raises `UsageError` as `item` does."""
-    for index in range(n):
-        yield row(task, index, seed, purpose)
-
-
 def schema() -> pa.Schema:
     """The arrow schema of BLINK's files."""
     return table_schema(
@@ -143,9 +137,8 @@ def write(
     """
     chosen = tuple(tasks)
     check_request(chosen, TASKS, per_task, seed)
-    return tuple(
-        write_parquet(
-            Path(folder) / task / FILE_NAME, [[made.record() for made in rows(task, per_task, seed, purpose)]], schema()
-        )
-        for task in chosen
-    )
+    written = []
+    for task in chosen:
+        made = [row(task, index, seed, purpose).record() for index in range(per_task)]
+        written.append(write_parquet(Path(folder) / task / FILE_NAME, [made], schema()))
+    return tuple(written)

@@ -19,7 +19,7 @@ from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, present, show
 from hybrid.benchmarks.mm_sap.columns import SETS
-from hybrid.benchmarks.mm_sap.data import files, questions_of, read_settings, sets_of
+from hybrid.benchmarks.mm_sap.data import files, questions_of, sets_of
 from hybrid.benchmarks.mm_sap.metrics import (
     SHUFFLED,
     Values,
@@ -48,7 +48,7 @@ class MmSap(Benchmark):
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen sets, each in its orders of the options."""
-        return questions_of(source, read_settings(self.card.chosen(source.settings)))
+        return questions_of(source, self.card.chosen(source.settings))
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One ask with five options; one more with four after a refusal by either parse."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hybrid.benchmarks._shared.paths import inside, read_located
@@ -23,23 +23,6 @@ from hybrid.benchmarks.mm_sap.columns import (
 )
 from hybrid.errors import DataError
 from hybrid.types import BrokenQuestion, Kind, Question, StoredImage
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Checked settings; no `shuffles` is the stored order."""
-
-    shuffles: int | None
-    seed: int
-    refusal_prompt: bool
-
-
-def read_settings(chosen: Mapping[str, str]) -> Settings:
-    """The settings as a card chose them."""
-    count = chosen["shuffles"]
-    return Settings(
-        None if count == "stored" else int(count), int(chosen["shuffle_seed"]), chosen["refusal_prompt"] == "on"
-    )
 
 
 def paths(folder: Path) -> tuple[Path, ...]:
@@ -99,7 +82,7 @@ def _sets(folder: Path, path: Path, columns: Columns) -> Iterator[str]:
             return
 
 
-def questions_of(source: Source, settings: Settings) -> Iterator[Question | BrokenQuestion]:
+def questions_of(source: Source, settings: Mapping[str, str]) -> Iterator[Question | BrokenQuestion]:
     """All questions of the chosen sets, variants of one next to each other. Ids count the rows of a set from 1.
 
     A file that cannot be used, and a row that does not say its set, are missing from every chosen set that they may
@@ -119,7 +102,7 @@ def questions_of(source: Source, settings: Settings) -> Iterator[Question | Brok
 
 
 def _questions(
-    row: DataRow, path: Path, columns: Columns, counts: dict[str, int], source: Source, settings: Settings
+    row: DataRow, path: Path, columns: Columns, counts: dict[str, int], source: Source, settings: Mapping[str, str]
 ) -> Iterator[Question | BrokenQuestion]:
     try:
         name = set_of(path, source.folder, row, columns)
@@ -144,7 +127,7 @@ def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, .
 
 
 def _variants(
-    identity: str, name: str, row: DataRow, columns: Columns, source: Source, settings: Settings
+    identity: str, name: str, row: DataRow, columns: Columns, source: Source, settings: Mapping[str, str]
 ) -> list[Question]:
     text = row.text(columns.question)
     options = options_of(row, columns)
@@ -152,10 +135,10 @@ def _variants(
     correct = _correct(name, row, columns, options, refusal)
     image = _image(row, columns, source, identity)
     kind = str(row.cell(columns.type) or "") if columns.type else ""
-    if settings.shuffles is None:
-        orders: Sequence[tuple[str, tuple[int, ...]]] = (("", tuple(range(len(options)))),)
-    else:
-        orders = [(f"s{k}", order_of(identity, k, settings.seed, len(options))) for k in range(settings.shuffles)]
+    orders = {"": tuple(range(len(options)))}
+    if settings["shuffles"] != "stored":
+        seed = int(settings["shuffle_seed"])
+        orders = {f"s{k}": order_of(identity, k, seed, len(options)) for k in range(int(settings["shuffles"]))}
     return [
         Question(
             id=f"{identity}#{shuffle}" if shuffle else identity,
@@ -167,10 +150,10 @@ def _variants(
             target={"correct": None if correct is None else order.index(correct), "refusal": order.index(refusal)},
             route="choice",
             groups={"type": kind or name, "shuffle": shuffle or "stored"},
-            protocol={"refusal": order.index(refusal), "refusal_prompt": settings.refusal_prompt},
+            protocol={"refusal": order.index(refusal), "refusal_prompt": settings["refusal_prompt"] == "on"},
             cluster=identity,
         )
-        for shuffle, order in orders
+        for shuffle, order in orders.items()
     ]
 
 
