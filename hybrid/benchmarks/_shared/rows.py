@@ -177,10 +177,11 @@ def json_rows(folder: Path, path: Path) -> Iterator[tuple[Mapping[str, Any] | Da
     for number, line in enumerate(lines, 1):
         if line.strip():
             where = f"{path}, line {number}"
-            yield _json_object(line, where), where
+            yield json_object(line, where), where
 
 
-def _json_object(line: bytes, where: str) -> Mapping[str, Any] | DataError:
+def json_object(line: bytes | str, where: str) -> Mapping[str, Any] | DataError:
+    """The object of a line of JSON, or why it holds none."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hybrid.errors import UsageError
 from hybrid.log.files import write_atomic
+from hybrid.samples.seeds import Purpose, generator
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,12 @@ def check_item(task: str, known: Iterable[str], index: int, seed: int) -> None:
         raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(known)}")
     if seed < 0 or index < 0:
         raise UsageError(f"seed {seed} and index {index} must not be negative")
+
+
+def dealt(answers: int, index: int, purpose: Purpose, seed: int, *key: int) -> int:
+    """The right answer of row `index`: of so many, each comes once in a block of as many rows, in a drawn order."""
+    block, place = divmod(index, answers)
+    return int(generator(purpose, seed, *key, 0, block).permutation(answers)[place])
 
 
 def table_schema(*columns: tuple[str, str], features: bool = True) -> pa.Schema:

@@ -71,7 +71,7 @@ def redrawn(
         raise DataError(f"--setting marks: {len(images)} images, of which nothing says where their marks are")
     with needed_by(f"--setting marks={setting}"):
         return tuple(
-            store.put_pixels(marked_anew(store.pixels(image), labels, style))
+            store.put_pixels(drawn_again(taken_off(store.pixels(image), labels), style))
             for image, labels in zip(images, expected, strict=True)
         )
 
@@ -84,16 +84,8 @@ class TakenOff:
     marks: tuple[PointMark, ...]
 
 
-def marked_anew(pixels: Pixels, labels: Sequence[str], style: Restyle) -> Pixels:
-    """A picture (H, W, 3) without its marks of these letters, resized, and with marks in the style in their places.
-
-    Raises `DataError` when a letter is not found, or not where it is written.
-    """
-    return drawn_again(taken_off(pixels, labels), style)
-
-
 def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
-    """A picture (H, W, 3) without its marks of these letters. Raises `DataError` as `marked_anew` does."""
+    """A picture (H, W, 3) without its marks of these letters. Raises `DataError` when one is not found."""
     located = find_marks(pixels, tuple(labels), "point")
     named = {mark.label: mark for mark in located.points if mark.confidence >= LEAST_CONFIDENCE}
     if missing := [label for label in labels if label not in named]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, table_schema, write_parquet
+from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, table_schema, write_parquet
 from hybrid.samples import geometry, objects
 from hybrid.samples.item import Item, jpeg
 from hybrid.samples.seeds import Purpose, generator
@@ -87,9 +87,7 @@ def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int
     independent order. Raises `UsageError` as `item` does.
     """
     check_item(task, TASKS, index, seed)
-    block, place = divmod(index, TASKS[task].choices)
-    order = generator(purpose, seed, zlib.crc32(task.encode()), 0, block).permutation(TASKS[task].choices)
-    return int(order[place])
+    return dealt(TASKS[task].choices, index, purpose, seed, zlib.crc32(task.encode()))
 
 
 def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:

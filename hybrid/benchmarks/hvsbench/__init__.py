@@ -49,7 +49,6 @@ from hybrid.benchmarks.hvsbench.metrics import (
     Rules,
     compare,
     references,
-    screen_of,
     summarise,
 )
 from hybrid.benchmarks.hvsbench.question_text import KINDS, given, options
@@ -258,7 +257,7 @@ def _target(
             return {
                 "paths": [_written(path) for path in pool[row.where].paths],
                 "other": None if other is None else _written(other),
-                "screen": list(screen_of(settings["screen"])),
+                "screen": [int(side) for side in settings["screen"].split("x")],
                 "crop": CROP,
                 "crop_truth": settings["crop_truth"] == "on",
             }

@@ -191,11 +191,10 @@ def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping
                 if type_of(row) is None:
                     continue
                 with suppress(DataError):
+                    named = row.values.get("real_image_path")
+                    image = named if isinstance(named, str) and named else row.where
                     # Rows that differ only in how many fixations they ask for are one task.
-                    key, own = (
-                        (image_key(row), re.sub(r"\d+", "", row.text("question"))),
-                        human_paths(row.text("answer")),
-                    )
+                    key, own = (image, re.sub(r"\d+", "", row.text("question"))), human_paths(row.text("answer"))
                     groups.setdefault(key, []).append(row.where)
                     by_image.setdefault(key, {}).update(dict.fromkeys(own))
     return {where: Subject(key[0], tuple(by_image[key])) for key, places in groups.items() for where in places}
@@ -209,12 +208,6 @@ def of_another_image(pool: Mapping[str, Subject], where: str, seed: str) -> Scan
         return None
     rng = random.Random(zlib.crc32(seed.encode()))
     return rng.choice(pool[rng.choice(others)].paths)
-
-
-def image_key(row: DataRow) -> str:
-    """The key of a row's image: the path that the data names, else the row's own place."""
-    named = row.values.get("real_image_path")
-    return named if isinstance(named, str) and named else row.where
 
 
 def _check_schema(schema: Any, path: Path) -> None:

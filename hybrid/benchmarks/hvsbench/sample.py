@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, table_schema, write_parquet
+from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, table_schema, write_parquet
 from hybrid.errors import UsageError
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
@@ -64,9 +64,8 @@ def made(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Scene
     """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
     check_item(task, TASKS, index, seed)
     name = zlib.crc32(f"hvsbench {task}".encode())
-    block, place = divmod(index, TASKS[task].answers)
-    answers = generator(purpose, seed, name, 0, block).permutation(TASKS[task].answers)
-    return TASKS[task].make(generator(purpose, seed, name, 1, index), int(answers[place]))
+    answer = dealt(TASKS[task].answers, index, purpose, seed, name)
+    return TASKS[task].make(generator(purpose, seed, name, 1, index), answer)
 
 
 def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample") -> None:

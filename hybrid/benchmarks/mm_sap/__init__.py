@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from hybrid.answers.base import Parsed, undecided
 from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, present, show
@@ -80,9 +81,8 @@ class MmSap(Benchmark):
         if failed is not None:
             return _score(question, failed, values_of_nothing())
         reply = exchanges[0].reply
-        chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            return _score(question, reply.outcome, chance or values_of_nothing())
+            return _score(question, reply.outcome, _worth(question, options) or values_of_nothing())
         first = read_answer(reply.text, question.choices, options.parse)
         second, correct = None, _correct(question)
         if len(exchanges) > 1:
@@ -90,21 +90,14 @@ class MmSap(Benchmark):
             choices = _without_refusal(question)
             place = read_answer(exchanges[1].reply.text, choices, options.parse).value
             second = correct is not None and place is not None and choices[place] == question.choices[correct]
-        values = values_of(question.task, correct, _refusal(question), first.value, second)
-        if first.value is None:
-            return _score(question, Outcome.UNPARSED, chance or values)
-        return replace(_score(question, reply.outcome, values), answer=LETTERS[first.value], rule=first.rule)
+        return _judged(question, first, second, reply.outcome, options)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
         letter = stored.strip().strip("().")
         offered = tuple(LETTERS[: len(question.choices)])
-        known = offered.index(letter) if letter in offered else None
-        values = values_of(question.task, _correct(question), _refusal(question), known, None)
-        if known is None:
-            chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
-            return _score(question, Outcome.UNPARSED, chance or values)
-        return replace(_score(question, Outcome.ANSWERED, values), answer=LETTERS[known], rule="stored")
+        known: Parsed[int] = Parsed(offered.index(letter), "stored") if letter in offered else undecided()
+        return _judged(question, known, None, Outcome.ANSWERED, options)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
@@ -143,6 +136,20 @@ def _refusal(question: Question) -> int:
 
 def _without_refusal(question: Question) -> tuple[str, ...]:
     return tuple(choice for place, choice in enumerate(question.choices) if place != _refusal(question))
+
+
+def _worth(question: Question, options: ScoreOptions) -> Values | None:
+    """What no readable answer is worth where it counts as a guess."""
+    return values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
+
+
+def _judged(
+    question: Question, first: Parsed[int], second: bool | None, outcome: Outcome, options: ScoreOptions
+) -> Score:
+    values = values_of(question.task, _correct(question), _refusal(question), first.value, second)
+    if first.value is None:
+        return _score(question, Outcome.UNPARSED, _worth(question, options) or values)
+    return replace(_score(question, outcome, values), answer=LETTERS[first.value], rule=first.rule)
 
 
 def _score(question: Question, outcome: Outcome, values: Values) -> Score:

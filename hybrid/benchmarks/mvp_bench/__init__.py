@@ -31,7 +31,7 @@ from hybrid.benchmarks.mvp_bench.data import (
     category,
     question_file,
 )
-from hybrid.benchmarks.mvp_bench.images import Pictures, halves, image_file
+from hybrid.benchmarks.mvp_bench.images import BELOW, GATED, Pictures, halves, image_file
 from hybrid.benchmarks.mvp_bench.metrics import CATEGORIES, with_runs
 from hybrid.benchmarks.mvp_bench.outputs import read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
@@ -67,9 +67,9 @@ class MvpBench(Benchmark):
         table = self._rows(source)
         rows = table.rows
         pictures = Pictures(_root(source), source.store)
-        if not source.for_predictions:
-            for folder in sorted({row.image.split("/")[0] for row in rows}):
-                pictures.require(folder)
+        for folder in () if source.for_predictions else sorted({row.image.split("/")[0] for row in rows}):
+            if not any((_root(source) / base / folder).is_dir() for base in BELOW):
+                raise DataError(f"{_root(source)} has no folder Images/{folder}. {GATED}")
         # The two rows of a yes/no question share the number of the first with their pair and text.
         first: dict[tuple[int, str], str] = {}
         keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}

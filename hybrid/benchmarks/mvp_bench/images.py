@@ -35,11 +35,6 @@ class Pictures:
         self._store = store
         self._known: dict[str, tuple[StoredImage, ...] | DataError] = {}
 
-    def require(self, folder: str) -> None:
-        """Raise `DataError` with the address to ask if the data has no such folder at all."""
-        if not any((base / folder).is_dir() for base in (self._root / "Images", self._root)):
-            raise DataError(f"{self._root} has no folder Images/{folder}. {GATED}")
-
     def of(self, row: PairRow) -> tuple[StoredImage, ...]:
         """One picture, or a pair picture and its halves. Raises `DataError` for one that is missing or broken."""
         if row.image not in self._known:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hybrid.benchmarks._shared.samples import check_request, write_parquet
+from hybrid.benchmarks._shared.samples import check_request, dealt, write_parquet
 from hybrid.benchmarks.questions.parts import Samples, SampleScene
 from hybrid.benchmarks.questions.schema import Layout, Recipe
 from hybrid.errors import UsageError
@@ -33,7 +33,7 @@ from hybrid.types import LETTERS, Kind
 PART: Final = "00000-of-00001"
 ROW_GROUP: Final = 20
 # Streams of the random generator, one for each decision.
-_ANSWERS, _WORDS, _PICTURES = range(3)
+_WORDS, _PICTURES = 1, 2
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,7 @@ def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) ->
         for place in range(sample.rows):
             index = unit * sample.rows + place
             asked = unit if sample.cyclic else index
-            count = SCENES[scene.scene].choices
-            block, turn = divmod(asked, count)
-            answer = int(generator(purpose, seed, key, _ANSWERS, block).permutation(count)[turn])
+            answer = dealt(SCENES[scene.scene].choices, asked, purpose, seed, key)
             if place == 0 or not sample.cyclic:
                 # Drawn anew for every row; the cycles of one question share what was drawn for the first.
                 words = generator(purpose, seed, key, _WORDS, unit)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
 from hybrid.benchmarks._shared.paths import check_table
-from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow, opened, read_group, rows
+from hybrid.benchmarks._shared.rows import DataRow, json_object, opened, read_group, rows
 from hybrid.errors import DataError
 
 ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".parquet", ".json")
@@ -212,13 +212,8 @@ def _list(path: Path, stamp: tuple[int, int]) -> list[Any]:
 
 
 def _object(text: str, where: str) -> DataRow | DataError:
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return DataError(f"{where}: not JSON ({error})")
-    if not isinstance(values, dict):
-        return DataError(f"{where}: expected an object, found {type(values).__name__}")
-    return DataRow(values, where)
+    values = json_object(text, where)
+    return values if isinstance(values, DataError) else DataRow(values, where)
 
 
 class Separated:
@@ -387,9 +382,3 @@ def _past_bom(file: BinaryIO) -> int:
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
     return file.tell()
-
-
-def refuse_rows(count: int, path: Path) -> None:
-    """Raise `DataError` for more rows than any table has."""
-    if count > MAX_ROWS:
-        raise DataError(f"{path} has more than {MAX_ROWS:,} rows")
