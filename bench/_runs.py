@@ -10,7 +10,7 @@ import asyncio
 from hybrid.config import RunConfig
 from hybrid.log.folder import RunFolder
 from hybrid.running.resolve import prepare
-from hybrid.running.run import ProgressCallback, execute
+from hybrid.running.run import ProgressCallback, ask_run
 
 
 def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) -> RunFolder:
@@ -21,7 +21,7 @@ def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) ->
         SystemExit: a question could not be finished: a table without it would be of other questions.
     """
     plan = prepare(config)
-    failures = asyncio.run(execute(plan, progress))
+    failures = asyncio.run(ask_run(plan, progress))
     if failures:
         raise SystemExit(f"{failures[0].id}: {failures[0].error}")
     return plan.folder

@@ -32,7 +32,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolRunner, ToolService
-from hybrid.solving.controls import Control, Subject
+from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.types import ImageRef, Kind, Prompt
 
@@ -148,10 +148,13 @@ async def passes(folder: Path) -> list[Passes]:
         tool = Tool(Card("counted", "A number.", "Means nothing.", (card,)), Args)
         service = ToolService(store, FindingCache(folder / "findings", store), ServiceOptions("classical"))
         for solver in ("first", "second"):
-            before, control = network.passes, Control(service)
+            before, control = network.passes, ToolCondition(service)
             found = []
             for number, image in enumerate(images):
-                ref, subject = ImageRef("img:1", image), Subject(f"question {number}", f"question {number}", (image,))
+                ref, subject = (
+                    ImageRef("img:1", image),
+                    AskedQuestion(f"question {number}", f"question {number}", (image,)),
+                )
                 prompt = Prompt((f"What does {solver} see?", ref), Kind.FREE)
                 found.append(await control.find(tool, Args(), [ref], subject, prompt, SEED))
             rows.append(Passes(run, solver, len(found), network.passes - before))

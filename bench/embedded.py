@@ -21,7 +21,7 @@ from typing import Final
 
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.cli.run import Bars
+from hybrid.cli._progress import Bars
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
 from hybrid.scoring.runs import score_run
 from hybrid.types import Fault

@@ -75,7 +75,7 @@ SUBJECTS = {
     "rules": Subject(("tools/rules",), ("tests/tools/rules",)),
     "networks": Subject(
         ("hybrid/tool/networks.py",),
-        ("tests/hybrid/serving/test_seen_pictures.py", "tests/hybrid/serving/test_precision.py"),
+        ("tests/hybrid/serving/test_input_check.py", "tests/hybrid/serving/test_precision.py"),
         system=True,
     ),
     "pictures": Subject(

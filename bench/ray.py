@@ -78,9 +78,9 @@ def family_cpu_s(root: int) -> float:
 def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     """One run in this process."""
     from hybrid.config import RunConfig, ServiceOptions
-    from hybrid.running.engine import here
+    from hybrid.running.engine import local_engine
     from hybrid.running.resolve import prepare
-    from hybrid.running.run import carry_out
+    from hybrid.running.run import ask_run_to_end
 
     load = os.getloadavg()[0]
     run = prepare(
@@ -102,7 +102,7 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
         if finished in (IN_FLIGHT, total):
             seen.append((time.monotonic(), family_cpu_s(os.getpid()), time.process_time()))
 
-    opener = here
+    opener = local_engine
     if cpus:
         import ray
 
@@ -110,7 +110,7 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
 
         ray.init("local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, configure_logging=False)
         opener = on_ray
-    end = asyncio.run(carry_out(run, progress, lambda line: print(line, file=sys.stderr), opener))
+    end = asyncio.run(ask_run_to_end(run, progress, lambda line: print(line, file=sys.stderr), opener))
     if end.failures or end.stopped:
         raise SystemExit(f"the run failed: {end.stopped or end.failures[0]}")
     window, cpu, own = (after - before for before, after in zip(*seen, strict=True))

@@ -144,13 +144,13 @@ def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
     os.environ["HYBRID_HOME"] = str(home)
     from hybrid.config import RunConfig, ServiceOptions
     from hybrid.running.resolve import prepare
-    from hybrid.running.run import execute
+    from hybrid.running.run import ask_run
 
     config = RunConfig(
         "hvsbench", ("chance",), data=str(data), limit=FEW, seed=seed, out=out, service=ServiceOptions("classical")
     )
     run = prepare(config)
-    asyncio.run(execute(run, lambda *_: None))
+    asyncio.run(ask_run(run, lambda *_: None))
     copied = _Copies(run.folder, data)
     questions = run.folder.write_questions(copied.questions())
     (out / "chance" / "attempts.jsonl").unlink()

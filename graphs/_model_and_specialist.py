@@ -32,8 +32,8 @@ class Proposal:
     """The MLLM's answer without tools."""
 
     text: str
+    # Probability, 0..1, that it claims for this answer; None if it claims none.
     confidence: float | None = None
-    """Probability, 0..1, that it claims for this answer; None if it claims none."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class DecisionInput:
 
     prompt: Prompt
     ctx: SolverContext
+    # The MLLM's answer without tools; pending when the graph is entered.
     proposal: asyncio.Task[Proposal]
-    """The MLLM's answer without tools; pending when the graph is entered."""
 
 
 class State(TypedDict, total=False):

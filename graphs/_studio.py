@@ -37,14 +37,14 @@ from hybrid.models import open_model
 from hybrid.registry import load_each
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
-from hybrid.solving.session import Resources, Session
+from hybrid.solving.session import AskSetup, Session
 from hybrid.types import LETTERS, Kind, Outcome, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use
 
+# The environment variable that names the folder in which images may lie; else the folder the server was started in.
 FOLDER = "HYBRID_STUDIO_IMAGES"
-"""The environment variable that names the folder in which images may lie; else the folder the server was started in."""
 OPTION = re.compile(r"^\(([A-Z])\)\s+(\S.*)$", re.MULTILINE)
 
 
@@ -61,17 +61,17 @@ _opening = asyncio.Lock()
 
 
 @cache
-def shared() -> Resources:
+def shared() -> AskSetup:
     """The model and tools of all questions. Raises `UsageError` for a model that cannot be had."""
     name, store = os.environ.get("HYBRID_MODEL") or "embedded", ImageStore(home() / "images")
     tools = [tool for _, tool in load_each("tools")]
     in_use = backends_in_use(tools, "auto", {})
     tools_offered = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
-    control = Control(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))
+    control = ToolCondition(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))
     model = open_model(name, ModelSettings(), store)
     config = RunConfig("", model=name)
     frame = CoordinateSystem(frame_named(config.frame).name, config.model_settings.max_pixels)
-    return Resources(config, model, control, tools_offered, frame=frame)
+    return AskSetup(config, model, control, tools_offered, frame=frame)
 
 
 def question(state: Mapping[str, Any], store: ImageStore) -> Question:

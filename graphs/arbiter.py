@@ -74,11 +74,11 @@ class Arbiter(ModelAndSpecialist):
 class Ruling:
     """The decision between two answers, and its reason."""
 
+    # Only `adopt` answers as the specialist does, and `abstain` not at all.
     rule: Literal["adopt", "agree", "keep", "abstain"]
-    """Only `adopt` answers as the specialist does, and `abstain` not at all."""
     reason: str
+    # Every number that was used.
     data: Mapping[str, Json] = field(default_factory=dict)
-    """Every number that was used."""
 
 
 def ruling(

@@ -53,20 +53,20 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
 
+# Asks, of 1, in which the model is assumed to call a tool: nothing is known of a model before it is asked. That makes
+# 1.75 calls of the model an ask, within a factor of two both of a model that calls no tool (1) and of one that always
+# calls one (2), and nearer to the latter, because a menu holds the tools that a benchmark's questions need.
 SHARE_WITH_TOOL = 0.75
-"""Asks, of 1, in which the model is assumed to call a tool: nothing is known of a model before it is asked. That makes
-1.75 calls of the model an ask, within a factor of two both of a model that calls no tool (1) and of one that always
-calls one (2), and nearer to the latter, because a menu holds the tools that a benchmark's questions need."""
 ASSUMED = (
     "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
     "call that the limits allow"
 )
+# Text that every conversation holds besides the prompt.
 SAID = f"{TEXTS.instructions}\n{TEXTS.images}"
-"""Text that every conversation holds besides the prompt."""
+# The name of a call that cannot be read and has none.
 UNNAMED = "unknown"
-"""The name of a call that cannot be read and has none."""
+# Identical calls that end the tool phase: a model in a loop does not leave it by itself.
 MOST_REPEATS = 3
-"""Identical calls that end the tool phase: a model in a loop does not leave it by itself."""
 
 
 @dataclass
@@ -110,7 +110,15 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     except BudgetSpent as error:
         # Earlier words of the model are scored, and the budget is noted with them.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
-        return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
+        # The last text of the model that was no tool call; empty if there is none.
+        messages = state["messages"]
+        spoken = (
+            m.text.strip()
+            for m in reversed(messages)
+            if isinstance(m, AssistantMessage) and not (m.calls or m.unreadable)
+        )
+        last_words = next((text for text in spoken if text), "")
+        return {"answer": last_words, "outcome": Outcome.BUDGET.value}
     if last:
         # With the tools withdrawn some write one more call, as text.
         reply = ctx.style.found(reply, ctx.tools_offered, state["messages"])
@@ -276,14 +284,6 @@ def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:
     data = {"args": call.written, "error": call.error, "remedy": remedy(call.dialect)}
     ctx.log.note(Step("tool", UNNAMED, text, fault=fault, data=data))
     return f"{fault.value}: {TEXTS.unreadable.format(error=call.error[:200])}"
-
-
-def _last_words(messages: Sequence[Message]) -> str:
-    """The last text of the model that was no tool call; empty if there is none."""
-    spoken = (
-        m.text.strip() for m in reversed(messages) if isinstance(m, AssistantMessage) and not (m.calls or m.unreadable)
-    )
-    return next((text for text in spoken if text), "")
 
 
 def route(state: State) -> str:

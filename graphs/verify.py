@@ -22,9 +22,9 @@ from hybrid.types import Prompt
 from tools.rules import has_rule
 
 DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."
+# Asks, of 1, in which a specialist with a rule for the question is assumed to find something. With the weight-free
+# backends alone it did so in 59 of 80 generated questions of BLINK and HVSBench, and in none of MVP-Bench and MM-SAP.
 SHARE_WITH_EVIDENCE = 0.5
-"""Asks, of 1, in which a specialist with a rule for the question is assumed to find something. With the weight-free
-backends alone it did so in 59 of 80 generated questions of BLINK and HVSBench, and in none of MVP-Bench and MM-SAP."""
 ASSUMED = "where a specialist has a rule for the question, it finds something in half of the asks: a second call"
 
 

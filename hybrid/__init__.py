@@ -1,4 +1,4 @@
-"""`hybrid`: does a multimodal LLM gain from vision specialists? In a shell `hybrid --help`, in Python four functions.
+"""`hybrid`: does a multimodal LLM gain from vision specialists? In a shell `hybrid --help`, in Python five functions.
 
     import hybrid
 
@@ -6,10 +6,11 @@
     hybrid.run("blink", data="sample", model="embedded", limit=8)
     hybrid.score("runs/blink-1a2b3c4d5e").to_pandas()
     hybrid.compare("runs/real", "runs/blank", baseline="mllm")
+    hybrid.table("runs/blink-1a2b3c4d5e").to_pandas()
 
-Each does what the command of its name does, takes its options by name (`--tool-output blank` is `tool_output="blank"`)
-and returns what the command prints. `docs/python.md` shows them at work. Nothing is imported before it is needed, and
-each also works where an event loop already runs, as in a notebook.
+Each but `table` does what the command of its name does, takes its options by name (`--tool-output blank` is
+`tool_output="blank"`) and returns what the command prints. `docs/python.md` shows them at work. Nothing is imported
+before it is needed, and each also works where an event loop already runs, as in a notebook.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from hybrid.cli.from_python import run as run
     from hybrid.interface.findings import RunnableTool
     from hybrid.scoring.paths import CompareArguments, ScoreArguments
+    from hybrid.scoring.records import QuestionTable
     from hybrid.scoring.reports import ComparisonReport, ScoreReport
     from hybrid.tool import Tool
 
-__all__ = ["Question", "__version__", "compare", "run", "score", "tool"]
+__all__ = ["Question", "__version__", "compare", "run", "score", "table", "tool"]
 
 
 def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> RunnableTool:
@@ -84,6 +86,23 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
     from hybrid.scoring.reports import compare_paths
 
     return compare_paths(paths, **options)
+
+
+def table(*paths: str | Path, **options: Unpack[ScoreArguments]) -> QuestionTable:
+    """The questions of runs or predictions, a row for each solver: what statistics of one's own are made from.
+
+    Args:
+        paths: as for `score`.
+        options: those of `score` that say how answers are read: benchmark, data, field, protocol.
+
+    Raises:
+        UsageError: as `score`.
+        DataError: a file that cannot be used.
+    """
+    from hybrid.scoring.records import QuestionTable
+    from hybrid.scoring.reports import score_paths
+
+    return QuestionTable(score_paths(paths, **options).solvers)
 
 
 def __getattr__(name: str) -> Any:

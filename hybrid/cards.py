@@ -45,10 +45,29 @@ def read_card(path: Path, kind: type[T], code: Mapping[str, object] = NO_CODE) -
     try:
         made: T = Reader(code).made(kind, data)
     except Unfit as error:
-        named = ".".join(step for step in error.steps if isinstance(step, str))
-        said = f"{named}: {error}" if named else str(error)
-        raise DataError(f"{path}, line {_line(text, error.steps)}: {said}") from error
+        raise DataError(f"{path}, line {_line(text, error.steps)}: {_named(error)}") from error
     return made
+
+
+def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T:
+    """The dataclass of data that came from elsewhere, as `as_data` gives it. Raises `DataError` that names the key."""
+    try:
+        made: T = Reader(code).made(kind, data)
+    except Unfit as error:
+        raise DataError(_named(error)) from error
+    return made
+
+
+def as_data(value: Any) -> Any:
+    """A dataclass as TOML and JSON hold it: code by its name, and no key for what is None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {one.name: as_data(getattr(value, one.name)) for one in fields(value)}
+        return {name: one for name, one in found.items() if one is not None}
+    if isinstance(value, Mapping):
+        return {key: as_data(one) for key, one in value.items()}
+    if isinstance(value, tuple | list | frozenset):
+        return [as_data(one) for one in value]
+    return getattr(value, "__name__", type(value).__name__) if callable(value) else value
 
 
 class Unfit(Exception):
@@ -57,6 +76,11 @@ class Unfit(Exception):
     def __init__(self, steps: Steps, said: str, *, named: bool = True) -> None:
         super().__init__(said)
         self.steps, self.named = steps, named
+
+
+def _named(error: Unfit) -> str:
+    named = ".".join(step for step in error.steps if isinstance(step, str))
+    return f"{named}: {error}" if named else str(error)
 
 
 class Reader:
@@ -86,17 +110,32 @@ class Reader:
         if origin in (tuple, frozenset):
             items = self.items(value, steps)
             # tuple[X, ...] holds many of one kind, tuple[X, Y] one of each.
-            kinds = parts if origin is tuple and parts[-1] is not ... else parts[:1] * len(items)
-            if len(kinds) != len(items):
-                raise Unfit(steps, f"has {len(items)} entries, not {len(kinds)}")
-            each = zip(kinds, items, strict=True)
-            return origin(self.made(of, one, (*steps, place)) for place, (of, one) in enumerate(each))
+            if origin is frozenset or parts[-1] is ...:
+                several = (self.entries(parts[0], one, (*steps, place)) for place, one in enumerate(items))
+                return origin(entry for entries in several for entry in entries)
+            if len(parts) != len(items):
+                raise Unfit(steps, f"has {len(items)} entries, not {len(parts)}")
+            each = enumerate(zip(parts, items, strict=True))
+            return tuple(self.made(of, one, (*steps, place)) for place, (of, one) in each)
         if origin in (str, int, float, bool):
             return self.scalar(origin, value, steps)
         if not isinstance(value, str) or value not in self._code:
             known = ", ".join(self._code) or "none"
             raise Unfit(steps, f"{value!r:.60} names nothing that the code gives; there are: {known}")
         return self._code[value]
+
+    def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
+        """The entries that one item of a list stands for: more than one where dataclasses share their facts."""
+        hints = _hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
+        given = self._code.items() if isinstance(value, str) else ()
+        shared = {name: one for name, one in given if isinstance(one, tuple)}
+        if hints and shared:
+            return shared[self.word(value, shared, steps)]
+        # Sizes of one network differ in their name alone.
+        lists = [key for key, one in value.items() if isinstance(one, list)] if isinstance(value, dict) else []
+        if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
+            return tuple(self.made(kind, {**value, key: one}, steps) for one in value[key])
+        return (self.made(kind, value, steps),)
 
     def _dataclass(self, kind: Any, table: Mapping[str, Any], steps: Steps) -> Any:
         hints = _hints(kind)

@@ -150,6 +150,8 @@ class AssistantMessage:
     """A call in the text, which still holds it."""
     said_by: str = ""
     """The name of the model whose `native` it is: it goes back to no other."""
+    batched: bool = False
+    """Whether it came in a batch of its provider, which costs less."""
 
     @property
     def is_cut(self) -> bool:

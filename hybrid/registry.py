@@ -71,7 +71,7 @@ __all__ = [
     "state",
 ]
 
-INNER = {"tools.rules": "RULES", "hybrid.cli": "command"}
+INNER = {"tools.rules": "RULES", "hybrid.cli": "command", "hybrid.models.batch_apis": "API"}
 """Packages whose files are found by name and to which nothing can be added from outside, with what they export."""
 
 

@@ -64,7 +64,7 @@ def repeated(solvers: Mapping[str, S], times: int) -> dict[str, S]:
     }
 
 
-def asked_once(solvers: Mapping[str, Repeatable], times: int) -> tuple[str, ...]:
+def notes_on_repeats(solvers: Mapping[str, Repeatable], times: int) -> tuple[str, ...]:
     """A line for each solver that is asked once although repetitions were asked for."""
     if times == 1:
         return ()

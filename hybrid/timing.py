@@ -267,8 +267,8 @@ class CountedCall:
         """Whether the call was late: it ends by `TimeoutError`, or by `Outage` where it waited."""
         return self._late
 
-    def wait(self, more: int) -> None:
-        """So many parts more wait, or fewer where it is negative."""
+    def wait(self, more: int, *, long: bool = False) -> None:
+        """So many parts more wait, or fewer where it is negative; what is `long` has no limit."""
         # What waited too long ends as waiting.
         if self._late:
             return
@@ -277,7 +277,7 @@ class CountedCall:
             return
         if self.waits:
             self._stop()
-            self._limit(self._queue_s)
+            self._limit(None if long else self._queue_s)
         else:
             self._since = self._clock()
             self._limit(self._spent.rest)
@@ -316,18 +316,21 @@ def counted(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> CountedC
 class _Waiting:
     """A part of a call that waits, or nothing outside of a call."""
 
-    __slots__ = ("_call",)
+    __slots__ = ("_call", "_long")
+
+    def __init__(self, *, long: bool) -> None:
+        self._long = long
 
     def __enter__(self) -> None:
         self._call = _COUNTED.get()
         if self._call is not None:
-            self._call.wait(1)
+            self._call.wait(1, long=self._long)
 
     def __exit__(self, *_: object) -> None:
         if self._call is not None:
             self._call.wait(-1)
 
 
-def waiting() -> _Waiting:
-    """Leave the time inside out of the model call around it: a wait for our own queue."""
-    return _Waiting()
+def waiting(*, long: bool = False) -> _Waiting:
+    """Leave the time inside out of the model call around it: a wait for our own queue, or a `long` one, for a batch."""
+    return _Waiting(long=long)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hybrid.errors import WeightsError, importable, needs_package
 from hybrid.registry import load
-from hybrid.tool import BackendCard, Provenance, Tool
+from hybrid.tool import BackendCard, Card, Provenance, Tool
 
 CACHED = "models--"
 """How the hub's cache begins the name of a model's folder."""
@@ -233,16 +233,16 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
         except WeightsError:
             if asked:
                 raise
-    return f"classical:{classical.version}" if classical and not missing_library([tool]) else ABSENT
+    return f"classical:{classical.version}" if classical and not missing_library([tool.card]) else ABSENT
 
 
-def missing_library(tools: Iterable[Tool]) -> str | None:
+def missing_library(cards: Iterable[Card]) -> str | None:
     """The line for tools whose weight-free backend needs a library that is not installed; None where there are none."""
     by_library: dict[str, list[str]] = {}
-    for tool in tools:
-        classical = tool.backend("classical")
+    for card in cards:
+        classical = card.backend("classical")
         if classical and classical.library and not importable(classical.library):
-            by_library.setdefault(classical.library, []).append(tool.card.name)
+            by_library.setdefault(classical.library, []).append(card.name)
     lines = (needs_package(f"the weight-free backend of {', '.join(names)}", one) for one, names in by_library.items())
     return "; ".join(lines) or None
 

@@ -216,7 +216,7 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def one_process() -> Iterator[None]:
     """Commands that a test runs in its own process read data there, whether or not it has other threads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hybrid.running.apart.can_fork", lambda: False)
+        patch.setattr("hybrid.running.forked.can_fork", lambda: False)
         yield
 
 

@@ -22,10 +22,10 @@ from hybrid.config import Limits, ModelSettings, Price, RunConfig
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.prompts import Wording
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.session import Resources
+from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
@@ -373,11 +373,16 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def resources(
-    model: Any, control: Control, tools_offered: tuple[Tool, ...] = (), *, price: Price | None = None, **changes: Any
-) -> Resources:
+    model: Any,
+    control: ToolCondition,
+    tools_offered: tuple[Tool, ...] = (),
+    *,
+    price: Price | None = None,
+    **changes: Any,
+) -> AskSetup:
     """The resources of a run's asks; `changes` are fields of them or of the configuration."""
-    own = {name: changes.pop(name) for name in [*changes] if name in Resources.__dataclass_fields__}
+    own = {name: changes.pop(name) for name in [*changes] if name in AskSetup.__dataclass_fields__}
     captioner_settings = ModelSettings(price=changes.pop("caption_price", None))
     settings = ModelSettings(temperature=None, price=price)
     config = RunConfig("", model_settings=settings, captioner_settings=captioner_settings, **changes)
-    return Resources(config, model, control, tools_offered, **own)
+    return AskSetup(config, model, control, tools_offered, **own)

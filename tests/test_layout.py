@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from bench.size import CEILINGS, against_ceilings, of_checkout
+
 ROOT = Path(__file__).parents[1]
 OURS = "hybrid-perception"
 ROOMS = ("hybrid", "tools", "graphs", "baselines", "training")
@@ -264,6 +266,11 @@ def test_the_rooms_of_the_map_are_those_there_are_and_point_one_way(checkout: Tr
     assert {checkout.room(module) for module in checkout.paths} == set(MAY_IMPORT)
     # Raises CycleError where two rooms may import each other.
     assert set(TopologicalSorter(MAY_IMPORT).static_order()) == set(MAY_IMPORT)
+
+
+def test_no_room_is_above_its_ceiling_and_no_ceiling_far_above_its_room() -> None:
+    rooms = {room: size.code for room, size in of_checkout().items()}
+    assert list(against_ceilings(rooms, tomllib.loads(CEILINGS.read_text())["code"])) == []
 
 
 CLEAN = {

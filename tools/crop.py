@@ -20,20 +20,21 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import ToolError
 from hybrid.places import at, size_px, span_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Finding, Json
 from tools._shared.args import PointArg, RegionArg, read_boxes, read_points
 from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write
 from tools.markers import MarkersArgs, locate
 
+# Long side of a crop where no scale is asked for.
 TARGET_PX = 768
-"""Long side of a crop where no scale is asked for."""
 LARGEST_SCALE = 8.0
 LARGEST_SIDE_PX = 4096
+# Side of the square around a point where no share is given, as a share of the image's longer side.
 POINT_SHARE = 0.2
-"""Side of the square around a point where no share is given, as a share of the image's longer side."""
 LEAST_POINT_PX = 32
 LEAST_SQUARE_PX = 4
 SHEET_TILE_PX = 448
@@ -167,21 +168,6 @@ def crop_region(request: Request[CropArgs]) -> Evidence:
     return Evidence(text, {"crops": [_row("region", box, scale)]}, confidence, (Picture(pixels, box=box, scale=scale),))
 
 
-def crop_quadrants(request: Request[CropArgs]) -> Evidence:
-    """The four quadrants, enlarged, in reading order. Data as `crop_region`. An image of one pixel a side is whole."""
-    image = request.images[0]
-    if min(image.shape[:2]) < 2:
-        return crop_region(request)
-    boxes = tiles((image.shape[0], image.shape[1]), 2, 2)
-    crops = [cut(image, box, request.args.scale) for box in boxes]
-    lines = ["Image 1 in four parts, each enlarged:"]
-    named = [(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
-    lines += [f"{name}: {_span(box)}, x{_times(scale, -n)}." for n, (name, box, scale) in enumerate(named, 1)]
-    rows = [_row(*one) for one in named]
-    pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
-    return Evidence("\n".join(lines), {"crops": rows}, 1.0, pictures)
-
-
 def crop_grid(request: Request[CropArgs], grid: GridArg) -> Evidence:
     """An overlay with numbered tiles, then each tile enlarged. Data as `crop_region`, names "1", "2", ..."""
     image = request.images[0]
@@ -289,28 +275,23 @@ class ExactCrop(WeightFree[CropArgs]):
         if args.grid is not None:
             return crop_grid(request, args.grid)
         if args.box is None and args.point is None:
-            return crop_quadrants(request)
+            # The four quadrants, enlarged, in reading order. Data as `crop_region`. An image of one pixel a side is
+            # whole.
+            image = request.images[0]
+            if min(image.shape[:2]) < 2:
+                return crop_region(request)
+            boxes = tiles((image.shape[0], image.shape[1]), 2, 2)
+            crops = [cut(image, box, request.args.scale) for box in boxes]
+            lines = ["Image 1 in four parts, each enlarged:"]
+            named = [(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
+            lines += [f"{name}: {_span(box)}, x{_times(scale, -n)}." for n, (name, box, scale) in enumerate(named, 1)]
+            rows = [_row(*one) for one in named]
+            pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
+            return Evidence("\n".join(lines), {"crops": rows}, 1.0, pictures)
         return crop_region(request)
 
 
 TOOL = Tool(
-    card=Card(
-        name="crop",
-        summary=(
-            "Enlarges a region (one of box, point, grid) or puts several images on one sheet; without arguments, the "
-            "four quadrants."
-        ),
-        limits="Only resamples, at most 8 times; says nothing of the content.",
-        backends=(
-            BackendCard(
-                name="classical",
-                version="exact-3",
-                make=ExactCrop,
-                library="cv2",
-                summary="Exact pixels, Lanczos resampling; no weights.",
-            ),
-        ),
-        images=(1, MOST_IMAGES),
-    ),
+    card=tool_card(__file__, ExactCrop),
     args=CropArgs,
 )

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -19,26 +20,27 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
 from hybrid.types import Box, Fault, Json, Prompt
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
-from tools.detection.detection_json import DetectedThing, ThingName, seen_from
+from tools.detection.detection_json import ThingName, seen_from
 
 WORKING_PX = 480
 LEAST_PX = 24
+# Difference of overlaps at which 63 % of the doubt is gone: set on generated items, seeds 0 to 99.
 CLEAR_MARGIN = 0.12
-"""Difference of overlaps at which 63 % of the doubt is gone: set on generated items, seeds 0 to 99."""
 WEIGHT_FREE_CERTAIN = 0.65
 LEARNED_CERTAIN = 0.95
+# Confidence if fewer than two boxes were found: less than a guess between two.
 NOTHING_COMPARED = 0.3
-"""Confidence if fewer than two boxes were found: less than a guess between two."""
+# A thing that fits no box better than this is not the thing in the boxes.
 LEAST_OVERLAP = 0.2
-"""A thing that fits no box better than this is not the thing in the boxes."""
 
 
 class LocalizationArgs(Args):
@@ -49,8 +51,7 @@ class LocalizationArgs(Args):
     labels: tuple[Label, ...] = Field(default=(), max_length=4, description="drawn letters, if known")
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A box to judge, in pixels; `confidence`, 0..1, that its place is right."""
 
     label: str
@@ -58,8 +59,7 @@ class Candidate:
     confidence: float = 1.0
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """Each candidate's overlap, 0..1, with the thing found; the best, None when undecided; the confidence in it."""
 
     overlaps: tuple[float, ...]
@@ -205,11 +205,9 @@ class DetectedFit(WeightFree[LocalizationArgs]):
         overlaps = [overlap(one.box, thing.box) if thing else 0.0 for one in candidates]
         fit = judge(overlaps, candidates, LEARNED_CERTAIN * (thing.score**0.25 if thing else 0.0))
         basis = f"overlap with a detected {request.args.name[:40]}"
-        return report(request, candidates, fit, [_named(thing)] if thing else [], basis)
-
-
-def _named(thing: DetectedThing) -> tuple[str, Box]:
-    return f"{thing.name} {thing.score:.2f}", thing.box
+        return report(
+            request, candidates, fit, [(f"{thing.name} {thing.score:.2f}", thing.box)] if thing else [], basis
+        )
 
 
 def not_seen(request: Request[LocalizationArgs], candidates: Sequence[Candidate]) -> Evidence:
@@ -256,29 +254,27 @@ def report(
         canvas.legend("overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with")
         return canvas.pixels
 
-    text = _describe(request.args.name, candidates, fit, basis)
-    return Evidence(text, data, fit.confidence, (Picture(drawn),))
-
-
-def _describe(name: str, candidates: Sequence[Candidate], fit: Fit, basis: str) -> str:
     values = ", ".join(
         f"{one.label[:12]} {value:.2f}" for one, value in zip(candidates[:6], fit.overlaps[:6], strict=True)
     )
     if fit.best is None:
-        head = f"Undecided which box of image 1 fits the {name[:60]}."
+        head = f"Undecided which box of image 1 fits the {request.args.name[:60]}."
     else:
-        head = f"{candidates[fit.best].label} fits the {name[:60]} of image 1 best."
-    return f"{head}\nOverlap with what was found (0..1): {values}.\nBasis: {basis}."
+        head = f"{candidates[fit.best].label} fits the {request.args.name[:60]} of image 1 best."
+    text = f"{head}\nOverlap with what was found (0..1): {values}.\nBasis: {basis}."
+    return Evidence(text, data, fit.confidence, (Picture(drawn),))
 
 
-def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
+def marker_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
+    """Boxes with these letters."""
     # Also where boxes are given: their drawn outlines would be edges and colours of the picture.
-    return {"labels": list(args.labels), "kind": "box"} if isinstance(args, LocalizationArgs) else None
+    return {"labels": list(args.labels), "kind": "box"}
 
 
-def _detection_arguments(args: Args) -> Mapping[str, Json] | None:
+def detection_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
+    """The thing by its name."""
     # A low threshold: that the thing is there is given, only where it is matters.
-    return {"names": [args.name], "threshold": 0.05} if isinstance(args, LocalizationArgs) else None
+    return {"names": [args.name], "threshold": 0.05}
 
 
 def boxed_name(prompt: Prompt) -> dict[str, Json] | None:
@@ -301,45 +297,16 @@ def boxed_thing(text: str) -> str | None:
     return match["name"] if match else None
 
 
+# By route.
 RULES: Mapping[str, Rule] = {
     "Object_Localization": OneCall(
         "localization", letter(), boxed_name, ("no name", "the question names no thing in a box")
     ),
 }
-"""By route."""
 
 
 TOOL = Tool(
-    card=Card(
-        name="localization",
-        summary="Says which box, drawn or given, encloses a named thing best, with the overlap of each.",
-        limits="By colour alone it ignores the name; several colours and busy backgrounds mislead it.",
-        measured=(
-            "Classical: on generated scenes of plain solids, which are easier than photographs, right in 158 of 164 "
-            "where both boxes were found (36 more were not answered with an older mark finder); on photographs nothing "
-            "was measured, so the arbiter does not follow it without a trust file. With detection weights it "
-            "measures overlap with a detected box."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version="localization-1",
-                make=DetectedFit,
-                summary="Overlap with the box of the detection tool, whose weights it uses.",
-                needs=(Need("detection", _detection_arguments),),
-            ),
-            BackendCard(
-                name="classical",
-                version="box-cut-1",
-                make=BoxFit,
-                library="cv2",
-                summary="GrabCut of what the boxes share against what lies outside of both; no weights.",
-                # No reliability on purpose: 158 of 164 generated solids say nothing about photographs, and with it the
-                # arbiter would let a colour cut overrule an MLLM there.
-            ),
-        ),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, DetectedFit, detection_arguments, BoxFit, marker_arguments),
     args=LocalizationArgs,
     rules=RULES,
 )

@@ -28,9 +28,9 @@ from hybrid.registry import load, load_solver
 from hybrid.running.generated import generate
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import frame_named
-from hybrid.solving.session import Resources, Session
+from hybrid.solving.session import AskSetup, Session
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
 from training.policy import FRACTION, TaughtAsk, call_for, read
@@ -125,14 +125,14 @@ async def _hold_all(
     """Conversations without tools, with them, and with blank ones."""
     tools_offered: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.tools_offered)
     without, helped, blanked = Teacher(), Teacher(), Teacher()
-    real, config = Control(service), RunConfig("", model="embedded")
+    real, config = ToolCondition(service), RunConfig("", model="embedded")
     for question in asked:
         for name, teacher, control in (
             ("mllm", without, real),
             ("controller", helped, real),
-            ("controller", blanked, Control(service, "blank")),
+            ("controller", blanked, ToolCondition(service, "blank")),
         ):
-            resources = Resources(config, teacher, control, tools_offered, frame=frame_named(config.frame))
+            resources = AskSetup(config, teacher, control, tools_offered, frame=frame_named(config.frame))
             session = Session(question, load_solver(name), resources)
             await benchmark.dialogue(question.asked(), _Taught(benchmark, question, session, teacher).ask)
     return without.held, helped.held, [held for held in blanked.held if called(held)]

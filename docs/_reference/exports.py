@@ -6,6 +6,7 @@ from _reference.markdown import Page, code, escaped, table
 from hybrid.exporting.base import Exporter
 from hybrid.exporting.parquet import COLUMNS
 from hybrid.registry import load, names
+from hybrid.scoring.records import TABLE
 
 
 def pages() -> tuple[Page, ...]:
@@ -17,6 +18,9 @@ def pages() -> tuple[Page, ...]:
     columns = table(
         ("column", "type", "holds"), [(code(one.name), escaped(one.type), escaped(one.about)) for one in COLUMNS]
     )
+    of_table = table(
+        ("column", "type", "holds"), [(code(one.name), escaped(one.type), escaped(one.about)) for one in TABLE]
+    )
     text = f"""# Exports
 
 The formats of [`hybrid export`](commands/export.md). What each holds and loses, and what is read back:
@@ -27,5 +31,11 @@ The formats of [`hybrid export`](commands/export.md). What each holds and loses,
 ## Columns of parquet
 
 {columns}
+
+## Columns of a table of questions
+
+Of `hybrid.table` and `--to table`; `group.NAME` for each further group of the benchmark.
+
+{of_table}
 """
     return (Page("reference/exports.md", "Exports", text),)

@@ -8,6 +8,7 @@ from _reference.benchmarks import anchor
 from _reference.markdown import Page, code, definitions, escaped
 from hybrid.benchmarks.card import BenchmarkCard, MetricCard
 from hybrid.registry import load, names
+from hybrid.scoring.definitions import notes_of
 from hybrid.scoring.metric_cards import FURTHER
 from hybrid.scoring.sections import sections
 
@@ -47,6 +48,8 @@ def _sections() -> Iterator[str]:
         if section.about:
             yield escaped(section.about)
         yield _listed(section.quantities)
+        if notes := notes_of(section):
+            yield notes
 
 
 def _listed(cards: Iterable[MetricCard]) -> str:

@@ -18,7 +18,7 @@ from hybrid.display.notes import quietly, tell
 from hybrid.errors import HybridError, did_you_mean
 from hybrid.raised import in_one_line, raised_at, told
 from hybrid.registry import described_by, load, names
-from hybrid.serving.trial import describer
+from hybrid.serving.import_trial import describer
 from hybrid.version import __version__
 
 COMMANDS = {

@@ -1,7 +1,7 @@
 """A command whose options may stand in a file (`--config`) and some in the environment.
 
-The command line wins over the file, the file over the environment. What a file says is turned into words of the command
-line, so that one parser reads all; lists of values (`matrix:`) make several such lines, one a run.
+The command line wins over the file, the file over the environment. A file's values are click's `default_map`; lists of
+values (`matrix:`) make several of these, one a run.
 
     context = command.make_context("run", ["--config", "run.yaml", "--limit", "5"])
     variants_of(context)            # the runs that the file asks for
@@ -46,18 +46,18 @@ JOINED = frozenset({"tools"})
 """Options that take several names in one word, `A,B`."""
 MOST_RUNS = 1000
 _META = "hybrid.configured"
-_Lines = Mapping[str, Sequence[str]]
-_Decided = dict[str, frozenset[str] | None]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One run that a file asks for: what tells it apart from the others, and the words after the command's name."""
+    """One run that a file asks for: what tells it apart from the others, and its options as click has parsed them."""
 
     name: str
     """Of its folder; empty where there is only one run."""
     chosen: Mapping[str, str]
-    words: tuple[str, ...]
+    line: tuple[str, ...]
+    """The words of the command line, with one benchmark."""
+    context: click.Context
 
     @property
     def told(self) -> str:
@@ -84,7 +84,7 @@ class Configured(Grouped):
     """A command with an option `--config FILE`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the words of the file before those of the command line.
+        """Read the file, whose values stand in for those that the command line leaves out.
 
         Raises:
             UsageError: the file cannot be read, has a key that is no option, or a value that does not fit.
@@ -92,14 +92,17 @@ class Configured(Grouped):
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         typed, _, _ = self.make_parser(ctx).parse_args(list(args))
-        config = typed.get("config") if isinstance(typed.get("config"), str) else None
+        # What was not typed is absent, or a mark of click's own.
+        typed = {name: value for name, value in typed.items() if isinstance(value, str | list | bool)}
         lines = dict(self._lines(ctx, args, typed.get(BENCHMARK)))
-        if typed.get("help") or (config is None and len(lines) == 1):
+        if typed.get("help") or ("config" not in typed and len(lines) == 1):
             return super().parse_args(ctx, args)
-        file = ConfigFile(Path(), {}) if config is None else read_config(Path(config))
-        variants = tuple(_variants(self, ctx, file, typed, lines))
+        file = read_config(Path(typed["config"])) if "config" in typed else ConfigFile(Path(), {})
+        ctx.meta[_META] = _Configuration(is_manifest=file.is_manifest)
+        variants = tuple(self._variants(ctx, file, typed, lines))
         ctx.meta[_META] = _Configuration(variants, file.is_manifest)
-        return super().parse_args(ctx, list(variants[0].words))
+        ctx.default_map = variants[0].context.default_map
+        return super().parse_args(ctx, [*variants[0].line])
 
     def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The command line by benchmark for `A,B`; as it is, under no name, where it has one or none."""
@@ -114,12 +117,58 @@ class Configured(Grouped):
             # The same word may be the value of an option.
             yield name, next(one for one in tries if self.make_parser(ctx).parse_args([*one])[0].get(BENCHMARK) == name)
 
-    def context_of(self, variant: Variant) -> click.Context:
-        """One of several runs, parsed; nothing of a file is read again."""
-        context = self.context_class(self, info_name=self.name)
-        with context.scope(cleanup=False):
-            super().parse_args(context, list(variant.words))
-        return context
+    def _variants(
+        self, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], lines: Mapping[str, Sequence[str]]
+    ) -> Iterator[Variant]:
+        """Every combination of the lists of the file, less what is decided before, for each of the command lines."""
+        params = _known(self)
+        fixed, axes = _contents(_Reader(params, ctx), file)
+        before = {**(ctx.default_map or {}), **typed}
+        axes = [axis for axis in axes if params[axis.key].name not in before or _is_pairs(params[axis.key])]
+        if (count := len(lines) * math.prod(len(axis.choices) for axis in axes)) > MOST_RUNS:
+            raise UsageError(f"--config {file.path}: {count} runs; at most {MOST_RUNS}")
+        seen: set[str] = set()
+        names: set[str] = set()
+        for (benchmark, line), choice in itertools.product(
+            lines.items(), itertools.product(*(axis.choices for axis in axes))
+        ):
+            values = dict(fixed)
+            chosen = {BENCHMARK: benchmark} if benchmark else {}
+            for axis, texts in zip(axes, choice, strict=True):
+                param = params[axis.key]
+                values[axis.key] = _merged(values.get(axis.key, ()), texts) if _is_pairs(param) else texts
+                if len(axis.choices) > 1:
+                    chosen[axis.key] = ("on" if texts else "off") if _is_flag(param) else "+".join(texts) or "default"
+            context = self.context_class(self, info_name=ctx.info_name, parent=ctx.parent)
+            context.meta[_META] = ctx.meta[_META]
+            context.default_map = _defaults(params, values, ctx.default_map or {})
+            with context.scope(cleanup=False):
+                super().parse_args(context, [*line])
+            # The command line may decide all in which two choices differ.
+            if (told := json.dumps([benchmark, options_of(context)])) not in seen:
+                seen.add(told)
+                yield Variant(_folder_name(chosen, names) if chosen else "", chosen, tuple(line), context)
+
+
+def _defaults(
+    params: Mapping[str, click.Parameter], values: Mapping[str, Sequence[str]], handed_in: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a file says of each option, as click takes defaults, below what Python code has handed in."""
+    defaults = dict(handed_in)
+    for key, texts in values.items():
+        param = params[key]
+        name = param.name or ""
+        # Nothing is said of an option without texts: the file leaves it out.
+        if texts and _is_pairs(param):
+            defaults[name] = list(_merged(texts, handed_in.get(name, ())))
+        elif texts:
+            defaults.setdefault(name, _is_flag(param) or (list(texts) if _many(param) else texts[0]))
+    return defaults
+
+
+def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+    """`KEY=VALUE` texts, where the second win."""
+    return tuple({text.partition("=")[0]: text for text in (*first, *second)}.values())
 
 
 class FromEnvironment(GroupedOption):
@@ -131,7 +180,7 @@ class FromEnvironment(GroupedOption):
         The variable of `--data` bears the benchmark's name; that of `--base-url` applies to models of the provider in
         HYBRID_MODEL.
         """
-        if _gives_back(ctx):
+        if ctx.lookup_default(self.name or "", call=False) is not None or _configuration(ctx).is_manifest:
             return None
         if self.name == "data":
             benchmark = ctx.params.get(BENCHMARK)
@@ -142,16 +191,25 @@ class FromEnvironment(GroupedOption):
                 return None
         return super().resolve_envvar_value(ctx)
 
-
-def _gives_back(ctx: click.Context) -> bool:
-    return variants_of(ctx) != () and bool(ctx.meta[_META].is_manifest)
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        """The value and where it is from; of a mapping also the keys that a file says and the command line does not."""
+        value, source = super().consume_value(ctx, opts)
+        if _is_pairs(self) and source is ParameterSource.COMMANDLINE:
+            typed = {text.partition("=")[0] for text in value}
+            below: Any = ctx.lookup_default(self.name or "", call=False) or ()
+            value = [*(text for text in below if text.partition("=")[0] not in typed), *value]
+        return value, source
 
 
 def variants_of(context: click.Context) -> tuple[Variant, ...]:
     """The runs that the file of a command asks for; none without a file."""
+    return _configuration(context).variants
+
+
+def _configuration(context: click.Context) -> _Configuration:
     read = context.meta.get(_META, _Configuration())
     assert isinstance(read, _Configuration)  # noqa: S101 - only this module writes under this key
-    return read.variants
+    return read
 
 
 def options_of(context: click.Context, command: click.Command | None = None) -> dict[str, Json]:
@@ -195,79 +253,12 @@ def _is_pairs(param: click.Parameter) -> bool:
     return _many(param) and "=" in (param.metavar or "")
 
 
+def _is_flag(param: click.Parameter) -> bool:
+    return isinstance(param, click.Option) and param.is_flag
+
+
 def _many(param: click.Parameter) -> bool:
     return isinstance(param, click.Option) and param.multiple
-
-
-def _variants(
-    command: click.Command, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], lines: _Lines
-) -> Iterator[Variant]:
-    """Every combination of the lists of the file, less what the command line decides, for each of its lines."""
-    params = _known(command)
-    fixed, axes = _contents(_Reader(params, ctx), file)
-    decided = _decided(params, typed)
-    axes = [axis for axis in axes if decided.get(axis.key, frozenset()) is not None]
-    if (count := len(lines) * math.prod(len(axis.choices) for axis in axes)) > MOST_RUNS:
-        raise UsageError(f"--config {file.path}: {count} runs; at most {MOST_RUNS}")
-    seen: set[tuple[str, ...]] = set()
-    names: set[str] = set()
-    for (benchmark, line), choice in itertools.product(
-        lines.items(), itertools.product(*(axis.choices for axis in axes))
-    ):
-        values = dict(fixed)
-        chosen = {BENCHMARK: benchmark} if benchmark else {}
-        for axis, texts in zip(axes, choice, strict=True):
-            pairs = _is_pairs(params[axis.key])
-            values[axis.key] = _merged(values.get(axis.key, ()), texts) if pairs else texts
-            if len(axis.choices) > 1:
-                chosen[axis.key] = _value_text(params[axis.key], texts)
-        words = (*_words(params, values, decided), *line)
-        if words not in seen:
-            seen.add(words)
-            yield Variant(_folder_name(chosen, names) if chosen else "", chosen, words)
-
-
-def _decided(params: Mapping[str, click.Parameter], typed: Mapping[str, Any]) -> _Decided:
-    """The options of the command line, which a file does not change; of mappings the keys given there."""
-    decided: _Decided = {}
-    for key, param in params.items():
-        value = typed.get(param.name or "")
-        # What was not typed is absent, or a mark of click's own.
-        if isinstance(value, str | list | bool):
-            keys = [one.partition("=")[0] for one in value] if isinstance(value, list) else []
-            decided[key] = frozenset(keys) if _is_pairs(param) else None
-    return decided
-
-
-def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    """`KEY=VALUE` texts, where the second win."""
-    both = {text.partition("=")[0]: text for text in (*first, *second)}
-    return tuple(both.values())
-
-
-def _words(
-    params: Mapping[str, click.Parameter], values: Mapping[str, tuple[str, ...]], decided: _Decided
-) -> Iterator[str]:
-    for key, texts in values.items():
-        keys = decided.get(key, frozenset())
-        if keys is None:
-            continue
-        param = params[key]
-        for text in texts:
-            if isinstance(param, click.Argument):
-                if text.startswith("-"):
-                    raise UsageError(f"--config: {key}: {text}: no name begins so")
-                yield text
-            elif isinstance(param, click.Option) and param.is_flag:
-                yield f"--{key}"
-            elif text.partition("=")[0] not in keys or not _is_pairs(param):
-                yield f"--{key}={text}"
-
-
-def _value_text(param: click.Parameter, texts: tuple[str, ...]) -> str:
-    if isinstance(param, click.Option) and param.is_flag:
-        return "on" if texts else "off"
-    return "+".join(texts) or "default"
 
 
 def _folder_name(chosen: Mapping[str, str], taken: set[str]) -> str:
@@ -349,7 +340,7 @@ class _Reader:
             return ()
         if _is_pairs(param):
             return tuple(self._pairs(key, node))
-        if isinstance(param, click.Option) and param.is_flag:
+        if _is_flag(param):
             if node.kind != "switch":
                 raise self._wrong(key, node, "true or false")
             return ("",) if node.plain() else ()

@@ -90,22 +90,16 @@ class Grouped(click.Command):
         for one in options:
             if _all(ctx):
                 yield from filter(None, [one.get_help_record(ctx)])
-            elif not self._is_rare(one):
-                yield _short(one, ctx)
-
-    def _is_rare(self, option: click.Option) -> bool:
-        return option.name in self.rare or (isinstance(option, GroupedOption) and not option.common)
-
-
-def _short(option: click.Option, ctx: click.Context) -> tuple[str, str]:
-    """The option without its second name, the first sentence of its help and the default: one line where it fits."""
-    names = ", ".join(option.opts)
-    takes = "" if option.is_flag else f" {option.make_metavar(ctx)}"
-    brief = getattr(option, "brief", "") or (option.help or "").partition(". ")[0].rstrip(".")
-    if isinstance(option.type, click.Choice) and isinstance(option, GroupedOption):
-        takes, brief = " WORD", f"{', '.join(map(str, option.type.choices))}: {brief[:1].lower()}{brief[1:]}"
-    default = option.get_help_extra(ctx).get("default")
-    return f"{names}{takes}", brief + (f"  [{default}]" if default else "")
+            elif not (one.name in self.rare or (isinstance(one, GroupedOption) and not one.common)):
+                # The option without its second name, the first sentence of its help and the default: one line where it
+                # fits.
+                names = ", ".join(one.opts)
+                takes = "" if one.is_flag else f" {one.make_metavar(ctx)}"
+                brief = getattr(one, "brief", "") or (one.help or "").partition(". ")[0].rstrip(".")
+                if isinstance(one.type, click.Choice) and isinstance(one, GroupedOption):
+                    takes, brief = " WORD", f"{', '.join(map(str, one.type.choices))}: {brief[:1].lower()}{brief[1:]}"
+                default = one.get_help_extra(ctx).get("default")
+                yield (f"{names}{takes}", brief + (f"  [{default}]" if default else ""))
 
 
 def _all(ctx: click.Context) -> bool:

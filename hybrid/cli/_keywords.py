@@ -49,6 +49,9 @@ class RunKeywords(TypedDict, total=False):
     image_detail: str | None
     max_pixels: int | None
     wait_for_server: str | None
+    batch: bool | None
+    batch_wait: str | None
+    batch_tail: int | None
     reasoning_effort: str | None
     reasoning: Thoughts | None
     stream: Streaming | None

@@ -1,11 +1,99 @@
-"""The text beside a progress bar: `12.3k tokens, $0.42, 3 retries, 1 tool fault, 2 failed`."""
+"""A run while it is asked: a progress bar a solver, and beside it `12.3k tokens, $0.42, 3 retries, 2 failed`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hybrid.display.loading import loading_shown_by
+from hybrid.display.notebook import line_in_place
+from hybrid.display.notes import is_quiet
+from hybrid.errors import HybridError
+from hybrid.secrets import redact
 
 if TYPE_CHECKING:
     from hybrid.running.progress import Progress
+    from hybrid.running.resolve import ResolvedRun
+    from hybrid.running.run import RunEnd
+
+
+def ask_with_bars(run: ResolvedRun) -> RunEnd:
+    """Ask what is open, with a progress bar a solver on stderr.
+
+    Raises:
+        Interrupted: a signal ended it.
+        HybridError: something that the run uses ended the program.
+    """
+    from hybrid.engines import opener_of
+    from hybrid.running.run import ask_run_to_end
+    from hybrid.running.signals import until_signal
+
+    with Bars(quiet=is_quiet()) as bars:
+        try:
+            return asyncio.run(until_signal(ask_run_to_end(run, bars, bars.tell, opener_of(run.config), bars.watch)))
+        except SystemExit as error:
+            raise HybridError(f"something that the run uses ended the program (SystemExit: {error})") from error
+
+
+class Bars:
+    """One progress bar a solver, on stderr or in a notebook's cell, with what it has used and lost beside it."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._bars: dict[str, Any] = {}
+        self._beside = self._loading = self._waits = ""
+        self._shown = loading_shown_by(self._loads)
+
+    def __enter__(self) -> Bars:
+        self._shown.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._shown.__exit__(None, None, None)
+        for bar in self._bars.values():
+            bar.close()
+
+    def tell(self, line: str) -> None:
+        """Print a line on stderr."""
+        if self._quiet:
+            return
+        click.echo(redact(line), err=True)
+
+    def watch(self, solver: str, so_far: Progress) -> None:
+        """Show beside the solver's bar what it has used and lost."""
+        self._beside = beside(so_far)
+        # While batches are waited for no question ends, which would show it.
+        waits, self._waits = self._waits, so_far.waits
+        self._set_beside(refresh=waits != so_far.waits)
+
+    def _loads(self, what: Sequence[str]) -> None:
+        """Show what is being loaded."""
+        self._loading = f"loading {', '.join(what)}" if what else ""
+        self._set_beside(refresh=True)
+
+    def _set_beside(self, *, refresh: bool) -> None:
+        if self._bars:
+            beside = ", ".join(filter(None, (self._loading, self._beside)))
+            next(reversed(self._bars.values())).set_postfix_str(beside, refresh=refresh)
+
+    def __call__(self, solver: str, finished: int, total: int) -> None:
+        """Show so many of the solver's questions as finished."""
+        if self._quiet:
+            return
+        from tqdm import tqdm
+
+        if solver not in self._bars:
+            for bar in self._bars.values():
+                bar.close()
+            self._bars[solver] = tqdm(
+                total=total, initial=finished, desc=solver, unit="q", mininterval=0.5, file=line_in_place()
+            )
+            self._beside = ""
+            self._set_beside(refresh=bool(self._loading))
+        self._bars[solver].update(finished - self._bars[solver].n)
 
 
 def beside(so_far: Progress) -> str:
@@ -22,6 +110,8 @@ def beside(so_far: Progress) -> str:
         parts.append(f"{used.tool_faults} tool fault{'s' * (used.tool_faults > 1)}")
     if so_far.failed:
         parts.append(f"{so_far.failed} failed")
+    if so_far.waits:
+        parts.append(so_far.waits)
     return ", ".join(parts)
 
 

@@ -30,7 +30,7 @@ from hybrid.config import (
     parse_model_args,
     parse_price,
 )
-from hybrid.config.option import Leaf, is_path, leaves, placed
+from hybrid.config.option import OptionField, is_path, nested, option_fields
 from hybrid.config.pairs import pairs
 from hybrid.errors import UsageError, did_you_mean
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from hybrid.benchmarks.card import Setting
     from hybrid.types import Json
 
-LEAVES: Final = leaves(RunConfig)
-SETTINGS: Final = {leaf.option.name: leaf for leaf in leaves(RunConfig, "--setting")}
+FIELDS: Final = option_fields(RunConfig)
+SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}
 """The keys of `--setting` that every benchmark takes: they say how a model is asked, and are no part of a protocol."""
 COMPLETIONS: Final = {"--solver": _complete.solver_lists, "--tools": _complete.tool_lists}
 
@@ -50,32 +50,32 @@ class ListOption(Listed, FromEnvironment):
 
 def run_options() -> list[click.Parameter]:
     """The options of a `RunConfig`, in the order of its fields."""
-    return [_click_option(leaf) for leaf in LEAVES]
+    return [_click_option(field) for field in FIELDS]
 
 
 def model_options() -> list[click.Parameter]:
     """Those that say how a model is asked."""
-    return [_click_option(leaf) for leaf in LEAVES if leaf.path[0] == "model_settings"]
+    return [_click_option(field) for field in FIELDS if field.path[0] == "model_settings"]
 
 
 def settings_of(options: Mapping[str, Any]) -> ModelSettings:
     """How a model is asked, of parsed `model_options`. Raises `UsageError` for a value that does not fit."""
     args = parse_model_args(options["model_arg"])
-    typed = [leaf for leaf in LEAVES if leaf.path[0] == "model_settings" and not leaf.is_pairs]
-    values = {leaf.path[1]: _from_click(leaf, options[leaf.option.key]) for leaf in typed}
+    typed = [field for field in FIELDS if field.path[0] == "model_settings" and not field.is_pairs]
+    values = {field.path[1]: _from_click(field, options[field.option.key]) for field in typed}
     return replace(args, **values, extra={key: value for key, value in args.extra.items() if key != "frame"})
 
 
-def _click_option(leaf: Leaf) -> click.Option:
-    option = leaf.option
-    kind = ListOption if leaf.is_many and option.metavar == "A,B" and option.form != "A,B" else FromEnvironment
+def _click_option(field: OptionField) -> click.Option:
+    option = field.option
+    kind = ListOption if field.is_many and option.metavar == "A,B" and option.form != "A,B" else FromEnvironment
     return kind(
-        _declarations(leaf),
-        type=_click_type(leaf),
-        default=_click_default(leaf),
-        show_default=leaf.type is not bool or option.form == "on|off",
-        is_flag=leaf.type is bool and option.form != "on|off",
-        multiple=leaf.is_pairs or (leaf.is_many and option.form != "A,B"),
+        _declarations(field),
+        type=_click_type(field),
+        default=_click_default(field),
+        show_default=field.type is not bool or option.form == "on|off",
+        is_flag=field.type is bool and option.form != "on|off",
+        multiple=field.is_pairs or (field.is_many and option.form != "A,B"),
         metavar=option.metavar or None,
         envvar=option.variable or None,
         show_envvar=bool(option.variable),
@@ -87,37 +87,37 @@ def _click_option(leaf: Leaf) -> click.Option:
     )
 
 
-def _declarations(leaf: Leaf) -> list[str]:
+def _declarations(field: OptionField) -> list[str]:
     """The names, with the one that switches a flag off."""
-    name = leaf.option.name
-    if leaf.option.form == "no":
-        return [f"{name}/--{name.removeprefix('--no-')}", leaf.option.key]
-    if leaf.type is bool and leaf.option.form != "on|off":
-        return [f"{name}/--no-{name.removeprefix('--')}", leaf.option.key]
-    return [name, leaf.option.key]
+    name = field.option.name
+    if field.option.form == "no":
+        return [f"{name}/--{name.removeprefix('--no-')}", field.option.key]
+    if field.type is bool and field.option.form != "on|off":
+        return [f"{name}/--no-{name.removeprefix('--')}", field.option.key]
+    return [name, field.option.key]
 
 
-def _click_type(leaf: Leaf) -> click.ParamType[Any] | type | None:
-    form, least = leaf.option.form, leaf.option.at_least
-    words = leaf.words or (get_args(get_args(leaf.type)[0]) if leaf.is_many else ())
+def _click_type(field: OptionField) -> click.ParamType[Any] | type | None:
+    form, least = field.option.form, field.option.at_least
+    words = field.words or (get_args(get_args(field.type)[0]) if field.is_many else ())
     if form == "on|off":
         return click.Choice(["on", "off"])
     if words:
         return click.Choice(words)
-    if is_path(leaf):
+    if is_path(field):
         return click.Path(path_type=Path, exists=form == "existing file")
-    if leaf.type is int and least is not None and form != "GB":
+    if field.type is int and least is not None and form != "GB":
         return click.IntRange(int(least))
-    named = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(least)}
-    return named.get(form) or (leaf.type if leaf.type is int else None)
+    named = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(0)}
+    return named.get(form) or (field.type if field.type is int else None)
 
 
-def _click_default(leaf: Leaf) -> Any:
-    if leaf.option.form == "on|off":
-        return "on" if leaf.default else "off"
-    if leaf.option.form == "no":
-        return not leaf.default
-    return leaf.default if isinstance(leaf.default, bool | int | float | str) else None
+def _click_default(field: OptionField) -> Any:
+    if field.option.form == "on|off":
+        return "on" if field.default else "off"
+    if field.option.form == "no":
+        return not field.default
+    return field.default if isinstance(field.default, bool | int | float | str) else None
 
 
 def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = None) -> RunConfig:
@@ -129,15 +129,24 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     benchmark, data = named(options["benchmark"], None if given is None else _text_or_none(given.get("data")))
     options = {**options, "benchmark": benchmark, **({} if data is None else {"data": data})}
     args = parse_model_args(options["model_arg"])
-    _need_price(options, args)
+    if args.price is None:
+        _refuse_budget(options, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
     settings = pairs("--setting", options["setting"])
     _refuse_misspelt(options["benchmark"], settings)
     checked = {one.name: one.check(settings[one.name]) for one in common_settings() if one.name in settings}
-    values = {leaf.path: _from_click(leaf, options[leaf.option.key]) for leaf in LEAVES}
-    groups = placed(values)
+    values = {field.path: _from_click(field, options[field.option.key]) for field in FIELDS}
+    groups = nested(values)
     model_settings = _model_settings(options, args, groups.pop("model_settings"), int(checked.get("samples", "1")))
     if "caption-model" in checked and "caption-price" not in checked:
         _refuse_budget(options, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
+    # The checked settings as fields of a `RunConfig`.
+    fields = nested({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
+    second = fields.pop("captioner_settings", {})
+    if "captioner" in fields:
+        shared = {name: getattr(model_settings, name) for name in ("image_detail", "max_pixels", "seed", "device")}
+        fields["captioner_settings"] = ModelSettings(**shared, **second)
+    elif second:
+        raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
     return RunConfig(
         benchmark=options["benchmark"],
         model_settings=model_settings,
@@ -145,10 +154,10 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
         limits=Limits(**groups.pop("limits")),
         run_limits=RunLimits(**groups.pop("run_limits")),
         frame=str(args.extra.get("frame", "")),
-        given=given or {},
+        options_as_used=given or {},
         **{
             **groups,
-            **_asking(checked, model_settings),
+            **fields,
             "settings": {key: value for key, value in settings.items() if key not in SETTINGS},
         },
     )
@@ -158,9 +167,9 @@ def _text_or_none(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _from_click(leaf: Leaf, value: Any) -> Any:
+def _from_click(field: OptionField, value: Any) -> Any:
     """The value of a field, from that of its option."""
-    match leaf.option.form:
+    match field.option.form:
         case "on|off":
             return value == "on"
         case "no":
@@ -171,7 +180,7 @@ def _from_click(leaf: Leaf, value: Any) -> Any:
             return tuple(name.strip() for name in (value or "").split(",") if name.strip())
         case "solver":
             return tuple(dict.fromkeys(value))
-    return pairs(leaf.option.name, value) if leaf.is_pairs else value
+    return pairs(field.option.name, value) if field.is_pairs else value
 
 
 def _model_settings(
@@ -201,40 +210,21 @@ def common_settings() -> tuple[Setting, ...]:
     return tuple(
         Setting(
             name,
-            leaf.option.unset if leaf.default is None else str(leaf.default),
-            leaf.option.values or (*filter(None, [leaf.option.unset]), *leaf.words),
-            leaf.option.help,
-            leaf.option.pattern,
+            field.option.unset if field.default is None else str(field.default),
+            field.option.values or (*filter(None, [field.option.unset]), *field.words),
+            field.option.help,
+            field.option.pattern,
         )
-        for name, leaf in SETTINGS.items()
+        for name, field in SETTINGS.items()
     )
 
 
-def _asking(checked: Mapping[str, str], model: ModelSettings) -> dict[str, Any]:
-    """The checked settings as fields of a `RunConfig`.
-
-    The second model gets images as the first one does (`--image-detail`, `--max-pixels`), the same seed and the same
-    device; everything else belongs to the first model alone.
-
-    Raises:
-        UsageError: a price that is none, or an address or a price of a second model where none is named.
-    """
-    fields = placed({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
-    second = fields.pop("captioner_settings", {})
-    if "captioner" in fields:
-        shared = {name: getattr(model, name) for name in ("image_detail", "max_pixels", "seed", "device")}
-        fields["captioner_settings"] = ModelSettings(**shared, **second)
-    elif second:
-        raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
-    return fields
-
-
-def _from_setting(leaf: Leaf, text: str) -> Any:
-    if text == leaf.option.unset:
+def _from_setting(field: OptionField, text: str) -> Any:
+    if text == field.option.unset:
         return None
-    if leaf.type is Price:
+    if field.type is Price:
         return parse_price(text)
-    return leaf.type(text) if leaf.type in (int, Path) else text
+    return field.type(text) if field.type in (int, Path) else text
 
 
 def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
@@ -247,11 +237,6 @@ def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
         if key not in known and (hint := did_you_mean(key, known)):
             there = ", ".join(sorted(known))
             raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {there}")
-
-
-def _need_price(options: Mapping[str, Any], args: ModelSettings) -> None:
-    if args.price is None:
-        _refuse_budget(options, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
 
 
 def _refuse_budget(options: Mapping[str, Any], reason: str) -> None:

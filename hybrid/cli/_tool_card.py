@@ -84,7 +84,7 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     if backend.name == "learned":
         yield from fact("weights", _weights(tool, backend), "  ")
         yield from fact("here", _here(tool, backend), "  ")
-    elif why := missing_library([tool]):
+    elif why := missing_library([tool.card]):
         yield from fact("here", f"no ({why})", "  ")
     yield from _known_weights(backend, ours=not is_outside("tools", tool.card.name))
     if backend.needs:
@@ -175,7 +175,7 @@ def _here(tool: Tool, backend: BackendCard) -> str:
     from hybrid.errors import WeightsError
     from hybrid.weights import missing_library, weights_of
 
-    other = tool.backend("classical") and not missing_library([tool])
+    other = tool.backend("classical") and not missing_library([tool.card])
     instead = "the classical backend answers instead" if other else "without them it does not answer"
     try:
         folder = weights_of(tool, backend, {}, download=False)

@@ -29,43 +29,10 @@ if TYPE_CHECKING:
     from hybrid.types import Finding, ImageRef, Json
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
+NO_OTHERS = "base-uri 'none'; form-action 'none'"
+TEMPLATES = Path(__file__).parents[1] / "templates" / "gallery"
 MOST_PICTURES = 4
 """Pictures of one finding on the page."""
-
-STYLE = """
-:root{color-scheme:light dark;--line:#8885}
-body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1500px;padding:0 1.5em}
-h2{margin:1.8em 0 .6em;border-bottom:1px solid var(--line);padding-bottom:.2em;overflow-wrap:anywhere}
-h2 small{font-weight:normal;opacity:.7}
-section>div{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:1em;align-items:start}
-figure{margin:0;border:1px solid var(--line);border-radius:6px;overflow:hidden}
-figure>div{display:grid;gap:2px}
-figure>div.several{grid-template-columns:1fr 1fr}
-img{width:100%;display:block}
-figcaption{padding:.5em .8em .7em;overflow-wrap:anywhere}
-figcaption small{opacity:.7;float:right}
-p.said{margin:.4em 0 0;white-space:pre-line;font-size:13px}
-figure.failed{opacity:.75;border-style:dashed}
-"""
-
-PAGE = """\
-<!doctype html><html lang="en"><head><meta charset="utf-8">\
-<meta http-equiv="Content-Security-Policy" content="{{ policy }}">\
-<meta name="viewport" content="width=device-width,initial-scale=1"><title>What the tools see</title>\
-<style>{{ style | safe }}</style></head>
-<body><h1>What the tools see</h1><ul>{% for fact in facts %}<li><bdi>{{ fact }}</bdi></li>{% endfor %}</ul>
-{% for section in sections %}
-<section><h2><bdi>{{ section.title }}</bdi> <small>{{ section.small }}</small></h2>
-<div>{% for one in section.shown %}
-<figure{% if one.failed %} class="failed"{% endif %}><div{% if one.pictures | length > 1 %} class="several"{% endif %}>\
-{% for picture in one.pictures %}
-<a href="{{ picture }}"><img src="{{ picture }}" alt="{{ one.name }}" loading="lazy"></a>{% endfor %}</div>\
-<figcaption>{% if one.small %}<small>{{ one.small }}</small>{% endif %}<b>{{ one.name }}</b>\
-{% if one.said %}<p class="said" dir="auto">{{ one.said }}</p>{% endif %}</figcaption></figure>
-{% endfor %}</div></section>
-{% endfor %}</body></html>
-"""
-
 
 UNSEEN = {code: "\ufffd" for code in (*range(32), *range(127, 160), *range(0xD800, 0xE000)) if chr(code) not in "\t\n"}
 """Control characters and halves of surrogates, of which browsers make what they like."""
@@ -277,15 +244,14 @@ def page(facts: Sequence[str], sections: Sequence[Section]) -> str:
     """
     from jinja2 import Environment
 
-    environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True, finalize=_visible)
-    return environment.from_string(PAGE).render(facts=facts, sections=sections, style=STYLE, policy=policy())
+    def visible(value: object) -> object:
+        return value.translate(UNSEEN) if type(value) is str else value
 
-
-def policy() -> str:
-    """The content security policy of the page; `file:` because a page in a folder has no origin that is itself."""
-    style = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    return f"default-src 'none'; img-src 'self' file:; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
-
-
-def _visible(value: object) -> object:
-    return value.translate(UNSEEN) if type(value) is str else value
+    html, style = ((TEMPLATES / name).read_text("utf-8") for name in ("page.html", "style.css"))
+    # A page in a folder has no origin that is itself, so that its pictures are of `file:`.
+    known = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; img-src 'self' file:; style-src 'sha256-{known}'; base-uri 'none'; form-action 'none'"
+    )
+    environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True, finalize=visible)
+    return environment.from_string(html).render(facts=facts, sections=sections, style=style, policy=policy)

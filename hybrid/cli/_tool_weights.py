@@ -79,9 +79,9 @@ def check_learned(tool: Tool, weights: str | None, device: str) -> None:
 
 def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     """Print a line for each known answer. Returns the exit code."""
+    from hybrid.serving.input_check import run_probes
     from hybrid.serving.known_answers import failures, questions, run_checks
     from hybrid.serving.loader import Loader
-    from hybrid.serving.seen_pictures import run_probes
 
     loader = Loader(options)
     if not tool.checks and tool.backend("learned") is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +15,20 @@ from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._many import PlannedRun, ask_all, prepared, show_estimate, tell_interrupted
 from hybrid.cli._option_types import SOLVER
 from hybrid.cli._run_options import config_of
+from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli._table_options import FORMS, form_options
-from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
+from hybrid.cli.score import name_failed
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT
 from hybrid.errors import UsageError
+from hybrid.log.folder import RunFolder
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig
-    from hybrid.running.many import Ablation
+    from hybrid.running.ablation import Ablation
 
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
 """Options of `hybrid run` that are others here."""
@@ -106,11 +108,13 @@ def command(form: str | None, **options: Any) -> int:
             raise UsageError("--report prints what is there: give neither a benchmark nor --out with it")
         if unheeded := _unheeded(click.get_current_context()):
             raise UsageError(f"--report prints what is there: leave out {', '.join(unheeded)}")
-        return _show_report(options["report"], options["solver"], options, form, left=0)
+        failed = _show(options["report"], options["solver"], options, form)
+        name_failed(failed)
+        return 3 if failed else 0
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
     from hybrid.registry import load_solver
-    from hybrid.running.many import ablation
+    from hybrid.running.ablation import ablation
     from hybrid.running.resolve import offered_tools
 
     options["solver"] = options["solver"] or DEFAULT_SOLVER
@@ -122,12 +126,7 @@ def command(form: str | None, **options: Any) -> int:
     vary = None if options["vary"] is None else [name.strip() for name in options["vary"].split(",") if name.strip()]
     tools_offered = [tool.card.name for tool in tools.tools_offered]
     plan = ablation(tools_offered, vary, leave_out=options["leave_out"], add_one=options["add_one"])
-    notes = plan.still_called(tools)
-    if options["dry_run"]:
-        return _dry_run(plan, config, notes, form)
-    for line in notes:
-        tell(f"note: {line}")
-    return _carried_out(plan, config, options, form)
+    return _asked(plan, plan.still_called(tools), config, options, form)
 
 
 command.params += [option for option in run_command.params if option.name not in OWN]
@@ -144,54 +143,34 @@ def _unheeded(context: click.Context) -> list[str]:
     ]
 
 
-def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str) -> int:
-    """Ask what is open in every run, then print all of them, where there is anything."""
-    from hybrid.cli.score import name_failed
-    from hybrid.log.folder import RunFolder
-    from hybrid.running.many import FULL
-    from hybrid.running.signals import Interrupted
+def _asked(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: Mapping[str, Any], form: str) -> int:
+    """Ask what is open in every run and print all of them; or with `dry_run` what they would take."""
+    from hybrid.running.ablation import FULL
+    from hybrid.running.cost_estimate import ManyEstimate
 
     out: Path = options["out"]
-    runs = [PlannedRun(variant.words, variant.config(config, out)) for variant in plan.variants]
-    try:
-        ends = ask_all(runs, config.run_limits, asked)
-    except Interrupted as interrupted:
-        return tell_interrupted(interrupted, str(out))
-    if not RunFolder(out / FULL).finished(options["solver"]):
-        name_failed([f"{question}: {why}" for question, why in ends.failures.items()])
-        return 3
-    return _show_report(out, options["solver"], options, form, left=ends.left + ends.waiting, failures=ends.failures)
+    configs = {run.name: run.config(config, out) for run in plan.runs}
+    if options["dry_run"]:
+        return show_estimate(ManyEstimate(estimated(configs), str(out), notes), form)
+    for line in notes:
+        tell(f"note: {line}")
+
+    def show(asked: AskedRuns) -> Sequence[str]:
+        if not RunFolder(out / FULL).finished(options["solver"]):
+            return asked.lines
+        return _show(out, options["solver"], options, form, asked.failures)
+
+    runs = {run.about: partial(prepared, configs[run.name]) for run in plan.runs}
+    return ask_and_show(runs, config.run_limits, [out], show)
 
 
-def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str) -> int:
-    import asyncio
-
-    from hybrid.running.estimate import estimate
-    from hybrid.running.many import ManyEstimate
-
-    assert config.out is not None  # noqa: S101 - `command` has asked for it
-    runs = {}
-    for variant in plan.variants:
-        runs[variant.name] = asyncio.run(estimate(prepared(variant.config(config, config.out), dry=True)))
-    return show_estimate(ManyEstimate(runs, str(config.out), notes), form)
-
-
-def _show_report(
-    out: Path,
-    solver: str | None,
-    options: Mapping[str, Any],
-    form: str,
-    *,
-    left: int,
-    failures: Mapping[str, str] | None = None,
-) -> int:
-    """Print what lies there; the exit code."""
-    from hybrid.cli.score import name_failed
+def _show(
+    out: Path, solver: str | None, options: Mapping[str, Any], form: str, failures: Mapping[str, str] | None = None
+) -> list[str]:
+    """Print what lies there; what failed, with the failures of the asking, a line each."""
     from hybrid.scoring.ablation import ablation_at
 
     report = ablation_at(out, solver, {"abstain": options["abstain"], "allow_failed": options["allow_failed"]})
     click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form), nl=False)
     reasons = {**report.failures, **(failures or {})}
-    failed = [*report.damage, *(f"{question}: {why}" for question, why in reasons.items())]
-    name_failed(failed)
-    return 3 if failed or left else 0
+    return [*report.damage, *(f"{question}: {why}" for question, why in reasons.items())]

@@ -16,7 +16,7 @@ from hybrid.errors import UsageError
 from hybrid.registry import load, names
 
 if TYPE_CHECKING:
-    from hybrid.exporting.base import Exporter, Written
+    from hybrid.exporting.base import Exporter
 
 FORMATS = "hybrid.exporting"
 FORMAT = OneOf("format", FORMATS)
@@ -52,11 +52,10 @@ FORMAT = OneOf("format", FORMATS)
 @path_option
 @told_options
 def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int:
-    """Write a run as other tools read it, and say on stderr what it came to. No model is called.
+    """Write a run as other tools read it. No model is called.
 
     lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
-    every ask; conversations and sharegpt are training data for tool use; submission is for hidden answers, and
-    every_eval_ever for stores of results.
+    every ask; conversations and sharegpt train tool use; submission is for hidden answers, every_eval_ever for stores.
 
     \b
     Examples:
@@ -83,14 +82,15 @@ def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int
     for sentence in exported.conclusion:
         tell(sentence.text)
     if as_json:
-        click.echo(json.dumps(_told(written), ensure_ascii=False))
+        # The files, and where the format holds conversations how many it does and how many it does not, by reason.
+        counts = {} if written.rows is None else {"rows": written.rows, "left_out": dict(written.left_out)}
+        click.echo(
+            json.dumps(
+                {"files": [str(path) for path in written.paths], **counts, "notes": list(written.notes)},
+                ensure_ascii=False,
+            )
+        )
         return 0
     for file in written.paths:
         click.echo(file)
     return 0
-
-
-def _told(written: Written) -> dict[str, Any]:
-    """The files, and where the format holds conversations how many it does and how many it does not, by reason."""
-    counts = {} if written.rows is None else {"rows": written.rows, "left_out": dict(written.left_out)}
-    return {"files": [str(path) for path in written.paths], **counts, "notes": list(written.notes)}

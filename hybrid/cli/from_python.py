@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, ForwardRef, Unpack, cast
 
 import click
 
-from hybrid.benchmarks.base import Abstain, ScoreOptions
+from hybrid.benchmarks.base import Abstain
 from hybrid.benchmarks.questions.from_python import Question, write
 from hybrid.cli._configured import options_of, variants_of
 from hybrid.cli._keywords import RENAMED, RunKeywords
 from hybrid.cli._logging_options import telling
+from hybrid.cli._progress import Bars
 from hybrid.cli._run_options import config_of
-from hybrid.cli.run import Bars, command
+from hybrid.cli.run import command, scores_of
 from hybrid.config import Objects, RunConfig
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
@@ -30,13 +31,10 @@ from hybrid.images import home
 from hybrid.interface.findings import wait_for
 from hybrid.models.langchain.chat_models import model_name
 from hybrid.registry import described_by, is_word, names, solver_names
+from hybrid.running.plan import changed
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
-from hybrid.scoring.compare import ComparisonOptions
-from hybrid.scoring.paths import TABLES_RULE
+from hybrid.running.run import ask_run
 from hybrid.scoring.reports import ScoreReport
-from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Scored
 from hybrid.serving.described import Describer
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
@@ -84,7 +82,7 @@ def run(
     # A tool that was handed in runs in this process, and so does every other with it.
     with telling(**told), nullcontext() if objects.tools else described_by(Describer):
         if whole is not None:
-            return _scored(_here(whole), None, allow_failed=False)
+            return _scored(whole, None, allow_failed=False)
         return _run_benchmark(str(benchmark), named, objects)
 
 
@@ -94,7 +92,9 @@ def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objec
     known = [name for name in solvers if name not in objects.solvers] if isinstance(solvers, list) else solvers
     options = {**options, "solvers": known or None}
     try:
-        context = command.make_context("run", [benchmark, *words_of(options)])
+        values = values_of(options)
+        file = ["--config", values.pop("config")] if "config" in values else []
+        context = command.make_context("run", [benchmark, *file], default_map=values)
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
     if len(variants_of(context)) > 1:
@@ -103,31 +103,21 @@ def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objec
     config = replace(config_of(params, options_of(context)), objects=objects)
     if isinstance(solvers, list):
         # The manifest names the objects too: a run that is made by `--config` from it is then refused, not another one.
-        config = replace(config, solvers=tuple(solvers), given={**config.given, "solver": solvers})
-    return _scored(_here(config), params["abstain"], allow_failed=params["allow_failed"])
-
-
-def _here(config: RunConfig) -> RunConfig:
-    """The configuration with tools in this process, and without kept findings, where tools were handed in.
-
-    The code of such a tool may have no file, so that a finding of other code would pass for one of its own.
-    """
-    if not config.objects.tools:
-        return config
-    return replace(config, service=replace(config.service, isolated=False), cache=False)
+        config = changed(config, {"solvers": tuple(solvers)})
+    return _scored(config, params["abstain"], allow_failed=params["allow_failed"])
 
 
 def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -> ScoreReport:
     """Ask what is open and score the solvers that were asked; none where the answers are hidden."""
+    if config.objects.tools:
+        # Tools run in this process then, and no finding is kept: the code of one that was handed in may have no file,
+        # so that a finding of other code would pass for one of its own.
+        config = replace(config, service=replace(config.service, isolated=False), cache=False)
     opener = opener_of(config)
     with Bars(quiet=is_quiet()) as bars:
-        plan = prepare(config)
-        wait_for(execute(plan, bars, opener, bars.watch, bars.tell))
-    scored: tuple[Scored, ...] = ()
-    if plan.mounted.source.split not in plan.benchmark.card.hidden_splits:
-        scored = score_run(plan.folder, ScoreOptions(config.protocol, abstain or TABLES_RULE), tuple(plan.solvers))
-    choice = ComparisonOptions(allow_failed=allow_failed)
-    return ScoreReport({plan.folder.path: scored}, choice, abstain or TABLES_RULE, in_run=True)
+        run = prepare(config)
+        wait_for(ask_run(run, bars, opener, bars.watch, bars.tell))
+    return scores_of(run, abstain, allow_failed=allow_failed)
 
 
 def _client(model: object) -> BaseChatModel | None:
@@ -184,33 +174,29 @@ def _tool_name(tool: object) -> str:
     return tool.card.name
 
 
-def words_of(options: Mapping[str, object]) -> list[str]:
-    """The options as they are written on a command line."""
-    known = {name: option for option in command.params for name in option.opts if isinstance(option, click.Option)}
-    words: list[str] = []
+def values_of(options: Mapping[str, object]) -> dict[str, Any]:
+    """The options as the command takes their defaults, by its names."""
+    known = {option.name: option for option in command.params if isinstance(option, click.Option)}
+    values: dict[str, Any] = {}
     for key, value in options.items():
-        name = "--" + RENAMED.get(key, key).replace("_", "-")
         if key not in RunKeywords.__annotations__:
             hint = did_you_mean(key, list(RunKeywords.__annotations__))
             raise UsageError(f"hybrid.run has no option {key!r}{hint}: it takes those of `hybrid run --help`")
-        words += _option_words(known[name], name, value)
-    return words
-
-
-def _option_words(option: click.Option, name: str, value: object) -> list[str]:
-    if value is None:
-        return []
-    if option.is_flag:
-        return [name] if value else []
-    if isinstance(value, bool):
-        values: list[object] = ["on" if value else "off"]
-    elif isinstance(value, Mapping):
-        values = [f"{key}={part}" for key, part in value.items()]
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        values = list(value) if option.multiple else [",".join(map(str, value))]
-    else:
-        values = [value]
-    return [f"{name}={one}" for one in values]
+        option = known[RENAMED.get(key, key)]
+        # What is switched off is left out, as on a command line.
+        if value is None or (option.is_flag and not value):
+            continue
+        if isinstance(value, bool):
+            said: Any = option.is_flag or ("on" if value else "off")
+        elif isinstance(value, Mapping):
+            said = [f"{name}={part}" for name, part in value.items()]
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            said = [str(one) for one in value] if option.multiple else ",".join(map(str, value))
+        else:
+            # As a text: click takes the whole part of a number where it wants a whole one.
+            said = [str(value)] if option.multiple else str(value)
+        values[RENAMED.get(key, key)] = said
+    return values
 
 
 def _signature() -> Signature:

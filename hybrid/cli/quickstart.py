@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._many import program
+from hybrid.cli._several_runs import program
 from hybrid.cli._table_options import allow_failed_option, tables_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
@@ -188,18 +188,6 @@ def _next(runs: Sequence[Path], tables: Shape) -> str:
     commands = (
         ("compare", *map(str, runs), "--only", "decomposition"),
         ("tools", "list"),
-        (
-            "study",
-            "blink",
-            "--data",
-            "sample",
-            "--limit",
-            "20",
-            "--model",
-            "openai:gpt-4o",
-            "-o",
-            "runs/study",
-            "--dry-run",
-        ),
+        shlex.split("study blink --data sample --limit 20 --model openai:gpt-4o -o runs/study --dry-run"),
     )
     return "\n".join(pasteable([*program(), *words], tables, "next: ") for words in commands)

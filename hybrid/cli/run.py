@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import shlex
+import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,20 +17,16 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._path import path_option
 from hybrid.cli._run_options import config_of, run_options
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
-from hybrid.display.loading import loading_shown_by
-from hybrid.display.notebook import line_in_place
 from hybrid.display.notes import is_quiet, tell
-from hybrid.display.terminal import TEXT, Shape
-from hybrid.errors import HybridError, UsageError
+from hybrid.display.terminal import TEXT
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
+    from hybrid.benchmarks.base import Abstain
+    from hybrid.cli._several_runs import AskedRuns
     from hybrid.config import RunConfig
-    from hybrid.running.engine import Opener
-    from hybrid.running.progress import Progress
     from hybrid.running.resolve import ResolvedRun
-    from hybrid.running.run import RunEnd
-    from hybrid.scoring.score import Scored
+    from hybrid.scoring.reports import ScoreReport
 
 
 OWN_OPTIONS: list[click.Parameter] = [
@@ -99,169 +95,63 @@ def command(**options: Any) -> int:
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
     context = click.get_current_context()
     if len(variants_of(context)) > 1:
-        from hybrid.cli._many import run_matrix
+        from hybrid.cli._several_runs import run_matrix
 
-        return run_matrix(variants_of(context), context.command, asked)
+        return run_matrix(variants_of(context))
     return _one_run(config_of(options, options_of(context)), options)
 
 
 def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     """Ask the open questions of one run and print its scores, or with `dry_run` its estimate. Returns the exit code."""
-    from hybrid.cli._many import prepared
+    from hybrid.cli._several_runs import ask_and_show, prepared, show_estimate
     from hybrid.engines import opener_of
-    from hybrid.repeats import asked_once
+    from hybrid.repeats import notes_on_repeats
     from hybrid.rotation import asked_unturned
-    from hybrid.running.signals import Interrupted
 
-    opener = opener_of(config)
+    # An engine that is not there is refused before the data are read.
+    opener_of(config)
     run = prepared(config, dry=options["dry_run"])
     unturned = asked_unturned(run.questions) if config.rotate else ()
-    for label in (*run.opened, *asked_once(run.solvers, config.repeats), *unturned):
-        tell(f"note: {label}")
+    notes = [*run.opened, *notes_on_repeats(run.solvers, config.repeats), *unturned]
     if config.samples == 2:
-        tell("note: --setting samples=2 doubles the calls and changes no vote: of two that differ the first wins")
-    for why in () if options["dry_run"] else (*run.tools.foreign.left_out.values(), *run.tools.left_out):
-        tell(f"note: not offered: {redact(why)}")
-    for why in run.tools.notes:
-        tell(f"note: {redact(why)}")
+        notes.append("--setting samples=2 doubles the calls and changes no vote: of two that differ the first wins")
+    if not options["dry_run"]:
+        left_out = (*run.tools.foreign.left_out.values(), *run.tools.left_out)
+        notes += [f"not offered: {redact(why)}" for why in left_out]
+    for line in (*notes, *map(redact, run.tools.notes)):
+        tell(f"note: {line}")
     if options["dry_run"]:
-        return _dry_run(run, options["tables"], as_json=options["as_json"])
+        from hybrid.running.estimate import estimate
+
+        form = "json" if options["as_json"] else TEXT[options["tables"]]
+        return show_estimate(asyncio.run(estimate(run)), form)
     tell(f"{len(run.sound)} questions, run folder {run.folder.path}")
-    try:
-        end = asked(run, opener)
-    except Interrupted as interrupted:
-        say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
-        click.echo(f"{interrupted}; what is finished is kept in {run.folder.path}; to go on: {say}", err=True)
-        return interrupted.exit_code
-    if isinstance(end.stopped, UsageError) and not end.answered:
-        raise end.stopped
-    return _report(run, end, options)
+    return ask_and_show({"": lambda: run}, config.run_limits, [run.folder.path], partial(_show, run, options))
 
 
-def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
-    """Ask what is open, with a progress bar a solver on stderr.
+def _show(run: ResolvedRun, options: Mapping[str, Any], asked: AskedRuns) -> Sequence[str]:
+    """Print the scores of a run."""
+    from hybrid.cli.score import show
 
-    Raises:
-        Interrupted: a signal ended it.
-        HybridError: something that the run uses ended the program.
-    """
-    import asyncio
-
-    from hybrid.running.run import carry_out
-    from hybrid.running.signals import until_signal
-
-    with Bars(quiet=is_quiet()) as bars:
-        try:
-            return asyncio.run(until_signal(carry_out(run, bars, bars.tell, opener, bars.watch)))
-        except SystemExit as error:
-            raise HybridError(f"something that the run uses ended the program (SystemExit: {error})") from error
-
-
-class Bars:
-    """One progress bar a solver, on stderr or in a notebook's cell, with what it has used and lost beside it."""
-
-    def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet = quiet
-        self._bars: dict[str, Any] = {}
-        self._beside = self._loading = ""
-        self._shown = loading_shown_by(self._loads)
-
-    def __enter__(self) -> Bars:
-        self._shown.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._shown.__exit__(None, None, None)
-        for bar in self._bars.values():
-            bar.close()
-
-    def tell(self, line: str) -> None:
-        """Print a line on stderr."""
-        if self._quiet:
-            return
-        click.echo(redact(line), err=True)
-
-    def watch(self, solver: str, so_far: Progress) -> None:
-        """Show beside the solver's bar what it has used and lost."""
-        from hybrid.cli._progress import beside
-
-        self._beside = beside(so_far)
-        self._set_beside(refresh=False)
-
-    def _loads(self, what: Sequence[str]) -> None:
-        """Show what is being loaded."""
-        self._loading = f"loading {', '.join(what)}" if what else ""
-        self._set_beside(refresh=True)
-
-    def _set_beside(self, *, refresh: bool) -> None:
-        if self._bars:
-            beside = ", ".join(filter(None, (self._loading, self._beside)))
-            next(reversed(self._bars.values())).set_postfix_str(beside, refresh=refresh)
-
-    def __call__(self, solver: str, finished: int, total: int) -> None:
-        """Show so many of the solver's questions as finished."""
-        if self._quiet:
-            return
-        from tqdm import tqdm
-
-        if solver not in self._bars:
-            for bar in self._bars.values():
-                bar.close()
-            self._bars[solver] = tqdm(
-                total=total, initial=finished, desc=solver, unit="q", mininterval=0.5, file=line_in_place()
-            )
-            self._beside = ""
-            self._set_beside(refresh=bool(self._loading))
-        self._bars[solver].update(finished - self._bars[solver].n)
-
-
-def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
-    from hybrid.cli._many import stopped
-    from hybrid.cli.score import name_failed, show
-    from hybrid.scoring.compare import ComparisonOptions
-    from hybrid.scoring.paths import TABLES_RULE
-    from hybrid.scoring.reports import ScoreReport
-
-    left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
-    if left:
-        reason = end.stopped or f"the budget of {run.resources.run_meter.spent()} is spent"
-        click.echo(stopped(f"{left} questions open", reason), err=True)
-    for notice in run.service.notices:
-        tell(f"note: {notice}")
-    scored = _scored(run, options)
-    choice = ComparisonOptions(allow_failed=options["allow_failed"])
-    report = ScoreReport({run.folder.path: scored}, choice, options["abstain"] or TABLES_RULE, in_run=True)
+    report = scores_of(run, options["abstain"], allow_failed=options["allow_failed"])
     show(report, options["tables"], as_json=options["as_json"])
-    reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
-    reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in end.failures}
-    failed = [*report.damage, *(f"{question}: {why}" for question, why in {**report.failures, **reasons}.items())]
-    name_failed(failed)
-    return 3 if failed or left else 0
+    failures = {**report.failures, **asked.failures}
+    return [*report.damage, *(f"{question}: {why}" for question, why in failures.items())]
 
 
-def _scored(run: ResolvedRun, options: Mapping[str, Any]) -> tuple[Scored, ...]:
-    """The solvers of which anything is finished; none where the answers are hidden."""
+def scores_of(run: ResolvedRun, abstain: Abstain | None, *, allow_failed: bool) -> ScoreReport:
+    """The scores of the solvers of which anything is finished; of none where the answers are hidden."""
     from hybrid.benchmarks.base import ScoreOptions
+    from hybrid.scoring.compare import ComparisonOptions
     from hybrid.scoring.paths import TABLES_RULE, tell_unkept
+    from hybrid.scoring.reports import ScoreReport
     from hybrid.scoring.runs import score_run
 
-    split = run.mounted.source.split
-    if split in run.benchmark.card.hidden_splits:
-        click.echo(
-            f"the answers of {split} are hidden: `hybrid score {run.folder.path}` writes the submission", err=True
-        )
-        return ()
-    begun = run.folder.solvers()
-    rule = options["abstain"] or TABLES_RULE
+    rule, split, begun = abstain or TABLES_RULE, run.mounted.source.split, run.folder.solvers()
     names = tuple(name for name in run.solvers if name in begun)
-    return tell_unkept(score_run(run.folder, ScoreOptions(options["protocol"], rule), names)) if names else ()
-
-
-def _dry_run(run: ResolvedRun, tables: Shape, *, as_json: bool) -> int:
-    import asyncio
-
-    from hybrid.running.estimate import estimate
-
-    report = asyncio.run(estimate(run))
-    click.echo(json.dumps(report.as_json()) if as_json else report.as_text(TEXT[tables]))
-    return 2 if report.missing else 0
+    if split in run.benchmark.card.hidden_splits:
+        names = ()
+        submission = f"`hybrid score {run.folder.path}` writes the submission"
+        click.echo(f"the answers of {split} are hidden: {submission}", err=True)
+    scored = tell_unkept(score_run(run.folder, ScoreOptions(run.config.protocol, rule), names)) if names else ()
+    return ScoreReport({run.folder.path: scored}, ComparisonOptions(allow_failed=allow_failed), rule, in_run=True)

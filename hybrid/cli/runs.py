@@ -24,7 +24,7 @@ NEWEST = 20
 
 @click.group("runs")
 def command() -> None:
-    """List runs."""
+    """List runs, and end what they have waiting at a provider."""
 
 
 @command.command("list")
@@ -36,7 +36,8 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
     """Print the newest runs in these folders; those in runs/ where none is given.
 
     ANSWERED counts the questions that every solver of the run has finished. STATE is finished, open (the command that
-    made it goes on with it), being written, or damaged; what is damaged is said on stderr.
+    made it goes on with it), being written, or damaged, and how many requests wait in batches of the provider; what is
+    damaged is said on stderr.
 
     \b
     Examples:
@@ -68,7 +69,7 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
             share(run.answered, run.n),
             run.control or NONE,
             f"{run.date.astimezone():%Y-%m-%d %H:%M}",
-            run.state,
+            run.state + (f", {run.in_batches:,} in batches" if run.in_batches else ""),
         )
         for run in (runs if every else runs[:NEWEST])
     )
@@ -82,3 +83,23 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
 
 def _as_json(run: ListedRun) -> Mapping[str, Json]:
     return {**asdict(run), "path": str(run.path), "date": run.date.isoformat(), "damage": list(run.damage)}
+
+
+@command.command("cancel")
+@click.argument("run", type=click.Path(path_type=Path))
+def cancel(run: Path) -> int:
+    """End the batches that RUN has waiting at the provider.
+
+    Replies that are done are kept there and fetched when the run goes on with --batch; what is not done is not paid.
+
+    \b
+    Examples:
+      hybrid runs cancel runs/blink-gpt-4o-1a2b3c4d5e
+    """
+    import asyncio
+
+    from hybrid.running.batching import cancel_batches
+
+    for line in asyncio.run(cancel_batches(run)):
+        click.echo(line)
+    return 0

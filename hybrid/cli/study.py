@@ -14,11 +14,10 @@ from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._many import PlannedRun, ask_all, prepared, show_estimate, tell_interrupted
 from hybrid.cli._option_types import SOLVER
 from hybrid.cli._run_options import config_of
+from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli._table_options import FORMS, form_options
-from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, pasteable
@@ -26,7 +25,8 @@ from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig
-    from hybrid.running.study import Cell
+    from hybrid.running.plan import PlannedRun
+    from hybrid.running.resolve import ResolvedRun
     from hybrid.scoring.reports import ComparisonReport
 
     Show = Callable[[ComparisonReport, Sequence[Path]], None]
@@ -101,25 +101,17 @@ def command(form: str | None, **options: Any) -> int:
     style = fit.name if config.tool_style == PLAIN.name and not fit.is_plain else ""
     cells = cells_of(options["depth"], solver, style)
     if options["dry_run"]:
-        return _dry_run(cells, config, options["out"], form)
+        from hybrid.running.cost_estimate import ManyEstimate
+
+        runs = {cell.name: cell.config(config, options["out"]) for cell in cells}
+        return show_estimate(ManyEstimate(estimated(runs)), form)
     return ask_cells(cells, config, options, partial(_shown, form, options["tables"]))
 
 
 command.params += [option for option in run_command.params if option.name not in OWN]
 
 
-def _dry_run(cells: Sequence[Cell], config: RunConfig, out: Path, form: str) -> int:
-    """Print what all cells would take."""
-    import asyncio
-
-    from hybrid.running.estimate import estimate
-    from hybrid.running.many import ManyEstimate
-
-    runs = {cell.name: asyncio.run(estimate(prepared(cell.config(config, out), dry=True))) for cell in cells}
-    return show_estimate(ManyEstimate(runs), form)
-
-
-def ask_cells(cells: Sequence[Cell], config: RunConfig, options: Mapping[str, Any], show: Show) -> int:
+def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[str, Any], show: Show) -> int:
     """Ask what is open in every cell of a study, then show what came out; the exit code.
 
     Args:
@@ -128,30 +120,30 @@ def ask_cells(cells: Sequence[Cell], config: RunConfig, options: Mapping[str, An
         options: those of the command: the folder `out`, and `allow_failed` and perhaps `abstain` of the comparison.
         show: prints the comparison of the cells that have answers, and gets their folders; not called without any.
     """
-    from hybrid.cli.score import name_failed
-    from hybrid.log.folder import RunFolder
-    from hybrid.running.signals import Interrupted
     from hybrid.running.study import calls_tools
-    from hybrid.scoring.reports import compare_paths
 
     out: Path = options["out"]
-    main, runs = cells[0], list[PlannedRun]()
-    for cell in cells:
-        needed = partial(calls_tools, main.folder(out), main.solvers[0], cell.calls) if cell.calls else None
-        runs.append(PlannedRun(f"{cell.name} ({cell.about})", cell.config(config, out), needed))
-    try:
-        found = ask_all(runs, config.run_limits, asked)
-    except Interrupted as interrupted:
-        return tell_interrupted(interrupted, str(out))
-    failed = [f"{question}: {why}" for question, why in found.failures.items()]
-    places = [(cell.folder(out), cell.solvers) for cell in cells]
-    begun = [place for place, solvers in places if place.is_dir() and any(map(RunFolder(place).finished, solvers))]
-    if begun:
+    main = cells[0]
+
+    def made(cell: PlannedRun) -> ResolvedRun | None:
+        if cell.calls and not calls_tools(main.folder(out), main.changes["solvers"][0], cell.calls):
+            return None
+        return prepared(cell.config(config, out))
+
+    def compared(asked: AskedRuns) -> Sequence[str]:
+        from hybrid.log.folder import RunFolder
+        from hybrid.scoring.reports import compare_paths
+
+        places = [(cell.folder(out), cell.changes["solvers"]) for cell in cells]
+        begun = [place for place, solvers in places if place.is_dir() and any(map(RunFolder(place).finished, solvers))]
+        if not begun:
+            return asked.lines
         report = compare_paths(begun, abstain=options.get("abstain"), allow_failed=options["allow_failed"])
         show(report, begun)
-        failed += (*report.failed, *_unanswerable(report))
-    name_failed(list(dict.fromkeys(failed)))
-    return 3 if failed or found.left or found.waiting else 0
+        return [*asked.lines, *report.failed, *_unanswerable(report)]
+
+    runs = {f"{cell.name} ({cell.about})": partial(made, cell) for cell in cells}
+    return ask_and_show(runs, config.run_limits, [out], compared)
 
 
 def _unanswerable(report: ComparisonReport) -> Iterator[str]:

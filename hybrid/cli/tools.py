@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from hybrid.config import ServiceOptions
     from hybrid.images import ImageStore
     from hybrid.serving.cache import FindingCache
-    from hybrid.tool import Tool
+    from hybrid.tool import Card, Tool
     from hybrid.types import Finding, Json
 
 traces = logging.getLogger(f"{__name__}.traces")
@@ -56,25 +57,36 @@ def list_(tables: Shape, every: bool) -> int:
     Example:
       hybrid tools list --path my_tools
     """
-    from hybrid.registry import load, names
+    from hybrid.registry import names
     from hybrid.weights import missing_library
 
-    failed, loaded = 0, []
+    failed, cards = 0, []
     for name in names("tools"):
         try:
-            tool: Tool = load("tools", name)
+            card = _card_of(name)
         except UsageError as error:
             click.echo(f"{name}: {error}", err=True)
             failed = 3
             continue
-        loaded.append(tool)
-        backends = ", ".join(card.name for card in tool.card.backends)
-        line = f"{name:24} {backends:20} {tool.card.summary}"
+        cards.append(card)
+        backends = ", ".join(backend.name for backend in card.backends)
+        line = f"{name:24} {backends:20} {card.summary}"
         width = NARROW if tables == "narrow" else WIDE_FROM
         click.echo(folded(line, tables, hang=4) if every else opening(line, width))
-    if why := missing_library(loaded):
+    if why := missing_library(cards):
         tell(f"note: {why}")
     return failed
+
+
+def _card_of(name: str) -> Card:
+    """The card of a tool; one of ours is not imported where its card is data."""
+    from hybrid.registry import is_outside, load
+    from hybrid.tool.card_file import card_alone
+
+    spec = None if is_outside("tools", name) else find_spec(f"tools.{name}")
+    alone = card_alone(Path(spec.origin)) if spec is not None and spec.origin else None
+    card: Card = load("tools", name).card if alone is None else alone
+    return card
 
 
 @command.command("run")

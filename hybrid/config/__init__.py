@@ -1,74 +1,38 @@
 """The configuration of a run: its options, each declared once, and what follows from them without asking anything."""
 
-from hybrid.config.groups import (
-    AUTO,
-    COMING_WAIT_S,
-    CPU,
-    LOAD_S,
-    MOST_THREADS,
-    QUEUE_S,
-    BackendChoice,
-    Limits,
-    ModelSettings,
-    Objects,
-    Price,
-    RunLimits,
-    ServiceOptions,
-    parse_model_args,
-    parse_price,
-)
-from hybrid.config.identity import concerning, digest, folder_name, identity_of, short_name
-from hybrid.config.run_config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, own_frame
-from hybrid.config.words import (
-    FLOAT32,
-    LOCAL,
-    AnswerForm,
-    Gate,
-    ImageForm,
-    Missing,
-    Parse,
-    Pictures,
-    Reasoning,
-    Show,
-    ToolCalling,
-    ToolOutput,
-)
-
-__all__ = [
-    "AUTO",
-    "COMING_WAIT_S",
-    "CPU",
-    "DEFAULT_SOLVERS",
-    "FLOAT32",
-    "LOAD_S",
-    "LOCAL",
-    "MOST_THREADS",
-    "QUEUE_S",
-    "REPLAY_SOLVERS",
-    "AnswerForm",
-    "BackendChoice",
-    "Gate",
-    "ImageForm",
-    "Limits",
-    "Missing",
-    "ModelSettings",
-    "Objects",
-    "Parse",
-    "Pictures",
-    "Price",
-    "Reasoning",
-    "RunConfig",
-    "RunLimits",
-    "ServiceOptions",
-    "Show",
-    "ToolCalling",
-    "ToolOutput",
-    "concerning",
-    "digest",
-    "folder_name",
-    "identity_of",
-    "own_frame",
-    "parse_model_args",
-    "parse_price",
-    "short_name",
-]
+from hybrid.config.groups import AUTO as AUTO
+from hybrid.config.groups import COMING_WAIT_S as COMING_WAIT_S
+from hybrid.config.groups import CPU as CPU
+from hybrid.config.groups import LOAD_S as LOAD_S
+from hybrid.config.groups import MOST_THREADS as MOST_THREADS
+from hybrid.config.groups import QUEUE_S as QUEUE_S
+from hybrid.config.groups import BackendChoice as BackendChoice
+from hybrid.config.groups import Limits as Limits
+from hybrid.config.groups import ModelSettings as ModelSettings
+from hybrid.config.groups import Objects as Objects
+from hybrid.config.groups import Price as Price
+from hybrid.config.groups import RunLimits as RunLimits
+from hybrid.config.groups import ServiceOptions as ServiceOptions
+from hybrid.config.groups import parse_model_args as parse_model_args
+from hybrid.config.groups import parse_price as parse_price
+from hybrid.config.identity import concerning as concerning
+from hybrid.config.identity import digest as digest
+from hybrid.config.identity import folder_name as folder_name
+from hybrid.config.identity import identity_of as identity_of
+from hybrid.config.identity import short_name as short_name
+from hybrid.config.run_config import DEFAULT_SOLVERS as DEFAULT_SOLVERS
+from hybrid.config.run_config import REPLAY_SOLVERS as REPLAY_SOLVERS
+from hybrid.config.run_config import RunConfig as RunConfig
+from hybrid.config.run_config import own_frame as own_frame
+from hybrid.config.words import FLOAT32 as FLOAT32
+from hybrid.config.words import LOCAL as LOCAL
+from hybrid.config.words import AnswerForm as AnswerForm
+from hybrid.config.words import Gate as Gate
+from hybrid.config.words import ImageForm as ImageForm
+from hybrid.config.words import Missing as Missing
+from hybrid.config.words import Parse as Parse
+from hybrid.config.words import Pictures as Pictures
+from hybrid.config.words import Reasoning as Reasoning
+from hybrid.config.words import Show as Show
+from hybrid.config.words import ToolCalling as ToolCalling
+from hybrid.config.words import ToolOutput as ToolOutput

@@ -7,9 +7,9 @@ import re
 from hybrid.errors import UsageError
 
 
-def seconds_of(time: str) -> float:
+def seconds_of(time: str, option: str = "--wait-for-server") -> float:
     """Seconds of `45s`, `90m`, `2h`, or of a number of seconds. Raises `UsageError` for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", time.strip().lower())
     if match is None:
-        raise UsageError(f"--wait-for-server {time}: write a time such as 90m or 2h")
+        raise UsageError(f"{option} {time}: write a time such as 90m or 2h")
     return float(match[1]) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match[2]]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hybrid.config import RunConfig
-from hybrid.config.option import Option, leaves
+from hybrid.config.option import Option, option_fields
 from hybrid.config.plugin_path import PATH
 
 
@@ -33,7 +33,7 @@ VARIABLES: Final = (
         "HYBRID_HOME",
         "The folder of images, findings of tools and generated data; else `hybrid` in `$XDG_CACHE_HOME` or `~/.cache`.",
     ),
-    *(_of(leaf.option) for leaf in leaves(RunConfig) if leaf.option.variable),
+    *(_of(field.option) for field in option_fields(RunConfig) if field.option.variable),
     Variable(PATH.variable, f"Folders of plug-ins, as `{PATH.name}` takes them, divided as in `PATH`."),
     Variable(
         "HYBRID_STUDIO_IMAGES",

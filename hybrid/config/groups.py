@@ -15,9 +15,9 @@ from typing import Annotated, Any, Final
 
 from hybrid.config.durations import seconds_of
 from hybrid.config.memory import memory_to_use
-from hybrid.config.option import Leaf, Option, leaves, refuse_too_small
+from hybrid.config.option import OptionField, option, option_fields, refuse_too_small
 from hybrid.config.pairs import pairs
-from hybrid.config.words import KEPT, KEPT_HELP, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling
+from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
@@ -67,82 +67,40 @@ def parse_price(text: str) -> Price:
 class ModelSettings:
     """How a model is called; None leaves an option to the provider."""
 
-    base_url: Annotated[
-        str | None,
-        Option(
-            "--base-url",
-            "An OpenAI-compatible server. For example http://127.0.0.1:8000/v1. The variable applies to models of the "
-            "provider in HYBRID_MODEL.",
-            "model",
-            common=True,
-            metavar="URL",
-            form="address",
-            variable="HYBRID_BASE_URL",
-            about_variable="for models of the provider that `HYBRID_MODEL` names",
-        ),
-    ] = None
-    image_detail: Annotated[str | None, Option("--image-detail", "OpenAI: low, high or auto.", "model")] = None
-    max_pixels: Annotated[
-        int | None,
-        Option("--max-pixels", "Scale larger images down to so many pixels.", "model", metavar="N", at_least=1),
-    ] = None
+    base_url: Annotated[str | None, option("--base-url")] = None
+    image_detail: Annotated[str | None, option("--image-detail")] = None
+    max_pixels: Annotated[int | None, option("--max-pixels")] = None
     """The largest width x height sent."""
-    reasoning_effort: Annotated[
-        str | None, Option("--reasoning-effort", "Effort of a reasoning model.", "model", metavar="WORD")
-    ] = None
-    thoughts: Annotated[
-        Thoughts,
-        Option("--reasoning", "Whether a model is sent its own thoughts again, between its turns.", "model"),
-    ] = "keep"
-    stream: Annotated[
-        Streaming,
-        Option(
-            "--stream",
-            "Whether replies come in pieces (OpenAI's chat API). auto: only from a server that asks for it or does it.",
-            "model",
-        ),
-    ] = "auto"
-    max_tokens: Annotated[
-        int | None, Option("--max-tokens", "Longest reply of the model.", "model", common=True, metavar="N", at_least=1)
-    ] = None
-    temperature: Annotated[float | None, Option("temperature", parent="--model-arg", at_least=0)] = 0.0
+    reasoning_effort: Annotated[str | None, option("--reasoning-effort")] = None
+    thoughts: Annotated[Thoughts, option("--reasoning")] = "keep"
+    stream: Annotated[Streaming, option("--stream")] = "auto"
+    max_tokens: Annotated[int | None, option("--max-tokens")] = None
+    temperature: Annotated[float | None, option("temperature", "--model-arg")] = 0.0
     seed: int | None = None
-    timeout_s: Annotated[float, Option("timeout_s", parent="--model-arg")] = 120.0
+    timeout_s: Annotated[float, option("timeout_s", "--model-arg")] = 120.0
     """The limit of one HTTP request; of a reply that comes in pieces the longest silence, and a tenth of it all."""
-    wait_for_server: Annotated[
-        str | None,
-        Option("--wait-for-server", "How long to wait for a server that is away: 2h, 90m.", "model", metavar="TIME"),
-    ] = None
-    retries: Annotated[int, Option("retries", parent="--model-arg", at_least=0)] = 3
+    wait_for_server: Annotated[str | None, option("--wait-for-server")] = None
+    batch: Annotated[bool, option("--batch")] = False
+    batch_wait: Annotated[str, option("--batch-wait")] = "10m"
+    batch_tail: Annotated[int, option("--batch-tail")] = 0
+    retries: Annotated[int, option("retries", "--model-arg")] = 3
     """How many requests follow one that failed."""
-    extra: Annotated[
-        Mapping[str, Json],
-        Option(
-            "--model-arg",
-            "Anything else for the model, such as price=IN/OUT. price is in USD per million tokens; temperature, "
-            "timeout_s, retries, keep_images, prompt_cache=on|off and frame are ours, other keys go to the provider.",
-            "model",
-            common=True,
-            metavar="K=V",
-        ),
-    ] = field(default_factory=dict)
+    extra: Annotated[Mapping[str, Json], option("--model-arg")] = field(default_factory=dict)
     """Further values of `--model-arg KEY=VALUE`, passed on to the provider."""
-    tool_calling: Annotated[
-        ToolCalling,
-        Option("--tool-calling", "How the model calls tools: by the provider's interface or in text.", "tools"),
-    ] = "auto"
+    tool_calling: Annotated[ToolCalling, option("--tool-calling")] = "auto"
     device: str | None = None
-    keep_images: Annotated[int, Option("keep_images", parent="--model-arg", at_least=0)] = 8
+    keep_images: Annotated[int, option("keep_images", "--model-arg")] = 8
     """How many images besides those of the opening message stay in a request."""
-    keep_pictures: Annotated[str, Option("--keep-pictures", KEPT_HELP, "tools", metavar="WORD|N")] = ""
-    price: Annotated[Price | None, Option("price", parent="--model-arg")] = None
-    prompt_cache: Annotated[bool, Option("prompt_cache", parent="--model-arg")] = True
+    keep_pictures: Annotated[str, option("--keep-pictures")] = ""
+    price: Annotated[Price | None, option("price", "--model-arg")] = None
+    prompt_cache: Annotated[bool, option("prompt_cache", "--model-arg")] = True
     """Whether providers keep what requests share (`models/prompt_cache.py`)."""
 
     def __post_init__(self) -> None:
         refuse_too_small(self)
         if self.wait_for_server is not None:
             seconds_of(self.wait_for_server)
+        seconds_of(self.batch_wait, "--batch-wait")
         if not self.timeout_s > 0:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.keep_pictures not in ("", *KEPT) and not re.fullmatch("[0-9]{1,6}", self.keep_pictures):
@@ -169,9 +127,9 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     given = pairs("--model-arg", items)
     values: dict[str, Json] = {key: text if key == "price" else _value(text) for key, text in given.items()}
     named: dict[str, Any] = {
-        leaf.path[0]: _checked(leaf, values.pop(leaf.option.name))
-        for leaf in leaves(ModelSettings, "--model-arg")
-        if leaf.option.name in values
+        field.path[0]: _checked(field, values.pop(field.option.name))
+        for field in option_fields(ModelSettings, "--model-arg")
+        if field.option.name in values
     }
     return ModelSettings(extra=values, **named)
 
@@ -184,96 +142,36 @@ def _value(text: str) -> Json:
     return value
 
 
-def _checked(leaf: Leaf, value: Json) -> object:
+def _checked(field: OptionField, value: Json) -> object:
     """The value of one of our own keys of `--model-arg`."""
-    wrong = f"--model-arg {leaf.option.name}={value}: must be"
-    if leaf.type is Price:
+    wrong = f"--model-arg {field.option.name}={value}: must be"
+    if field.type is Price:
         return parse_price(str(value))
-    if leaf.type is bool:
+    if field.type is bool:
         if value not in ("on", "off"):
             raise UsageError(f"{wrong} on or off")
         return value == "on"
-    if value is None and leaf.optional:
+    if value is None and field.optional:
         return None
-    if isinstance(value, bool) or not isinstance(value, int if leaf.type is int else int | float):
-        raise UsageError(f"{wrong} a {'whole ' if leaf.type is int else ''}number")
-    return leaf.type(value)
+    if isinstance(value, bool) or not isinstance(value, int if field.type is int else int | float):
+        raise UsageError(f"{wrong} a {'whole ' if field.type is int else ''}number")
+    return field.type(value)
 
 
 @dataclass(frozen=True)
 class BackendChoice:
     """Which code and weights may answer, where, and how much of them may be loaded at once."""
 
-    backend: Annotated[
-        Backends,
-        Option(
-            "--backend",
-            "How tools compute. auto takes learned networks where their weights are on disk.",
-            "tools",
-            common=True,
-        ),
-    ] = "auto"
-    weights: Annotated[
-        Mapping[str, str],
-        Option(
-            "--weights",
-            "Weights of a tool's learned backend. DIR is a folder or an id of the hub.",
-            "tools",
-            common=True,
-            metavar="TOOL=DIR",
-        ),
-    ] = field(default_factory=dict)
-    device: Annotated[
-        str,
-        Option(
-            "--device",
-            "auto, cpu, mps, cuda (all) or cuda:N,cuda:M.",
-            "tools",
-            common=True,
-            metavar="D",
-            form="device",
-            variable="HYBRID_DEVICE",
-        ),
-    ] = CPU
+    backend: Annotated[Backends, option("--backend")] = "auto"
+    weights: Annotated[Mapping[str, str], option("--weights")] = field(default_factory=dict)
+    device: Annotated[str, option("--device")] = CPU
     """Of learned backends: `cpu`, `mps`, `cuda`, which is all of them, `cuda:N,cuda:M`, or `auto`."""
-    memory_bytes: Annotated[
-        int | None,
-        Option(
-            "--tool-memory",
-            "Weights of tools kept loaded at once on a device.",
-            "tools",
-            metavar="GB",
-            form="GB",
-            at_least=0,
-        ),
-    ] = None
+    memory_bytes: Annotated[int | None, option("--tool-memory")] = None
     """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
-    unchecked: Annotated[
-        bool,
-        Option(
-            "--unchecked-weights",
-            "Take learned weights without their known-answer images; the run is labelled, as by --allow.",
-            "tools",
-        ),
-    ] = False
+    unchecked: Annotated[bool, option("--unchecked-weights")] = False
     """Take learned weights without their known-answer images: only for weights that are random by design."""
-    dtype: Annotated[
-        Dtypes,
-        Option(
-            "--tool-dtype",
-            "Numbers that networks compute in. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card says "
-            "that it changes no decision.",
-            "tools",
-        ),
-    ] = "auto"
-    compiled: Annotated[
-        bool,
-        Option(
-            "--tool-compile",
-            "Compile tools' networks (torch.compile) as they load. It counts to --max-load-seconds, to no question.",
-            "tools",
-        ),
-    ] = False
+    dtype: Annotated[Dtypes, option("--tool-dtype")] = "auto"
+    compiled: Annotated[bool, option("--tool-compile")] = False
 
 
 @dataclass(frozen=True)
@@ -284,25 +182,8 @@ class ServiceOptions(BackendChoice):
     """How long one request, or the batch that it is in, may run."""
     queue_s: float = QUEUE_S
     """How long a request may wait for its turn, or for weights to load."""
-    pictures: Annotated[
-        Pictures,
-        Option(
-            "--pictures",
-            "How crops and overlays are stored and sent. auto: as JPEG (quality 95, 4:4:4) where made from a JPEG, "
-            "else as PNG.",
-            "tools",
-        ),
-    ] = "auto"
-    gpu_share: Annotated[
-        float,
-        Option(
-            "--tool-gpu",
-            "Share of a GPU for the tools of --engine ray. A model's server in the same cluster takes the rest.",
-            "limits",
-            metavar="SHARE",
-            form="amount",
-        ),
-    ] = 1.0
+    pictures: Annotated[Pictures, option("--pictures")] = "auto"
+    gpu_share: Annotated[float, option("--tool-gpu")] = 1.0
     """Share of its GPU that a tool actor takes, 0..1, by the books of the cluster."""
     coming_s: float = COMING_WAIT_S
     """How long a batch that is not full waits for requests that are being decoded."""
@@ -313,16 +194,7 @@ class ServiceOptions(BackendChoice):
     hangs, crashes or leaks (`hybrid/serving/supervisor.py`). What follows holds for such a process alone."""
     import_s: float = 60.0
     """How long the modules of a tool may take to be imported."""
-    load_s: Annotated[
-        float,
-        Option(
-            "--max-load-seconds",
-            "How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
-            "limits",
-            metavar="S",
-            form="amount",
-        ),
-    ] = LOAD_S
+    load_s: Annotated[float, option("--max-load-seconds")] = LOAD_S
     """How long the weights of a tool may take to load, download included."""
     silence_s: float = 30.0
     """How long the process may give no sign of life: a tool that holds the interpreter stops all others."""
@@ -339,25 +211,11 @@ class Limits:
     `seconds` is running time of model and tools, without waiting in queues of ours (`hybrid/timing.py`).
     """
 
-    tool_calls: Annotated[
-        int, Option("--max-tool-calls", "Tool calls per question.", "limits", common=True, metavar="N", at_least=0)
-    ] = 8
-    turns: Annotated[
-        int, Option("--max-turns", "Model calls per ask.", "limits", common=True, metavar="N", at_least=1)
-    ] = 8
-    seconds: Annotated[
-        float | None, Option("--max-seconds", "Running time per question.", "limits", metavar="S", form="amount")
-    ] = 600.0
-    tokens: Annotated[
-        int | None,
-        Option("--max-total-tokens", "Tokens read and written per question.", "limits", metavar="N", at_least=1),
-    ] = None
-    cost_usd: Annotated[
-        float | None,
-        Option(
-            "--max-cost", "USD per question; needs --model-arg price=IN/OUT.", "limits", metavar="USD", form="amount"
-        ),
-    ] = None
+    tool_calls: Annotated[int, option("--max-tool-calls")] = 8
+    turns: Annotated[int, option("--max-turns")] = 8
+    seconds: Annotated[float | None, option("--max-seconds")] = 600.0
+    tokens: Annotated[int | None, option("--max-total-tokens")] = None
+    cost_usd: Annotated[float | None, option("--max-cost")] = None
 
 
 @dataclass(frozen=True)
@@ -376,23 +234,7 @@ class Objects:
 class RunLimits:
     """Budgets of one command, counted from its start; None is no limit. They are no part of a run's identity."""
 
-    model_calls: Annotated[
-        int | None, Option("--run-max-calls", "Model calls of this command.", "limits", metavar="N", at_least=1)
-    ] = None
-    tokens: Annotated[
-        int | None, Option("--run-max-tokens", "Tokens of this command.", "limits", metavar="N", at_least=1)
-    ] = None
-    seconds: Annotated[
-        float | None, Option("--run-max-seconds", "Wall time of this command.", "limits", metavar="S", form="amount")
-    ] = None
-    cost_usd: Annotated[
-        float | None,
-        Option(
-            "--run-max-cost",
-            "USD of this command; needs --model-arg price=IN/OUT.",
-            "limits",
-            common=True,
-            metavar="USD",
-            form="amount",
-        ),
-    ] = None
+    model_calls: Annotated[int | None, option("--run-max-calls")] = None
+    tokens: Annotated[int | None, option("--run-max-tokens")] = None
+    seconds: Annotated[float | None, option("--run-max-seconds")] = None
+    cost_usd: Annotated[float | None, option("--run-max-cost")] = None

@@ -12,17 +12,17 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final, get_type_hints
 
-from hybrid.config.option import Concern, Counts
+from hybrid.config.option import Concern, InIdentity
 from hybrid.config.run_config import RunConfig
 from hybrid.types import Json
 
 LONGEST_MODEL = 40
 """Characters of a model's name in the name of a folder."""
-COUNTING: Final[Mapping[str, Counts]] = {
+COUNTING: Final[Mapping[str, InIdentity]] = {
     name: mark
     for name, hint in get_type_hints(RunConfig, include_extras=True).items()
     for mark in hint.__metadata__
-    if isinstance(mark, Counts)
+    if isinstance(mark, InIdentity)
 }
 """The fields that count, with how."""
 

@@ -1,9 +1,9 @@
 """Declarations of the fields of a configuration, from which command line, files, environment and docs are made.
 
-limit: Annotated[int | None, FREE, Option("--limit", "Questions to ask.", "ask", at_least=1)] = None
+limit: Annotated[int | None, NOT_IDENTITY, option("--limit")] = None        # the words of "--limit" are in options.toml
 
-for leaf in leaves(RunConfig):
-    leaf.option.name, leaf.type, leaf.default
+for field in option_fields(RunConfig):
+    field.option.name, field.type, field.default
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
+from hybrid.cards import read_card
 from hybrid.errors import UsageError
 
 Group = Literal["ask", "model", "tools", "limits", "output"]
@@ -36,7 +37,7 @@ Concern = Literal["all", "model", "tools", "tools_offered"]
 
 
 @dataclass(frozen=True)
-class Counts:
+class InIdentity:
     """Marks an option that makes two runs different, with the key of the identity that it decides."""
 
     key: str = ""
@@ -47,11 +48,11 @@ class Counts:
     """The solvers whose answers it can change."""
 
 
-AS_IS: Final = Counts()
-OF_MODEL: Final = Counts("model", of="model")
-OF_SOLVERS: Final = "solvers"
+IDENTITY: Final = InIdentity()
+IDENTITY_OF_MODEL: Final = InIdentity("model", of="model")
+IDENTITY_OF_SOLVERS: Final = "solvers"
 """Marks an option whose effect is recorded with each solver that it concerns."""
-FREE: Final = None
+NOT_IDENTITY: Final = None
 """Marks an option that may change when a run is continued."""
 
 
@@ -95,14 +96,30 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Renamed:
+class _Words:
+    option: tuple[Option, ...]
+
+
+@cache
+def _by_name() -> Mapping[tuple[str, str], Option]:
+    declared = read_card(Path(__file__).with_name("options.toml"), _Words).option
+    return {(one.parent, one.name): one for one in declared}
+
+
+def option(name: str, parent: Parent = "") -> Option:
+    """The option whose words `options.toml` has. Raises `KeyError` for one that is not there."""
+    return _by_name()[parent, name]
+
+
+@dataclass(frozen=True)
+class SubOptions:
     """On a field that holds a group of options: the fields of the group that have an option here, and which."""
 
     options: Mapping[str, Option]
 
 
 @dataclass(frozen=True)
-class Leaf:
+class OptionField:
     """A field with an option, in the configuration or in one of its groups."""
 
     path: tuple[str, ...]
@@ -130,19 +147,19 @@ class Leaf:
         return _class(self.type) is tuple
 
 
-def leaves(config: type, parent: Parent = "") -> tuple[Leaf, ...]:
+def option_fields(config: type, parent: Parent = "") -> tuple[OptionField, ...]:
     """The options of a configuration class in the order of its fields, or those that belong to another option."""
-    return tuple(leaf for leaf in _all_leaves(config) if leaf.option.parent == parent)
+    return tuple(field for field in _all_fields(config) if field.option.parent == parent)
 
 
 @cache
-def _all_leaves(config: type) -> tuple[Leaf, ...]:
+def _all_fields(config: type) -> tuple[OptionField, ...]:
     return tuple(_walk(config, (), None, None, counts=False))
 
 
 def _walk(
     group: type, above: tuple[str, ...], only: Mapping[str, Option] | None, defaults: object, *, counts: bool
-) -> Iterator[Leaf]:
+) -> Iterator[OptionField]:
     hints = get_type_hints(group, include_extras=True)
     for one in fields(group):
         hint = hints[one.name]
@@ -150,16 +167,16 @@ def _walk(
         bare = get_args(hint)[0] if marks else hint
         path = (*above, one.name)
         default = _default(one) if defaults is None else getattr(defaults, one.name)
-        here = counts or OF_SOLVERS in marks or any(isinstance(mark, Counts) for mark in marks)
+        here = counts or IDENTITY_OF_SOLVERS in marks or any(isinstance(mark, InIdentity) for mark in marks)
         if is_dataclass(bare) and isinstance(bare, type):
-            renamed = next((mark.options for mark in marks if isinstance(mark, Renamed)), None)
+            renamed = next((mark.options for mark in marks if isinstance(mark, SubOptions)), None)
             yield from _walk(bare, path, renamed, default, counts=here)
             continue
         options = [mark for mark in marks if isinstance(mark, Option)] if only is None else [only.get(one.name)]
         kind, optional = _without_none(bare)
         for option in options:
             if option is not None:
-                yield Leaf(path, option, kind, optional, default, here)
+                yield OptionField(path, option, kind, optional, default, here)
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
@@ -183,14 +200,14 @@ def _default(one: Field[Any]) -> Any:
 def refuse_too_small(group: Any) -> None:
     """Raise `UsageError` for a value of a group of options below the least that its option takes."""
     kind: type = type(group)
-    for leaf in _all_leaves(kind):
-        least, value = leaf.option.at_least, getattr(group, leaf.path[0])
+    for field in _all_fields(kind):
+        least, value = field.option.at_least, getattr(group, field.path[0])
         if least is not None and value is not None and not value >= least:
-            name = f"--{leaf.option.name.removeprefix('--').replace('_', '-')}"
+            name = f"--{field.option.name.removeprefix('--').replace('_', '-')}"
             raise UsageError(f"{name} {value}: must be at least {least:g}")
 
 
-def placed(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     """Values by path as nested mappings: `{("limits", "turns"): 3}` becomes `{"limits": {"turns": 3}}`."""
     fields: dict[str, Any] = {}
     for path, value in values.items():
@@ -201,6 +218,6 @@ def placed(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     return fields
 
 
-def is_path(leaf: Leaf) -> bool:
+def is_path(field: OptionField) -> bool:
     """Whether the value is a path."""
-    return _class(leaf.type) is Path
+    return _class(field.type) is Path

@@ -15,7 +15,15 @@ from typing import Annotated, Final
 
 from hybrid.config.captioner import OF_CAPTIONER
 from hybrid.config.groups import AUTO, Limits, ModelSettings, Objects, RunLimits, ServiceOptions
-from hybrid.config.option import AS_IS, FREE, OF_MODEL, OF_SOLVERS, Counts, Option, Renamed
+from hybrid.config.option import (
+    IDENTITY,
+    IDENTITY_OF_MODEL,
+    IDENTITY_OF_SOLVERS,
+    NOT_IDENTITY,
+    InIdentity,
+    SubOptions,
+    option,
+)
 from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Reasoning, Show, ToolOutput
 from hybrid.errors import UsageError
 from hybrid.types import Json
@@ -37,313 +45,74 @@ def own_frame(model: str | None) -> str:
 class RunConfig:
     """The options of `hybrid run`. The order of the fields that count is the order of the manifest."""
 
-    benchmark: Annotated[str, Counts("benchmark")] = field(kw_only=False)
-    solvers: Annotated[
-        tuple[str, ...],
-        FREE,
-        Option(
-            "--solver",
-            "Who answers. May be given several times.  [default: controller, mllm, specialist]",
-            "model",
-            common=True,
-            metavar="A,B",
-            form="solver",
-        ),
-    ] = field(default=(), kw_only=False)
-    split: Annotated[
-        str | None,
-        Counts("split"),
-        Option("--split", "A split of the data.  [default: the benchmark's first]", "ask", metavar="NAME"),
-    ] = None
-    tasks: Annotated[
-        tuple[str, ...], Counts("tasks"), Option("--task", "Only these tasks.", "ask", common=True, metavar="A,B")
-    ] = ()
-    limit: Annotated[
-        int | None,
-        FREE,
-        Option("--limit", "Base questions, one of each task in turn.", "ask", common=True, metavar="N", at_least=1),
-    ] = None
-    settings: Annotated[
-        Mapping[str, str],
-        Counts("settings"),
-        Option(
-            "--setting",
-            "A choice of the benchmark, or how models are asked. For any benchmark: samples=K (vote over K replies), "
-            "repeats=K (every question K times), reasoning=first|none, caption-model=PROVIDER:NAME, "
-            "context=FILE.jsonl. All are in `hybrid benchmarks show NAME`.",
-            "ask",
-            common=True,
-            metavar="KEY=VALUE",
-        ),
-    ] = field(default_factory=dict)
-    data: Annotated[
-        str,
-        Counts("data"),
-        Option(
-            "--data",
-            "hub, sample, or a folder. hub@REVISION is a commit of the hub; a folder has the official layout.",
-            "ask",
-            common=True,
-            metavar="WHERE",
-            variable="HYBRID_DATA_NAME",
-            about_variable="for the benchmark NAME, in capitals: `HYBRID_DATA_BLINK`",
-        ),
-    ] = "hub"
-    images_root: Annotated[
-        Path | None, FREE, Option("--images-root", "Where paths of a table's images begin.", "ask", metavar="DIR")
-    ] = None
-    model: Annotated[
-        str | None,
-        OF_MODEL,
-        Option(
-            "--model",
-            "provider:model, hf:DIR_OR_ID, replay:DIR or embedded.",
-            "model",
-            common=True,
-            metavar="NAME",
-            variable="HYBRID_MODEL",
-            about_variable="also the model of the graph in Studio",
-        ),
-    ] = field(default=None, kw_only=False)
-    model_settings: Annotated[ModelSettings, OF_MODEL] = field(default_factory=ModelSettings)
-    objects: Annotated[Objects, FREE] = field(default_factory=Objects)
+    benchmark: Annotated[str, InIdentity("benchmark")] = field(kw_only=False)
+    solvers: Annotated[tuple[str, ...], NOT_IDENTITY, option("--solver")] = field(default=(), kw_only=False)
+    split: Annotated[str | None, InIdentity("split"), option("--split")] = None
+    tasks: Annotated[tuple[str, ...], InIdentity("tasks"), option("--task")] = ()
+    limit: Annotated[int | None, NOT_IDENTITY, option("--limit")] = None
+    settings: Annotated[Mapping[str, str], InIdentity("settings"), option("--setting")] = field(default_factory=dict)
+    data: Annotated[str, InIdentity("data"), option("--data")] = "hub"
+    images_root: Annotated[Path | None, NOT_IDENTITY, option("--images-root")] = None
+    model: Annotated[str | None, IDENTITY_OF_MODEL, option("--model")] = field(default=None, kw_only=False)
+    model_settings: Annotated[ModelSettings, IDENTITY_OF_MODEL] = field(default_factory=ModelSettings)
+    objects: Annotated[Objects, NOT_IDENTITY] = field(default_factory=Objects)
     """Models, solvers and tools that Python code hands in; `model`, `solvers` and `tools` name them."""
-    protocol: Annotated[
-        Parse,
-        AS_IS,
-        Option(
-            "--protocol",
-            "Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
-            "ask",
-        ),
-    ] = "strict"
-    prompts: Annotated[
-        Path | None,
-        Counts("prompts"),
-        Option("--prompts", "TOML with texts instead of ours.", "ask", metavar="FILE", form="existing file"),
-    ] = None
-    format_line: Annotated[
-        bool,
-        Counts("prompts"),
-        Option("--format-line", "The line at a prompt's end that asks for one form of reply.", "ask", form="on|off"),
-    ] = True
-    image_labels: Annotated[
-        bool,
-        Counts(of="model"),
-        Option(
-            "--image-labels",
-            'The name ("img:1:") before each image; solvers that name images to the model keep it.',
-            "ask",
-            form="on|off",
-        ),
-    ] = True
-    service: Annotated[ServiceOptions, OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
+    protocol: Annotated[Parse, IDENTITY, option("--protocol")] = "strict"
+    prompts: Annotated[Path | None, InIdentity("prompts"), option("--prompts")] = None
+    format_line: Annotated[bool, InIdentity("prompts"), option("--format-line")] = True
+    image_labels: Annotated[bool, InIdentity(of="model"), option("--image-labels")] = True
+    service: Annotated[ServiceOptions, IDENTITY_OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
     """How tools run. Backend and weights of a tool, whether these go unchecked, and the numbers that networks are to
     compute in count for the solvers that call it; how pictures are stored counts for the run; the rest does not."""
-    tools: Annotated[
-        tuple[str, ...],
-        Counts("tools_offered", of="tools_offered"),
-        Option(
-            "--tools",
-            "Tools offered to the model: A,B, all or none. `default` in a list stands for the benchmark's own.  "
-            "[default: default]",
-            "tools",
-            common=True,
-            metavar="A,B",
-            form="A,B",
-        ),
-    ] = ()
-    mcp: Annotated[
-        tuple[str, ...],
-        OF_SOLVERS,
-        Option(
-            "--mcp",
-            "Offer the tools of another MCP server too: NAME=URL or NAME=COMMAND; NAME is the first word of their "
-            "names. May be given several times (extra `mcp`).",
-            "tools",
-            metavar="SERVER",
-        ),
-    ] = ()
-    mcp_images: Annotated[
-        Mapping[str, str],
-        OF_SOLVERS,
-        Option(
-            "--mcp-image",
-            "Which argument of a foreign tool takes the image: ARGUMENT[:data_url|base64].",
-            "tools",
-            metavar="TOOL=ARGUMENT",
-        ),
-    ] = field(default_factory=dict)
-    tool_style: Annotated[
-        str,
-        Counts("tool_style", if_given=True, of="tools_offered"),
-        Option("--tool-style", "Form of the tools: plain, a style's name or TOML, auto.", "tools", metavar="NAME|FILE"),
-    ] = "plain"
-    tool_output: Annotated[
-        ToolOutput,
-        Counts(of="tools"),
-        Option("--tool-output", "What tools return. blank, shuffled and oracle are controls.", "tools", common=True),
-    ] = "real"
-    show: Annotated[Show, Counts(of="tools"), Option("--show", "What the model sees of a finding.", "tools")] = "both"
-    overlays: Annotated[bool, FREE, Option("--overlays", "Draw findings that no model sees.", "tools")] = False
-    images: Annotated[
-        ImageForm, Counts(of="model"), Option("--images", "In which form the model gets the images.", "ask")
-    ] = "separate"
-    rotate: Annotated[
-        bool, AS_IS, Option("--rotate", "Ask every question once for each rotation of its options.", "ask")
-    ] = False
-    frame: Annotated[str, Counts(of="model"), Option("frame", parent="--model-arg")] = ""
-    """The coordinate system of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own."""
-    strict: Annotated[bool, FREE, Option("--strict", "Ask nothing where a row of the data cannot be used.", "ask")] = (
-        False
+    tools: Annotated[tuple[str, ...], InIdentity("tools_offered", of="tools_offered"), option("--tools")] = ()
+    mcp: Annotated[tuple[str, ...], IDENTITY_OF_SOLVERS, option("--mcp")] = ()
+    mcp_images: Annotated[Mapping[str, str], IDENTITY_OF_SOLVERS, option("--mcp-image")] = field(default_factory=dict)
+    tool_style: Annotated[str, InIdentity("tool_style", if_given=True, of="tools_offered"), option("--tool-style")] = (
+        "plain"
     )
-    answer: Annotated[
-        AnswerForm,
-        Counts(of="model"),
-        Option("answer", "how a choice is answered; likelihood needs weights at hand (hf:)", parent="--setting"),
-    ] = "text"
-    samples: Annotated[
-        int,
-        Counts(of="model"),
-        Option(
-            "samples",
-            "ask an MLLM so often and take the vote",
-            parent="--setting",
-            values=("1 or more",),
-            pattern=AT_LEAST_ONE,
-        ),
-    ] = 1
-    repeats: Annotated[
-        int,
-        FREE,
-        Option(
-            "repeats",
-            "ask every solver all questions so often: mllm, mllm@2, ...",
-            parent="--setting",
-            values=("1 or more",),
-            pattern=AT_LEAST_ONE,
-        ),
-    ] = 1
-    reasoning: Annotated[
-        Reasoning | None,
-        Counts("prompts"),
-        Option(
-            "reasoning",
-            "a sentence at the prompt's end: reason in writing first, or answer at once; --max-tokens is the same for "
-            "both",
-            parent="--setting",
-            unset="unsaid",
-        ),
-    ] = None
+    tool_output: Annotated[ToolOutput, InIdentity(of="tools"), option("--tool-output")] = "real"
+    show: Annotated[Show, InIdentity(of="tools"), option("--show")] = "both"
+    overlays: Annotated[bool, NOT_IDENTITY, option("--overlays")] = False
+    images: Annotated[ImageForm, InIdentity(of="model"), option("--images")] = "separate"
+    rotate: Annotated[bool, IDENTITY, option("--rotate")] = False
+    frame: Annotated[str, InIdentity(of="model"), option("frame", "--model-arg")] = ""
+    """The coordinate system of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own."""
+    strict: Annotated[bool, NOT_IDENTITY, option("--strict")] = False
+    answer: Annotated[AnswerForm, InIdentity(of="model"), option("answer", "--setting")] = "text"
+    samples: Annotated[int, InIdentity(of="model"), option("samples", "--setting")] = 1
+    """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""
+    repeats: Annotated[int, NOT_IDENTITY, option("repeats", "--setting")] = 1
+    """How often every solver is asked everything (`hybrid/repeats.py`)."""
+    reasoning: Annotated[Reasoning | None, InIdentity("prompts"), option("reasoning", "--setting")] = None
+    """Whether a model is asked to reason before it answers (`hybrid/prompts.py`)."""
     captioner: Annotated[
-        str | None,
-        Counts("captioner", if_given=True, of="model"),
-        Option(
-            "caption-model",
-            "who describes images for --solver caption and --images caption; the model itself where none is named",
-            parent="--setting",
-            values=("PROVIDER:NAME",),
-            pattern=r"\S+",
-        ),
+        str | None, InIdentity("captioner", if_given=True, of="model"), option("caption-model", "--setting")
     ] = None
     captioner_settings: Annotated[
-        ModelSettings, Counts("captioner", if_given=True, of="model"), Renamed(OF_CAPTIONER)
+        ModelSettings, InIdentity("captioner", if_given=True, of="model"), SubOptions(OF_CAPTIONER)
     ] = field(default_factory=ModelSettings)
     context: Annotated[
-        Path | None,
-        Counts("context", if_given=True, of="model"),
-        Option(
-            "context",
-            'a text shown beside the images, one {"id": ..., "text": ...} a line, by question id or base id',
-            parent="--setting",
-            values=("FILE.jsonl",),
-            pattern=r".+",
-        ),
+        Path | None, InIdentity("context", if_given=True, of="model"), option("context", "--setting")
     ] = None
     context_missing: Annotated[
-        Missing,
-        Counts("context", if_given=True, of="model"),
-        Option(
-            "context-missing",
-            "questions that have no text: nothing is asked, or they are asked without one and counted",
-            parent="--setting",
-        ),
+        Missing, InIdentity("context", if_given=True, of="model"), option("context-missing", "--setting")
     ] = "refuse"
-    trust: Annotated[
-        Path | None,
-        Counts("trust", of="tools"),
-        Option("--trust", "Reliability of the tools, from `hybrid calibrate`.", "tools", metavar="FILE"),
-    ] = None
-    limits: Annotated[Limits, Counts("limits")] = field(default_factory=Limits)
-    seed: Annotated[int, AS_IS, Option("--seed", "Seed of all that is drawn.", "ask", metavar="N")] = 0
-    concurrency: Annotated[
-        int, FREE, Option("--concurrency", "Questions in flight.", "limits", common=True, metavar="N", at_least=1)
-    ] = 64
-    engine: Annotated[
-        str,
-        FREE,
-        Option("--engine", "Who asks: this process (local), or a cluster (docs/cluster.md).", "limits", metavar="NAME"),
-    ] = LOCAL
-    address: Annotated[
-        str | None,
-        FREE,
-        Option(
-            "--address",
-            "Of a cluster, HOST:PORT.  [default: one of this machine, for this command]",
-            "limits",
-            metavar="HOST:PORT",
-        ),
-    ] = None
-    out: Annotated[
-        Path | None,
-        FREE,
-        Option(
-            "--out",
-            "Folder of the run.  [default: from the configuration]",
-            "output",
-            common=True,
-            metavar="DIR",
-            kept=False,
-        ),
-    ] = None
-    cache: Annotated[
-        bool, FREE, Option("--no-cache", "Neither read findings kept on disk nor keep any.", "tools", form="no")
-    ] = True
-    allow: Annotated[
-        tuple[Gate, ...],
-        FREE,
-        Option(
-            "--allow",
-            "Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that "
-            "does not see, or whose calls cannot be read (toolless); ask data unlike a recipe's own (partial).",
-            "tools",
-        ),
-    ] = ()
-    given: Annotated[Mapping[str, Json], FREE] = field(default_factory=dict)
+    trust: Annotated[Path | None, InIdentity("trust", of="tools"), option("--trust")] = None
+    limits: Annotated[Limits, InIdentity("limits")] = field(default_factory=Limits)
+    seed: Annotated[int, IDENTITY, option("--seed")] = 0
+    concurrency: Annotated[int, NOT_IDENTITY, option("--concurrency")] = 64
+    """Questions in flight, over all workers of an engine together."""
+    engine: Annotated[str, NOT_IDENTITY, option("--engine")] = LOCAL
+    address: Annotated[str | None, NOT_IDENTITY, option("--address")] = None
+    out: Annotated[Path | None, NOT_IDENTITY, option("--out")] = None
+    cache: Annotated[bool, NOT_IDENTITY, option("--no-cache")] = True
+    """Whether findings are read from disk and kept there; the results are the same."""
+    allow: Annotated[tuple[Gate, ...], NOT_IDENTITY, option("--allow")] = ()
+    options_as_used: Annotated[Mapping[str, Json], NOT_IDENTITY] = field(default_factory=dict)
     """The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python."""
-    run_limits: Annotated[RunLimits, FREE] = field(default_factory=RunLimits)
-    trace: Annotated[
-        str | None,
-        FREE,
-        Option(
-            "--trace",
-            "Write spans of OpenTelemetry (extra `trace`), without images and texts: to the collector that "
-            "OTEL_EXPORTER_OTLP_ENDPOINT names, or as lines at the end of a file.",
-            "output",
-            metavar="otlp|FILE.jsonl",
-            kept=False,
-        ),
-    ] = None
-    trace_text: Annotated[
-        bool,
-        FREE,
-        Option(
-            "--trace-text",
-            "Let spans hold questions and answers too; never images, keys or the data's answers.",
-            "output",
-            kept=False,
-        ),
-    ] = False
+    run_limits: Annotated[RunLimits, NOT_IDENTITY] = field(default_factory=RunLimits)
+    trace: Annotated[str | None, NOT_IDENTITY, option("--trace")] = None
+    trace_text: Annotated[bool, NOT_IDENTITY, option("--trace-text")] = False
 
     def __post_init__(self) -> None:
         if not self.frame:

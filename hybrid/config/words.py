@@ -33,7 +33,3 @@ Gate = Literal["overlap", "non-commercial", "blind", "toolless", "partial"]
 """Reasons to refuse a run unless `--allow` names them."""
 KEPT: Final[Mapping[str, int]] = {"all": 1_000_000, "latest": 1, "asked": 0}
 """Pictures of tools that stay in the dialogue, by the word of `--keep-pictures`."""
-KEPT_HELP: Final = (
-    "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (none beyond its turn). One that "
-    "left comes back where the model names it.  [default: the last 8, and none comes back]"
-)

@@ -1,6 +1,6 @@
 """`--engine NAME`: who asks the questions of a run (the seam is `hybrid/running/engine.py`).
 
-    carry_out(run, progress, tell, opener_of(config))
+    ask_run_to_end(run, progress, tell, opener_of(config))
 
 `local` is the process of the run itself. Everything else is offered in the entry-point group `hybrid.engines`, by this
 project and by installed packages: a function from the configuration to an `Opener`, imported only when it is named.
@@ -15,7 +15,7 @@ from hybrid.config import LOCAL, RunConfig
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.raised import in_one_line
 from hybrid.registry import offered_names, plugin
-from hybrid.running.engine import Opener, here
+from hybrid.running.engine import Opener, local_engine
 
 GROUP: Final = "hybrid.engines"
 """The entry-point group of engines."""
@@ -30,7 +30,7 @@ def opener_of(config: RunConfig) -> Opener:
     """
     if config.engine == LOCAL:
         refuse_address(config)
-        return here
+        return local_engine
     known = (LOCAL, *offered_names(GROUP))
     if config.engine not in known:
         hint = did_you_mean(config.engine, known)

@@ -27,8 +27,8 @@ from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import wait_for
 from hybrid.secrets import redact
 
+# Content blocks, and the finding as JSON: text, data, confidence, backend, version, notes.
 Returned = tuple[list[dict[str, Any]], dict[str, Any]]
-"""Content blocks, and the finding as JSON: text, data, confidence, backend, version, notes."""
 
 
 def langchain_tools(

@@ -22,19 +22,19 @@ from pathlib import Path
 
 from hybrid.errors import DataError, UsageError
 
+# Bytes of the largest image file that is taken.
 MOST_BYTES = 64 * 1024 * 1024
-"""Bytes of the largest image file that is taken."""
 DATA_URL = re.compile(r"data:[\w.+/-]*(;[\w.+=-]+)*;base64,", re.IGNORECASE)
+# How files of the formats that are read begin.
 IMAGE_BYTES = re.compile(
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBP|BM.{4}\0{4}|II\*\0|MM\0\*"
     rb"|.{4}ftyp(?:avi[fs]|m[is]f1)",
     re.DOTALL,
 )
-"""How files of the formats that are read begin."""
+# Of base64 that stands alone: no image file has fewer than 24 bytes.
 LEAST_CHARACTERS = 32
-"""Of base64 that stands alone: no image file has fewer than 24 bytes."""
+# Characters of a name that stand in an error.
 SHOWN = 80
-"""Characters of a name that stand in an error."""
 
 
 @dataclass(frozen=True)

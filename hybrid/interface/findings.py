@@ -32,8 +32,8 @@ from hybrid.types import Finding, ImageRef, Json, StoredImage
 
 R = TypeVar("R")
 
+# An image file or its bytes, a Pillow image, or an RGB array of shape (H, W, 3) and type uint8.
 ImageInput: TypeAlias = "str | Path | bytes | Image.Image | Pixels"
-"""An image file or its bytes, a Pillow image, or an RGB array of shape (H, W, 3) and type uint8."""
 
 
 @dataclass(frozen=True, repr=False)

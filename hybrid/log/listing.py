@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.errors import HybridError, UsageError
+from hybrid.log.batches import BATCHES, read_batches, waiting_calls
 from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.log.manifest import MANIFEST
 
@@ -45,6 +46,8 @@ class ListedRun:
     state: State
     damage: tuple[str, ...] = ()
     """A line for each thing that is wrong with its files."""
+    in_batches: int = 0
+    """How many requests wait in batches of a provider, as far as the run knows."""
 
 
 def listed(places: Iterable[Path]) -> tuple[ListedRun, ...]:
@@ -102,6 +105,7 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
         date=_date(folder, manifest),
         state=state,
         damage=damage,
+        in_batches=waiting_calls(read_batches(folder.path / BATCHES).values())[1],
     )
 
 

@@ -103,13 +103,15 @@ class Caller(Generic[Body]):
         circuit: Circuit | None = None,
         backoff: Backoff | None = None,
         sleep: Sleep = asyncio.sleep,
+        *,
+        in_batches: bool = False,
     ) -> None:
         self.client = client
         self.name = client.name
         self.provider = client.name.partition(":")[0]
         self._settings = settings
         self._as_text = settings.tool_calling == "text"
-        limits = CircuitLimits.of(settings.wait_for_server)
+        limits = replace(CircuitLimits.of(settings.wait_for_server), in_batches=in_batches)
         self._circuit = circuit or Circuit(client.name, limits)
         self._backoff = backoff or Backoff(longest_s=limits.longest_pause_s)
         self._sleep = sleep

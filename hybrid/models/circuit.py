@@ -79,6 +79,8 @@ class CircuitLimits:
     """Seconds for which it tries where the server says 429: quotas are counted by the minute."""
     wait: str = ""
     """How long it may wait, as the user wrote it; empty where nothing was said."""
+    in_batches: bool = False
+    """Whether requests are parts of batches, whose failures say nothing of the server: it never opens."""
 
     @classmethod
     def of(cls, wait: str | None) -> CircuitLimits:
@@ -258,10 +260,12 @@ class Circuit:
             ModelRefused: what answers is no model.
             Outage: it has, but only few questions have failed, which may themselves be the reason.
         """
-        if failed.status == TOO_MANY_REQUESTS:
+        if failed.status == TOO_MANY_REQUESTS and not self._limits.in_batches:
             self._in_flight.slower(turn.cuts)
         self._settle(turn)
         self._check()
+        if self._limits.in_batches:
+            return
         row, limits = self._row, self._limits
         row.failures += 1
         row.pages += failed.is_page

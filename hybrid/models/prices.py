@@ -9,9 +9,13 @@ from __future__ import annotations
 from hybrid.config import Price
 from hybrid.messages import TokenUsage
 
+BATCH_SHARE = 0.5
+"""Of the ordinary price what a request in a batch costs, at OpenAI, Anthropic and Google alike (2026)."""
 
-def cost_usd(usage: TokenUsage | None, price: Price | None) -> float | None:
+
+def cost_usd(usage: TokenUsage | None, price: Price | None, *, batched: bool = False) -> float | None:
     """Dollars for the tokens of a message; None where the price or the token counts are unknown."""
     if usage is None or price is None:
         return None
-    return price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0)
+    cost = price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0)
+    return cost * BATCH_SHARE if batched else cost

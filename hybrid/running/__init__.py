@@ -1,1 +1,1 @@
-"""Loop 1: resolve a run, ask its questions, append the answers; estimate, configuration, data, permissions."""
+"""Asks every question of a run: resolves it, appends the answers; estimates, data, permissions."""

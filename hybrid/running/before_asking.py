@@ -74,7 +74,16 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
             )
         if called.get("verdict") == "none":
             tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
-    return await _with_frame(run, model)
+    # The run with the model's coordinate frame: probed once for a run, then read from its manifest.
+    if run.config.frame != "probe":
+        return run
+    manifest, sent_pixels = run.folder.manifest, run.config.model_settings.max_pixels
+    if FRAME in manifest:
+        frame = replace(frame_named(manifest[FRAME]), sent_pixels=sent_pixels)
+    else:
+        frame = await frame_of(_Metered(run, model), run.service.store, sent_pixels)
+        run.folder.write_manifest({**manifest, FRAME: frame.name})
+    return replace(run, resources=replace(run.resources, frame=frame))
 
 
 def before_notes(run: ResolvedRun) -> list[str]:
@@ -190,16 +199,3 @@ def uncalled(name: str, verdict: str, said: str, dialect: str) -> str:
     if verdict == "refused":
         return f"--model {name}: {CHECK[Failure.TOOLS]} ({said})"
     return f"--model {name} writes calls of tools that cannot be read ({dialect}: {said!r}): {remedy(dialect)}"
-
-
-async def _with_frame(run: ResolvedRun, model: ChatModel) -> ResolvedRun:
-    """The run with the model's coordinate frame: probed once for a run, then read from its manifest."""
-    if run.config.frame != "probe":
-        return run
-    manifest, sent_pixels = run.folder.manifest, run.config.model_settings.max_pixels
-    if FRAME in manifest:
-        frame = replace(frame_named(manifest[FRAME]), sent_pixels=sent_pixels)
-    else:
-        frame = await frame_of(_Metered(run, model), run.service.store, sent_pixels)
-        run.folder.write_manifest({**manifest, FRAME: frame.name})
-    return replace(run, resources=replace(run.resources, frame=frame))

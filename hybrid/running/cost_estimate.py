@@ -5,7 +5,7 @@ print(CostEstimate("runs/blink", {"mllm": solver_estimate}, None, (), ()).as_tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +35,18 @@ class Spent:
         return Spent(self.calls * factor, known, self.output_tokens * factor)
 
 
+Levels = tuple[Spent, Spent, Spent]
+"""At the lowest, as expected, and at the highest."""
+
+
+def summed(parts: Iterable[Levels]) -> Levels:
+    """All parts together."""
+    low, expected, high = Spent(), Spent(), Spent()
+    for lowest, usual, highest in parts:
+        low, expected, high = low + lowest, expected + usual, high + highest
+    return low, expected, high
+
+
 @dataclass(frozen=True)
 class SolverEstimate:
     """Calls and tokens for the open questions of one solver: at the lowest, as expected, and at the highest."""
@@ -45,6 +57,8 @@ class SolverEstimate:
     high: Spent
     price: Price | None
     assumes: tuple[str, ...] = ()
+    rounds: tuple[int, int] = (0, 0)
+    """The most calls one after the other of a question, as expected and at the highest."""
 
     @property
     def levels(self) -> tuple[tuple[Level, Spent], ...]:
@@ -103,32 +117,108 @@ class CostEstimate:
 
     def as_text(self, form: str = "text") -> str:
         """The estimate as a table, three lines a solver where they differ, and lines below."""
-        from hybrid.display.tables import RENDERERS, Column, Table
-
-        headings = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
         rows = []
         estimates = {**self.solvers, **({"(captions)": self.captions} if self.captions else {})}
         for name, asked in estimates.items():
             same = asked.low == asked.expected == asked.high
             for level, spent in asked.levels[1:2] if same else asked.levels:
-                questions, _, *numbers = estimate_row(asked, level, spent, asked.cost_usd)
+                questions, _, *numbers = _row(asked, level, spent, asked.cost_usd)
                 rows.append((name, questions, "certain" if same else level, *numbers))
-        assumed = [f"{name}: {line}" for name, asked in estimates.items() for line in asked.assumes]
-        lines = [
-            *(f"missing: {line}" for line in self.missing),
-            *(f"assumed of {line}" for line in assumed),
-            *(f"note: {line}" for line in self.notes),
+        assumed = [f"assumed of {name}: {line}" for name, asked in estimates.items() for line in asked.assumes]
+        return _table(self.folder, ("solver",), rows, (self.missing, assumed, self.notes), form)
+
+
+@dataclass(frozen=True)
+class ManyEstimate:
+    """Calls, tokens and cost of several runs by name; each run has its own price."""
+
+    runs: Mapping[str, CostEstimate]
+    ablation: str = ""
+    """The folder of an ablation, in whose tables each run has one solver."""
+    also: tuple[str, ...] = ()
+    """Notes about all of them."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Lines on what is needed and absent: with any of them the runs are refused."""
+        return tuple(dict.fromkeys(line for run in self.runs.values() for line in run.missing))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines about the runs, each once."""
+        return tuple(dict.fromkeys((*self.also, *(line for run in self.runs.values() for line in run.notes))))
+
+    @property
+    def total(self) -> SolverEstimate:
+        """All runs together, without a price: each has its own."""
+        solvers = [one for run in self.runs.values() for one in run.solvers.values()]
+        levels = summed((one.low, one.expected, one.high) for one in self._parts())
+        assumes = tuple(dict.fromkeys(line for one in solvers for line in one.assumes))
+        return SolverEstimate(sum(one.questions for one in solvers), *levels, None, assumes)
+
+    @property
+    def cost_usd(self) -> Mapping[Level, float] | None:
+        """USD of all runs; None where a part that calls a model has no price or its tokens are not known."""
+        costs = [one.cost_usd for one in self._parts() if one.high.calls or one.cost_usd is not None]
+        known = [cost for cost in costs if cost is not None]
+        if not known or len(known) < len(costs):
+            return None
+        return {level: sum(cost[level] for cost in known) for level in known[0]}
+
+    def as_json(self) -> dict[str, Json]:
+        """One JSON object; `total` is as a solver of `hybrid run --dry-run --json`."""
+        cost = self.cost_usd
+        return {
+            **({"ablation": self.ablation} if self.ablation else {}),
+            "number_of_runs": len(self.runs),
+            "total": {**self.total.as_json(), "cost_usd": None if cost is None else dict(cost.items())},
+            "runs": {name: run.as_json() for name, run in self.runs.items()},
+            "missing": list(self.missing),
+            "notes": list(self.notes),
+        }
+
+    def as_text(self, form: str = "text") -> str:
+        """A row for each solver of each run as expected, and all together at the lowest, as expected and highest."""
+        named = ("run",) if self.ablation else ("run", "solver")
+        rows = [
+            (*(name, solver)[: len(named)], *_row(asked, *asked.levels[1], asked.cost_usd))
+            for name, run in self.runs.items()
+            for solver, asked in run.solvers.items()
         ]
-        columns = (Column("solver", "left"), *(Column(name) for name in headings))
-        return RENDERERS[form](Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
+        count = f"{len(self.runs)} runs"
+        all_runs = (count, "")[: len(named)]
+        rows += [(*all_runs, *_row(self.total, *level, self.cost_usd)) for level in self.total.levels]
+        assumed = [f"assumed: {line}" for line in self.total.assumes]
+        return _table(self.ablation or count, named, rows, (self.missing, assumed, self.notes), form)
+
+    def _parts(self) -> Iterator[SolverEstimate]:
+        for run in self.runs.values():
+            yield from run.solvers.values()
+            if run.captions is not None:
+                yield run.captions
 
 
-def estimate_row(
-    asked: SolverEstimate, level: Level, spent: Spent, cost_usd: Mapping[Level, float] | None
-) -> tuple[str, ...]:
+def _row(asked: SolverEstimate, level: Level, spent: Spent, cost_usd: Mapping[Level, float] | None) -> tuple[str, ...]:
     """Questions, level, model calls, tokens read and written, and USD, as a table shows them."""
     from hybrid.display.tables import NONE, tokens
 
     counts = (spent.calls, spent.input_tokens, spent.output_tokens)
     numbers = (tokens(None if count is None else round(count)) for count in counts)
     return (str(asked.questions), level, *numbers, NONE if cost_usd is None else f"{cost_usd[level]:.2f}")
+
+
+def _table(
+    title: str,
+    named: Sequence[str],
+    rows: Iterable[tuple[str, ...]],
+    below: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    form: str,
+) -> str:
+    """The rows as a table, and below it what is missing, what is assumed, and notes."""
+    from hybrid.display.tables import RENDERERS, Column, Table
+
+    missing, assumed, notes = below
+    lines = (*(f"missing: {line}" for line in missing), *assumed, *(f"note: {line}" for line in notes))
+    numbers = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
+    columns = (*(Column(name, "left") for name in named), *(Column(name) for name in numbers))
+    return RENDERERS[form](Table(f"{title} (nothing was asked)", columns, tuple(rows), lines))

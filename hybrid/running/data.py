@@ -21,8 +21,8 @@ from hybrid.same_pictures import SamePictures
 from hybrid.serving.sources import ours
 from hybrid.types import BrokenQuestion, Json, Question
 
-TAKEN = "taken"
-"""In a manifest: `taken_by` of the command whose questions are all that the run has; missing where there is none."""
+READ_BY = "taken"
+"""In a manifest: `reading_key` of the command whose questions are all that the run has; missing where there is none."""
 
 
 Variants = Callable[[AnyQuestion], Iterable[AnyQuestion]]
@@ -257,7 +257,7 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
                 live.remove(place)
                 continue
             yield from ((place, question) for question in unit)
-            total += len({_base(question) for question in unit})
+            total += len({question.base if isinstance(question, Question) else question.id for question in unit})
 
 
 def _clustered(asked: Questions, clusters: Mapping[str, str], folder: Path) -> Questions:
@@ -270,7 +270,7 @@ def _clustered(asked: Questions, clusters: Mapping[str, str], folder: Path) -> Q
     return spool.questions()
 
 
-def taken_by(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:
+def reading_key(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:
     """The limit and the hash of the reading code: with a run's identity they decide which questions are read.
 
     So do pictures in files of their own, which the identity does not know: how many were read.
@@ -291,16 +291,12 @@ def recorded_questions(
     """
     try:
         manifest = folder.manifest
-        if difference(manifest["identity"], identity) or manifest.get(TAKEN) != taken_by(benchmark, limit):
+        if difference(manifest["identity"], identity) or manifest.get(READ_BY) != reading_key(benchmark, limit):
             return None
         recorded, wrong = folder.readable_questions()
     except (DataError, OSError):
         return None
     return recorded if recorded and not wrong else None
-
-
-def _base(question: AnyQuestion) -> str:
-    return question.base if isinstance(question, Question) else question.id
 
 
 def _units(stream: Iterator[AnyQuestion]) -> Iterator[list[AnyQuestion]]:

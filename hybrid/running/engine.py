@@ -4,7 +4,7 @@
         attempt = await engine.ask(question, "mllm")      # many at once
 
 An engine only asks: the run is the only writer. It may be asked for as many questions at once as the run
-has in flight. `here` asks in this process; `hybrid/engines` holds the others. The engine is no part of a run's
+has in flight. `local_engine` asks in this process; `hybrid/engines` holds the others. The engine is no part of a run's
 identity: a run begun with one can be continued with another.
 """
 
@@ -19,7 +19,7 @@ from hybrid import tracing
 from hybrid.benchmarks.base import Benchmark
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
-from hybrid.solving.session import Resources, Session
+from hybrid.solving.session import AskSetup, Session
 from hybrid.solving.solver import Solver
 from hybrid.types import Attempt, Question
 
@@ -47,7 +47,7 @@ Opener = Callable[[ResolvedRun, RunReplies, Tell], AbstractAsyncContextManager[E
 """Makes an engine for a run: what models say is kept in the replies, and the user is told of what is lost."""
 
 
-class _Here:
+class _LocalEngine:
     """Asks in this process, with the run's own model and tools."""
 
     def __init__(self, run: ResolvedRun) -> None:
@@ -59,9 +59,9 @@ class _Here:
 
 
 @asynccontextmanager
-async def here(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterator[Engine]:
+async def local_engine(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterator[Engine]:
     """The engine of this process; its model keeps its replies already."""
-    yield _Here(run)
+    yield _LocalEngine(run)
 
 
 class Asking(Protocol):
@@ -73,7 +73,7 @@ class Asking(Protocol):
         ...
 
     @property
-    def resources(self) -> Resources:
+    def resources(self) -> AskSetup:
         """Shared by all asks."""
         ...
 

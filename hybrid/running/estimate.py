@@ -9,8 +9,9 @@ prompt, the tools offered, and all that came back before it. Tokens are estimate
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid.config import ModelSettings, RunConfig
@@ -18,8 +19,9 @@ from hybrid.models.images import fit
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
+from hybrid.running.batching import batch_notes, refuse_unbatched
 from hybrid.running.before_asking import before_notes
-from hybrid.running.cost_estimate import CostEstimate, SolverEstimate, Spent
+from hybrid.running.cost_estimate import CostEstimate, Levels, SolverEstimate, Spent, summed
 from hybrid.running.replies import REPLIES, read_captions
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
@@ -42,7 +44,11 @@ PICTURES = 1
 
 
 async def estimate(run: ResolvedRun) -> CostEstimate:
-    """Count what is open, solver by solver, and name what is missing. Asks no model and no tool."""
+    """Count what is open, solver by solver, and name what is missing. Asks no model and no tool.
+
+    Raises `UsageError` for a model that cannot be asked in batches.
+    """
+    refuse_unbatched(run)
     tools_offered = _tools_tokens(run)
     prompts: dict[str, tuple[tuple[Prompt, ...], ...]] = {}
     solvers = {}
@@ -61,6 +67,8 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
     if run.without_text:
         notes.append(f"{len(run.without_text)} of {len(run.sound)} questions have no text in {run.config.context}")
+    if run.config.model_settings.batch:
+        notes += batch_notes(run, solvers)
     return CostEstimate(str(run.folder.path), solvers, captions, run.missing, tuple(notes))
 
 
@@ -92,17 +100,13 @@ def _captions(run: ResolvedRun, prompts: Mapping[str, tuple[tuple[Prompt, ...], 
                 shares[image] = max(shares.get(image, 0.0), count / len(dialogues))
     settings = run.config.model_settings if run.resources.captioner is None else run.config.captioner_settings
     name = run.config.captioner or run.config.model
-    low, expected, high = Spent(), Spent(), Spent()
+    each = []
     for image, share in shares.items():
         tokens = _image_tokens(name, settings, image.width, image.height)
-        read = None if tokens is None else tokens + text_tokens(CAPTION)
-        one = Spent(1, read, _caption_tokens(run.config))
-        low += one.times(float(share == 1))
-        expected += one.times(share)
-        high += one
-    return SolverEstimate(
-        len(shares), low, expected, high, settings.price, (f"{name} describes; counted in images, not questions",)
-    )
+        one = Spent(1, None if tokens is None else tokens + text_tokens(CAPTION), _caption_tokens(run.config))
+        each.append((one.times(float(share == 1)), one.times(share), one))
+    assumed = f"{name} describes; counted in images, not questions"
+    return SolverEstimate(len(shares), *summed(each), settings.price, (assumed,))
 
 
 def _caption_tokens(config: RunConfig) -> int:
@@ -154,31 +158,21 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
 
 def _solver_estimate(counter: _AskCounter, questions: Sequence[_Open]) -> SolverEstimate:
     """The sum over questions; of each question's dialogues the cheapest, the mean and the dearest."""
-    low, expected, high = Spent(), Spent(), Spent()
+
+    def size(spent: Spent) -> tuple[float, float]:
+        return (spent.calls, spent.input_tokens or 0.0)
+
+    each, rounds = list[Levels](), (0, 0)
     for question in questions:
-        dialogues = question.dialogues
         # Equal asks are counted once: most dialogues do not depend on the reply.
-        times = Counter(dialogues)
-        counted = (_dialogue(counter, dialogue, question.beside) for dialogue in times)
+        times = Counter(question.dialogues)
+        counted = [summed(counter.ask(prompt, question.beside) for prompt in dialogue) for dialogue in times]
         lows, means, highs = zip(*counted, strict=True)
-        low += min(lows, key=_size)
-        high += max(highs, key=_size)
-        expected += _sum(mean.times(count / len(dialogues)) for mean, count in zip(means, times.values(), strict=True))
-    return SolverEstimate(len(questions), low, expected, high, counter.price, counter.assumes)
-
-
-def _size(spent: Spent) -> tuple[float, float]:
-    return (spent.calls, spent.input_tokens or 0.0)
-
-
-def _sum(parts: Iterable[Spent]) -> Spent:
-    return sum(parts, Spent())
-
-
-def _dialogue(counter: _AskCounter, prompts: Sequence[Prompt], beside: str) -> tuple[Spent, Spent, Spent]:
-    """A dialogue at the lowest, as expected, and at the highest."""
-    asks = [counter.ask(prompt, beside) for prompt in prompts]
-    return _sum(ask[0] for ask in asks), _sum(ask[1] for ask in asks), _sum(ask[2] for ask in asks)
+        shares = (count / len(question.dialogues) for count in times.values())
+        mean = sum((one.times(share) for one, share in zip(means, shares, strict=True)), Spent())
+        each.append((min(lows, key=size), mean, max(highs, key=size)))
+        rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(each[-1][2].calls))
+    return SolverEstimate(len(questions), *summed(each), counter.price, counter.assumes, rounds)
 
 
 class _AskCounter:
@@ -203,7 +197,7 @@ class _AskCounter:
         """The assumptions of the solver's estimates, each once."""
         return tuple(self._assumed)
 
-    def ask(self, prompt: Prompt, beside: str = "") -> tuple[Spent, Spent, Spent]:
+    def ask(self, prompt: Prompt, beside: str = "") -> Levels:
         """One ask, with a text beside its images, at the lowest, as expected, and at the highest."""
         call_estimate: CallEstimate = self._solver.call_estimate(prompt, self._config.limits)
         if self._offers_nothing:

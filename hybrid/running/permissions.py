@@ -13,7 +13,7 @@ which was made with answers of the questions that are asked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -51,14 +51,17 @@ def closed(
             have seen.
     """
     caveats: list[Caveat] = []
-    for tool in tools:
-        card = tool.backend("learned")
-        if card is None or not in_use.get(tool.card.name, "").startswith("learned"):
-            continue
-        where = weights_in_use(tool, card, weights)
+    for tool, card in answering(tools, in_use):
+        where = weights_in_use(tool, card, weights) if card.name == "learned" else None
         if where is not None:
             caveats += _caveats(tool.card.name, card, where, sources)
     return tuple(caveats)
+
+
+def answering(tools: Iterable[Tool], in_use: Mapping[str, str]) -> list[tuple[Tool, BackendCard]]:
+    """The tools that can answer, each with the card of the backend that does; `in_use` as in `closed`."""
+    every = ((tool, card, in_use.get(tool.card.name, "")) for tool in tools for card in tool.card.backends)
+    return [(tool, card) for tool, card, backend in every if backend.startswith(card.name)]
 
 
 def _caveats(tool: str, card: BackendCard, where: str, sources: Collection[str]) -> list[Caveat]:
@@ -105,10 +108,9 @@ def seen(tools: Sequence[Tool], in_use: Mapping[str, str], asked: Collection[tup
     """A label for each backend in use that was made with the answers of what is asked: (benchmark, split, task)."""
     return tuple(
         f"seen before: {tool.card.name}, {what} of {' '.join(where)}"
-        for tool in tools
-        for card in tool.card.backends
+        for tool, card in answering(tools, in_use)
         for *where, what in card.seen
-        if tuple(where) in asked and in_use.get(tool.card.name, "").startswith(card.name)
+        if tuple(where) in asked
     )
 
 
@@ -117,6 +119,5 @@ def unchecked(tools: Sequence[Tool], in_use: Mapping[str, str]) -> tuple[str, ..
 
     `in_use` as in `closed`. A tool that only asks others has no weights to look into.
     """
-    return tuple(
-        tool.card.name for tool in tools if tool.looked_into and in_use.get(tool.card.name, "").startswith("learned")
-    )
+    learned = (tool for tool, card in answering(tools, in_use) if card.name == "learned")
+    return tuple(tool.card.name for tool in learned if tool.looked_into)

@@ -28,6 +28,8 @@ class Progress:
     """Requests to the model that were sent once more, of the questions that were finished."""
     faults: Mapping[str, int] = field(default_factory=dict)
     """Faults with a remedy, by fault and remedy in words: in how many questions each was."""
+    waits: str = ""
+    """For which batches it waits, in words."""
 
     def with_attempt(self, attempt: Attempt) -> Progress:
         """The progress after one more finished question."""
@@ -37,7 +39,7 @@ class Progress:
         again = sum(count for step in steps if isinstance(count := step.data.get("retries"), int))
         faults = Counter({f"{step.text}; {step.data['remedy']}" for step in steps if "remedy" in step.data})
         used = sum((reply.usage for reply in replies), self.used)
-        return Progress(used, self.failed + failed, self.retries + again, Counter(self.faults) + faults)
+        return Progress(used, self.failed + failed, self.retries + again, Counter(self.faults) + faults, self.waits)
 
     def with_failure(self) -> Progress:
         """The progress after one more question that was not finished."""

@@ -96,7 +96,11 @@ class RunReplies:
         # Before the line is there: a file without anything open is removed.
         self._open.setdefault(call.solver, set()).add(call.question)
         try:
-            self._journal.append(_line(_AnsweredCall.of(call, request_sha256), reply))
+            try:
+                content = {"text": reply.decode()}
+            except UnicodeDecodeError:
+                content = {"base64": base64.b64encode(reply).decode()}
+            self._journal.append(json.dumps({**_AnsweredCall.of(call, request_sha256)._asdict(), **content}).encode())
         except OSError as error:
             self.failed = self.failed or error
             raise
@@ -149,11 +153,3 @@ def _read_replies(path: Path) -> Iterator[tuple[bytes, _Reply | Caption]]:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
         yield line, _Reply(call, reply)
-
-
-def _line(call: _AnsweredCall, reply: bytes) -> bytes:
-    try:
-        content = {"text": reply.decode()}
-    except UnicodeDecodeError:
-        content = {"base64": base64.b64encode(reply).decode()}
-    return json.dumps({**call._asdict(), **content}).encode()

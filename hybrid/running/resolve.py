@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,25 +19,25 @@ from hybrid.config import DEFAULT_SOLVERS, LOCAL, REPLAY_SOLVERS, RunConfig, fol
 from hybrid.errors import UsageError, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
-from hybrid.log.questions import Questions
+from hybrid.log.questions import AnyQuestion, Questions
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.registry import load, load_solver, plugin
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.running import permissions
-from hybrid.running.apart import apart
 from hybrid.running.data import Mounted, mount, questions, recorded_questions, refuse_broken, refuse_unlike, unlike
+from hybrid.running.forked import in_fork
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.foreign import ForeignTools
+from hybrid.serving.foreign_tools import ForeignTools
 from hybrid.serving.loader import refuse_absent
 from hybrid.serving.service import ToolRunner
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
-from hybrid.solving.controls import Control, Oracle, Perfect, partners
-from hybrid.solving.session import Resources
+from hybrid.solving.controls import Oracle, OracleWords, ToolCondition, partners
+from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
 from hybrid.solving.styles import Style, style_of
 from hybrid.solving.trust import TrustFile, read_trust, refuse_other
@@ -57,7 +57,7 @@ class ResolvedRun:
     questions: Questions
     """On disk: each is read when it is asked for."""
     solvers: Mapping[str, Solver]
-    resources: Resources
+    resources: AskSetup
     """The configuration, and what its asks share."""
     identity: Mapping[str, Json]
     tools: ToolsInUse
@@ -127,7 +127,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     benchmark, solvers = _benchmark(config), _solvers(config)
     store = ImageStore(home() / "images")
     missing: list[str] = []
-    model, captioner = _models(config, store, missing if dry else None)
+    model, captioner = open_models(config, store, missing if dry else None)
     models_known = not missing
     context = NOTHING if config.context is None else read_supplied(config.context)
     _check_device(config, missing if dry else None)
@@ -147,7 +147,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
-    control = _control(config, benchmark, _service(config, store, choice.foreign), asked)
+    control = _control(config, benchmark, store, choice.foreign, asked)
     return ResolvedRun(
         benchmark=benchmark,
         mounted=mounted,
@@ -170,7 +170,7 @@ def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, fork
         yield (mounted := _mounted(config, benchmark, store))
         yield read_data(config, benchmark, mounted)
 
-    return apart(steps()) if forks else steps()
+    return in_fork(steps()) if forks else steps()
 
 
 def _check_options(config: RunConfig) -> None:
@@ -216,7 +216,7 @@ def _benchmark(config: RunConfig) -> Benchmark:
 
 
 @contextmanager
-def _listed_in(missing: list[str] | None, option: str = "") -> Iterator[None]:
+def _collecting_refusals(missing: list[str] | None, option: str = "") -> Iterator[None]:
     """Append the `UsageError` of the body to `missing`, with the option before it; raise it where there is no list."""
     try:
         yield
@@ -227,8 +227,8 @@ def _listed_in(missing: list[str] | None, option: str = "") -> Iterator[None]:
         missing.append(reason)
 
 
-def _models(
-    config: RunConfig, store: ImageStore, missing: list[str] | None
+def open_models(
+    config: RunConfig, store: ImageStore, missing: list[str] | None = None
 ) -> tuple[ChatModel | None, ChatModel | None]:
     """The model that was named, and the one that describes images; None for one not named or listed in `missing`.
 
@@ -236,10 +236,10 @@ def _models(
     """
     model = captioner = None
     if config.model is not None:
-        with _listed_in(missing):
+        with _collecting_refusals(missing):
             model = open_model(config.model, config.model_settings, store, config.objects.model)
     if config.captioner is not None:
-        with _listed_in(missing, f"--setting caption-model={config.captioner}: "):
+        with _collecting_refusals(missing, f"--setting caption-model={config.captioner}: "):
             captioner = open_model(config.captioner, config.captioner_settings, store)
     return model, captioner
 
@@ -247,7 +247,7 @@ def _models(
 def _check_device(config: RunConfig, missing: list[str] | None) -> None:
     """Raise `UsageError`, or list it in `missing`, for a device that is not here. A cluster has those of its nodes."""
     if config.engine == LOCAL:
-        with _listed_in(missing):
+        with _collecting_refusals(missing):
             refuse_absent(config.service.device)
 
 
@@ -305,24 +305,26 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
         )
 
 
-def _service(config: RunConfig, store: ImageStore, foreign: ForeignTools) -> ToolRunner:
+def _control(
+    config: RunConfig, benchmark: Benchmark, store: ImageStore, foreign: ForeignTools, asked: Questions
+) -> ToolCondition:
+    """The control of the tools, and the service behind it."""
     cache = FindingCache(home() / "findings" if config.cache else None, store)
-    return foreign.runner(store, cache, config.service)
+    # Only an oracle run knows targets, only a shuffled one the images of other questions.
+    oracle = oracle_of(benchmark, asked.by_id.__getitem__) if config.tool_output == "oracle" else None
+    others = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
+    return ToolCondition(foreign.runner(store, cache, config.service), config.tool_output, oracle, others)
 
 
-def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Questions) -> Control:
-    """The control of the tools. Only an oracle run gives it targets, only a shuffled one other questions' images."""
-    oracle: Oracle | None = None
-    if config.tool_output == "oracle":
+def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -> Oracle:
+    """What a perfect tool knows of a question, by its id."""
 
-        def perfect(identity: str, prompt: Prompt) -> Perfect:
-            question = asked.by_id[identity]
-            assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
-            return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
+    def perfect(identity: str, prompt: Prompt) -> OracleWords:
+        question = question_of(identity)
+        assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
+        return OracleWords(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
 
-        oracle = perfect
-    other_questions = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
-    return Control(service, config.tool_output, oracle, other_questions)
+    return perfect
 
 
 def _solvers(config: RunConfig) -> dict[str, Solver]:
@@ -350,7 +352,7 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
 
 
 def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:
-    """The routes that the questions can have, so that weights of other tools are not wanted; None where unknown."""
+    # None where they are not known. Weights of tools for other routes are not wanted.
     return mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
 
 
@@ -372,14 +374,13 @@ def _resources(
     benchmark: Benchmark,
     model: ChatModel | None,
     captioner: ChatModel | None,
-    control: Control,
+    control: ToolCondition,
     tools: ToolsInUse,
     trust: TrustFile | None,
     context: SuppliedTexts,
     style: Style,
-) -> Resources:
-    """The resources that all asks of the run share."""
-    return Resources(
+) -> AskSetup:
+    return AskSetup(
         config,
         model,
         control,

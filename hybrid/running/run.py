@@ -1,8 +1,8 @@
-"""Loop 1: ask every question, append what came back, and continue where an earlier run stopped.
+"""Asks every question, appends what came back, and continues where an earlier run stopped.
 
-`resolve.prepare` resolves what is to be asked; `carry_out` asks. A question is recorded when its dialogue is finished;
-an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open question is
-kept as well (`replies.py`), so that it need not be said twice.
+`resolve.prepare` resolves what is to be asked; `ask_run_to_end` asks. A question is recorded when its dialogue is
+finished; an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open
+question is kept as well (`replies.py`), so that it need not be said twice.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from hybrid.log.attempts import Recorder, Unfinished
 from hybrid.log.files import writing
 from hybrid.log.folder import LOG, attempts_of
 from hybrid.models.base import ModelRefused
+from hybrid.models.batching.client import batches_of
 from hybrid.models.remembered import remembering
 from hybrid.raised import in_one_line
 from hybrid.registry import plugin
+from hybrid.running.batching import expected_usd, in_batches, refuse_unbatched
 from hybrid.running.before_asking import ask_before
-from hybrid.running.engine import Engine, Opener, Tell, here
+from hybrid.running.engine import Engine, Opener, Tell, local_engine
+from hybrid.running.estimate import estimate
 from hybrid.running.progress import Progress
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -67,15 +70,15 @@ class RunEnd:
     stopped: HybridError | None = None
 
 
-def ignore(solver: str, so_far: Progress) -> None:
+def no_progress(solver: str, so_far: Progress) -> None:
     """Do nothing."""
 
 
-async def execute(
+async def ask_run(
     run: ResolvedRun,
     progress: ProgressCallback,
-    opener: Opener = here,
-    watch: UsageCallback = ignore,
+    opener: Opener = local_engine,
+    watch: UsageCallback = no_progress,
     tell: Tell | None = None,
 ) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
@@ -83,14 +86,18 @@ async def execute(
     Raises:
         HybridError: the error by which it stopped before all had been asked; what is finished is kept.
     """
-    end = await carry_out(run, progress, tell or _on_stderr, opener, watch)
+    end = await ask_run_to_end(run, progress, tell or _on_stderr, opener, watch)
     if end.stopped is not None:
         raise end.stopped
     return end.failures
 
 
-async def carry_out(
-    run: ResolvedRun, progress: ProgressCallback, tell: Tell, opener: Opener = here, watch: UsageCallback = ignore
+async def ask_run_to_end(
+    run: ResolvedRun,
+    progress: ProgressCallback,
+    tell: Tell,
+    opener: Opener = local_engine,
+    watch: UsageCallback = no_progress,
 ) -> RunEnd:
     """Ask what is still open, solver by solver, and say how that ended.
 
@@ -102,23 +109,34 @@ async def carry_out(
         watch: is told what each solver has used and lost so far.
 
     Raises:
-        UsageError: the folder holds another run, is being written, or cannot be; the model does not see, or says no
-            place that could be its coordinate frame.
+        UsageError: the folder holds another run or cannot be written; the model sees nothing, or in no frame of ours.
         DataError: what the folder holds is damaged beyond what the data can mend.
     """
     try:
         with run.folder.locked(), ExitStack() as opened:
+            refuse_unbatched(run)
             with writing(run.folder.path):
                 state = open_folder(run, tell)
                 # Into a folder that is refused nothing is written.
                 opened.enter_context(_logged(run))
-                opened.enter_context(_traced(run))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
+            asking = run
             try:
-                asking = _remembering(run, replies)
+                # The run with a model, and a cache of captions, that keep what is said and do not ask for it twice.
+                resources = run.resources
+                if resources.model is not None:
+                    resources = replace(resources, model=remembering(in_batches(run), replies))
+                if run.captioner is not None:
+                    captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
+                    resources = replace(resources, captions=captions)
+                asking = replace(run, resources=resources)
+                if run.config.model_settings.batch and run.config.run_limits.cost_usd is not None:
+                    run.resources.run_meter.expected_usd = expected_usd((await estimate(run)).solvers)
                 return await _ask_all(asking, state, replies, _Watched(progress, watch), tell, opener)
             finally:
                 close_folder(run, state, replies, tell)
+                if batches := batches_of(asking.resources.model):
+                    await batches.close()
     finally:
         run.service.close()
         for model in (run.resources.model, run.resources.captioner):
@@ -128,13 +146,14 @@ async def carry_out(
 
 @contextmanager
 def _logged(run: ResolvedRun) -> Iterator[None]:
-    """Log the events of the body in the run's folder."""
+    """Log the events of the body in the run's folder, and trace them where `--trace` says."""
     with ExitStack() as stack:
         with writing(run.folder.path):
             stack.enter_context(run_log(run.folder.path / LOG))
         log.info("begun: %s, %d questions", ", ".join(run.solvers), len(run.sound))
         try:
-            yield
+            with _traced(run):
+                yield
         except BaseException as error:
             log.info("ended by %s: %s", type(error).__name__, error)
             raise
@@ -153,17 +172,6 @@ def _traced(run: ResolvedRun) -> AbstractContextManager[None]:
 
 def _on_stderr(line: str) -> None:
     sys.stderr.write(f"{redact(line)}\n")
-
-
-def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:
-    """The run with a model, and a cache of captions, that keep what is said and do not ask for it twice."""
-    resources = run.resources
-    if resources.model is not None:
-        resources = replace(resources, model=remembering(resources.model, replies))
-    if run.captioner is not None:
-        captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
-        resources = replace(resources, captions=captions)
-    return replace(run, resources=resources)
 
 
 async def _ask_all(
@@ -237,14 +245,25 @@ class _Asking:
         with writing(self.run.folder.path):
             recorder = Recorder(self.run.folder.path / attempts_of(self.name), self.progress.measure)
 
+        batches = batches_of(self.run.resources.model) if self.solver.needs_model else None
+        most = self.run.config.concurrency
+
+        def news(said: str) -> None:
+            log.info("%s: %s", self.name, said)
+            self._tell(replace(self.so_far, waits=said))
+
         async def one(question: Question) -> None:
-            if await self._is_finished(question, recorder):
-                self.answered += 1
-                self.watched.progress(self.name, before + self.answered, total)
+            async with batches.question() if batches else nullcontext():
+                if not await self._is_finished(question, recorder):
+                    return
+            self.answered += 1
+            self.watched.progress(self.name, before + self.answered, total)
 
         try:
             asked = alike_together(waiting) if self.run.tools.learned(self.name) else waiting
-            await bounded(asked, one, min(self.run.config.concurrency, len(waiting)))
+            # All questions wait for batches together; so many of them work.
+            with batches.asking(len(waiting), most, news) if batches else nullcontext():
+                await bounded(asked, one, min(len(waiting) if batches else most, len(waiting)))
         finally:
             await recorder.close()
             for fault, count in self.so_far.faults.items():
@@ -259,7 +278,9 @@ class _Asking:
             attempt = await self.engine.ask(question, self.name)
         # A task that ends by any other error takes the questions of all others with it.
         except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
-            if _is_cancelled(error):
+            # Whether the task is to end; a library that cancels only its own work costs the question.
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0:
                 raise
             await self._not_finished(question, error, recorder)
             return False
@@ -302,12 +323,6 @@ class _Asking:
     def _cannot_be_written(self, error: OSError) -> None:
         why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}")
         self.stopped = self.stopped or why
-
-
-def _is_cancelled(error: BaseException) -> bool:
-    """Whether the task is to end; a library that cancels only its own work costs the question."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -31,7 +31,7 @@ from hybrid.log.manifest import MANIFEST, difference
 from hybrid.log.questions import AnyQuestion
 from hybrid.registry import package_of_solver
 from hybrid.repeats import word_of
-from hybrid.running.data import TAKEN, taken_by
+from hybrid.running.data import READ_BY, reading_key
 from hybrid.running.engine import Tell
 from hybrid.running.invocation import invocation
 from hybrid.running.object_code import object_code
@@ -107,9 +107,9 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     extent, taken = _write_questions(run, before, tell)
     files[QUESTIONS] = asdict(extent)
     kept: dict[str, Json] = {key: before[key] for key in ("options", *_PROBED.values(), "notices") if key in before}
-    if run.config.given:
+    if run.config.options_as_used:
         # Those of the last command: together with the defaults they derive this configuration again.
-        kept["options"] = dict(run.config.given)
+        kept["options"] = dict(run.config.options_as_used)
     folder.write_manifest(
         {
             "identity": run.identity,
@@ -212,7 +212,7 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
         DataError: some are lost, and this command does not bring them back.
     """
     folder, asked = run.folder, run.questions
-    taken = {TAKEN: before[TAKEN]} if TAKEN in before else {}
+    taken = {READ_BY: before[READ_BY]} if READ_BY in before else {}
     if asked.extent is not None and asked.is_file(folder.path / QUESTIONS):
         return asked.extent, taken
     recorded, wrong = folder.readable_questions()
@@ -229,7 +229,7 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
     names = [*known, *(name for name in asked.by_id if name not in known)]
     same = len(names) == len(known) and all(recorded.line(name) == asked.line(name) for name in asked.by_id)
     if len(names) == len(asked):
-        taken = {TAKEN: taken_by(run.benchmark, run.config.limit, asked.picture_files)}
+        taken = {READ_BY: reading_key(run.benchmark, run.config.limit, asked.picture_files)}
     elif not same:
         taken = {}
     if same and recorded.extent is not None:
@@ -320,7 +320,10 @@ def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
     """Over what the models were reached, each way once."""
     used = [*before]
     for model in (run.resources.model, run.resources.captioner):
-        if model is not None and (now := dict(model.connection())) and now not in used:
+        now = dict(model.connection()) if model is not None else {}
+        if now and model is run.resources.model and (settings := run.config.model_settings).batch:
+            now["batch"] = {"wait": settings.batch_wait, "tail": settings.batch_tail}
+        if now and now not in used:
             used.append(now)
     return used
 

@@ -9,13 +9,12 @@ compares with and without tools, and arXiv 2606.02357, which adds format only an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from hybrid.config import RunConfig
 from hybrid.log.folder import RunFolder
+from hybrid.running.plan import PlannedRun
 
 Depth = Literal["quick", "full"]
 TRAINED: Final = "as-trained"
@@ -23,38 +22,7 @@ MAIN: Final = "with-tools"
 """The run that every other cell is compared with."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One run of a study: its folder's name, its solvers, and the options in which it differs from the main run."""
-
-    name: str
-    solvers: tuple[str, ...]
-    about: str
-    changes: Mapping[str, str] = field(default_factory=dict)
-    """By field of `RunConfig`, or of its `ModelSettings`."""
-    former: str = ""
-    """The name of its folder in studies that were begun before it had this one: they go on there."""
-    calls: int = 0
-    """It is asked only where the main run has a question with so many calls of tools."""
-
-    def folder(self, out: Path) -> Path:
-        """Its folder in that of the study."""
-        return out / (self.former if self.former and (out / self.former).is_dir() else self.name)
-
-    def config(self, config: RunConfig, out: Path) -> RunConfig:
-        """The run of this cell, in a folder of its own in `out`."""
-        changes: dict[str, Any] = dict(self.changes)
-        asking = {name: changes.pop(name) for name in self.changes if hasattr(config.model_settings, name)}
-        if asking:
-            changes["model_settings"] = replace(config.model_settings, **asking)
-        given = {**config.given, "solver": list(self.solvers)}
-        given |= {name.replace("_", "-"): value for name, value in self.changes.items()}
-        return replace(
-            config, solvers=self.solvers, out=self.folder(out), given=given if config.given else {}, **changes
-        )
-
-
-def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[Cell, ...]:
+def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ...]:
     """The cells of a study of a hybrid solver, the main run first.
 
     Args:
@@ -63,30 +31,27 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[Cell, ...]:
         solver: the hybrid solver that is studied.
         style: the form of tools in which the model was trained, where it is another than that of the main run.
     """
-    quick = (
-        Cell(MAIN, (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"),
-        Cell("blank-tools", (solver,), "tools are offered and say nothing", {"tool_output": "blank"}, "format-only"),
-    )
-    trained = (Cell(TRAINED, (solver,), f"tools in the form {style}", {"tool_style": style}),) if style else ()
+    asked, about = (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"
+    blank = _varied(solver, "blank-tools", "tools are offered and say nothing", "format-only", tool_output="blank")
+    trained = (_varied(solver, TRAINED, f"tools in the form {style}", tool_style=style),) if style else ()
     if depth == "quick":
-        return (*quick, *trained)
-    main = replace(
-        quick[0],
-        solvers=(*quick[0].solvers, "result_only", "text_only"),
-        about=f"{quick[0].about}, the result in the prompt, text only",
-    )
+        return PlannedRun(MAIN, about, {"solvers": asked}), blank, *trained
+    about = f"{about}, the result in the prompt, text only"
+    latest = _varied(solver, "latest-picture", "a tool's latest picture alone stays", keep_pictures="latest")
     return (
-        main,
-        quick[1],
-        Cell(
-            "other-findings", (solver,), "findings about other questions", {"tool_output": "shuffled"}, "wrong-results"
-        ),
-        Cell("oracle", (solver,), "findings of a perfect tool", {"tool_output": "oracle"}),
-        Cell("findings-as-text", (solver,), "the text of findings alone", {"show": "text"}),
-        Cell("findings-as-pictures", (solver,), "the pictures of findings alone", {"show": "image"}),
+        PlannedRun(MAIN, about, {"solvers": (*asked, "result_only", "text_only")}),
+        blank,
+        _varied(solver, "other-findings", "findings about other questions", "wrong-results", tool_output="shuffled"),
+        _varied(solver, "oracle", "findings of a perfect tool", tool_output="oracle"),
+        _varied(solver, "findings-as-text", "the text of findings alone", show="text"),
+        _varied(solver, "findings-as-pictures", "the pictures of findings alone", show="image"),
         *trained,
-        Cell("latest-picture", (solver,), "a tool's latest picture alone stays", {"keep_pictures": "latest"}, calls=2),
+        replace(latest, calls=2),
     )
+
+
+def _varied(solver: str, name: str, about: str, former: str = "", **changes: str) -> PlannedRun:
+    return PlannedRun(name, about, {"solvers": (solver,), **changes}, former)
 
 
 def calls_tools(run: Path, solver: str, least: int) -> bool:

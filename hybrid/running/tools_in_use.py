@@ -26,11 +26,11 @@ from hybrid.registry import is_outside, load, names, package_of_solver, place_of
 from hybrid.repeats import word_of
 from hybrid.running import permissions
 from hybrid.running.object_code import NO_SOURCE, object_code
-from hybrid.serving.foreign import GROUP, ForeignTool, ForeignTools
+from hybrid.serving.foreign_tools import GROUP, ForeignTool, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
-from hybrid.tool import Tool
+from hybrid.tool import BackendCard, Tool
 from hybrid.types import Json
 from hybrid.weights import ABSENT, backends_in_use, missing_library, names_directory, no_directory
 
@@ -83,29 +83,30 @@ class ToolsInUse:
 
     def reliability(self, solver: str) -> dict[str, Json]:
         """By tool of a solver how often answers of its backend were right, as its card counts them, and on what."""
-        cards = {name: self.tools[name].card.backends for name in self.by_solver[solver]}
-        found = {
-            name: card
-            for name, of in cards.items()
-            for card in of
-            if card.reliability and self.backends[name].startswith(card.name)
-        }
         return {
-            name: {
+            tool.card.name: {
                 "bins": [[bin_.confidence, bin_.right, bin_.n] for bin_ in card.reliability],
                 "counted_on": card.counted_on,
             }
-            for name, card in found.items()
+            for tool, card in self._answering(solver)
+            if card.reliability
         }
+
+    def _answering(self, solver: str) -> list[tuple[Tool, BackendCard]]:
+        return permissions.answering([self.tools[name] for name in self.by_solver[solver]], self.backends)
 
     def learned(self, solver: str) -> bool:
         """Whether a network answers for a tool that a solver may call."""
-        return any(self.backends[name].startswith("learned") for name in self.by_solver[solver])
+        return any(card.name == "learned" for _, card in self._answering(solver))
 
     def _code(self, name: str) -> str:
         """Hash of a tool's code; the description of a foreign tool stands for its code."""
         if name in self.objects:
-            return _code_of_object(self.objects[name])
+            # The hash of what a model reads of a tool, and of its code; of the former alone where there is no source.
+            tool = self.objects[name]
+            code = object_code(*made_by(tool))
+            read = hashlib.sha256(json.dumps([shown_by(tool), code], sort_keys=True).encode()).hexdigest()[:CODE_DIGITS]
+            return f"{NO_SOURCE}; card {read}" if code == NO_SOURCE else read
         foreign = self.foreign.tools.get(name)
         return (code_of(self.tools[name]) if foreign is None else foreign.code)[:CODE_DIGITS]
 
@@ -115,17 +116,10 @@ class ToolsInUse:
 
     def computed_in(self, solver: str, service: ServiceOptions) -> dict[str, Json]:
         """The options `--tool-dtype` and `--tool-compile` of the networks that answer a solver; empty by default."""
-        if not any(self.backends[name].startswith("learned:") for name in self.by_solver[solver]):
+        if not self.learned(solver):
             return {}
         dtype: dict[str, Json] = {"tool_dtype": service.dtype} if service.dtype != AUTO else {}
         return {**dtype, **({"tool_compile": True} if service.compiled else {})}
-
-
-def _code_of_object(tool: Tool) -> str:
-    """The hash of what a model reads of a tool, and of its code; of the former alone where there is no source."""
-    code = object_code(*made_by(tool))
-    read = hashlib.sha256(json.dumps([shown_by(tool), code], sort_keys=True).encode()).hexdigest()[:CODE_DIGITS]
-    return f"{NO_SOURCE}; card {read}" if code == NO_SOURCE else read
 
 
 def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
@@ -227,7 +221,7 @@ def tools_in_use(
     wanted = (*offered, *sorted(frozenset().union(*required.values())))
     tools, backends, left_out = _import_tools(wanted, optional, service, choice)
     offered = tuple(name for name in offered if name not in optional or backends.get(name, ABSENT) != ABSENT)
-    without = missing_library(tool for name, tool in tools.items() if backends[name] == ABSENT)
+    without = missing_library(tool.card for name, tool in tools.items() if backends[name] == ABSENT)
     by_solver = {
         name: with_needs({*required[name], *(offered if solver.offers_tools else ())}, tools, backends)
         for name, solver in solvers.items()
@@ -281,14 +275,14 @@ def _import_tools(
             broken[name] = str(error)
             continue
         backends |= backends_in_use([tools[name]], service.backend, service.weights)
-        waiting += _needed_by(tools[name], backends[name])
+        waiting += _needed_by(tools[name], backends)
     return tools, backends, tuple(broken.values())
 
 
-def _needed_by(tool: Tool, backend: str) -> tuple[str, ...]:
-    """The tools that a tool calls when this backend answers for it, by name."""
-    card = next((card for card in tool.card.backends if backend.startswith(f"{card.name}:")), None)
-    return tuple(need.tool for need in (*tool.card.needs, *(card.needs if card else ())))
+def _needed_by(tool: Tool, backends: Mapping[str, str]) -> list[str]:
+    """The tools that a tool calls when its backend answers for it, by name."""
+    of_backend = [need for _, card in permissions.answering([tool], backends) for need in card.needs]
+    return [need.tool for need in (*tool.card.needs, *of_backend)]
 
 
 def with_needs(wanted: Iterable[str], tools: Mapping[str, Tool], backends: Mapping[str, str]) -> tuple[str, ...]:
@@ -298,5 +292,5 @@ def with_needs(wanted: Iterable[str], tools: Mapping[str, Tool], backends: Mappi
     while waiting:
         if (name := waiting.pop()) not in reached:
             reached.add(name)
-            waiting += _needed_by(tools[name], backends[name])
+            waiting += _needed_by(tools[name], backends)
     return tuple(sorted(reached))

@@ -23,7 +23,8 @@ from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST, difference
 from hybrid.registry import load, load_solver, solver_names
 from hybrid.repeats import REPEAT
-from hybrid.running.many import FULL, NONE, Variant, ablation
+from hybrid.running.ablation import FULL, NONE, ablation, tools_of
+from hybrid.running.plan import PlannedRun
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
 from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.headline import SECTIONS, headline_tables
@@ -48,13 +49,18 @@ SHARED_OUT = "One tool at a time tells nothing of what tools do together, and gi
 class AblatedRun:
     """One run of an ablation, its solver named after the tools offered (`without depth`)."""
 
-    variant: Variant
+    planned: PlannedRun
     scored: Scored
 
     @property
     def name(self) -> str:
         """Its name in tables, and as the solver of a comparison."""
-        return self.variant.words
+        return self.planned.about
+
+    @property
+    def tools_offered(self) -> tuple[str, ...]:
+        """The tools that it offers."""
+        return tools_of(self.planned)
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,14 +96,14 @@ class AblationReport(Report):
     @cached_property
     def against_full(self) -> ComparisonReport:
         """The runs that lack one tool, or all of them, against all tools."""
-        most = len(self.full.variant.tools_offered) - 1
-        return self._against(self.full, [run for run in self.runs if len(run.variant.tools_offered) in (0, most)])
+        most = len(self.full.tools_offered) - 1
+        return self._against(self.full, [run for run in self.runs if len(run.tools_offered) in (0, most)])
 
     @cached_property
     def against_none(self) -> ComparisonReport | None:
         """Every run with one tool against the one without any; None where there are none."""
-        none = next((run for run in self.runs if run.variant.name == NONE), None)
-        alone = [run for run in self.runs if len(run.variant.tools_offered) == 1 and run is not self.full]
+        none = next((run for run in self.runs if run.planned.name == NONE), None)
+        alone = [run for run in self.runs if len(run.tools_offered) == 1 and run is not self.full]
         return self._against(none, alone) if none is not None and alone else None
 
     def _against(self, reference: AblatedRun, others: Sequence[AblatedRun]) -> ComparisonReport:
@@ -147,18 +153,18 @@ class AblationReport(Report):
             "solver": self.solver,
             "metric": self.metric,
             "abstain": self.full.scored.abstain,
-            "tools_offered": list(self.full.variant.tools_offered),
-            "runs": {run.variant.name: self._run_json(run) for run in self.runs},
+            "tools_offered": list(self.full.tools_offered),
+            "runs": {run.planned.name: self._run_json(run) for run in self.runs},
             "results": [row.as_json() for row in self.results],
             "conclusion": [*self.conclusion()],
         }
 
     def _run_json(self, run: AblatedRun) -> dict[str, Json]:
-        left_out = [name for name in self.full.variant.tools_offered if name not in run.variant.tools_offered]
+        left_out = [name for name in self.full.tools_offered if name not in run.tools_offered]
         facts: dict[str, Json] = {
             "name": run.name,
-            "folder": str(self.folder / run.variant.name),
-            "tools_offered": list(run.variant.tools_offered),
+            "folder": str(self.folder / run.planned.name),
+            "tools_offered": list(run.tools_offered),
             "left_out": [*left_out],
         }
         usage = run.scored.usage
@@ -195,21 +201,19 @@ class AblationReport(Report):
     def _idle(self) -> frozenset[str]:
         """The tools that were offered to the run with all of them and never called there."""
         called = {one.tool for one in tool_faults(self.full.scored)}
-        return frozenset(self.full.variant.tools_offered if self.full.scored.folder else ()) - called
+        return frozenset(self.full.tools_offered if self.full.scored.folder else ()) - called
 
     def _on_missing(self) -> list[str]:
         """The differences of leaving out all tools, then each one."""
         rows = {row.b: row for row in self._differences(self.full.name)}
-        without = [
-            run for run in self.runs if len(run.variant.tools_offered) == len(self.full.variant.tools_offered) - 1
-        ]
+        without = [run for run in self.runs if len(run.tools_offered) == len(self.full.tools_offered) - 1]
         sentences = []
-        none = rows.get(next((run.name for run in self.runs if not run.variant.tools_offered), ""))
+        none = rows.get(next((run.name for run in self.runs if not run.tools_offered), ""))
         if none is not None and none.p_holm is not None:
             opening = "Without any tool" if none.holds else NOT_SHOWN
             sentences.append(f"{opening} {_change(none)}.")
         of_one_tool = [
-            (self._missing(run), rows[run.name]) for run in without if run.variant.tools_offered and run.name in rows
+            (self._missing(run), rows[run.name]) for run in without if run.tools_offered and run.name in rows
         ]
         sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", self._idle)
         if of_one_tool:
@@ -217,12 +221,12 @@ class AblationReport(Report):
         return sentences
 
     def _missing(self, run: AblatedRun) -> str:
-        return next(name for name in self.full.variant.tools_offered if name not in run.variant.tools_offered)
+        return next(name for name in self.full.tools_offered if name not in run.tools_offered)
 
     def _on_single(self) -> list[str]:
         if self.against_none is None:
             return []
-        tools_offered_by = {run.name: run.variant.tools_offered for run in self.runs}
+        tools_offered_by = {run.name: run.tools_offered for run in self.runs}
         rows = self._differences(self.against_none.comparison.solvers[0].solver)
         of_one_tool = [(tools_offered_by[row.b][0], row) for row in rows]
         return self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
@@ -291,15 +295,15 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
     refuse_hidden(load("hybrid.benchmarks", identity["benchmark"]), identity["split"])
     name = solver or _only_solver(RunFolder(full))
     runs = []
-    for variant in ablation(identity.get("tools_offered") or (), add_one=True).variants:
-        run = RunFolder(folder / variant.name)
+    for planned in ablation(identity.get("tools_offered") or (), add_one=True).runs:
+        run = RunFolder(folder / planned.name)
         if not (run.path / MANIFEST).is_file():
             continue
-        _refuse_other(run, {**identity, "tools_offered": list(variant.tools_offered)}, full)
+        _refuse_other(run, {**identity, "tools_offered": list(tools_of(planned))}, full)
         if name in run.solvers() and run.finished(name):
             (scored,) = scored_at(run.path / name, options)
-            runs.append(AblatedRun(variant, replace(scored, solver=variant.words)))
-    if not runs or runs[0].variant.name != FULL:
+            runs.append(AblatedRun(planned, replace(scored, solver=planned.about)))
+    if not runs or runs[0].planned.name != FULL:
         raise UsageError(f"{full} has no answer of {name!r} yet: there is nothing to compare with")
     compared = ComparisonOptions(options.get("by"), allow_failed=options.get("allow_failed", False))
     return AblationReport(folder, name, tuple(runs), compared)

@@ -30,6 +30,7 @@ from hybrid.scoring.groups import (
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
+from hybrid.scoring.table import Answers
 from hybrid.scoring.tools_offered import tools_words
 
 CONTROL = "tool output "
@@ -68,6 +69,7 @@ class Comparison:
     options: ComparisonOptions
     pairs: tuple[SolverPair, ...]
     _overlaps: dict[tuple[tuple[str, ...], ...], Overlap] = field(default_factory=dict, repr=False)
+    _answers: dict[str, Answers] = field(default_factory=dict, repr=False)
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -123,13 +125,17 @@ class Comparison:
         )
         key = tuple(tuple(one.solver for one in again) for again in asked)
         if key not in self._overlaps:
-            self._overlaps[key] = Overlap.of(solvers, asked)
+            self._overlaps[key] = Overlap.joined(solvers, [list(map(self.answers, again)) for again in asked])
         return self._overlaps[key]
 
     @cached_property
     def contestants(self) -> tuple[Scored, ...]:
         """The solvers without later repetitions and a judge's readings, which the first and plain one stands for."""
         return _contestants(self.solvers)
+
+    def answers(self, scored: Scored) -> Answers:
+        """The columns of a solver, made once."""
+        return self._answers.setdefault(scored.solver, Answers(scored))
 
     def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
         """The solver and its later repetitions."""

@@ -18,6 +18,7 @@ from hybrid.scoring.result import FRACTION, UNTESTED, Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import SPOKEN
+from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
@@ -239,7 +240,7 @@ class ConclusionRows:
     def otherwise(self, a: Scored, b: Scored) -> str | None:
         """How b stands to a by the other rule of what no answer counts; None where the verdict is that of this one."""
         shared, allow = self.found.overlap(a, b), self.found.options.allow_failed
-        if all(score.answer is not None for row in shared.shared for score in row.scores):
+        if all(answered(answer).all() for answer in shared.answer):
             return None
         own, other = (shared.shown(rule, allow_failed=allow) for rule in (shared.rule, OTHER[shared.rule]))
         said = {1: "ahead of", -1: "behind", 0: "not shown to differ from"}

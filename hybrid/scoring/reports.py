@@ -45,7 +45,7 @@ from hybrid.scoring.rendering import Block, as_csv, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, computed, results, sections
-from hybrid.serving.trial import describer
+from hybrid.serving.import_trial import describer
 from hybrid.stats import interval
 from hybrid.types import Json
 

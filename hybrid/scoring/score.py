@@ -92,6 +92,12 @@ class Scored:
     read_by_judge: bool = False
     """Whether these are the scores of another one here, with a judge's readings: no solver of its own."""
 
+    @property
+    def in_batches(self) -> bool:
+        """Whether its model was asked in batches, so that its seconds tell no latency."""
+        asks = self.folder is not None and self.usage is not None and self.usage.model_calls > 0
+        return asks and any("batch" in way for way in self.manifest.get("connection", ()))
+
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
         """The manifest of its run (`folder`), read once: a comparison asks for it with every row."""
@@ -167,6 +173,11 @@ def nothing_answered(scores: Sequence[Score]) -> bool:
 def group_of(score: Score, by: str | None) -> str:
     """The task of a score, or its value of the group `by`; "-" where it has none."""
     return score.task if by is None else score.groups.get(by, "-")
+
+
+def rightness(score: Score) -> float:
+    """1 for a right answer, 0 for any other, and for no answer what its rule gives."""
+    return (score.correct or 0.0) if score.answer is None else float(score.correct == 1)
 
 
 def _part(members: Sequence[Score]) -> dict[str, Json]:

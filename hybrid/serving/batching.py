@@ -18,12 +18,12 @@ from typing import Generic, TypeVar
 from hybrid.config import COMING_WAIT_S
 from hybrid.errors import HybridError, Outage, ToolError
 
+# How long a request waits for company: well under the time of any tool, longer than a burst of requests takes.
 BATCH_WAIT_S = 0.004
-"""How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
+# Items in a lane of several forms, at least: of few items hardly two are alike.
 MIXED_ROOM = 64
-"""Items in a lane of several forms, at least: of few items hardly two are alike."""
+# Batches that may go before an item that came earlier.
 MOST_OVERTAKEN = 24
-"""Batches that may go before an item that came earlier."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -84,16 +84,13 @@ class Lane(Generic[T, R]):
         alike = self._waiting.setdefault(self._form(item), [])
         alike.append(_Waiting(item, answer, self._came, self._gone))
         if len(self._waiting) > 1:
-            self._make_room()
+            # Several forms wait: once, let in what it takes to fill batches of each.
+            for _ in range(self._room_for_forms):
+                self.room.release()
+            self._room_for_forms = 0
         if self._pump is None or self._pump.done():
             self._pump = asyncio.create_task(self._drain())
         return await answer
-
-    def _make_room(self) -> None:
-        """Several forms wait: once, let in what it takes to fill batches of each."""
-        for _ in range(self._room_for_forms):
-            self.room.release()
-        self._room_for_forms = 0
 
     @property
     def _full(self) -> bool:
@@ -101,7 +98,16 @@ class Lane(Generic[T, R]):
 
     async def _drain(self) -> None:
         while self._waiting:
-            await self._gather()
+            # Wait until a batch is full, or no item that is being made can fill it.
+            if not self._full:
+                await asyncio.sleep(self._wait_s)
+            try:
+                async with asyncio.timeout(self._coming_s):
+                    while not self._full and self._coming:
+                        self._changed.clear()
+                        await self._changed.wait()
+            except TimeoutError:
+                self._coming.clear()
             # Only a full batch may wait behind one that runs: any other may still grow.
             while len(self._running) >= self._workers + self._full:
                 self._changed.clear()
@@ -130,18 +136,6 @@ class Lane(Generic[T, R]):
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._changed.set()
-
-    async def _gather(self) -> None:
-        """Wait until a batch is full, or no item that is being made can fill it."""
-        if not self._full:
-            await asyncio.sleep(self._wait_s)
-        try:
-            async with asyncio.timeout(self._coming_s):
-                while not self._full and self._coming:
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            self._coming.clear()
 
     async def _answer(self, batch: Sequence[_Waiting[T, R]]) -> None:
         results: Sequence[R | HybridError]

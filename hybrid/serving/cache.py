@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
 from hybrid.log.files import write_atomic
-from hybrid.types import SHA256, Finding, ImageRef, Json
+from hybrid.types import SHA256, Finding, Json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 DAY_S = 86_400.0
+# Names that the pictures of a kept finding may give the input that they show: its number, from 0.
 INPUT = frozenset(map(str, range(1000)))
-"""Names that the pictures of a kept finding may give the input that they show: its number, from 0."""
 
 
 @cache
@@ -52,15 +52,12 @@ def finding_of(data: bytes) -> Finding:
     if not 0.0 <= finding.confidence <= 1.0:
         raise ValueError(f"a confidence of {finding.confidence}, which is outside 0..1")
     for ref in finding.images:
-        if not _is_of_an_input(ref):
+        box = ref.box
+        numbers = (ref.scale, *((box.x0, box.y0, box.x1, box.y1) if box else ()))
+        is_of_an_input = not ref.name and ref.parent in INPUT and all(map(math.isfinite, numbers)) and ref.scale > 0
+        if not is_of_an_input:
             raise ValueError("a picture that shows no input of the tool")
     return finding
-
-
-def _is_of_an_input(ref: ImageRef) -> bool:
-    box = ref.box
-    numbers = (ref.scale, *((box.x0, box.y0, box.x1, box.y1) if box else ()))
-    return not ref.name and ref.parent in INPUT and all(map(math.isfinite, numbers)) and ref.scale > 0
 
 
 class FindingCache:
@@ -129,7 +126,7 @@ def _is_inside(path: Path) -> bool:
 
 def pictures(cache: FindingCache) -> frozenset[str]:
     """The sha256 of every picture that a readable finding shows."""
-    return frozenset(sha for _, finding in _readable(cache) for sha in _picture_hashes(finding))
+    return frozenset(sha for _, finding in _readable(cache) for sha in [ref.image.sha256 for ref in finding.images])
 
 
 def _readable(cache: FindingCache) -> Iterator[tuple[Path, Finding]]:
@@ -137,10 +134,6 @@ def _readable(cache: FindingCache) -> Iterator[tuple[Path, Finding]]:
         finding = cache.get(path.stem)
         if finding is not None:
             yield path, finding
-
-
-def _picture_hashes(finding: Finding) -> list[str]:
-    return [ref.image.sha256 for ref in finding.images]
 
 
 def size(cache: FindingCache) -> Size:

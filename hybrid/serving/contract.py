@@ -35,9 +35,9 @@ from hybrid.types import Finding, ImageRef, Json
 if TYPE_CHECKING:
     from PIL import Image
 
+# Pixels of the input, a share or relative value in 0..1, degrees, milliseconds, metres, a unit vector, grey levels,
+# L*a*b* units.
 UNITS = ("_px", "_0_1", "_deg", "_ms", "_m", "_unit", "_grey", "_lab")
-"""Pixels of the input, a share or relative value in 0..1, degrees, milliseconds, metres, a unit vector, grey levels,
-L*a*b* units."""
 COUNTS = frozenset(
     {"inliers", "off_plane", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
     | {"photograph", "best_index", "nearer_index", "darker_index", "returns"}
@@ -46,11 +46,11 @@ PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_di
 PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
 MOST_LINES = 6
 LONGEST_LINE = 160
+# Characters of a finding's text: what a model reads several of before it answers.
 LONGEST_TEXT = 450
-"""Characters of a finding's text: what a model reads several of before it answers."""
 FAR_PX = 50_000
+# How the service begins to say that a tool broke, instead of refusing.
 WRAPPED = ("the tool failed", "the tool could not be run")
-"""How the service begins to say that a tool broke, instead of refusing."""
 
 
 def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -169,6 +169,7 @@ def _large() -> bytes:
     return encoded(_picture(scene(2600, 330)), compress_level=1)
 
 
+# Files of images that a tool must take or refuse, by what is odd about them.
 ODD: Mapping[str, Callable[[], bytes]] = {
     "grey": lambda: encoded(_picture(scene(160, 120)).convert("L")),
     "rgba": _transparent,
@@ -181,7 +182,6 @@ ODD: Mapping[str, Callable[[], bytes]] = {
     "large": _large,
     "rotated": _rotated,
 }
-"""Files of images that a tool must take or refuse, by what is odd about them."""
 
 
 def moved(args: Mapping[str, Json], to: float) -> dict[str, Json]:

@@ -15,35 +15,30 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
+from hybrid.cards import as_data, made_of
 from hybrid.config import ServiceOptions
-from hybrid.errors import Outage, ToolError, UsageError
+from hybrid.errors import DataError, Outage, ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.raised import raised_at
 from hybrid.registry import place_of
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.protocol import (
-    BackendDescription,
-    CheckDescription,
-    RuleDescription,
-    RuleRequest,
-    RuleResponse,
-    ToolDescription,
-)
+from hybrid.serving.protocol import ImportResponse, RuleRequest, RuleResponse
 from hybrid.serving.rules import DescribedRule, NextStep
-from hybrid.serving.supervisor import WorkerExecutor
-from hybrid.tool import BackendCard, Card, KnownAnswer, Need, Tool
+from hybrid.serving.supervisor import ProcessExecutor
+from hybrid.tool import Card, KnownAnswer, Tool
 from hybrid.tool.args import args_of_schema
+from hybrid.tool.card_file import CodeElsewhere
 
 
 class Describer:
     """Imports things by name, each once; its worker process starts with the first and is there until `close`."""
 
     def __init__(self, options: ServiceOptions | None = None) -> None:
-        self._worker = WorkerExecutor(FindingCache(None, ImageStore(home() / "images")), options or ServiceOptions())
+        self._worker = ProcessExecutor(FindingCache(None, ImageStore(home() / "images")), options or ServiceOptions())
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="describe", daemon=True)
         self._thread.start()
@@ -68,16 +63,18 @@ class Describer:
     def _ask(self, package: str, name: str) -> Tool | UsageError | None:
         try:
             said = asyncio.run_coroutine_threadsafe(self._worker.describe(package, name), self._loop).result()
-            return tool_of(said, self._next_step) if isinstance(said, ToolDescription) else None
+            return tool_of(said, self._next_step)
         except UsageError as error:
             return error
+        except DataError as error:
+            return UsageError(f"{place_of(package, name)}: {error}")
         except ToolError as error:
             place = f" ({at})" if (at := raised_at(error.trace)) else ""
             words = str(error).removeprefix(name).lstrip()
             return UsageError(f"{place_of(package, name)}: cannot be imported: {words}{place}")
 
     async def _next_step(self, request: RuleRequest) -> RuleResponse:
-        """As `WorkerExecutor.next_step`, for any event loop."""
+        """As `ProcessExecutor.next_step`, for any event loop."""
         if self._closed:
             raise Outage("the process that described the tools has ended")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._worker.next_step(request), self._loop))
@@ -91,48 +88,19 @@ class Describer:
         self._loop.close()
 
 
-def tool_of(description: ToolDescription, next_step: NextStep) -> Tool:
-    """The tool that was described; its rules are run by `next_step`."""
-    card = Card(
-        name=description.tool,
-        summary=description.summary,
-        limits=description.limits,
-        backends=tuple(map(_backend_of, description.backends)),
-        images=description.images,
-        needs=_needs_of(description.needs),
-        measured=description.measured,
-    )
-    checks = tuple(KnownAnswer(check.name, _elsewhere, check.series) for check in description.checks)
-    rules = {rule.route: DescribedRule(card.name, rule.route, rule.tools, next_step) for rule in description.rules}
-    args = args_of_schema(description.schema, partial(_completed, description.schema))
-    return Tool(card, args, checks, rules=rules, code=description.code)
+def tool_of(said: ImportResponse, next_step: NextStep) -> Tool | None:
+    """The tool that was imported, its code elsewhere and its rules run by `next_step`; None for another thing.
 
-
-def _backend_of(description: BackendDescription) -> BackendCard:
-    return BackendCard(
-        name=description.name,
-        version=description.version,
-        make=_elsewhere,
-        summary=description.summary,
-        weights=description.weights,
-        provenances=description.provenances,
-        reliability=description.reliability,
-        counted_on=description.counted_on,
-        batch=description.batch,
-        learned_tolerance=description.learned_tolerance,
-        reduced=description.reduced,
-        needs=_needs_of(description.needs),
-        package=description.package,
-        library=description.library,
-    )
-
-
-def _needs_of(names: Sequence[str]) -> tuple[Need, ...]:
-    return tuple(Need(name, _elsewhere) for name in names)
-
-
-def _elsewhere(*_: object) -> NoReturn:
-    raise RuntimeError("the code of this tool is in the worker process of the tools alone")
+    Raises:
+        DataError: its card is none.
+    """
+    if said.card is None:
+        return None
+    card = made_of(said.card, Card, CodeElsewhere())
+    checks = tuple(made_of(check, KnownAnswer, CodeElsewhere()) for check in said.checks)
+    rules = {route: DescribedRule(card.name, route, tools, next_step) for route, tools in said.rules.items()}
+    args = args_of_schema(said.schema, partial(_completed, said.schema))
+    return Tool(card, args, checks, rules=rules, code=said.code)
 
 
 def _completed(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,38 +111,8 @@ def _completed(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str,
     return {**{name: field["default"] for name, field in fields.items() if "default" in field}, **given}
 
 
-def description_of(number: int, tool: Tool, code: str) -> ToolDescription:
-    """The description of a tool that this process has imported; `code` is the hash of its code."""
-    card = tool.card
-    return ToolDescription(
-        number=number,
-        tool=card.name,
-        summary=card.summary,
-        limits=card.limits,
-        measured=card.measured,
-        backends=tuple(map(_backend_description, card.backends)),
-        images=card.images,
-        needs=tuple(need.tool for need in card.needs),
-        checks=tuple(CheckDescription(check.name, check.series) for check in tool.checks),
-        schema=tool.args.model_json_schema(),
-        rules=tuple(RuleDescription(route, tuple(rule.tools)) for route, rule in tool.rules.items()),
-        code=code,
-    )
-
-
-def _backend_description(card: BackendCard) -> BackendDescription:
-    return BackendDescription(
-        name=card.name,
-        version=card.version,
-        summary=card.summary,
-        weights=card.weights,
-        provenances=card.provenances,
-        reliability=card.reliability,
-        counted_on=card.counted_on,
-        batch=card.batch,
-        learned_tolerance=card.learned_tolerance,
-        reduced=card.reduced,
-        needs=tuple(need.tool for need in card.needs),
-        package=card.package,
-        library=card.library,
-    )
+def description_of(number: int, tool: Tool, code: str) -> ImportResponse:
+    """All of a tool that this process has imported but its functions; `code` is the hash of its code."""
+    rules = {route: tuple(rule.tools) for route, rule in tool.rules.items()}
+    card, checks = as_data(tool.card), tuple(map(as_data, tool.checks))
+    return ImportResponse(number, card, checks, rules, tool.args.model_json_schema(), code)

@@ -50,10 +50,10 @@ class ToolCall:
 class Executor(Protocol):
     """Runs tools. What it works on goes on when the caller is cancelled; `watch` shows how long it has run."""
 
+    # How long a caller lets one call run; infinite where the executor itself ends what runs for too long.
     timeout_s: float
-    """How long a caller lets one call run; infinite where the executor itself ends what runs for too long."""
+    # One line for each backend that could not be had or moved, and each tool that was given up, for the user.
     notices: list[str]
-    """One line for each backend that could not be had or moved, and each tool that was given up, for the user."""
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
         """Load the backend that answers for a tool. Raises what `Loader.load` raises."""
@@ -96,7 +96,7 @@ def need_args(need: Need, args: Args, findings: Found) -> Mapping[str, Json] | N
     return need.args(args) if need.given is None else need.given(args, findings)
 
 
-class RemoteExecutor(ABC):
+class MessageExecutor(ABC):
     """An `Executor` that runs tools in another process, by messages."""
 
     timeout_s = math.inf

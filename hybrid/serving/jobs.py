@@ -15,15 +15,15 @@ from hybrid.serving.worker_process import WorkerProcess
 from hybrid.timing import FREE_LOAD_S, Stopwatch
 from hybrid.types import Fault
 
+# How long a worker may take to begin.
 START_S = 120.0
-"""How long a worker may take to begin."""
+# The error of a job that takes too long, by its stage.
 LATE = {
     IMPORT: "did not finish its import within {:g} s",
     LOAD: "could not be loaded within {:g} s (--max-load-seconds says how long that may take)",
 }
-"""The error of a job that takes too long, by its stage."""
+# A worker silent for this part of the time that it may be is not judged by how long its jobs take.
 DOUBTED = 3
-"""A worker silent for this part of the time that it may be is not judged by how long its jobs take."""
 
 
 @dataclass(eq=False)
@@ -34,8 +34,8 @@ class PendingRequest:
     watch: Stopwatch
     response: asyncio.Future[Response]
     sent: bool = False
+    # It ran when a worker ended: it is sent alone, and if that ends a worker too it is the culprit.
     suspect: bool = False
-    """It ran when a worker ended: it is sent alone, and if that ends a worker too it is the culprit."""
 
     @property
     def awaited(self) -> bool:
@@ -49,8 +49,8 @@ class Job:
 
     start: JobStart
     requests: tuple[PendingRequest, ...]
+    # How long no caller has waited for it.
     alone_s: float = 0.0
-    """How long no caller has waited for it."""
 
     @property
     def prepares(self) -> bool:
@@ -77,10 +77,10 @@ class WorkerEnd:
 
     how: str
     fault: Fault = Fault.TOOL_ERROR
+    # The jobs that were killed with it for being late; None where each that ran may have caused the end.
     jobs: tuple[Job, ...] | None = None
-    """The jobs that were killed with it for being late; None where each that ran may have caused the end."""
+    # Whether a single request that ran then has caused it: a process that just dies may have been killed by others.
     certain: bool = False
-    """Whether a single request that ran then has caused it: a process that just dies may have been killed by others."""
 
     def sentence(self, tool: str) -> str:
         """The end in a sentence about the tool."""

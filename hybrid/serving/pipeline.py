@@ -1,6 +1,6 @@
 """Runs tools in threads of this process: loads their backends, and batches, computes and finishes complete calls.
 
-    pipeline = Pipeline(cache, options, timed)
+    pipeline = ThreadExecutor(cache, options, timed)
     finding, answering = await pipeline.find(call, token)
 
 A call is decoded and prepared in a worker thread, waits in the lane of its tool for a batch, is computed, and finished
@@ -25,8 +25,8 @@ from hybrid.errors import HybridError, NoBackend, Outage, ToolError, UsageError
 from hybrid.images import JPEG, JPEG_SIDE_PX, PNG
 from hybrid.serving.batching import Lane
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.decoded import DecodedImages
 from hybrid.serving.executor import ToolCall, need_args, needs_of
+from hybrid.serving.image_memory import DecodedImages
 from hybrid.serving.loader import BackendIdentity, LoadedBackend, Loader
 from hybrid.serving.stages import OutOfMemory, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads, device_thread, one_opencv_thread
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 W = TypeVar("W")
 
+# The stages of a job that are no part of a call: what fails in one fails for every call of the tool.
 IMPORT, LOAD = "import", "load"
-"""The stages of a job that are no part of a call: what fails in one fails for every call of the tool."""
+# Entered around a job: the tool, the stage, the tokens of its calls, whether that stage has never run before.
 Timed: TypeAlias = Callable[[str, str, Sequence[W], bool], AbstractContextManager[None]]
-"""Entered around a job: the tool, the stage, the tokens of its calls, whether that stage has never run before."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class ComputedCall(Generic[W]):
 Lanes: TypeAlias = dict[str, Lane[PreparedCall[W], ComputedCall[W]]]
 
 
-class Pipeline(Generic[W]):
+class ThreadExecutor(Generic[W]):
     """Loads and runs tools in the threads of this process.
 
     Args:
@@ -84,15 +84,15 @@ class Pipeline(Generic[W]):
         self.notices = self.loader.notices
         self._decoded = DecodedImages(cache.store)
         self._timed = timed
+        # Tools and stages that have run once in this process.
         self._ran: set[tuple[str, str]] = set()
-        """Tools and stages that have run once in this process."""
         self._closed = False
         self._lanes: dict[asyncio.AbstractEventLoop, Lanes[W]] = {}
+        # The thread of the first device: which one that is, torch says, which is imported in it.
         self._first = DaemonThreads(1, "device", device_thread)
-        """The thread of the first device: which one that is, torch says, which is imported in it."""
         self._devices: dict[str, DaemonThreads] = {}
+        # Batches that a device runs or that wait for it.
         self._busy: Counter[str] = Counter()
-        """Batches that a device runs or that wait for it."""
         self._threads = DaemonThreads(options.threads, "tools", one_opencv_thread)
 
     async def load(self, tool: Tool, token: W) -> BackendIdentity:

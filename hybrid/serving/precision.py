@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from hybrid.config import BackendChoice
 
+# float32 whose products and convolutions round their operands to 10 bits, on CUDA.
 TF32 = "tf32"
-"""float32 whose products and convolutions round their operands to 10 bits, on CUDA."""
 COMPILED = " compiled"
 REDUCED = ("bfloat16", "float16")
 
@@ -83,16 +83,13 @@ def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights:
 def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> Stages[Any, Any, Any]:
     """The backend in that precision. On CUDA this says for the whole process whether float32 may be TF32."""
     if device.startswith("cuda"):
-        allow_tf32(precision != FLOAT32)
+        # Say whether products and convolutions in float32 may be TF32 on CUDA; torch's default is convolutions alone.
+        allowed = precision != FLOAT32
+        import torch
+
+        torch.set_float32_matmul_precision("high" if allowed else "highest")
+        torch.backends.cudnn.allow_tf32 = allowed
     return Autocast(backend, precision, device) if precision in REDUCED else backend
-
-
-def allow_tf32(allowed: bool) -> None:
-    """Say whether products and convolutions in float32 may be TF32 on CUDA; torch's default is convolutions alone."""
-    import torch
-
-    torch.set_float32_matmul_precision("high" if allowed else "highest")
-    torch.backends.cudnn.allow_tf32 = allowed
 
 
 def compile_networks(networks: Sequence[Network]) -> None:
@@ -109,7 +106,7 @@ def warm_up(tool: Tool, backend: Stages[Any, Any, Any], batch: int) -> None:
     Raises:
         WeightsError: torch cannot compile, or the network fails.
     """
-    from hybrid.serving.seen_pictures import SIZES, chart, probes
+    from hybrid.serving.input_check import SIZES, chart, probes
 
     for case in probes(tool, chart(*SIZES[0])):
         request = Request(case.images, tool.args.model_validate(case.args))

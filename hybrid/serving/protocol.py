@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from hybrid.config import ServiceOptions
 from hybrid.serving.loader import BackendIdentity
-from hybrid.tool import BackendName, Bin, CheckSeries, Provenance, ReducedPrecision
+from hybrid.tool import BackendName
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 class Setup:
     """The first line to a worker process: where modules are found, and what it serves."""
 
+    # `sys.path`.
     modules: tuple[str, ...]
-    """`sys.path`."""
+    # By package the folders of its files, where some lie outside of the project.
     folders: Mapping[str, tuple[str, ...]]
-    """By package the folders of its files, where some lie outside of the project."""
     images: Path
     findings: Path | None
     options: ServiceOptions
@@ -40,19 +40,19 @@ class Setup:
 class ToolRequest:
     """One complete request: checked arguments, and the findings of every tool that this one needs."""
 
+    # Given by the executor that sends it.
     number: int
-    """Given by the executor that sends it."""
     tool: str
+    # The backend that is expected to answer, for which `needs` were found.
     answering: BackendIdentity
-    """The backend that is expected to answer, for which `needs` were found."""
     args: Mapping[str, Json]
     images: tuple[ImageRef, ...]
     needs: Mapping[str, tuple[Finding, ...]]
     seed: int
+    # Of the finding in the cache, if this backend makes it.
     key: str
-    """Of the finding in the cache, if this backend makes it."""
+    # Whether overlays are drawn.
     overlays: bool = True
-    """Whether overlays are drawn."""
     kind: Literal["tool"] = "tool"
 
 
@@ -74,8 +74,8 @@ class NeedRequest:
     backend: BackendName
     place: int
     args: Mapping[str, Json]
+    # Of the needs before it.
     findings: Mapping[str, tuple[Finding, ...]]
-    """Of the needs before it."""
     kind: Literal["need"] = "need"
 
 
@@ -84,10 +84,10 @@ class DescribeRequest:
     """Import a tool and describe it, or import another thing that lies outside of the project."""
 
     number: int
+    # The name of the thing.
     tool: str
-    """The name of the thing."""
+    # Where it lies.
     package: str = "tools"
-    """Where it lies."""
     kind: Literal["describe"] = "describe"
 
 
@@ -99,8 +99,8 @@ class RuleRequest:
     tool: str
     route: str
     prompt: Prompt
+    # The findings of its calls so far, in order; None of a tool that has no backend.
     said: tuple[Finding | None, ...]
-    """The findings of its calls so far, in order; None of a tool that has no backend."""
     kind: Literal["rule"] = "rule"
 
 
@@ -162,72 +162,24 @@ class RuleResponse:
     number: int
     call: RuleCall | None = None
     answer: RuleAnswer | None = None
+    # Name and text of what it wrote into the trace, from its start on.
     remarks: tuple[tuple[str, str], ...] = ()
-    """Name and text of what it wrote into the trace, from its start on."""
     notices: tuple[str, ...] = ()
     kind: Literal["ruled"] = "ruled"
 
 
 @dataclass(frozen=True, slots=True)
-class BackendDescription:
-    """A `BackendCard` without its functions; of what it needs the names."""
-
-    name: BackendName
-    version: str
-    summary: str
-    weights: str | None
-    provenances: tuple[Provenance, ...]
-    reliability: tuple[Bin, ...]
-    counted_on: str
-    batch: int
-    learned_tolerance: float
-    reduced: tuple[ReducedPrecision, ...]
-    needs: tuple[str, ...]
-    package: str | None
-    library: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class CheckDescription:
-    """A `KnownAnswer` without its function."""
-
-    name: str
-    series: CheckSeries | None
-
-
-@dataclass(frozen=True, slots=True)
-class RuleDescription:
-    """A rule without its function."""
-
-    route: str
-    tools: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolDescription:
-    """A `Tool` without its functions: its card, the schema of its arguments and the hash of its code."""
-
-    number: int
-    tool: str
-    summary: str
-    limits: str
-    measured: str
-    backends: tuple[BackendDescription, ...]
-    images: tuple[int, int]
-    needs: tuple[str, ...]
-    checks: tuple[CheckDescription, ...]
-    schema: Mapping[str, Json]
-    rules: tuple[RuleDescription, ...]
-    code: str
-    notices: tuple[str, ...] = ()
-    kind: Literal["description"] = "description"
-
-
-@dataclass(frozen=True, slots=True)
 class ImportResponse:
-    """A thing that is no tool was imported, and is what it must be."""
+    """A thing from outside was imported and is what it must be; of a tool all that is no code."""
 
     number: int
+    card: Mapping[str, Json] | None = None
+    checks: tuple[Mapping[str, Json], ...] = ()
+    # By route the tools that its rule may call.
+    rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Of its arguments.
+    schema: Mapping[str, Json] = field(default_factory=dict)
+    code: str = ""
     notices: tuple[str, ...] = ()
     kind: Literal["imported"] = "imported"
 
@@ -240,8 +192,8 @@ class Failure:
     error: str
     message: str
     fault: Fault
+    # The traceback of a defect of the tool.
     trace: str = ""
-    """The traceback of a defect of the tool."""
     notices: tuple[str, ...] = ()
     kind: Literal["failure"] = "failure"
 
@@ -267,12 +219,12 @@ class JobStart:
     job: int
     tool: str
     stage: str
+    # Their numbers.
     requests: tuple[int, ...]
-    """Their numbers."""
+    # Whether this stage of the tool has not run before in this process, so that it also loads libraries.
     first: bool
-    """Whether this stage of the tool has not run before in this process, so that it also loads libraries."""
+    # Of `time.monotonic`, one clock for all processes of the machine.
     at: float
-    """Of `time.monotonic`, one clock for all processes of the machine."""
     kind: Literal["start"] = "start"
 
 
@@ -286,7 +238,7 @@ class JobEnd:
 
 
 Request: TypeAlias = ToolRequest | LoadRequest | NeedRequest | DescribeRequest | RuleRequest
-Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | ToolDescription | RuleResponse | ImportResponse
+Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | RuleResponse | ImportResponse
 ToWorker: TypeAlias = Setup | Request
 FromWorker: TypeAlias = WorkerReady | Heartbeat | JobStart | JobEnd | Response | Failure
 Message: TypeAlias = ToWorker | FromWorker

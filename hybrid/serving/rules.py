@@ -16,10 +16,10 @@ from hybrid.serving.protocol import RuleAnswer, RuleCall, RuleRequest, RuleRespo
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer
 from hybrid.types import Finding, Json, Prompt
 
+# Tool calls of one rule about one prompt.
 MOST_CALLS = 32
-"""Tool calls of one rule about one prompt."""
+# Characters of its answer.
 MOST_ANSWER = 20_000
-"""Characters of its answer."""
 MOST_REMARKS = 100
 
 NextStep = Callable[[RuleRequest], Coroutine[Any, Any, RuleResponse]]
@@ -29,8 +29,8 @@ NextStep = Callable[[RuleRequest], Coroutine[Any, Any, RuleResponse]]
 class DescribedRule:
     """A rule that a worker process runs, with the calls made here."""
 
+    # The tool that brings it.
     tool: str
-    """The tool that brings it."""
     route: str
     tools: tuple[str, ...]
     next_step: NextStep

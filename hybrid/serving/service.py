@@ -24,11 +24,11 @@ from hybrid.registry import load, loaded
 from hybrid.serving.cache import FindingCache, key_of, without_overlays
 from hybrid.serving.executor import Executor, ToolCall, need_args, needs_of
 from hybrid.serving.loader import BackendIdentity
-from hybrid.serving.pipeline import Pipeline, timed_by_watches
+from hybrid.serving.pipeline import ThreadExecutor, timed_by_watches
 from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
-from hybrid.serving.supervisor import WorkerExecutor
+from hybrid.serving.supervisor import ProcessExecutor
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import CallTime, Clock, Stopwatch, Timeouts, finished
 from hybrid.tool import BackendName, Found, Tool
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+# How long a look into the cache may take: on a disk that is slower it is not used any more.
 LOOK_UP_S = 10.0
-"""How long a look into the cache may take: on a disk that is slower it is not used any more."""
+# Threads that look into the cache.
 LOOKING = 2
-"""Threads that look into the cache."""
 
 
 class ToolRunner(Protocol):
@@ -133,13 +133,15 @@ class ToolService:
         self.store = store
         self.cache = cache
         self.options = options
+        # Requests that a backend has answered, as opposed to the cache.
         self.computed = 0
-        """Requests that a backend has answered, as opposed to the cache."""
-        self.executor = executor or _executor(cache, options)
+        self.executor = executor or (
+            ProcessExecutor(cache, options) if options.isolated else ThreadExecutor(cache, options, timed_by_watches)
+        )
         self._timeouts = Timeouts(self.executor.timeout_s, options.queue_s)
         self._clock = clock
+        # By the name of the tool the backend that answers for it, as far as that is known.
         self._answering: dict[str, BackendIdentity] = {}
-        """By the name of the tool the backend that answers for it, as far as that is known."""
         self._closed = self._slow = False
         self._loops: dict[asyncio.AbstractEventLoop, LoopWork] = {}
         self._threads = DaemonThreads(LOOKING, "cache")
@@ -184,7 +186,8 @@ class ToolService:
         json_args = args.model_dump(mode="json")
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
         looked_at = [ref.image.sha256 for ref in images]
-        asked = (json_args, seed, self.options.pictures, looked_at, _versions(needs))
+        rests_on = [[need, one.backend, one.version] for need, findings in needs.items() for one in findings]
+        asked = (json_args, seed, self.options.pictures, looked_at, rests_on)
         key = key_of(name, code_of(tool), *computed_by, *asked)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
@@ -324,19 +327,11 @@ class ToolService:
             raise Outage(f"the tool service is closed, or no thread can be started: {error}") from error
 
 
-def _executor(cache: FindingCache, options: ServiceOptions) -> Executor:
-    return WorkerExecutor(cache, options) if options.isolated else Pipeline(cache, options, timed_by_watches)
-
-
 def _check_number(tool: Tool, images: Sequence[ImageRef]) -> None:
     fewest, most = tool.card.images
     if not fewest <= len(images) <= most:
         wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
-
-
-def _versions(needs: Found) -> list[Json]:
-    return [[need, one.backend, one.version] for need, findings in needs.items() for one in findings]
 
 
 def _hashed(tool: Tool) -> None:

@@ -26,12 +26,12 @@ from hybrid.registry import folders, is_outside, load, module_of, package_of, re
 from hybrid.tool import Need, Tool
 from hybrid.types import Json
 
+# Whose modules count, with those of an installed package that offers the tool. Those of other distributions stand in
+# the manifest with their versions.
 PACKAGES = ("hybrid", "tools")
-"""Whose modules count, with those of an installed package that offers the tool. Those of other distributions stand in
-the manifest with their versions."""
 
+# Of a hash in a manifest.
 CODE_DIGITS = 12
-"""Of a hash in a manifest."""
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n]*)"
     r"|import[ \t]+(?P<plain>[^\n]*))",
@@ -179,7 +179,8 @@ def code_of(tool: Tool) -> str:
     """Hex sha256 of all that is ours and decides what a tool finds. Raises `UsageError` for a need that is no tool."""
     if tool.code:
         return tool.code
-    modules = _modules(tool)
+    # Where a tool is written: its file, and the modules of what it is made of.
+    modules = tuple(sorted({module_of("tools", tool.card.name), *(_module(one) for one in made_by(tool))}))
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}
     offered = package_of("tools", tool.card.name)
@@ -191,7 +192,13 @@ def code_of(tool: Tool) -> str:
 
 def shown_by(tool: Tool) -> list[Json]:
     """The facts of a tool's card, and the schema of its arguments."""
-    return [_card(tool), tool.args.model_json_schema()]
+    card = tool.card
+    backends: list[Json] = [
+        [one.name, one.version, one.weights, one.batch, one.package, [need.tool for need in one.needs]]
+        for one in card.backends
+    ]
+    facts: list[Json] = [card.name, card.summary, card.limits, list(card.images), backends]
+    return [facts, tool.args.model_json_schema()]
 
 
 def made_by(tool: Tool) -> tuple[Callable[..., Any], ...]:
@@ -199,11 +206,6 @@ def made_by(tool: Tool) -> tuple[Callable[..., Any], ...]:
     made: list[Callable[..., Any]] = [tool.args, *(card.make for card in tool.card.backends)]
     made += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
     return (*made, *(check.pose for check in tool.checks))
-
-
-def _modules(tool: Tool) -> tuple[str, ...]:
-    """Where a tool is written: its file, and the modules of what it is made of."""
-    return tuple(sorted({module_of("tools", tool.card.name), *(_module(one) for one in made_by(tool))}))
 
 
 def _module(made: Callable[..., Any]) -> str:
@@ -214,15 +216,6 @@ def _module(made: Callable[..., Any]) -> str:
 
 def _needs(tool: Tool) -> tuple[Need, ...]:
     return (*tool.card.needs, *(need for card in tool.card.backends for need in card.needs))
-
-
-def _card(tool: Tool) -> Json:
-    card = tool.card
-    backends: list[Json] = [
-        [one.name, one.version, one.weights, one.batch, one.package, [need.tool for need in one.needs]]
-        for one in card.backends
-    ]
-    return [card.name, card.summary, card.limits, list(card.images), backends]
 
 
 @cache

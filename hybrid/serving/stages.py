@@ -36,18 +36,18 @@ from hybrid.types import MAX_PIXELS, Fault
 
 log = logging.getLogger("hybrid.serving.service")
 
+# Characters of a finding's text: a model reads all of it.
 MOST_TEXT = 20_000
-"""Characters of a finding's text: a model reads all of it."""
+# Characters of an error of its own.
 MOST_ERROR = 2_000
-"""Characters of an error of its own."""
+# Characters of the traceback of a defect, the last ones.
 MOST_TRACE = 20_000
-"""Characters of the traceback of a defect, the last ones."""
+# Bytes of a finding's data as JSON.
 MOST_DATA = 5_000_000
-"""Bytes of a finding's data as JSON."""
+# Pixels of a picture's longer side: what can be written as PNG.
 MOST_SIDE = 1_000_000
-"""Pixels of a picture's longer side: what can be written as PNG."""
+# Containers of a finding's data inside of each other: JSON that is much deeper cannot be read back.
 MOST_DEPTH = 32
-"""Containers of a finding's data inside of each other: JSON that is much deeper cannot be read back."""
 
 
 class OutOfMemory(ToolError):
@@ -58,7 +58,7 @@ class DeviceLost(ToolError):
     """A kernel failed on the device, which is of no use to this process any more."""
 
 
-class AtOnce(Stages[Any, Request[Any], Evidence]):
+class OneStage(Stages[Any, Request[Any], Evidence]):
     """A backend that answers a batch at once, in the form of stages: `compute` does everything."""
 
     def __init__(self, backend: Backend[Any]) -> None:
@@ -88,7 +88,7 @@ class AtOnce(Stages[Any, Request[Any], Evidence]):
 
 def staged(backend: Backend[Any] | Stages[Any, Any, Any]) -> Stages[Any, Any, Any]:
     """A backend in stages, as which one that answers at once is taken too."""
-    return backend if isinstance(backend, Stages) else AtOnce(backend)
+    return backend if isinstance(backend, Stages) else OneStage(backend)
 
 
 def compute(
@@ -181,24 +181,20 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
         raise ToolError(f"the tool gave a {type(evidence).__name__} instead of evidence")
     if not 0.0 <= evidence.confidence <= 1.0:
         raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
-    _check_text(evidence.text)
+    if not isinstance(evidence.text, str):
+        raise ToolError(f"the tool gave a text that is a {type(evidence.text).__name__}")
+    if len(evidence.text) > MOST_TEXT:
+        raise ToolError(f"the tool gave a text of {len(evidence.text):,} characters; {MOST_TEXT:,} is the most")
+    try:
+        evidence.text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"the tool gave a text that is no Unicode: {error.reason} at {error.start}") from error
     _check_data(evidence.data)
     if not overlays:
         evidence = replace(evidence, pictures=tuple(one for one in evidence.pictures if one.box is not None))
     for picture in evidence.pictures:
         _check_picture(picture, images)
     return evidence
-
-
-def _check_text(text: str) -> None:
-    if not isinstance(text, str):
-        raise ToolError(f"the tool gave a text that is a {type(text).__name__}")
-    if len(text) > MOST_TEXT:
-        raise ToolError(f"the tool gave a text of {len(text):,} characters; {MOST_TEXT:,} is the most")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ToolError(f"the tool gave a text that is no Unicode: {error.reason} at {error.start}") from error
 
 
 def _check_data(data: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Requests to a worker process of the tools: one that hangs, crashes, leaks or blocks all threads costs itself only.
 
-    executor = WorkerExecutor(cache, ServiceOptions())
+    executor = ProcessExecutor(cache, ServiceOptions())
     response = await executor.ask(LoadRequest(1, "depth"), watch)
 
 The worker process (`worker.py`), one for each event loop, starts with the first request, or before it (`warm`). It is
@@ -31,7 +31,7 @@ from hybrid.display.loading import loads
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.plugins import looked_in
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.executor import RemoteExecutor, error_of
+from hybrid.serving.executor import MessageExecutor, error_of
 from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
 from hybrid.serving.protocol import (
     DescribeRequest,
@@ -47,7 +47,6 @@ from hybrid.serving.protocol import (
     RuleRequest,
     RuleResponse,
     Setup,
-    ToolDescription,
     ToolResponse,
     WorkerReady,
 )
@@ -56,19 +55,19 @@ from hybrid.timing import Stopwatch
 
 log = logging.getLogger("hybrid.serving.service")
 
+# Workers in a row that end before they have begun.
 MOST_STARTS = 3
-"""Workers in a row that end before they have begun."""
+# Ends of the process while one tool was imported or loaded.
 MOST_LOADS = 2
-"""Ends of the process while one tool was imported or loaded."""
+# Requests of one tool that have cost a process, without a response of it in between.
 MOST_CALLS = 8
-"""Requests of one tool that have cost a process, without a response of it in between."""
+# After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
+# leave 0.4 s later on two cores.
 SOON_S = 0.5
-"""After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
-leave 0.4 s later on two cores."""
+# How long something is loaded before a person is told.
 TOLD_S = 1.0
-"""How long something is loaded before a person is told."""
+# How often a worker is looked at, at least.
 TICK_S = 1.0
-"""How often a worker is looked at, at least."""
 
 
 @dataclass
@@ -79,7 +78,7 @@ class _Record:
     calls: int = 0
 
 
-class WorkerExecutor(RemoteExecutor):
+class ProcessExecutor(MessageExecutor):
     """Runs tools in a worker process, one for each event loop that asks."""
 
     def __init__(self, cache: FindingCache, options: ServiceOptions) -> None:
@@ -89,12 +88,12 @@ class WorkerExecutor(RemoteExecutor):
         self._loops: dict[asyncio.AbstractEventLoop, _Supervisor] = {}
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """As `RemoteExecutor.ask`."""
+        """As `MessageExecutor.ask`."""
         if self._closed:
             raise Outage("the tool service is closed")
         return await self._in_loop().ask(request, watch)
 
-    async def describe(self, package: str, name: str) -> ToolDescription | ImportResponse:
+    async def describe(self, package: str, name: str) -> ImportResponse:
         """Import a tool, or another thing from outside, in the worker process, and there alone.
 
         Raises:
@@ -104,7 +103,7 @@ class WorkerExecutor(RemoteExecutor):
         """
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
-        return cast(ToolDescription | ImportResponse, await self.ask(DescribeRequest(0, name, package), watch))
+        return cast(ImportResponse, await self.ask(DescribeRequest(0, name, package), watch))
 
     async def next_step(self, request: RuleRequest) -> RuleResponse:
         """A rule's next step about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
@@ -141,7 +140,7 @@ class WorkerExecutor(RemoteExecutor):
 class _Supervisor:
     """The requests of one event loop and the worker that answers them."""
 
-    def __init__(self, executor: WorkerExecutor) -> None:
+    def __init__(self, executor: ProcessExecutor) -> None:
         self._executor = executor
         self._options = executor.options
         self._loop = asyncio.get_running_loop()
@@ -272,28 +271,17 @@ class _Supervisor:
             case WorkerReady():
                 worker.up, self._starts = True, 0
                 self._go_on()
-            case (
-                Failure()
-                | ToolResponse()
-                | LoadResponse()
-                | NeedResponse()
-                | RuleResponse()
-                | ToolDescription()
-                | ImportResponse()
-            ):
+            case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | RuleResponse() | ImportResponse():
                 for line in message.notices:
                     self._executor.notice(line)
                 if (one := self._pending.get(message.number)) is not None:
-                    self._respond(one, message)
+                    if isinstance(message, Failure):
+                        self._settle(one, error_of(message))
+                    else:
+                        self._records.pop(one.request.tool, None)
+                        self._settle(one, message)
             case _:
                 pass
-
-    def _respond(self, one: PendingRequest, message: Response | Failure) -> None:
-        if isinstance(message, Failure):
-            self._settle(one, error_of(message))
-        else:
-            self._records.pop(one.request.tool, None)
-            self._settle(one, message)
 
     # What is wrong with the worker
 

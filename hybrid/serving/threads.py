@@ -22,8 +22,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DEVICE_SWITCH_S = 2e-4
+# How long the end of the program waits for work that still runs, all of its threads together.
 LEAVE_S = 2.0
-"""How long the end of the program waits for work that still runs, all of its threads together."""
 
 _RUNNING: set[Future[Any]] = set()
 
@@ -84,6 +84,7 @@ class DaemonThreads(Executor):
 
 
 def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
+    # In a frame of its own, which ends: a thread that waits keeps no result.
     _RUNNING.add(future)
     try:
         result = run()

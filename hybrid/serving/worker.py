@@ -1,4 +1,4 @@
-"""The worker process of a run's tools: runs a `Pipeline` for requests that arrive over a socket, and can be killed.
+"""The worker process of a run's tools: a `ThreadExecutor` for requests that arrive over a socket. It can be killed.
 
     python -P -m hybrid.serving.worker FD
 
@@ -32,7 +32,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.described import description_of
 from hybrid.serving.executor import ToolCall, failure_of
-from hybrid.serving.pipeline import IMPORT, Pipeline
+from hybrid.serving.pipeline import IMPORT, ThreadExecutor
 from hybrid.serving.protocol import (
     DescribeRequest,
     Heartbeat,
@@ -58,33 +58,19 @@ from hybrid.serving.threads import one_opencv_thread
 from hybrid.serving.worker_process import end_with_parent
 from hybrid.tool import Tool
 
+# Exit code after a kernel failed: this process can use the device no more, and the next one can.
 DEVICE_LOST = 70
-"""Exit code after a kernel failed: this process can use the device no more, and the next one can."""
+# Signs of life within the time that a worker may be silent.
 SIGNS = 8
-"""Signs of life within the time that a worker may be silent."""
+# Added to the score by which Linux chooses a process to kill when memory ends: this one before the run.
 LIKELY_VICTIM = 500
-"""Added to the score by which Linux chooses a process to kill when memory ends: this one before the run."""
 
 
 def main() -> None:
     """Serve until the other side is gone."""
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)
-    _become_a_worker()
-    threading.Thread(target=_end_with, args=(sock,), name="end", daemon=True).start()
-    channel = ThreadChannel(sock)
-    setup = channel.first()
-    if not isinstance(setup, Setup):
-        raise SystemExit("the first message is no setup")
-    sys.path[:] = setup.modules
-    for package, folders in setup.folders.items():
-        look_in(package, folders)
-    _load_libraries()
-    asyncio.run(_serve(sock, channel, setup))
-
-
-def _become_a_worker() -> None:
-    """Prepare a process that may crash, hang or be killed at any time."""
+    # Prepare a process that may crash, hang or be killed at any time.
     import resource
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -96,6 +82,16 @@ def _become_a_worker() -> None:
     # Other systems have no such file.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(LIKELY_VICTIM))
+    threading.Thread(target=_end_with, args=(sock,), name="end", daemon=True).start()
+    channel = ThreadChannel(sock)
+    setup = channel.first()
+    if not isinstance(setup, Setup):
+        raise SystemExit("the first message is no setup")
+    sys.path[:] = setup.modules
+    for package, folders in setup.folders.items():
+        look_in(package, folders)
+    _load_libraries()
+    asyncio.run(_serve(sock, channel, setup))
 
 
 def _load_libraries() -> None:
@@ -139,7 +135,7 @@ class JobReports:
 async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> None:
     reports = JobReports(channel)
     cache = FindingCache(setup.findings, ImageStore(setup.images))
-    desk = Desk(channel, Pipeline(cache, setup.options, reports.timed), reports)
+    desk = Desk(channel, ThreadExecutor(cache, setup.options, reports.timed), reports)
 
     def listen() -> None:
         try:
@@ -159,7 +155,7 @@ async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> N
 class Desk:
     """Answers requests, each in a task of its own."""
 
-    def __init__(self, channel: ThreadChannel, pipeline: Pipeline[int], reports: JobReports) -> None:
+    def __init__(self, channel: ThreadChannel, pipeline: ThreadExecutor[int], reports: JobReports) -> None:
         self._channel, self._pipeline, self._reports = channel, pipeline, reports
         self._tools: dict[str, Tool] = {}
         self._tasks: set[asyncio.Task[None]] = set()

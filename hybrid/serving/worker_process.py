@@ -26,10 +26,10 @@ from hybrid.serving.channel import LoopChannel
 from hybrid.serving.protocol import Message, Setup, ToWorker
 
 POLL_S = 0.02
+# A process whose socket has closed and that has not ended by then is killed.
 MOST_POLLS = 100
-"""A process whose socket has closed and that has not ended by then is killed."""
+# How long the end waits for a killed process to be gone: one that holds much memory takes a while.
 REAP_S = 5.0
-"""How long the end waits for a killed process to be gone: one that holds much memory takes a while."""
 PR_SET_PDEATHSIG = 1
 
 

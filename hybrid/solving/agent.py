@@ -109,7 +109,15 @@ class Agent(Solver):
         finally:
             SHOWN_IMAGES.reset(shown)
             ctx.meter.used += Usage(seconds=time.monotonic() - started)
-        conversation = _Conversation(_list_of(returned), urls, _counted(_field(returned, "usage")))
+        # The messages of what an agent returned. Raises `TypeError` where there are none.
+        messages = _field(returned, "messages")
+        if messages is None and (choices := _field(returned, "choices")):
+            messages = [_field(choices[0], "message")]
+        if messages is None and isinstance(returned, Sequence) and not isinstance(returned, str):
+            messages = returned
+        if not messages or any(_role(message) is None for message in messages):
+            raise TypeError(f"an agent returns messages, or an object that has them, not {type(returned).__name__}")
+        conversation = _Conversation(list(messages), urls, _counted(_field(returned, "usage")))
         text = conversation.noted(ctx)
         return Reply(text, Outcome.ANSWERED if text else Outcome.UNPARSED)
 
@@ -120,18 +128,6 @@ class Agent(Solver):
             return await self.agent(messages)
         returned = await asyncio.to_thread(self.agent, messages)
         return await returned if inspect.isawaitable(returned) else returned
-
-
-def _list_of(returned: Any) -> list[Any]:
-    """The messages of what an agent returned. Raises `TypeError` where there are none."""
-    messages = _field(returned, "messages")
-    if messages is None and (choices := _field(returned, "choices")):
-        messages = [_field(choices[0], "message")]
-    if messages is None and isinstance(returned, Sequence) and not isinstance(returned, str):
-        messages = returned
-    if not messages or any(_role(message) is None for message in messages):
-        raise TypeError(f"an agent returns messages, or an object that has them, not {type(returned).__name__}")
-    return list(messages)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,15 @@ class ModelCalls:
         try:
             async with counted(spent, self._clock) as limit:
                 message = readable(await self._reply(model, messages, tools, key))
-            used = self._usage(message)
+            tokens = message.usage or TokenUsage(0, 0)
+            used = Usage(
+                model_calls=1,
+                input_tokens=tokens.input_tokens,
+                output_tokens=tokens.output_tokens,
+                reasoning_tokens=tokens.reasoning_tokens,
+                cost_usd=cost_usd(message.usage, self._price, batched=message.batched),
+                cached_tokens=tokens.cached_tokens or 0,
+            )
         except TimeoutError:
             # A timeout of the model's own connection does not mean that the question's budget has ended.
             if not limit.expired():
@@ -110,17 +118,6 @@ class ModelCalls:
             assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
             return await model.likelihood(messages, self._options)
         return await self._style.chat(model, messages, tools, key)
-
-    def _usage(self, message: AssistantMessage) -> Usage:
-        tokens = message.usage or TokenUsage(0, 0)
-        return Usage(
-            model_calls=1,
-            input_tokens=tokens.input_tokens,
-            output_tokens=tokens.output_tokens,
-            reasoning_tokens=tokens.reasoning_tokens,
-            cost_usd=cost_usd(message.usage, self._price),
-            cached_tokens=tokens.cached_tokens or 0,
-        )
 
 
 def _call(call: ToolCall) -> dict[str, Json]:

@@ -28,6 +28,8 @@ class RunMeter:
     pending: int = 0
     """Model calls that are under way: they count as made, so that concurrency cannot exceed the limit."""
     started: float = field(default_factory=time.monotonic)
+    expected_usd: float | None = None
+    """Of a call, where those under way cannot be taken back, as in a batch: each counts when it is sent."""
 
     def spent(self) -> str | None:
         """The name of the first budget that allows no further call, or None."""
@@ -38,9 +40,17 @@ class RunMeter:
             return f"{limits.tokens} tokens"
         if limits.seconds is not None and time.monotonic() - self.started >= limits.seconds:
             return f"{limits.seconds:g} seconds"
-        if limits.cost_usd is not None and (used.cost_usd or 0.0) >= limits.cost_usd:
+        if limits.cost_usd is not None and (used.cost_usd or 0.0) + self._under_way_usd >= limits.cost_usd:
             return f"{limits.cost_usd:g} USD"
         return None
+
+    @property
+    def _under_way_usd(self) -> float:
+        if self.expected_usd is None:
+            return 0.0
+        # As soon as some have ended, these tell better what one costs.
+        ended = self.used.model_calls
+        return self.pending * ((self.used.cost_usd or 0.0) / ended if ended else self.expected_usd)
 
     def begin(self) -> None:
         """Count a call that starts. Raises `RunBudgetSpent` when none is allowed."""

@@ -130,19 +130,16 @@ class _Reading:
         if not all(isinstance(name, str) or type(name) is int for name in names):
             raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
         if any(type(name) is int for name in names) or re.search("idx|ind", key):
-            return self._numbered(key, names)
+            # Images by number, from 1, or from 0 where no other counting fits or it is not said.
+            if not all(str(name).strip().isdecimal() for name in names):
+                return tuple(self._image(str(name)) for name in names)
+            counted = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]
+            fits = [found for found in counted if all(map(self._registry.find, found))]
+            if not fits or (len(fits) == 2 and key not in (IMAGE, IMAGES)):
+                raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
+            self.repairs.append(IMAGE_NAME)
+            return fits[0]
         return tuple(self._image(str(name)) for name in names)
-
-    def _numbered(self, key: str, names: Sequence[Any]) -> tuple[str, ...]:
-        """Images by number, from 1, or from 0 where no other counting fits or it is not said."""
-        if not all(str(name).strip().isdecimal() for name in names):
-            return tuple(self._image(str(name)) for name in names)
-        counted = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]
-        fits = [found for found in counted if all(map(self._registry.find, found))]
-        if not fits or (len(fits) == 2 and key not in (IMAGE, IMAGES)):
-            raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
-        self.repairs.append(IMAGE_NAME)
-        return fits[0]
 
     def _image(self, name: str) -> str:
         if ordinal := _ORDINAL.fullmatch(name.strip()[:80]):

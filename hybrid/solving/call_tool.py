@@ -21,7 +21,7 @@ from hybrid.places import unmarked
 from hybrid.raised import in_one_line, raised_at
 from hybrid.registry import load, loaded, names, own_names
 from hybrid.solving.budgets import timed
-from hybrid.solving.controls import Control, Subject
+from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.solver import Log, Meter
@@ -42,16 +42,16 @@ tool that has no weights here."""
 
 @dataclass
 class ToolCalls:
-    """A `CallTool` over a `Control`: budget, arguments, images by name, and the steps of the calls."""
+    """A `CallTool` over a `ToolCondition`: budget, arguments, images by name, and the steps of the calls."""
 
-    _control: Control
+    _control: ToolCondition
     _tools_offered: tuple[Tool, ...]
     """They need be no files of `tools/`."""
     _seed: int
     _meter: Meter
     _log: Log
     _image_registry: ImageRegistry
-    _subject: Subject
+    _subject: AskedQuestion
     _prompt: Prompt
     _clock: Clock = time.monotonic
     _overlays: bool = True
@@ -88,7 +88,9 @@ class ToolCalls:
         except ToolError as error:
             faults = int(error.fault in LOST)
             await before.wait()
-            told = self._frame.say(*unmarked(error.marked), self._known(images))
+            told = self._frame.say(
+                *unmarked(error.marked), [ref for ref in map(self._image_registry.find, images) if ref is not None]
+            )
             call |= {SHOWN: told} if told != str(error) else {}
             if place := raised_at(error.trace):
                 call["raised_at"] = place
@@ -114,9 +116,6 @@ class ToolCalls:
             return told
         sizes = ", ".join(f"{ref.name} at {ref.image.width} x {ref.image.height} px" for ref in refs)
         return f"{told}\n(Coordinates in this text are in pixels of {sizes}.)"
-
-    def _known(self, images: Sequence[str]) -> list[ImageRef]:
-        return [ref for ref in map(self._image_registry.find, images) if ref is not None]
 
     def _refs(self, images: Sequence[str]) -> tuple[ImageRef, ...]:
         return tuple(self._image_registry.get(image) for image in images)

@@ -40,9 +40,9 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
 
     A question that is alone in its route has none.
     """
-    kinds: dict[tuple[str, int], list[Subject]] = {}
+    kinds: dict[tuple[str, int], list[AskedQuestion]] = {}
     for question in questions:
-        kept = Subject(question.id, question.unit, question.images)
+        kept = AskedQuestion(question.id, question.unit, question.images)
         kinds.setdefault((question.route, len(question.images)), []).append(kept)
     partner_images: dict[str, tuple[StoredImage, ...]] = {}
     for (route, count), members in sorted(kinds.items()):
@@ -59,7 +59,7 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
 
 
 @dataclass(frozen=True)
-class Subject:
+class AskedQuestion:
     """A question without its text and its target, while it is asked: its id with variant, its unit, its images."""
 
     id: str
@@ -68,7 +68,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Perfect:
+class OracleWords:
     """The words of a perfect tool about a prompt.
 
     `answer` is the whole reply, in the form of the format line of the prompt's kind; None where there is none to give.
@@ -78,7 +78,7 @@ class Perfect:
     answer: str | None = None
 
 
-Oracle = Callable[[str, Prompt], Perfect]
+Oracle = Callable[[str, Prompt], OracleWords]
 """From the id of a question and one of its prompts."""
 
 ORACLE = "oracle"
@@ -88,7 +88,7 @@ ORACLE_ANSWER = "oracle_answer"
 
 
 @dataclass(frozen=True)
-class Control:
+class ToolCondition:
     """Makes the findings of a run. `oracle` is asked in that mode alone, `partners` in `shuffled`."""
 
     service: ToolRunner
@@ -106,7 +106,7 @@ class Control:
         tool: Tool,
         args: Args,
         images: Sequence[ImageRef],
-        subject: Subject,
+        subject: AskedQuestion,
         prompt: Prompt,
         seed: int,
         spent: CallTime | None = None,
@@ -115,14 +115,25 @@ class Control:
     ) -> Finding:
         """The finding that the solver gets, and in `spent` what it took. Raises what `ToolRunner.call` raises."""
         if self.mode == "oracle":
-            perfect = self.oracle(subject.id, prompt) if self.oracle else Perfect("")
+            perfect = self.oracle(subject.id, prompt) if self.oracle else OracleWords("")
             data: dict[str, Json] = {} if perfect.answer is None else {ORACLE_ANSWER: perfect.answer}
             return Finding(perfect.sentence, data, 1.0, ORACLE, ORACLE)
         if self.mode == "real":
             return await self.service.call(tool, args, images, seed, spent, overlays=overlays)
         foreign = self.partners.get(subject.id) if self.mode == "shuffled" else None
         if foreign is None or not images:
-            return self._blank(images)
+            if not images:
+                return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")
+            import numpy as np
+
+            shown = images[0]
+            grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
+            try:
+                picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
+            except UsageError as error:
+                # Without OpenCV the tool itself has no backend either.
+                raise NoBackend(str(error)) from error
+            return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
         # Image k of the question becomes image k of the partner; a derived image the whole of its parent's.
         places = [_place(ref, subject) % len(foreign) for ref in images]
         others = [replace(ref, image=foreign[place]) for ref, place in zip(images, places, strict=True)]
@@ -131,22 +142,8 @@ class Control:
         # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
         return replace(finding, version=f"shuffled:{finding.version}")
 
-    def _blank(self, images: Sequence[ImageRef]) -> Finding:
-        if not images:
-            return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")
-        import numpy as np
 
-        shown = images[0]
-        grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
-        try:
-            picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
-        except UsageError as error:
-            # Without OpenCV the tool itself has no backend either.
-            raise NoBackend(str(error)) from error
-        return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
-
-
-def _place(ref: ImageRef, subject: Subject) -> int:
+def _place(ref: ImageRef, subject: AskedQuestion) -> int:
     for place, image in enumerate(subject.images):
         if image.sha256 == ref.image.sha256:
             return place

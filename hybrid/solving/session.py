@@ -32,7 +32,7 @@ from hybrid.solving.budgets import RunMeter
 from hybrid.solving.call_tool import ToolCalls
 from hybrid.solving.captions import CAPTION_CALL, CaptionCache, RunCaptions, described
 from hybrid.solving.context import NOTHING, SuppliedTexts
-from hybrid.solving.controls import Control, Subject
+from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.image_registry import ImageRegistry
@@ -46,12 +46,12 @@ from hybrid.types import LETTERS, Fault, ImageRef, Kind, Outcome, Prompt, Questi
 
 
 @dataclass(frozen=True)
-class Resources:
-    """The configuration of a run and what was resolved from it, shared by all of its asks."""
+class AskSetup:
+    """The configuration and what was resolved from it: shared by all asks of a run."""
 
     config: RunConfig
     model: ChatModel | None
-    control: Control
+    control: ToolCondition
     tools_offered: tuple[Tool, ...] = ()
     trust: TrustFile | None = None
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
@@ -87,7 +87,7 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-ENDS: Mapping[type[HybridError], Outcome] = {
+OUTCOME_OF_ERROR: Mapping[type[HybridError], Outcome] = {
     NotRecorded: Outcome.NOT_RECORDED,
     BudgetSpent: Outcome.BUDGET,
     ToolError: Outcome.TOOL_FAULT,
@@ -101,9 +101,9 @@ class Session:
     `name` is the solver's in the run; it tells its model calls from those of another solver.
     """
 
-    def __init__(self, question: Question, solver: Solver, resources: Resources, name: str = "") -> None:
+    def __init__(self, question: Question, solver: Solver, resources: AskSetup, name: str = "") -> None:
         self._name = name
-        self._subject = Subject(question.id, question.unit, question.images)
+        self._subject = AskedQuestion(question.id, question.unit, question.images)
         self._beside = resources.context.of(question.id)
         self._solver = solver
         self._shared = resources
@@ -116,8 +116,8 @@ class Session:
         log, before = Log(), self.meter.used
         try:
             reply = await self._reply(prompt, number, log)
-        except tuple(ENDS) as error:
-            outcome = next(end for kind, end in ENDS.items() if isinstance(error, kind))
+        except tuple(OUTCOME_OF_ERROR) as error:
+            outcome = next(end for kind, end in OUTCOME_OF_ERROR.items() if isinstance(error, kind))
             log.note(Step("rule", outcome.value, str(error)))
             reply = Reply("", outcome)
         unreadable = int(any(step.fault is Fault.UNREADABLE_CALL for step in log.steps))
@@ -154,7 +154,10 @@ class Session:
             try:
                 return await self._solver.ask(prompt, ctx)
             finally:
-                key = _following(ctx)
+                # The key of the next call after those that were made in a context.
+                asked = _WRAPPED[cast("_Opaque", ctx.model)]
+                assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
+                key = asked.key
 
         return (await voted(prompt, self._shared.config.samples, once, log)).reply
 
@@ -265,29 +268,22 @@ class Session:
         )
 
 
-class _Handle:
+class _Opaque:
     """A solver's handle on its model or tools: an object without attributes."""
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return await _BEHIND[self](*args, **kwargs)
+        return await _WRAPPED[self](*args, **kwargs)
 
 
-_BEHIND: WeakKeyDictionary[_Handle, ModelCalls | ToolCalls] = WeakKeyDictionary()
+_WRAPPED: WeakKeyDictionary[_Opaque, ModelCalls | ToolCalls] = WeakKeyDictionary()
 """The wrappers behind the handles, as long as these are referenced."""
 
 
 def _handle(call: ModelCalls | ToolCalls) -> Any:
     """A new handle to a wrapper, to be called as the wrapper is."""
-    handle = _Handle()
-    _BEHIND[handle] = call
+    handle = _Opaque()
+    _WRAPPED[handle] = call
     return handle
-
-
-def _following(ctx: SolverContext) -> CallKey:
-    """The key of the next call after those that were made in a context."""
-    asked = _BEHIND[cast("_Handle", ctx.model)]
-    assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
-    return asked.key
 
 
 COUNTS = tuple(each.name for each in fields(Usage) if each.name != "cost_usd")

@@ -34,8 +34,8 @@ else:
         return Args
 
 
+# An RGB image, shape (H, W, 3), values 0..255.
 Pixels: TypeAlias = "npt.NDArray[np.uint8]"
-"""An RGB image, shape (H, W, 3), values 0..255."""
 
 BackendName = Literal["learned", "classical"]
 
@@ -162,8 +162,8 @@ class Bin:
     n: int
 
 
+# By tool name one finding for each image.
 Found = Mapping[str, tuple[Finding, ...]]
-"""By tool name one finding for each image."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,8 @@ class Need:
     """
 
     tool: str
-    args: Callable[[Args], Mapping[str, Json] | None]
-    given: Callable[[Args, Found], Mapping[str, Json] | None] | None = None
+    args: Callable[[Any], Mapping[str, Json] | None]
+    given: Callable[[Any, Found], Mapping[str, Json] | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -283,6 +283,10 @@ class Card(_Tuples):
     measured: str = ""
     """Measurements, on which data, and gaps, for people: `hybrid tools show` prints them, no model reads them."""
 
+    def backend(self, name: BackendName) -> BackendCard | None:
+        """The backend of that name, or None where the tool has none."""
+        return next((card for card in self.backends if card.name == name), None)
+
 
 @dataclass(frozen=True)
 class CheckCase:
@@ -341,7 +345,7 @@ class Tool(_Tuples):
 
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""
-        return next((card for card in self.card.backends if card.name == name), None)
+        return self.card.backend(name)
 
     @property
     def looked_into(self) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 
+# `json_schema_extra` of an argument that is taken and not offered to a model: it can say the same in another way.
 UNTOLD: dict[str, JsonValue] = {"told": False}
-"""`json_schema_extra` of an argument that is taken and not offered to a model: it can say the same in another way."""
 
 
 class Args(BaseModel):

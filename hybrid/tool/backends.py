@@ -53,11 +53,11 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
         tool: its name, for errors.
         code: version of the tool's own code.
         load: makes the network from weights (a directory or hub id) and a device.
-        weights: what is loaded where no weights are named.
+        weights: what is loaded where no weights are named; none where a package brings them.
     """
 
-    def __init__(self, tool: str, code: str, load: Callable[[str, str], M], weights: str) -> None:
-        self._tool, self._code, self._load, self._weights = tool, code, load, weights
+    def __init__(self, tool: str, code: str, load: Callable[[str, str], M], weights: str | None) -> None:
+        self._tool, self._code, self._load, self._weights = tool, code, load, weights or ""
         self._model: M | None = None
         self._networks: tuple[Network, ...] = ()
 

@@ -23,12 +23,12 @@ from hybrid.tool.networks import Network, PictureInput, loaded
 from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
+# Devices on which processors compute.
 ON_DEVICE = ("cuda", "mps")
-"""Devices on which processors compute."""
+# Bases of transformers' processors that compute with torchvision, where a device is asked for.
 TORCHVISION = ("TorchvisionBackend", "BaseImageProcessorFast")
-"""Bases of transformers' processors that compute with torchvision, where a device is asked for."""
+# How many tensor names an error lists.
 SHOWN = 5
-"""How many tensor names an error lists."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,11 @@ class Checkpoint:
         """
         wanted = {"return_tensors": "pt", **inputs}
         reader = getattr(self.processor, "image_processor", self.processor)
-        if "images" not in inputs or not self.device.startswith(ON_DEVICE) or not _by_torchvision(reader):
+        if (
+            "images" not in inputs
+            or not self.device.startswith(ON_DEVICE)
+            or not any(kind.__name__ in TORCHVISION for kind in type(reader).__mro__)
+        ):
             return self.processor(**wanted)
         try:
             return self.processor(**wanted, device=self.device)
@@ -65,10 +69,6 @@ class Checkpoint:
             if not is_out_of_memory(error):
                 raise
         return self.processor(**wanted)
-
-
-def _by_torchvision(reader: Any) -> bool:
-    return any(kind.__name__ in TORCHVISION for kind in type(reader).__mro__)
 
 
 def load_verified(

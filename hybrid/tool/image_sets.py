@@ -19,6 +19,7 @@ def _by_itself(*names: str) -> dict[str, tuple[str, ...]]:
     return dict.fromkeys(names, ())
 
 
+# Collection -> those that it takes images from, with where that is said.
 DRAWN_FROM: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         # Photographs with annotations of objects, regions, questions.
@@ -87,13 +88,12 @@ DRAWN_FROM: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
     }
 )
-"""Collection -> those that it takes images from, with where that is said."""
 
+# Collections out of the web, or never listed: any published picture may be among theirs; this was not checked.
 CRAWLED: Final = frozenset(
     {"LAION-5B", "WebLI", "CLIP's image-text pairs", "LVD-142M", "LVD-1689M", "Cap4M", "GRIT"}
     | {"PaddleOCR's own collection"}
 )
-"""Collections out of the web, or never listed: any published picture may be among theirs; this was not checked."""
 
 
 def origins(name: str) -> frozenset[str]:
@@ -132,6 +132,7 @@ def _bare(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", re.sub(r"\([^()]*\)", "", name.lower()))
 
 
+# Other names in use.
 _ALSO: Final = {
     "ImageNet-21k": "ImageNet-22k",
     "MS COCO": "COCO",
@@ -144,7 +145,6 @@ _ALSO: Final = {
     "VQA 2.0": "VQAv2",
     "DreamSim": "NIGHTS",
 }
-"""Other names in use."""
 
 _SPELLED: Final[Mapping[str, str]] = MappingProxyType(
     {_bare(name): name for name in DRAWN_FROM} | {_bare(other): name for other, name in _ALSO.items()}

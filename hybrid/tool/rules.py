@@ -169,8 +169,8 @@ def choose_matching(prompt: Prompt, tool: str, finding: Finding, pattern: str | 
     return choose(fits[0], tool, finding, on_card=True) if len(fits) == 1 else None
 
 
+# Turn a finding into a pattern that matches the right choice; None if it does not decide.
 Reading = Callable[[Finding, Prompt], str | None]
-"""Turn a finding into a pattern that matches the right choice; None if it does not decide."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.models import ChatModel
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.types import Outcome
@@ -34,7 +34,7 @@ def asked(
     )
     plan = prepare(config)
     plan = replace(plan, resources=replace(plan.resources, model=model))
-    assert asyncio.run(execute(plan, lambda *_: None)) == ()
+    assert asyncio.run(ask_run(plan, lambda *_: None)) == ()
     (found,) = score_run(plan.folder, ScoreOptions(abstain="wrong"), (solver,))
     return found
 

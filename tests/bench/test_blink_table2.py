@@ -13,22 +13,15 @@ from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import as_text
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
+from tests.tables import cases
 
 
 def options(data: Path) -> Namespace:
     return Namespace(data=data, weights=[], backend="classical", device="cpu", allow=[])
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "verdict"),
-    [
-        (0.5, 0.6, "OUTSIDE (ours lower)"),
-        (0.99, 1.0, "OUTSIDE (ours higher)"),
-        (0.9, 0.98, "inside"),
-        (None, None, "not run"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_where_a_cell_lies"))
 def test_where_a_cell_lies(low: float | None, high: float | None, verdict: str) -> None:
     cell = replace(next(cell for cell in bench.cells() if cell.metric == "Relative_Depth"), value=97.58)
     row = bench.TableRow(cell, 10, 0, low, low, high, ("depth:learned",))
@@ -48,7 +41,7 @@ def test_a_run_on_generated_data_is_refused(tmp_path: Path) -> None:
         out=tmp_path / "run",
     )
     plan = prepare(config)
-    assert not asyncio.run(execute(plan, lambda *_: None))
+    assert not asyncio.run(ask_run(plan, lambda *_: None))
     with pytest.raises(UsageError, match="Table 2 is BLINK val, the run is blink val on sample data"):
         bench.compare(plan.folder)
 

@@ -20,7 +20,7 @@ from hybrid.models.langchain.client import LangChainClient
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
 from tests.fakes import resources
@@ -124,14 +124,14 @@ class Asker:
     session: Session | None = None
 
     async def __call__(self, *replies: Raw, solver: str = "controller", retries: int = 1, **changes: Any) -> Reply:
-        """One ask; `changes` are fields of `Resources`. Fails the test when it takes too long."""
+        """One ask; `changes` are fields of `AskSetup`. Fails the test when it takes too long."""
         self.adversary.queue = list(replies)
         settings = ModelSettings(base_url=self.adversary.url, retries=retries, timeout_s=HANGS_S)
         client = LangChainClient("openai:scripted", settings, self.service.store)
         model = Caller(client, settings, backoff=Backoff(base_s=0.01))
         tools: Sequence[str] = changes.pop("tools", ("crop", "depth", "jigsaw", "markers"))
         given: dict[str, Any] = {
-            "control": Control(self.service),
+            "control": ToolCondition(self.service),
             "tools_offered": tuple(load("tools", name) for name in tools),
             **changes,
         }

@@ -13,7 +13,7 @@ from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.errors import Outage, ToolError
 from hybrid.registry import load
 from hybrid.solving.answer_confidence import AnswerConfidence
-from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, Control
+from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, ToolCondition
 from hybrid.solving.trust import MODEL, Measurement, Trust
 from hybrid.tool.rules import SpecialistAnswer as Said
 from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, Reply, StoredImage
@@ -189,7 +189,7 @@ def test_it_answers_recorded_models() -> None:
 
 
 @dataclass(frozen=True)
-class Losing(Control):
+class Losing(ToolCondition):
     """Every tool call ends in the fault."""
 
     fault: Fault = Fault.TIMEOUT

@@ -23,7 +23,7 @@ from hybrid.messages import (
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.registry import load, load_solver
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply
 
@@ -62,7 +62,7 @@ def ask(service: ToolService, fakes: Any) -> Callable[..., tuple[Reply, Any]]:
         model = fakes.QueueModel([*replies, "Answer: (A)"])
         tools_offered = (load("tools", "crop"),)
         chosen = wrap(model) if wrap else model
-        shared = fakes.resources(chosen, Control(service), tools_offered, limits=limits or Limits())
+        shared = fakes.resources(chosen, ToolCondition(service), tools_offered, limits=limits or Limits())
         question = fakes.question("q1", images=(image,))
         prompt = Prompt((question.text, ImageRef("img:1", image)), Kind.CHOICE, question.choices)
         return asyncio.run(Session(question, load_solver("controller"), shared).ask(prompt)), model

@@ -24,7 +24,7 @@ from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
 from hybrid.messages import AssistantMessage, Message, ToolCall, images_of
 from hybrid.models.base import CallKey
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.compare import unique
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
@@ -113,7 +113,7 @@ def asked(folder: Path, mode: ToolOutput) -> ResolvedRun:
     )
     plan = prepare(config)
     plan = replace(plan, resources=replace(plan.resources, model=Competent()))
-    assert asyncio.run(execute(plan, lambda *_: None)) == ()
+    assert asyncio.run(ask_run(plan, lambda *_: None)) == ()
     return plan
 
 
@@ -159,7 +159,7 @@ def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_p
     config = replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6)
     plan = prepare(config)
     plan = replace(plan, resources=replace(plan.resources, model=Competent()))
-    asyncio.run(execute(plan, lambda *_: None))
+    asyncio.run(ask_run(plan, lambda *_: None))
     again = finding_texts(plan)
     assert len(again) == 6
     assert again == {name: before[name] for name in again}

@@ -10,7 +10,7 @@ from hybrid.config import Limits
 from hybrid.messages import AssistantMessage
 from hybrid.registry import load_solver, solver_names
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.empty_replies import is_empty
 from hybrid.solving.session import Session
 from hybrid.solving.solver import Log
@@ -26,7 +26,7 @@ def ask(service: ToolService, fakes: Any) -> Any:
 
     def run(name: str, replies: Sequence[Any], limits: Limits | None = None) -> tuple[Reply, Any]:
         model = fakes.QueueModel(list(replies))
-        shared = fakes.resources(model, Control(service), limits=limits or Limits())
+        shared = fakes.resources(model, ToolCondition(service), limits=limits or Limits())
         question = fakes.question("q1", images=(image,))
         prompt = Prompt((question.text, ImageRef("img:1", image)), Kind.CHOICE, question.choices)
         return asyncio.run(Session(question, load_solver(name), shared).ask(prompt)), model

@@ -14,7 +14,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Outcome
 
@@ -41,7 +41,7 @@ async def test_no_model_is_told_the_route_or_who_asks(tmp_path: Path, fakes: Any
     )
     model = fakes.QueueModel(["(B)", "(B)", "(B)"])
     tools_offered = (load("tools", "markers"),)
-    resources = fakes.resources(model, Control(service), tools_offered)
+    resources = fakes.resources(model, ToolCondition(service), tools_offered)
     try:
         session = Session(question, load_solver(solver), resources)
         exchanges = await BENCHMARK.dialogue(question.asked(), session.ask)

@@ -15,32 +15,9 @@ from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.registry import load, load_solver, names
 from hybrid.types import Finding, Kind, Outcome, Prompt
+from tests.tables import stored
 
-CORNERS = {"x0": 1, "y0": 2, "x1": 9, "y1": 8}
-WRITTEN: dict[str, dict[str, Any]] = {
-    "attributes": {"texts": ["a red ball"], "box": {**CORNERS}},
-    "correspondence": {"point": {"label": "REF"}, "candidates": [{"x": 3, "y": 4, "label": "A"}]},
-    "crop": {"point": {"x": 3, "y": 4}, "share": 0.5, "scale": 2},
-    "depth": {"points": [{"label": "A"}, {"x": 3, "y": 4}]},
-    "detection": {"names": ["dog"], "threshold": 0.4},
-    "forensics": {},
-    "jigsaw": {"trim_px": 2},
-    "localization": {"name": "dog", "boxes": [{**CORNERS, "label": "A"}], "labels": ["A"]},
-    "markers": {"labels": ["A", "B"], "kind": "point"},
-    "motion": {"focal_ratio": 0.9},
-    "ocr": {"box": {**CORNERS}, "least_score": 0.3},
-    "reflectance": {"points": [{"label": "A"}, {"label": "B"}]},
-    "relation": {"subject": "cat", "relation": "on", "reference": "bed"},
-    "saliency": {"boxes": [{**CORNERS, "label": "A"}], "columns": 2, "rows": 1},
-    "scanpath": {"fixations": 4, "target": "cup"},
-    "segmentation": {
-        "points": [{"x": 3, "y": 4}],
-        "away": [{"x": 9, "y": 9}],
-        "box": {**CORNERS},
-    },
-    "semantic_correspondence": {"point": {"x": 3, "y": 4}, "candidates": [{"label": "A"}], "thing": "cat"},
-    "similarity": {"aspect": "style"},
-}
+WRITTEN: dict[str, dict[str, Any]] = stored(__file__, "WRITTEN")
 
 
 @pytest.mark.parametrize("style", ["native", "text"])

@@ -17,7 +17,7 @@ from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.messages import user_message
 from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.serving.service import ToolService
 from hybrid.types import Outcome, Reply, Usage
 
@@ -52,7 +52,7 @@ async def asked(model: str, settings: ModelSettings, out: Path) -> Reply:
     )
     run = prepare(config)
     async with asyncio.timeout(300):
-        assert await execute(run, lambda *_: None) == ()
+        assert await ask_run(run, lambda *_: None) == ()
     (question,) = run.sound
     (exchange,) = run.folder.recorded("controller").by_id[question.id].exchanges
     return exchange.reply

@@ -9,7 +9,7 @@ from hybrid.log.attempts import attempt_line
 from hybrid.messages import AssistantMessage, ToolCall, images_of
 from hybrid.registry import load, load_solver
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Attempt, Exchange, ImageRef, Kind, Outcome, Prompt
 
@@ -40,7 +40,7 @@ async def test_ten_images_and_ten_calls_add_under_100_kb(service: ToolService, f
     model = fakes.QueueModel([*replies, "Answer: (A)"])
     tools_offered = tuple(load("tools", name) for name in TOOLS)
     limits = Limits(tool_calls=CALLS, turns=CALLS + 1)
-    resources = fakes.resources(model, Control(service), tools_offered, limits=limits)
+    resources = fakes.resources(model, ToolCondition(service), tools_offered, limits=limits)
     reply = await Session(question, load_solver("controller"), resources).ask(prompt)
     assert (reply.outcome, reply.usage.tool_calls) == (Outcome.ANSWERED, CALLS)
     assert [step.fault for step in reply.steps if step.kind == "tool"] == [None] * CALLS

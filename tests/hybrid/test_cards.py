@@ -12,6 +12,7 @@ import pytest
 
 from hybrid.cards import read_card
 from hybrid.errors import DataError
+from tests.tables import cases
 
 
 class Sort(StrEnum):
@@ -54,25 +55,7 @@ def test_a_file_becomes_the_dataclass_that_its_annotations_describe(tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "said"),
-    [
-        (HEAD + "colour = 1\n", 3, "Facts has no such key; there are: name"),
-        (HEAD + '# why\n\n[[parts]]\nmake = "Seams"\n\n[[parts]]\nmake = "Seams"\nwieghts = "x"\n', 10, "'weights'"),
-        (HEAD + 'parts = [\n  {make = "Seams"},\n  {make = "Seams", sorts = "rules"},\n]\n', 3, "'sort'"),
-        (HEAD + '[[parts]]\nsort = "rules"\n', 3, "parts: Part needs make"),
-        (HEAD + '[[parts]]\nmake = "Lines"\n', 4, "parts.make: 'Lines' names nothing that the code gives"),
-        (HEAD + '[[parts]]\nmake = "Seams"\nsort = "both"\n', 5, "is none of: weights, rules"),
-        (HEAD + 'at = "left"\n', 3, "at: 'left' is none of: top, middle"),
-        (HEAD + "public = 1\n", 3, "public: 1 is not of type bool"),
-        (HEAD + 'words = "x"\n', 3, "words: 'x' is not a list"),
-        (HEAD + "by_task = [1]\n", 3, "by_task: [1] is not a table"),
-        (HEAD + "[by_task]\nQ1 = [\n  1,\n]\n", 4, "by_task.Q1: 1 is not of type str"),
-        ('name = "a"\nsize = [true, 2]\n', 2, "size: True is not of type int"),
-        ('name = "a"\nsize = [1]\n', 2, "size: has 1 entries, not 2"),
-        ("size = [1, 2]\n", 1, "Facts needs name"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_refused_by_file_line_and_key"))
 def test_what_does_not_fit_is_refused_by_file_line_and_key(tmp_path: Path, text: str, line: int, said: str) -> None:
     path = tmp_path / "card.toml"
     path.write_text(text)

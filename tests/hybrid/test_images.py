@@ -22,6 +22,7 @@ from hybrid.errors import DataError
 from hybrid.images import MAX_PIXELS, ImageStore, decode, encode, home, inspect
 from hybrid.log.files import write_atomic
 from hybrid.types import StoredImage
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -225,20 +226,7 @@ def test_a_folder_in_place_of_an_image_is_an_error_of_ours(store: ImageStore) ->
         store.read(image)
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"sha256": "AB" * 32}, "is no sha256"),
-        ({"sha256": "ab" * 32 + "\n"}, "is no sha256"),
-        ({"sha256": 7}, "is no sha256"),
-        ({"width": 0}, "no image has 0 x 4 pixels"),
-        ({"height": -1}, "no image has 5 x -1 pixels"),
-        ({"width": 30_000_001}, "no image has 30000001 x 4 pixels"),
-        ({"width": 5.0}, "no image has 5.0 x 4 pixels"),
-        ({"media_type": "image/svg+xml"}, "'image/svg.xml' is no type of image"),
-        ({"media_type": "image/png\r\nX: y"}, "is no type of image"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_no_stored_image_cannot_be_made_or_loaded"))
 def test_what_is_no_stored_image_cannot_be_made_or_loaded(changes: dict[str, Any], words: str) -> None:
     facts = {"sha256": "ab" * 32, "width": 5, "height": 4, "media_type": "image/png", **changes}
     with pytest.raises(ValueError, match=words):

@@ -28,6 +28,7 @@ from hybrid.running.data import mount, questions
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion
 from tests.runnable import Page
+from tests.tables import cases
 
 PAGE = Page.read("docs/python.md")
 PANDAS = importlib.util.find_spec("pandas") is not None
@@ -142,31 +143,14 @@ def test_a_finding_shows_its_text_and_its_pictures(fakes: Any) -> None:
     assert np.array_equal(np.asarray(finding.images[0]), np.asarray(Image.open(io.BytesIO(png))))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"solver": ["mllm"]}, r"hybrid.run has no option 'solver' \(did you mean 'solvers'\?\)"),
-        ({"tables": "wide"}, "hybrid.run has no option 'tables'"),
-        ({"quiet": True, "verbose": True}, "--quiet shows nothing of what --verbose"),
-        ({"tool_outptu": "blank"}, "did you mean 'tool_output'"),
-        ({"dry_run": True}, "hybrid.run has no option 'dry_run'"),
-        ({"limit": 0}, "0 is not in the range"),
-        ({"backend": "best"}, "'best' is not one of"),
-        ({"model": "embedded", "setting": {"answer": "loud"}}, "--setting answer=loud"),
-        (
-            {"model": "embedded", "weights": {"depht": "DIR"}, "data": "sample"},
-            "--weights depht=DIR: there is no such tool .did you mean 'depth'",
-        ),
-        ({"model": "embedded", "image_labels": "maybe"}, "'maybe' is not one of"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_option_is_checked_as_the_command_does", list))
 def test_an_option_is_checked_as_the_command_does(here: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         hybrid.run("blink", **options)
 
 
 def test_options_are_written_as_the_command_takes_them() -> None:
-    from hybrid.cli.from_python import words_of
+    from hybrid.cli.from_python import values_of
 
     options: dict[str, Any] = {
         "solvers": ["mllm", "arbiter"],
@@ -181,10 +165,17 @@ def test_options_are_written_as_the_command_takes_them() -> None:
         "setting": {"hints": "on"},
         "out": Path("runs/a"),
     }
-    assert words_of(options) == [
-        *("--solver=mllm", "--solver=arbiter", "--task=Jigsaw", "--tools=depth,crop", "--rotate"),
-        *("--format-line=off", "--seed=-1", "--max-cost=0.5", "--setting=hints=on", "--out=runs/a"),
-    ]
+    assert values_of(options) == {
+        "solver": ["mllm", "arbiter"],
+        "task": ["Jigsaw"],
+        "tools": "depth,crop",
+        "rotate": True,
+        "format_line": "off",
+        "seed": "-1",
+        "max_cost": "0.5",
+        "setting": ["hints=on"],
+        "out": "runs/a",
+    }
 
 
 def test_an_unknown_option_of_scores_is_refused(here: Path) -> None:

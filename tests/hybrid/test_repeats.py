@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hybrid.models.options import options_of_repetition
 from hybrid.registry import solver_names
-from hybrid.repeats import asked_once, name_of, number_of, repeated, seed_of_repetition, word_of
+from hybrid.repeats import name_of, notes_on_repeats, number_of, repeated, seed_of_repetition, word_of
 
 
 @dataclass
@@ -28,9 +28,9 @@ def test_what_can_vary_is_asked_again_round_by_round() -> None:
     assert list(found) == ["mllm", "specialist", "chance", "mllm@2", "chance@2", "mllm@3", "chance@3"]
     assert found["mllm@3"] is solvers["mllm"]
     assert repeated(solvers, 1) == solvers
-    (line,) = asked_once(solvers, 3)
+    (line,) = notes_on_repeats(solvers, 3)
     assert line.startswith("specialist is asked once: ")
-    assert asked_once(solvers, 1) == ()
+    assert notes_on_repeats(solvers, 1) == ()
 
 
 @given(st.integers(0, 2**40), st.integers(2, 50), st.integers(2, 50))

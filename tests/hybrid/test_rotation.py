@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hybrid.rotation import asked_unturned, rotated, rotation_metrics, with_rotations
 from hybrid.types import LETTERS, Kind, Outcome, Question, Score
+from tests.tables import cases
 
 WORDS = st.lists(st.from_regex(r"[a-z]{3,8} [a-z]{1,5}", fullmatch=True), min_size=2, max_size=6, unique=True)
 FORMS = st.sampled_from(["({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"])
@@ -50,10 +51,7 @@ def test_all_rotations_together_put_every_option_at_every_letter_once(words: lis
     assert len(seen) == len(words) ** 2
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["(A) one (A) one (B) two", "(B) two\n(A) one", "A) one B) two", "(A) one and no other"],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_text_that_does_not_show_each_option_once_and_in_order_is_excluded"))
 def test_a_text_that_does_not_show_each_option_once_and_in_order_is_excluded(text: str) -> None:
     assert rotated(Question("q", "t", (), text, Kind.CHOICE, ("one", "two"), "(A)"), 1) is None
 
@@ -82,19 +80,7 @@ def values(questions: dict[str, Question], found: list[Score]) -> dict[str, Any]
 QUESTION = asked(["one", "two", "three"], right=1)
 
 
-@pytest.mark.parametrize(
-    ("answers", "accuracy", "consistency", "every"),
-    [
-        # "two" stands at B, then A, then C.
-        (["B", "A", "C"], 1.0, 1.0, 1.0),
-        # Always "one": wrong each time, and consistent.
-        (["A", "C", "B"], 0.0, 1.0, 0.0),
-        # Likes the letter B: right once by where the options happen to stand.
-        (["B", "B", "B"], 1 / 3, 0.0, 0.0),
-        (["B", "A", None], 2 / 3, 0.0, 0.0),
-        ([None, None, None], 0.0, 0.0, 0.0),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_consistency_is_of_options_and_not_of_letters", list))
 def test_consistency_is_of_options_and_not_of_letters(
     answers: list[str | None], accuracy: float, consistency: float, every: float
 ) -> None:

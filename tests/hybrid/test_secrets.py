@@ -12,6 +12,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from hybrid.secrets import REDACTED, keep_secret, redact, redact_bytes
+from tests.tables import cases
 
 ODD = 'p@ss "w\u00f6rd"/\\&<1>+='
 keep_secret("sk-proj-0123456789abcdef", ODD, None, "", "short", "a-longer-one", "a-longer-one-and-its-end")
@@ -52,19 +53,7 @@ def test_a_longer_secret_is_not_left_half() -> None:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(
-    ("name", "value", "secret"),
-    [
-        ("UNUSED_TOKEN", "zq81-unused-7", True),
-        ("DB_PASSWORD", "abcdefghijklmnop", True),
-        ("SHORT_KEY", "abc1234", False),
-        ("SSH_KEY", "/srv/keys/id_ed25519", False),
-        ("MAX_TOKENS", "1000000000", False),
-        ("SOME_TOKEN", "elephant", False),
-        ("XKB_KEYBOARD", "pc105-layout", False),
-        ("HOME", "me-and-you-1", False),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_environment_says_which_values_are_secret"))
 def test_the_environment_says_which_values_are_secret(name: str, value: str, *, secret: bool) -> None:
     code = f"from hybrid.secrets import redact; print(redact('it is {value} here'))"
     done = subprocess.run([sys.executable, "-c", code], env={name: value}, capture_output=True, text=True, check=True)

@@ -24,6 +24,7 @@ from hybrid.stats import (
 )
 from hybrid.stats.linearised import estimate, rows_of
 from hybrid.types import Cell, Combine, Metric
+from tests.tables import cases
 
 
 def metric(cells: Sequence[Cell], how: Combine) -> Metric:
@@ -87,11 +88,7 @@ def test_a_cell_that_cannot_be_used_is_named(cell: Cell, how: Combine, wrong: st
             use()
 
 
-@pytest.mark.parametrize(
-    ("k", "n", "low", "high"),
-    # Newcombe 1998, table I, method 3.
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_wilson_published_values"))
 def test_wilson_published_values(k: int, n: int, low: float, high: float) -> None:
     found = wilson(k, n)
     assert found is not None

@@ -19,6 +19,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.running.data import fingerprint, mount, questions
 from hybrid.types import BrokenQuestion, Question
+from tests.tables import cases
 
 HERE = Path(__file__).resolve().parent
 
@@ -268,10 +269,7 @@ def test_a_file_of_several_that_cannot_be_used_is_one_named_failure(blink: Path,
 
 
 @pytest.mark.parametrize("kind", SPOILT)
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [("blink", "Counting/val-0.parquet"), ("hvsbench", "data/test-0.parquet"), ("mm_sap", "BasicVisQA.parquet")],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_only_file_that_cannot_be_used_is_one_line"))
 def test_the_only_file_that_cannot_be_used_is_one_line(
     tmp_path: Path, store: ImageStore, name: str, file: str, kind: str
 ) -> None:

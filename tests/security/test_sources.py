@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import cases
+
 ROOT = Path(__file__).parents[2]
 ROOMS = ("hybrid", "tools", "graphs", "baselines", "training")
 PICKLES = ("pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal")
@@ -53,7 +55,7 @@ def _wrong(call: ast.Call) -> list[str]:
     return wrong
 
 
-OWN_FORK = ("hybrid/running/apart.py", "import pickle")
+OWN_FORK = ("hybrid/running/forked.py", "import pickle")
 """The one place: a fork of this process, with which no other shares the socket, hands over what it read."""
 
 
@@ -65,24 +67,7 @@ def test_nothing_runs_what_data_says(room: str) -> None:
     assert [one for one in seen if (one[0], one[1].partition(": ")[2]) != OWN_FORK] == []
 
 
-@pytest.mark.parametrize(
-    ("source", "seen"),
-    [
-        ("import pickle", "import pickle"),
-        ("from joblib import load", "import joblib"),
-        ("torch.load(path)", "torch.load of pickles"),
-        ("torch.load(path, weights_only=False)", "torch.load of pickles"),
-        ("np.load(path, allow_pickle=True)", "numpy.load of pickles"),
-        ("AutoModel.from_pretrained(x, trust_remote_code=True)", "trust_remote_code=True"),
-        ("AutoModel.from_pretrained(x, trust_remote_code=wanted)", "trust_remote_code=wanted"),
-        ("AutoModel.from_pretrained(x, use_safetensors=False)", "weights that are no safetensors"),
-        ("eval(text)", "eval"),
-        ("exec(text)", "exec"),
-        ("yaml.load(text)", "yaml.load"),
-        ("subprocess.run(text, shell=True)", "a shell (subprocess.run)"),
-        ("os.system(text)", "a shell (os.system)"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_each_of_them_is_seen"))
 def test_each_of_them_is_seen(source: str, seen: str) -> None:
     assert suspicious(f"def f():\n    {source}") == [f"2: {seen}"]
 

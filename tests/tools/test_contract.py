@@ -23,6 +23,7 @@ from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, e
 from hybrid.serving.service import ToolService
 from hybrid.tool import Args, Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
+from tests.tables import stored
 
 PLACES: tuple[dict[str, Json], ...] = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
 BOXES: tuple[dict[str, Json], ...] = (
@@ -49,21 +50,7 @@ TASKS: Mapping[str, str] = {
     "reflectance": "Relative_Reflectance",
 }
 """BLINK tasks whose images suit a tool that cannot take any others."""
-TINY: Mapping[str, str] = {
-    "attributes": "siglip",
-    "correspondence": "superglue",
-    "detection": "rt_detr_v2",
-    "forensics": "timm_detector",
-    "jigsaw": "dinov2",
-    "motion": "superglue",
-    "ocr": "ocr",
-    "reflectance": "marigold_iid",
-    "saliency": "dinov2",
-    "scanpath": "clipseg",
-    "segmentation": "sam2",
-    "semantic_correspondence": "dinov2",
-    "similarity": "dinov2",
-}
+TINY: Mapping[str, str] = stored(__file__, "TINY")
 BACKENDS = [(name, backend.name) for name in names("tools") for backend in load("tools", name).card.backends]
 QUICK = {("crop", "classical"), ("depth", "classical")}
 """Two backends for each change, one that needs another tool; all of them, with their networks, in `-m system`."""

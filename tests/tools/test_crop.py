@@ -13,6 +13,7 @@ from hybrid.errors import ToolError
 from hybrid.marks.drawing import draw_marks
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box, Point
+from tests.tables import cases
 from tools._shared.args import PointArg, RegionArg
 from tools.crop import CropArgs, ExactCrop, GridArg, contact_sheet, cut, tiles
 
@@ -99,18 +100,7 @@ def test_a_sheet_holds_every_image_at_its_scale(count: int) -> None:
         ask(*images, scale=2)
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"box": {"x0": 5, "y0": 0, "x1": 5, "y1": 9}},
-        {"box": {"x0": 0, "y0": 0, "x1": 5, "y1": 9}, "grid": {"rows": 2, "columns": 2}},
-        {"share": 0.4},
-        {"share": 1.5, "point": {"x": 5, "y": 5}},
-        {"scale": 9},
-        {"grid": {"rows": 0, "columns": 2}},
-        {"zoom": 2},
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_arguments_of_another_form_are_refused"))
 def test_arguments_of_another_form_are_refused(bad: dict) -> None:
     with pytest.raises(ValidationError):
         CropArgs.model_validate(bad)

@@ -19,6 +19,7 @@ from hybrid.images import decode
 from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
+from tests.tables import cases
 from tools.depth import (
     TOOL,
     DepthArgs,
@@ -203,10 +204,7 @@ def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint
     assert content not in together[0].text
 
 
-@pytest.mark.parametrize(
-    "family",
-    ["depth_anything_metric", "depth_pro", "zoedepth"],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_metric_checkpoints_give_metres_and_nearness_falls_with_them"))
 def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(
     depth_checkpoint: Callable[[str], Path], family: str
 ):

@@ -10,6 +10,7 @@ import pytest
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.tool.networks import collecting
+from tests.tables import cases
 from tools._shared.dense_features import FeatureMap, feature_map
 from tools._shared.diffusers_parts import load_parts
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs
@@ -101,14 +102,7 @@ def test_the_layout_of_the_weights_chooses_the_family(checkpoint: Path):
     assert "Basis: features of a network" in first.text
 
 
-@pytest.mark.parametrize(
-    ("part", "tensor"),
-    [
-        ("unet", "up_blocks.3.resnets.0.conv1.bias"),
-        ("vae", "encoder.conv_in.weight"),
-        ("text_encoder", "embeddings.token_embedding.weight"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_part_without_one_tensor_is_refused"))
 def test_a_part_without_one_tensor_is_refused(checkpoint: Path, tmp_path: Path, part: str, tensor: str):
     from safetensors.torch import load_file, save_file
 

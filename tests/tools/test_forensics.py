@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
+from tests.tables import cases
 from tools.forensics import TOOL, ForensicsArgs, LearnedForensics, NoiseEvidence, judge
 from tools.forensics.models import IMAGENET, Plan, prepare, read_plan
 
@@ -135,14 +136,7 @@ def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path
         started(folder)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"num_classes": 1000}, "num_classes 1000"),
-        ({"architecture": "no_such_net"}, "knows no architecture"),
-        ({"pretrained_cfg": {"input_size": 3}}, "not that of a detector"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_configuration_that_is_no_detector_is_refused"))
 def test_a_configuration_that_is_no_detector_is_refused(
     things_checkpoint: Callable[[str], Path], tmp_path: Path, change: dict, message: str
 ):

@@ -11,6 +11,7 @@ import pytest
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
+from tests.tables import cases
 from tools._shared.args import PointArg
 from tools.reflectance import TOOL, LearnedAlbedo, ReflectanceArgs
 from tools.reflectance.models import IntrinsicModel
@@ -80,14 +81,7 @@ def test_two_points_are_compared_in_the_albedo(checkpoint: Path, scene: Pixels):
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+marigold-iid@")
 
 
-@pytest.mark.parametrize(
-    ("part", "tensor"),
-    [
-        ("unet", "mid_block.resnets.0.conv1.bias"),
-        ("vae", "decoder.conv_in.weight"),
-        ("text_encoder", "final_layer_norm.weight"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_part_without_one_tensor_is_refused"))
 def test_a_part_without_one_tensor_is_refused(copy: Path, part: str, tensor: str):
     change(copy, part, without(tensor))
     with pytest.raises(WeightsError, match=rf"copy/{part} does not fit .* 1 missing \({tensor}\)"):

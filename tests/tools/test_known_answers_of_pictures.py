@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from hybrid.registry import load
-from hybrid.serving import seen_pictures
-from hybrid.serving.seen_pictures import run_probes
+from hybrid.serving import input_check
+from hybrid.serving.input_check import run_probes
 from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
+from tests.tables import cases
 from tools._shared.known_answers import depth_item
 from tools.depth import LearnedDepth
 from tools.depth.models import DepthInput
@@ -276,7 +277,7 @@ def seen(tool: str, backend: Any) -> list[str]:
 def test_rapidocr_gets_its_pictures_as_it_was_trained(rapid: LearnedOcr, monkeypatch: pytest.MonkeyPatch):
     assert seen("ocr", rapid) == []
     # A mistake is told by the small chart alone.
-    monkeypatch.setattr(seen_pictures, "SIZES", seen_pictures.SIZES[:1])
+    monkeypatch.setattr(input_check, "SIZES", input_check.SIZES[:1])
     backend = LearnedOcr()
     backend._networks = rapid.networks
     backend._model = Misreading(rapid.model, picture=lambda pixels: pixels[..., ::-1])
@@ -309,10 +310,7 @@ def test_every_network_is_given_its_pictures_as_it_wants_them(
     assert seen(tool, backend) == []
 
 
-@pytest.mark.parametrize(
-    ("tool", "checkpoint"),
-    [("segmentation", "sam2"), ("forensics", "community_detector")],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_pictures_that_are_changed_on_their_way_are_told"))
 @pytest.mark.parametrize(
     ("change", "said"), [(lambda p: p[..., ::-1].copy(), "red and blue exchanged"), (lambda p: 255 - p, "inverted")]
 )

@@ -13,6 +13,7 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.samples.item import Item
 from hybrid.samples.scenes import Camera, orbit
 from hybrid.tool import Evidence, Pixels, Request
+from tests.tables import cases
 from tools._shared.view_matches import Matches
 from tools.motion import FeatureMotion, MotionArgs, judge, solve, views_of
 from tools.motion.two_views import best_motion, relative_motion
@@ -110,10 +111,7 @@ def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("along", "name"),
-    [((0, 0, 0.8), "forward"), ((0, 0, -0.8), "backward"), ((0, -0.8, 0), "up"), ((0, 0.8, 0), "down")],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_direction_that_is_sure_is_said_though_the_side_is_not"))
 def test_a_direction_that_is_sure_is_said_though_the_side_is_not(along: tuple[float, float, float], name: str) -> None:
     first = cameras(0)[0]
     position = np.add(first.position, np.array(along) @ first.rotation())

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
+from hybrid.serving.input_check import run_probes
 from hybrid.serving.known_answers import run_checks
-from hybrid.serving.seen_pictures import run_probes
 from hybrid.tool import Request
 from tools._shared.dense_features import DenseFeatures, feature_map
 from tools.jigsaw import DECIDED, TOOL, JigsawArgs, SecondOpinion, report, solve, vote

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.types import LETTERS
+from tests.tables import cases
 from training.policy import FRACTION, TaughtAsk, call_for, read
 
 fractions = st.integers(0, 100).map(lambda value: f"{value / 100:.2f}")
@@ -19,7 +20,6 @@ def asked(text: str, choices: tuple[str, ...] = (), images: int = 1) -> TaughtAs
 
 JIGSAW = asked("The lower right corner of the first image is missing.", ("the second image", "the third image"), 3)
 DEPTH = asked("Which point is closer to the camera?", ("A is closer", "B is closer"))
-SPOTS = "Which of these fixations did a person hold longest? [A] (0.64, 0.34) [B] (0.02, 0.98)"
 
 
 @given(boxes)
@@ -80,24 +80,7 @@ def test_the_wording_picks_the_call(ask: TaughtAsk, name: str, arguments: dict[s
     assert (call.name, call.args) == (name, arguments)
 
 
-@pytest.mark.parametrize(
-    ("ask", "text", "answer"),
-    [
-        (JIGSAW, "Image 3 continues the missing lower-right quarter of image 1 best.", "The third image.\nAnswer: (B)"),
-        (JIGSAW, "The seams do not tell the candidates apart.", None),
-        (DEPTH, "on img:1:\nImage 1: A is nearest to the camera, confidence 0.54.", "Answer: (A)"),
-        (DEPTH, "Image 1: undecided which point is nearer to the camera.", None),
-        (asked(SPOTS, ("a", "b")), "box B is the most salient, confidence 0.5.", "Answer: (B)"),
-        (asked(SPOTS, ("a", "b")), "box D is the most salient, confidence 0.5.", None),
-        (asked("How many salient objects are there?"), "Image 1: 6 salient objects; number 1 is", "Answer: 6"),
-        (asked("How many salient objects are there?"), "nothing stands out from its surroundings.", None),
-        (
-            asked("Predict where a person looks."),
-            "X (of the width) = [0.50]\nY (of the height) = [0.40]\nT (ms, sum 285) = [285]",
-            "X = [0.50]\nY = [0.40]\nT = [285]",
-        ),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_finding_is_read_as_it_is_written", ask=TaughtAsk))
 def test_a_finding_is_read_as_it_is_written(ask: TaughtAsk, text: str, answer: str | None) -> None:
     assert read(ask, text) == answer
 

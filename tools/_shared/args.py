@@ -8,9 +8,8 @@ another way (a letter as the label of a point).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Self, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -20,10 +19,10 @@ from hybrid.marks.marks_json import Label, marks_from
 from hybrid.places import at, size_px
 from hybrid.tool import Args
 from hybrid.tool.args import UNTOLD
-from hybrid.types import Box, Fault, Finding
+from hybrid.types import Box, Fault, Finding, Json
 
+# The letters that the markers tool can read.
 LABELS: tuple[Label, ...] = get_args(Label)
-"""The letters that the markers tool can read."""
 
 
 class PointArg(Args):
@@ -72,8 +71,7 @@ class RegionArg(BoxArg):
     label: str | None = Field(default=None, max_length=16, json_schema_extra=UNTOLD)
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(NamedTuple):
     """A point to read, in pixels of the original image; `confidence`, 0..1, that its place is right."""
 
     label: str | None
@@ -105,6 +103,11 @@ def marker_labels(points: Sequence[PointArg], labels: Sequence[Label] = ()) -> l
     """The letters that the markers tool should look for: those given, then those of points given by letter alone."""
     alone = {point.label for point in points if point.x is None}
     return [*labels, *(label for label in LABELS if label in alone and label not in labels)]
+
+
+def point_markers(args: Any) -> Mapping[str, Json]:
+    """What a tool with `points` and `labels` asks of the markers tool."""
+    return {"labels": marker_labels(args.points, args.labels), "kind": "point"}
 
 
 def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> list[Box]:

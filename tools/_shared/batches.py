@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+# Images in one pass, so that requests of several images each do not fill a device.
 MOST_AT_ONCE = 32
-"""Images in one pass, so that requests of several images each do not fill a device."""
 
 R = TypeVar("R")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +23,13 @@ from tools._shared.reading import check_elongation
 from tools._shared.whole_picture import whole_picture
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
+# Patches along the long side: a patch of 14 px sees an image of 560 px.
 PATCHES = 40
-"""Patches along the long side: a patch of 14 px sees an image of 560 px."""
 MOST_ELONGATED = 8.0
 
 Vector = npt.NDArray[np.float32]
+# Features (rows, columns, C) of an image, as the network gives them.
 FeatureGrid = npt.NDArray[np.float32]
-"""Features (rows, columns, C) of an image, as the network gives them."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,7 @@ class FeatureMap:
         return np.asarray(unit(self.vectors) @ vector, np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureInput:
+class FeatureInput(NamedTuple):
     """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) that it had.
 
     `thing` names what is shown and `seed` decides what is drawn, for a family that uses them.

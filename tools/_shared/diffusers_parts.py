@@ -25,8 +25,8 @@ INDEX = "model_index.json"
 HALF = (0.5, 0.5, 0.5)
 NETWORKS = ("unet", "vae", "text_encoder")
 FOLDERS = (*NETWORKS, "tokenizer", "scheduler")
+# Indices that old files of the text encoder carry and the model computes.
 HARMLESS = ("position_ids",)
-"""Indices that old files of the text encoder carry and the model computes."""
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,13 @@ and fusion.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import torch
 
 
-@dataclass(frozen=True, eq=False)
-class PairedPoints:
+class PairedPoints(NamedTuple):
     """Points (N, 2) in pixels of the network's input, scores (N,) 0..1; row k of both belongs together."""
 
     first: torch.Tensor

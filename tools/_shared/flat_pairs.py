@@ -9,7 +9,7 @@ the same factor, are off the truth, too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +20,19 @@ from tools._shared.view_matches import FRAME_PX, Matches, Points
 
 Array = npt.NDArray[np.float64]
 
+# A match this near to the truth, in 640ths (`FRAME_PX`) of the second picture's long side, is right. The matchers at
+# hand are 0.2 to 1.5 off (median).
 NEAR = 3.0
-"""A match this near to the truth, in 640ths (`FRAME_PX`) of the second picture's long side, is right. The
-matchers at hand are 0.2 to 1.5 off (median)."""
+# Share of matches that must be right: half of them shuffled leave half.
 LEAST_RIGHT = 0.7
-"""Share of matches that must be right: half of them shuffled leave half."""
 FEWEST = 25
+# Height and width in pixels.
 Size = tuple[int, int]
-"""Height and width in pixels."""
+# Of both pictures: alike, upright and lying, and larger than the tools match at.
 SIZES: Sequence[tuple[Size, Size]] = (((360, 480), (360, 480)), ((480, 360), (360, 480)), ((480, 1280), (480, 1280)))
-"""Of both pictures: alike, upright and lying, and larger than the tools match at."""
 
 
-@dataclass(frozen=True, eq=False)
-class FlatPair:
+class FlatPair(NamedTuple):
     """Two pictures (H, W, 3), and the homography (3, 3) from pixels of the first to pixels of the second."""
 
     images: tuple[Pixels, Pixels]

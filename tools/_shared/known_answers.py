@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from hybrid.samples.pop_out import Scene
     from hybrid.tool import Pixels
 
+# Of the generated items; neither tuning (0 to 99) nor measuring (1000) uses it.
 SEED = 7000
-"""Of the generated items; neither tuning (0 to 99) nor measuring (1000) uses it."""
+# By number of a depth item which of its two points, A or B, is nearer: by a factor of at least 2.2; three items have
+# both on one row.
 DEPTH_ANSWERS: Mapping[int, int] = {1: 0, 5: 1, 8: 1, 10: 0, 11: 1}
-"""By number of a depth item which of its two points, A or B, is nearer: by a factor of at least 2.2; three items have
-both on one row."""
 BALL, CUBE = "a red ball", "a blue cube"
 
 

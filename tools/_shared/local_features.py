@@ -12,9 +12,8 @@ The input is the authors': RGB in 0..1 without any normalisation, the picture's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 MODEL_TYPE = "kornia_lightglue"
 DISK = "disk"
+# Numbers in a descriptor, by the extractor that `config.json` names.
 DESCRIPTOR_SIZE: Mapping[str, int] = {
     "aliked-n16": 128,
     "aliked-n16rot": 128,
@@ -38,20 +38,18 @@ DESCRIPTOR_SIZE: Mapping[str, int] = {
     "aliked-t16": 64,
     DISK: 128,
 }
-"""Numbers in a descriptor, by the extractor that `config.json` names."""
+# Buffers that the networks compute themselves; published files lack them.
 DERIVED = ("matcher.confidence_thresholds", "extractor.dkd.hw_grid")
-"""Buffers that the networks compute themselves; published files lack them."""
 LONGEST_PX = 1024
+# Pictures in one pass of the extractor, off the CPU.
 MOST_AT_ONCE = 8
-"""Pictures in one pass of the extractor, off the CPU."""
+# A picture's surest points that are kept.
 MOST_POINTS = 2048
-"""A picture's surest points that are kept."""
 LEAST_PX = 32
 FEWEST_POINTS = 2
 
 
-@dataclass(frozen=True, eq=False)
-class Features:
+class Features(NamedTuple):
     """Features extracted from an input of `size` (width, height): points (N, 2), descriptors (N, D)."""
 
     points: torch.Tensor
@@ -87,8 +85,8 @@ class LocalFeatures:
         self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
         self._extractor, self._device = extractor, device
         # On a CPU a pass of eight views of 640 x 480 px takes 1.6 times as long as eight passes.
+        # Views in one pass of the extractor, at most.
         self.at_once = 1 if device == "cpu" else MOST_AT_ONCE
-        """Views in one pass of the extractor, at most."""
         loaded(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
         loaded(Network(f"{weights}: matcher", self.networks["matcher"]))
 

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     import torch
 
 MODEL_TYPE = "kornia_loftr"
+# Long side of the input: attention grows with the fourth power of it.
 LONGEST_PX = 640
-"""Long side of the input: attention grows with the fourth power of it."""
 LEAST_PX = 32
+# Pairs in one pass: the likeness of all cells of both pictures is 90 MB a pair.
 MOST_AT_ONCE = 4
-"""Pairs in one pass: the likeness of all cells of both pictures is 90 MB a pair."""
+# Sides of the input are multiples of this: the coarse cells.
 STEP_PX = 8
-"""Sides of the input are multiples of this: the coarse cells."""
 
 
 class Loftr:

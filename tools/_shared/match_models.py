@@ -29,8 +29,8 @@ from tools._shared.transformers_matchers import TransformersMatcher
 from tools._shared.view_matches import Matches
 
 LEAST_PX = 32
+# Weights loaded when none are named and no installed package provides any.
 DEFAULT_WEIGHTS = "zju-community/efficientloftr"
-"""Weights loaded when none are named and no installed package provides any."""
 A_pair = TypeVar("A_pair", bound=Args)
 
 

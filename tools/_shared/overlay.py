@@ -17,6 +17,7 @@ from hybrid.types import Box
 
 Colour: TypeAlias = tuple[int, int, int]
 
+# Bright and apart in hue; red and green boxes are left to the marks of the benchmarks.
 PALETTE: tuple[Colour, ...] = (
     (0, 220, 255),
     (255, 170, 0),
@@ -25,21 +26,20 @@ PALETTE: tuple[Colour, ...] = (
     (170, 140, 255),
     (255, 240, 90),
 )
-"""Bright and apart in hue; red and green boxes are left to the marks of the benchmarks."""
 DARK: Colour = (0, 0, 0)
 WHITE: Colour = (255, 255, 255)
+# Where a name is: left, top, right, bottom.
 Row: TypeAlias = tuple[int, int, int, int]
-"""Where a name is: left, top, right, bottom."""
+# How much of the image shows through a map.
 PICTURE_SHARE = 0.4
-"""How much of the image shows through a map."""
+# Capitals of 8 px: smaller ones cannot be read, so that a text is broken or cut before it gets there.
 LEAST_FONT = 0.36
-"""Capitals of 8 px: smaller ones cannot be read, so that a text is broken or cut before it gets there."""
 A_LITTLE_SMALLER = 0.8
+# Of the height: what a legend that needs several lines may cover.
 LEGEND_SHARE = 1 / 3
-"""Of the height: what a legend that needs several lines may cover."""
 ELLIPSIS = ".."
+# Below this side no letter is readable, and a legend would cover the image.
 SMALLEST_TEXT_PX = 48
-"""Below this side no letter is readable, and a legend would cover the image."""
 
 
 class Overlay:

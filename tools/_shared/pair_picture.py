@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,7 @@ CHOSEN = (255, 220, 0)
 MOST_DOTS = 150
 
 
-@dataclass(frozen=True)
-class DrawnPoint:
+class DrawnPoint(NamedTuple):
     """A named point to draw, in pixels; `cross` for a computed point, else a ring; `chosen` in yellow."""
 
     name: str

@@ -7,8 +7,7 @@ LightGlue (`local_features.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from hybrid.tool import Pixels
 from tools._shared.view_matches import Matches, View
@@ -16,8 +15,7 @@ from tools._shared.view_matches import Matches, View
 Views = tuple[View, View]
 
 
-@dataclass(frozen=True, eq=False)
-class PreparedPair:
+class PreparedPair(NamedTuple):
     """Two views and the network's input for them, in host memory; its `prepare` documents the shape."""
 
     views: Views
@@ -33,8 +31,8 @@ class PreparedPair:
 class PairNetwork(Protocol):
     """A verified matching network on a device."""
 
+    # Its family and the content of its weights: `efficientloftr@0123456789ab`.
     version: str
-    """Its family and the content of its weights: `efficientloftr@0123456789ab`."""
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> Any:
         """The network's input for two pictures (H, W, 3)."""

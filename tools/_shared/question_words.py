@@ -10,8 +10,8 @@ from typing import Final
 
 from tools._shared.nouns import singular
 
+# How many of the things that a question names are looked for.
 MOST_NAMES: Final = 4
-"""How many of the things that a question names are looked for."""
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 PEOPLE: Final = r"man|men|woman|women|people|person|boys?|girls?|child|children|kids?|couple|crowd"
 
@@ -41,24 +41,24 @@ _TEXT: Final = re.compile(
     r"title|slogan|printed|phone number|licen[cs]e plate|brand)\b",
     re.IGNORECASE,
 )
+# Nouns that end a name: the words that follow, as in "the man angry", describe them.
 _SAID_OF: Final = re.compile(rf"{PEOPLE}|subjects?|background|setting|scene|image|picture|photo|photograph")
-"""Nouns that end a name: the words that follow, as in "the man angry", describe them."""
 
 _PLACE = r"(?:in|on|within) (?:the|this|that) (?:image|picture|photo|photograph|scene|shot|view)"
 _SEEN = r"visible|shown|seen|present|pictured|depicted|displayed|in view|here|there|total|in total|altogether"
+# Words that may follow a counted thing when all of them are meant: "are there in the picture", "can you see".
 _ALL_OF_THEM = re.compile(
     rf"(?:(?:are|is|were|was|do|does|can|could) )?(?:(?:you|we) )?(?:(?:be|see|count|find|appear|appears) ?)?"
     rf"(?:(?:{_SEEN}) ?)*(?:{_PLACE})?(?: ?(?:{_SEEN}))?",
     re.IGNORECASE,
 )
-"""Words that may follow a counted thing when all of them are meant: "are there in the picture", "can you see"."""
+# Words that narrow a counted thing to some of its kind: a detector that looks for the name counts too many.
 _NARROWS = re.compile(
     r"in|on|at|of|to|from|by|with|without|for|near|under|over|above|below|behind|beside|next|inside|outside|between|"
     r"among|around|and|or|not|that|which|who|whose|the|a|an|this|these|those|his|her|their|other|"
     r"(?!(?:building|painting|ceiling|king|ring|string|wing|earring|clothing|railing|awning|lighting|swing)s?$)[a-z]+ing",
     re.IGNORECASE,
 )
-"""Words that narrow a counted thing to some of its kind: a detector that looks for the name counts too many."""
 
 
 def asked_question(text: str) -> str | None:

@@ -14,8 +14,8 @@ from hybrid.places import at, size_px
 from hybrid.tool import Pixels
 from hybrid.types import Finding
 
+# Side of the median window in which a point is read: one pixel may lie on the wrong side of an edge.
 WINDOW = 5
-"""Side of the median window in which a point is read: one pixel may lie on the wrong side of an edge."""
 
 
 def shrink(pixels: Pixels, longest: int) -> Pixels:

@@ -18,14 +18,14 @@ from hybrid.types import Box
 from tools._shared.prepared_pair import Views
 from tools._shared.view_matches import Matches, View, match_views, to_frame
 
+# Matches on one epipolar geometry from which no mirrored view is tried.
 VERIFIED = 250
-"""Matches on one epipolar geometry from which no mirrored view is tried."""
+# Matches on one epipolar geometry below which a mirrored view is not believed.
 LEAST_REFLECTED = 20
-"""Matches on one epipolar geometry below which a mirrored view is not believed."""
+# Ratio of these matches, mirrored over plain, from which the mirrored view is believed.
 CLEARLY_MORE = 1.5
-"""Ratio of these matches, mirrored over plain, from which the mirrored view is believed."""
+# Distance of a match from its epipolar line, at most, in 640ths (`FRAME_PX`) of the long side of its view.
 INLIER = 1.0
-"""Distance of a match from its epipolar line, at most, in 640ths (`FRAME_PX`) of the long side of its view."""
 FEWEST_MATCHES = 8
 
 
@@ -53,7 +53,10 @@ def believed_hands(
         return believed
     reflected = match([(pairs[index][0], mirrored(pairs[index][1])) for index in doubtful])
     for index, one in zip(doubtful, reflected, strict=True):
-        back = _mirrored_back(one, pairs[index][1])
+        # Matches with a mirrored second view as matches with the view itself.
+        width = _original_size(pairs[index][1])[1]
+        points = np.stack([width - 1 - one.second[:, 0], one.second[:, 1]], axis=1)
+        back = replace(one, second=points, mirrored=True)
         if verified(back, pairs[index]) >= max(LEAST_REFLECTED, CLEARLY_MORE * counts[index]):
             believed[index] = back
     return believed
@@ -84,13 +87,6 @@ def _mirrored_mark(mark: PointMark, width: int) -> PointMark:
     box = mark.label_box_px
     label_box = None if box is None else Box(width - box.x1, box.y0, width - box.x0, box.y1)
     return replace(mark, x=width - 1 - mark.x, label_box_px=label_box)
-
-
-def _mirrored_back(matches: Matches, second: View) -> Matches:
-    """Matches with a mirrored second view as matches with the view itself."""
-    width = _original_size(second)[1]
-    points = np.stack([width - 1 - matches.second[:, 0], matches.second[:, 1]], axis=1)
-    return replace(matches, second=points, mirrored=True)
 
 
 def _original_size(view: View) -> tuple[int, int]:

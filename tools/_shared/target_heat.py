@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +21,7 @@ HeatMap = npt.NDArray[np.float32]
 FAMILY = "clipseg"
 
 
-@dataclass(frozen=True, eq=False)
-class SearchInput:
+class SearchInput(NamedTuple):
     """An image as the network takes it, a tensor (1, 3, h, w), and the words that are looked for in it."""
 
     values: Any

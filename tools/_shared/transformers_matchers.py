@@ -25,7 +25,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import load_verified
@@ -39,15 +38,15 @@ if TYPE_CHECKING:
 
 EFFICIENT = "efficientloftr"
 FAMILIES = (EFFICIENT, "lightglue", "superglue")
+# Sides of a picture in the input are multiples of this.
 STEP_PX = {EFFICIENT: 32, "lightglue": 8, "superglue": 8}
-"""Sides of a picture in the input are multiples of this."""
+# Of EfficientLoFTR's coarse features.
 CELL_PX = 8
-"""Of EfficientLoFTR's coarse features."""
+# Pairs in one pass.
 MOST_AT_ONCE = 8
-"""Pairs in one pass."""
 
+# Height and width in pixels.
 Size = tuple[int, int]
-"""Height and width in pixels."""
 
 
 class TransformersMatcher:
@@ -135,15 +134,16 @@ class TransformersMatcher:
         placed = []
         for own, size in zip(points, pair.sizes, strict=True):
             fitted = self._fitted(size)
-            inside &= self._belongs(own, fitted, (pair.values.shape[-2], pair.values.shape[-1]))
+            # Which points lie on the picture, and not at the seam where it ends inside of the input.
+            whole = (pair.values.shape[-2], pair.values.shape[-1])
+            height, width = (
+                side - self._border if side < full else full for side, full in zip(fitted, whole, strict=True)
+            )
+            belongs = np.asarray((own[:, 0] < width) & (own[:, 1] < height))
+            inside &= belongs
             scale = np.array([size[1] / fitted[1], size[0] / fitted[0]])
             placed.append((own + 0.5 - centre) * scale - 0.5)
         return Matches(placed[0][inside], placed[1][inside], scores[inside], self.checkpoint.model_type)
-
-    def _belongs(self, points: Points, fitted: Size, whole: Size) -> npt.NDArray[np.bool_]:
-        """Which points lie on the picture, and not at the seam where it ends inside of the input."""
-        height, width = (side - self._border if side < full else full for side, full in zip(fitted, whole, strict=True))
-        return np.asarray((points[:, 0] < width) & (points[:, 1] < height))
 
 
 def _array(values: torch.Tensor) -> Any:

@@ -22,34 +22,34 @@ from tools._shared.reading import shrink
 if TYPE_CHECKING:
     import cv2
 
+# x and y in pixels, shape (N, 2).
 Points = npt.NDArray[np.float64]
-"""x and y in pixels, shape (N, 2)."""
 Grey = npt.NDArray[np.uint8]
+# One row a feature: 128 floats (RootSIFT) or 32 bytes (ORB).
 Descriptors = npt.NDArray[Any]
-"""One row a feature: 128 floats (RootSIFT) or 32 bytes (ORB)."""
 Features = tuple[Points, Descriptors]
 
+# Longer pictures are reduced first: more features than `FEATURES` would not be kept anyway.
 LONGEST_PX = 1024
-"""Longer pictures are reduced first: more features than `FEATURES` would not be kept anyway."""
+# A picture with a shorter side has no features: a descriptor needs more around it.
 SMALLEST_PX = 16
-"""A picture with a shorter side has no features: a descriptor needs more around it."""
 FEATURES = 4000
+# A quarter of SIFT's default: faint features gave 78 instead of 67 of 80 generated orbits (seeds 3 and 4).
 CONTRAST = 0.01
-"""A quarter of SIFT's default: faint features gave 78 instead of 67 of 80 generated orbits (seeds 3 and 4)."""
 SIFT_RATIO = 0.8
 ORB_RATIO = 0.85
+# Distances below which descriptors are as good as equal: SIFT's on the unit sphere, ORB's in bits of 256.
 EQUAL: Mapping[str, float] = {"sift": 0.1, "orb": 16.0}
-"""Distances below which descriptors are as good as equal: SIFT's on the unit sphere, ORB's in bits of 256."""
+# Matches of SIFT below which ORB is asked as well: it fires on corners too faint for SIFT.
 ENOUGH = 60
-"""Matches of SIFT below which ORB is asked as well: it fires on corners too faint for SIFT."""
+# Long side of a picture's frame, in which geometry is fitted: a tolerance is then a share of the picture.
 FRAME_PX = 640.0
-"""Long side of a picture's frame, in which geometry is fitted: a tolerance is then a share of the picture."""
+# Features this near to a removed mark are of the paint or of what was painted over it.
 MARK_REACH_PX = 3
-"""Features this near to a removed mark are of the paint or of what was painted over it."""
 
 
+# Height and width in pixels of two pictures.
 Sizes = tuple[tuple[int, int], tuple[int, int]]
-"""Height and width in pixels of two pictures."""
 
 
 def to_frame(points: Points, size: tuple[int, int]) -> Points:

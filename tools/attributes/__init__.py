@@ -8,24 +8,23 @@ Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text (`models
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
-from tools._shared.provenance import SIGLIP
 from tools.attributes.checks import CHECKS
 from tools.attributes.models import Comparison, TextScorer
 
+# Score from which a single text counts as fitting.
 FITS = 0.5
-"""Score from which a single text counts as fitting."""
 MOST_CERTAIN = 0.9
 LISTED = 4
 
@@ -39,8 +38,7 @@ class AttributesArgs(Args):
     box: RegionArg | None = Field(default=None, description="region, else the whole image")
 
 
-@dataclass(frozen=True, eq=False)
-class RegionInput:
+class RegionInput(NamedTuple):
     """The texts of a request, the box it looks at (None: the whole image), and that region for the network."""
 
     texts: tuple[str, ...]
@@ -52,7 +50,7 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextSco
     """The learned backend: an image-text model through transformers."""
 
     def __init__(self) -> None:
-        super().__init__("attributes", VERSION, TextScorer, WEIGHTS)
+        super().__init__("attributes", LEARNED.version, TextScorer, LEARNED.weights)
 
     def prepare(self, request: Request[AttributesArgs]) -> RegionInput:
         """The region, its texts, and the region as the network takes it.
@@ -118,10 +116,10 @@ def judge(
 
 
 def confidence(scores: Sequence[float]) -> float:
-    """Probability, 0..1, that the first text fits best (with one text, that its verdict is right): by argument.
+    """Probability, 0..1, that the first text fits best (with one text, that its verdict is right).
 
-    on whole images and captions, so confidence never exceeds `MOST_CERTAIN`.
-    on whole images and captions, so nothing above `MOST_CERTAIN` is said.
+    By argument: image-text networks were measured on whole images and captions alone, so it never exceeds
+    `MOST_CERTAIN`.
     """
     ordered = sorted(scores, reverse=True)
     if len(ordered) == 1:
@@ -130,40 +128,10 @@ def confidence(scores: Sequence[float]) -> float:
     return min(MOST_CERTAIN, ordered[0] / total) if total > 0 else 1 / len(ordered)
 
 
-VERSION = "attributes-1"
-WEIGHTS = "google/siglip2-base-patch16-224"
-
-CLIP = tuple(
-    # Radford et al. 2021, and the checkpoints' model cards.
-    Provenance(f"openai/clip-vit-{size}", "MIT", ("CLIP's image-text pairs",))
-    for size in ("base-patch32", "base-patch16", "large-patch14", "large-patch14-336")
-)
-
 TOOL = Tool(
-    card=Card(
-        name="attributes",
-        summary="Scores how well each text fits an image or a region: material, colour, weather, action, emotion.",
-        limits=(
-            "Weak on counting, left and right, negation, who does what to whom, and small things without a box. "
-            "Relative scores only compare the texts."
-        ),
-        measured=(
-            "The network was run with random weights only; no accuracy was measured and the confidence is by argument."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=VERSION,
-                make=LearnedAttributes,
-                summary="SigLIP 2, SigLIP or CLIP scores of image and text.",
-                weights=WEIGHTS,
-                provenances=(*SIGLIP, *CLIP),
-                batch=8,
-                reduced=(ReducedPrecision("bfloat16", 0, 8, 0.00058, "scores.cosine", "random, of SigLIP 2 base"),),
-                learned_tolerance=1e-3,
-            ),
-        ),
-    ),
+    card=tool_card(__file__, LearnedAttributes),
     args=AttributesArgs,
     checks=CHECKS,
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -6,8 +6,7 @@ SigLIP scores every text by itself (sigmoid); CLIP only compares texts (softmax)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +18,13 @@ from tools._shared.batches import by_shape, on_host, together
 from tools._shared.reading import check_elongation, shrink
 
 FAMILIES = ("siglip", "siglip2", "clip")
+# Families whose scores are shares among the texts.
 COMPARES = ("clip",)
-"""Families whose scores are shares among the texts."""
 LONGEST_PX = 1024
 MOST_ELONGATED = 50.0
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(NamedTuple):
     """Logits and cosines of one image with each of its texts, (n)."""
 
     logits: npt.NDArray[np.float64]
@@ -55,7 +53,11 @@ class TextScorer:
         Raises:
             ToolError: the image is more elongated than 50 : 1.
         """
-        return dict(self._checkpoint.process(images=[_reduced(pixels)]))
+        from PIL import Image
+
+        check_elongation("attributes", pixels, MOST_ELONGATED)
+        reduced = Image.fromarray(shrink(pixels, LONGEST_PX))
+        return dict(self._checkpoint.process(images=[reduced]))
 
     def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[Comparison]:
         """Every image compared with its own texts, in one forward pass for images of one shape."""
@@ -104,10 +106,3 @@ def _unit(vectors: Any) -> Any:
 
 def _floats(tensor: Any) -> npt.NDArray[np.float64]:
     return on_host(tensor).astype(np.float64)
-
-
-def _reduced(pixels: Pixels) -> Any:
-    from PIL import Image
-
-    check_elongation("attributes", pixels, MOST_ELONGATED)
-    return Image.fromarray(shrink(pixels, LONGEST_PX))

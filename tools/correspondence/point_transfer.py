@@ -9,8 +9,7 @@ the point and at the candidates are compared over scales and angles. Maps are fi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,26 +20,25 @@ from tools._shared.view_matches import SMALLEST_PX, Matches, Points, Sizes, View
 Method = Literal["homography", "local_affine", "descriptor"]
 
 FEWEST_INLIERS = 25
+# Inliers over matches from which one homography is believed.
 LEAST_RATIO = 0.3
-"""Inliers over matches from which one homography is believed."""
+# How far a match may be off one homography, in the frame of image 2: 640ths (`FRAME_PX`) of its long side.
 INLIER = 2.5
-"""How far a match may be off one homography, in the frame of image 2: 640ths (`FRAME_PX`) of its long side."""
+# Matches nearest to the point that an affine map is fitted to.
 NEIGHBOURS = 12
-"""Matches nearest to the point that an affine map is fitted to."""
+# How far a match may be off an affine map, in the frame of image 2.
 LOCAL = 5.0
-"""How far a match may be off an affine map, in the frame of image 2."""
 FEWEST_LOCAL = 4
+# Share of the nearest matches that one homography must explain: a wall behind the object outvotes it elsewhere.
 LOCAL_SHARE = 0.5
-"""Share of the nearest matches that one homography must explain: a wall behind the object outvotes it elsewhere."""
+# An affine map that stretches or shrinks more, from frame to frame, is of wrong matches.
 LARGEST_STRETCH = 5.0
-"""An affine map that stretches or shrinks more, from frame to frame, is of wrong matches."""
 SIZES_PX = (16.0, 24.0, 36.0, 54.0)
 CANDIDATE_SIZES_PX = (24.0, 36.0)
 TURNS_DEG = tuple(range(0, 360, 15))
 
 
-@dataclass(frozen=True, eq=False)
-class Transfer:
+class Transfer(NamedTuple):
     """A point in pixels of image 2, how it was found, and the numbers (N,) of the matches that agree with the map.
 
     `support` is the share, 0..1, of the matches nearest to the point that the map explains. `gap` is how far in image 1

@@ -11,8 +11,8 @@ from tools.correspondence.choice import FAR, CandidateChoice, distances_px, plac
 from tools.correspondence.point_transfer import Transfer
 
 LISTED = 4
+# Confidence in the transferred point below which the words call it unsure.
 UNSURE_PLACE = 0.5
-"""Confidence in the transferred point below which the words call it unsure."""
 BASES = {
     "homography": "one flat mapping of the whole picture",
     "local_affine": "the matches nearest to the point",

@@ -11,58 +11,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from pydantic import Field
 
 from hybrid.marks.marks_json import Label
-from hybrid.places import at, length, spot_px
+from hybrid.places import at, spot_px
 from hybrid.tool import (
     Args,
-    BackendCard,
-    Bin,
-    Card,
     Evidence,
-    Need,
     Picture,
     Pixels,
-    Provenance,
-    ReducedPrecision,
     Request,
     Tool,
 )
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, drawn_labels, letter
 from hybrid.types import Json
-from tools._shared.args import PointArg, Spot, marker_labels, read_points
+from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
+from tools._shared.finding_text import Lines
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
 from tools.depth.cues import depth_of, measure, score_of, weights
 from tools.depth.models import LONGEST_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
-from tools.depth.rules import RULES
 
+# Two points are on one row when their rows differ by at most this fraction of the height.
 SAME_ROW = 0.02
-"""Two points are on one row when their rows differ by at most this fraction of the height."""
+# Log odds within which two points are alike: what rounding leaves of a difference.
 NO_EVIDENCE = 0.001
-"""Log odds within which two points are alike: what rounding leaves of a difference."""
+# Log odds at which the cues' confidence stops growing (85 %): no cue sees what stands on what or hangs. With measured
+# depth, what they are most certain of is right in 74 % in a furnished room, always on a street (docs/specialists.md).
 MOST_CERTAIN = 1.73
-"""Log odds at which the cues' confidence stops growing (85 %): no cue sees what stands on what or hangs. With measured
-depth, what they are most certain of is right in 74 % in a furnished room, always on a street (docs/specialists.md)."""
+# Highest confidence on one row, where the strongest cue is silent and the others speak of air, of which rooms have
+# little.
 SAME_ROW_CONFIDENCE = 0.6
-"""Highest confidence on one row, where the strongest cue is silent and the others speak of air, of which rooms have
-little."""
+# Difference of learned relative depth at which 63 % of the doubt is gone; by argument, not measured.
 SURE_GAP = 0.05
-"""Difference of learned relative depth at which 63 % of the doubt is gone; by argument, not measured."""
+# Learned depths closer than this are equal: half a grey level of an 8-bit map.
 TIE_GAP = 0.002
-"""Learned depths closer than this are equal: half a grey level of an 8-bit map."""
+# How many points the text names at most.
 LISTED = 4
-"""How many points the text names at most."""
+# Characters of a point's name in the text.
 LONGEST_NAME = 12
-LONGEST_LINE = 160
-"""Characters of a point's name, and of a line, in the text."""
 
 
 class DepthArgs(Args):
@@ -78,8 +73,7 @@ class DepthArgs(Args):
     )
 
 
-@dataclass(frozen=True)
-class Ranking:
+class Ranking(NamedTuple):
     """The nearest spot: its index (None if undecided), its row distance to the runner-up, and a confidence 0..1."""
 
     nearest: int | None
@@ -162,8 +156,8 @@ class DepthCues(WeightFree[DepthArgs]):
 
 
 NO_MAP = "Read from cues at the points: there is no depth map, and what hangs or stands raised misleads them."
+# Words for what distinguishes the nearest point, by cue.
 WORDED = {"position": "lies lower in the picture", "contrast": "has more local contrast", "warm": "has warmer colours"}
-"""Words for what distinguishes the nearest point, by cue."""
 
 
 def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | None:
@@ -195,8 +189,7 @@ def _drawn_order(pixels: Pixels, spots: Sequence[Spot], order: Sequence[int], ra
     return draw_order(pixels, points, decided=ranking.nearest is not None)
 
 
-@dataclass(frozen=True, eq=False)
-class SpottedImage:
+class SpottedImage(NamedTuple):
     """The points of a request and its image as the network takes it."""
 
     spots: tuple[Spot, ...]
@@ -207,7 +200,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
     """The learned backend: a monocular depth model through transformers."""
 
     def __init__(self) -> None:
-        super().__init__("depth", LEARNED_VERSION, DepthModel, WEIGHTS)
+        super().__init__("depth", LEARNED.version, DepthModel, LEARNED.weights)
 
     def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
@@ -232,23 +225,22 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
         ranking = rank_by_map(depths, spots)
         order = sorted(range(len(spots)), key=lambda index: -depths[index])
         metres = [
-            f"{spot.label or n} {v['depth_m']:.1f} m" for n, (spot, v) in _numbered(spots, values) if "depth_m" in v
+            f"{spot.label or n} {v['depth_m']:.1f} m"
+            for n, (spot, v) in list(enumerate(zip(spots, values, strict=True), 1))
+            if "depth_m" in v
         ]
         basis = "Basis: a depth network" + (f"; {', '.join(metres[:LISTED])}" if metres else "") + "."
-        picture = Picture(partial(draw_depth, depth.nearness, size, _drawn(spots)))
+        picture = Picture(
+            partial(
+                draw_depth,
+                depth.nearness,
+                size,
+                [(spot.label or str(number), spot.x, spot.y) for number, spot in enumerate(spots, 1)],
+            )
+        )
         data = {**_data(spots, values, ranking), "cues": {}}
         text = "\n".join((_head(spots, ranking), *_order(spots, order, depths), basis))
         return Evidence(text, data, ranking.confidence, (picture,))
-
-
-def _numbered(
-    spots: Sequence[Spot], values: Sequence[dict[str, float]]
-) -> list[tuple[int, tuple[Spot, dict[str, float]]]]:
-    return list(enumerate(zip(spots, values, strict=True), 1))
-
-
-def _drawn(spots: Sequence[Spot]) -> list[tuple[str, float, float]]:
-    return [(spot.label or str(number), spot.x, spot.y) for number, spot in enumerate(spots, 1)]
 
 
 def _data(spots: Sequence[Spot], values: Sequence[Mapping[str, float]], ranking: Ranking) -> dict[str, Json]:
@@ -288,113 +280,20 @@ def _order(spots: Sequence[Spot], order: Sequence[int], values: Sequence[float] 
         for index in order
     ]
     title = "Nearest first" if values is None else "Relative depth (1 = nearest, 0 = farthest)"
-    lines = (_listing(title, named, shown) for shown in range(min(LISTED, len(named)), 0, -1))
-    return (next(line for line in lines if length(line) <= LONGEST_LINE),)
+    more = [f" and {len(named) - shown} more" if len(named) > shown else "" for shown in range(len(named) + 1)]
+    fewer = range(min(LISTED, len(named)), 0, -1)
+    line = Lines(most=160).fitting(f"{title}: {', '.join(named[:shown])}{more[shown]}." for shown in fewer)
+    return (line,)
 
-
-def _listing(title: str, named: Sequence[str], shown: int) -> str:
-    more = f" and {len(named) - shown} more" if len(named) > shown else ""
-    return f"{title}: {', '.join(named[:shown])}{more}."
-
-
-def _marker_arguments(args: Args) -> Mapping[str, Json]:
-    labels = marker_labels(args.points, args.labels) if isinstance(args, DepthArgs) else []
-    return {"labels": labels, "kind": "point"}
-
-
-LEARNED_VERSION = "depth-2"
-WEIGHTS = "depth-anything/Depth-Anything-V2-Small-hf"
-
-PHOTOGRAPHS = (
-    *("BDD100K", "Google Landmarks", "ImageNet-22k", "LSUN"),
-    *("Objects365", "Open Images", "Places365", "SA-1B", "LVD-142M"),
-)
-"""Labelled data that both versions of Depth Anything generated themselves, and the data of their encoder DINOv2."""
-
-RENDERED = ("BlendedMVS", "Hypersim", "IRS", "TartanAir", "VKITTI 2")
-MIX_5 = ("ReDWeb", "DIML", "3D Movies", "MegaDepth", "WSVD")
-MIX_6 = (*MIX_5, "TartanAir", "HRWSI", "ApolloScape", "BlendedMVS", "IRS")
-
-PROVENANCES = (
-    # Yang et al. 2024 (Depth Anything V2), table 7, and its repository's licence section: small is free, the larger are
-    # not for commercial use.
-    *(
-        Provenance(f"depth-anything/Depth-Anything-V2-{kind}Small-hf", "Apache-2.0", (*RENDERED, *PHOTOGRAPHS))
-        for kind in ("", "Metric-Indoor-", "Metric-Outdoor-")
-    ),
-    *(
-        Provenance(f"depth-anything/Depth-Anything-V2-{kind}{size}-hf", "CC-BY-NC-4.0", (*RENDERED, *PHOTOGRAPHS), True)
-        for kind in ("", "Metric-Indoor-", "Metric-Outdoor-")
-        for size in ("Base", "Large")
-    ),
-    # Yang et al. 2024 (Depth Anything), table 1.
-    *(
-        Provenance(
-            f"LiheYoung/depth-anything-{size}-hf",
-            "Apache-2.0",
-            ("BlendedMVS", "DIML", "HRWSI", "IRS", "MegaDepth", "TartanAir", *PHOTOGRAPHS),
-        )
-        for size in ("small", "base", "large")
-    ),
-    # Ranftl et al. 2021 (DPT), section 4.1.
-    Provenance("Intel/dpt-large", "Apache-2.0", (*MIX_6, "ImageNet-22k")),
-    Provenance("Intel/dpt-hybrid-midas", "Apache-2.0", (*MIX_6, "ImageNet-22k")),
-    # Bhat et al. 2023 (ZoeDepth), section 3.
-    *(
-        Provenance(f"Intel/zoedepth-{name}", "MIT", (*MIX_6, "NYU Depth v2", "KITTI", "ImageNet-22k"))
-        for name in ("nyu", "kitti", "nyu-kitti")
-    ),
-    # Bochkovskii et al. 2024 (Depth Pro) train on some twenty data sets, which are not listed here.
-    Provenance("apple/DepthPro-hf", "Apple Machine Learning Research Model licence, research only", (), True),
-)
 
 TOOL = Tool(
-    card=Card(
-        name="depth",
-        summary=(
-            "Says which of several points is nearest to the camera, with relative depths (1 nearest, 0 farthest); a "
-            "depth network adds a map."
-        ),
-        limits=(
-            "Reads mirrors, glass, screens and paintings as what they show. From picture cues alone it is weak, near "
-            "a guess for points on one row."
-        ),
-        measured=(
-            "Classical: the cues were chosen on the odd items of BLINK's relative depth, val (62 photographs), and are "
-            "right on 0.82 of these; chosen out of fold, on 0.78 (bench/depth.py --data). The even items set nothing. "
-            "On 100 pairs of objects of rendered scenes 0.89 (--objects). In rooms contrast and colour mislead at "
-            "points of one row. The learned backend was run with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=LearnedDepth,
-                summary="Monocular depth network; Depth Anything V1/V2, DPT, ZoeDepth and Depth Pro checkpoints load.",
-                weights=WEIGHTS,
-                provenances=PROVENANCES,
-                batch=8,
-                reduced=(
-                    ReducedPrecision(
-                        "bfloat16", 1, 8, 0.0053, "points.depth_0_1", "random, of Depth Anything V2 small"
-                    ),
-                ),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="cues-2",
-                make=DepthCues,
-                library="cv2",
-                summary="Height in the picture, local contrast and warm colour, weighed by hand; nothing is loaded.",
-                reliability=(Bin(0.0, 26, 59), Bin(0.55, 35, 56), Bin(0.65, 34, 35), Bin(0.8, 47, 50)),
-                counted_on="200 pairs of points on rendered scenes (bench.reliability --task Relative_Depth)",
-                seen=(("blink", "val", "Relative_Depth", "its cues were chosen on the 62 odd items"),),
-            ),
-        ),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, LearnedDepth, DepthCues, point_markers),
     args=DepthArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the nearest of the drawn points.
+    rules={
+        "Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels),
+    },
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,19 +15,19 @@ if TYPE_CHECKING:
     from hybrid.samples.item import DepthFacts, Item
 
 Place = tuple[float, float]
+# A point of a scene where a thing ends, and the unit vector from the thing to what is behind it.
 Step = tuple[Place, Place]
-"""A point of a scene where a thing ends, and the unit vector from the thing to what is behind it."""
 
+# Least length, on both sides of a step, over which each side is about equally far.
 FLAT_PX = 18
-"""Least length, on both sides of a step, over which each side is about equally far."""
 STEPS = 8
+# From a step: where a map must have fallen below or risen above the middle of its levels, and where these are read. A
+# map that lies 8 px beside the picture has not.
 BESIDE_PX, APART_PX = 6.0, 15.0
-"""From a step: where a map must have fallen below or risen above the middle of its levels, and where these are read. A
-map that lies 8 px beside the picture has not."""
+# Of the steps from side to side, and of those from top to bottom.
 LEAST_SHARE = 0.5
-"""Of the steps from side to side, and of those from top to bottom."""
+# A scene this many times as large: it is reduced before the network sees it.
 LARGE = 3
-"""A scene this many times as large: it is reduced before the network sees it."""
 
 
 def _scene(index: int) -> tuple[Item, DepthFacts]:
@@ -76,11 +75,7 @@ def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
             return None
         return f"{right.sum()} of {STEPS} things end within {beside_px:.0f} px of where they do"
 
-    return CheckCase((np.asarray(picture, np.uint8),), {"points": _numbered(places)}, wrong)
-
-
-def _numbered(places: Sequence[Place]) -> list[dict[str, float]]:
-    return [{"x": x, "y": y} for x, y in places]
+    return CheckCase((np.asarray(picture, np.uint8),), {"points": [{"x": x, "y": y} for x, y in places]}, wrong)
 
 
 def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:

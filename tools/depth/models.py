@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,19 +26,19 @@ from tools._shared.reading import check_elongation, shrink, window_median
 
 DepthValues = npt.NDArray[np.float32]
 
+# transformers' `model_type` and what it predicts, unless its config says otherwise (`in_metres`).
 FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
     "depth_anything": "inverse",
     "dpt": "inverse",
     "zoedepth": "metres",
     "depth_pro": "metres",
 }
-"""transformers' `model_type` and what it predicts, unless its config says otherwise (`in_metres`)."""
+# The last part of every family's network: it stays in float32.
 HEADS = ("head", "relative_head", "metric_head")
-"""The last part of every family's network: it stays in float32."""
+# Longer images are reduced first: every family resizes to a few hundred pixels anyway.
 LONGEST_PX = 1024
-"""Longer images are reduced first: every family resizes to a few hundred pixels anyway."""
+# Processors scale by the short side, so a strip would become millions of pixels.
 MOST_ELONGATED = 8.0
-"""Processors scale by the short side, so a strip would become millions of pixels."""
 NEAREST_M = 1e-3
 
 
@@ -55,8 +55,7 @@ class DepthMap:
         return read if self.metres is None else {**read, "depth_m": window_median(self.metres, x, y, size)}
 
 
-@dataclass(frozen=True, eq=False)
-class DepthInput:
+class DepthInput(NamedTuple):
     """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) of the map that is wanted."""
 
     values: Any

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from hybrid.tool import Pixels
 from tools._shared.overlay import DARK, PALETTE, WHITE, Colour, Overlay, extent, viridis, write
 
+# Below this side a legend would cover the map.
 SMALLEST_LEGEND_PX = 96
-"""Below this side a legend would cover the map."""
 
 
+# Orange and light blue: apart in hue, in lightness and for the colour-blind.
 NEAR, FAR = PALETTE[1], PALETTE[0]
-"""Orange and light blue: apart in hue, in lightness and for the colour-blind."""
 
 
 def draw_order(pixels: Pixels, points: Sequence[tuple[str, float, float]], *, decided: bool) -> Pixels:

@@ -15,25 +15,26 @@ from functools import partial
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.places import length, span_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, ReducedPrecision, Request, Tool
+from hybrid.places import span_px
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Fault, Json
 from tools._shared.boxes import corners
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.checks import CHECKS, probe
 from tools.detection.detection_json import ThingName
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 from tools.detection.rules import RULES
 
+# Highest confidence in a count: no detector of this kind was measured here.
 MOST_CERTAIN = 0.9
-"""Highest confidence in a count: no detector of this kind was measured here."""
+# Weight of one candidate whose score lies on the threshold; by argument, not measured.
 DOUBT = 0.35
-"""Weight of one candidate whose score lies on the threshold; by argument, not measured."""
 LISTED_NAMES = 5
+# Of each name: as many as let the text of the finding fit.
 LISTED_BOXES = (3, 2, 1, 0)
-"""Of each name: as many as let the text of the finding stay within `MOST_CHARACTERS`."""
-MOST_CHARACTERS = 450
 
 
 class DetectionArgs(Args):
@@ -47,7 +48,7 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
     """The learned backend: an open-vocabulary or a closed-set detector through transformers."""
 
     def __init__(self) -> None:
-        super().__init__("detection", VERSION, Detector, WEIGHTS)
+        super().__init__("detection", LEARNED.version, Detector, LEARNED.weights)
 
     def prepare(self, request: Request[DetectionArgs]) -> DetectionInput:
         """The image for the network and the names it knows. Raises `ToolError`: it knows none, or an odd image."""
@@ -95,8 +96,9 @@ def report(
         "unsupported": list(unknown),
         "threshold_0_1": threshold,
     }
+    # At most six lines and 450 characters for the model: the count of each name and its best boxes.
     return Evidence(
-        describe(names, kept, unknown),
+        Lines().fitting(_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES),
         data,
         confidence(candidates, threshold),
         (Picture(partial(draw, pixels, names, kept)),),
@@ -107,12 +109,6 @@ def confidence(candidates: Sequence[Detection], threshold: float) -> float:
     """Probability, 0..1, that the counts are right: falls with every candidate whose score is near the threshold."""
     doubt = sum(max(0.0, 1 - abs(one.score - threshold) / threshold) for one in candidates)
     return MOST_CERTAIN * math.exp(-DOUBT * doubt)
-
-
-def describe(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str]) -> str:
-    """At most six lines and 450 characters for the model: the count of each name and its best boxes."""
-    texts = [_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES]
-    return next((text for text in texts if length(text) <= MOST_CHARACTERS), texts[-1][:MOST_CHARACTERS])
 
 
 def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
@@ -138,85 +134,12 @@ def draw(pixels: Pixels, names: Sequence[str], kept: Sequence[Detection]) -> Pix
     return canvas.pixels
 
 
-VERSION = "detection-1"
-WEIGHTS = "google/owlv2-base-patch16-ensemble"
-
-ANNOTATED = ("CLIP's image-text pairs", "Objects365", "Visual Genome")
-"""Training data of OWL-ViT (Minderer et al. 2022, section 4), which labelled OWLv2's images."""
-
-PROVENANCES = (
-    *(
-        Provenance(f"google/owlvit-{size}", "Apache-2.0", ANNOTATED)
-        for size in ("base-patch32", "base-patch16", "large-patch14")
-    ),
-    # Minderer et al. 2023 (OWLv2), section 4: the finetuned weights, and with them the ensembles, saw LVIS.
-    *(
-        Provenance(f"google/owlv2-{size}{kind}", "Apache-2.0", ("WebLI", *ANNOTATED, *more))
-        for size in ("base-patch16", "large-patch14")
-        for kind, more in (("", ()), ("-finetuned", ("LVIS",)), ("-ensemble", ("LVIS",)))
-    ),
-    # Liu et al. 2024 (Grounding DINO), table 2 and its repository; Zhao et al. 2024 (MM Grounding DINO).
-    Provenance("IDEA-Research/grounding-dino-tiny", "Apache-2.0", ("Objects365", "GoldG", "Cap4M", "ImageNet-22k")),
-    Provenance(
-        "IDEA-Research/grounding-dino-base",
-        "Apache-2.0",
-        ("COCO", "Objects365", "GoldG", "Cap4M", "Open Images", "ODinW-35", "RefCOCO", "ImageNet-22k"),
-    ),
-    Provenance(
-        "openmmlab-community/mm_grounding_dino_tiny_o365v1_goldg_v3det",
-        "Apache-2.0",
-        ("Objects365", "GoldG", "V3Det", "ImageNet-22k"),
-    ),
-    # Zhao et al. 2024 (RT-DETR), Lv et al. 2024 (RT-DETRv2), Peng et al. 2025 (D-FINE).
-    *(
-        Provenance(f"PekingU/rtdetr_{depth}vd{kind}", "Apache-2.0", ("ImageNet-1k", "COCO", *more))
-        for depth in ("r18", "r50", "r101")
-        for kind, more in (("", ()), ("_coco_o365", ("Objects365",)))
-    ),
-    *(
-        Provenance(f"PekingU/rtdetr_v2_{depth}vd", "Apache-2.0", ("ImageNet-1k", "COCO"))
-        for depth in ("r18", "r34", "r50", "r101")
-    ),
-    *(
-        Provenance(f"ustc-community/dfine-{size}-coco", "Apache-2.0", ("ImageNet-1k", "COCO"))
-        for size in ("nano", "small", "medium", "large", "xlarge")
-    ),
-    *(
-        Provenance(f"ustc-community/dfine-{size}-obj365", "Apache-2.0", ("ImageNet-1k", "Objects365"))
-        for size in ("small", "medium", "large", "xlarge")
-    ),
-    # Robinson et al. 2025 (RF-DETR): DINOv2's encoder, trained on Objects365 and then on COCO.
-    Provenance("Roboflow/rf-detr-base", "Apache-2.0", ("LVD-142M", "Objects365", "COCO")),
-)
-
 TOOL = Tool(
-    card=Card(
-        name="detection",
-        summary="Finds named things: a box and a score for each, and how many of each name.",
-        limits=(
-            "Some detectors know only a fixed list of everyday things. Crowded and tiny things are miscounted; an "
-            "absent one may get a box."
-        ),
-        measured=(
-            "Loading and geometry were run with random weights; no accuracy was measured, and the confidence is by "
-            "argument from scores near the threshold. RT-DETR and D-FINE are the detectors with a fixed list."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=VERSION,
-                make=LearnedDetection,
-                summary="OWLv2, OWL-ViT, (MM) Grounding DINO by name; RF-DETR, RT-DETR, D-FINE, DEIMv2 by class.",
-                weights=WEIGHTS,
-                provenances=PROVENANCES,
-                batch=8,
-                reduced=(ReducedPrecision("bfloat16", 8, 8, 0.0, "", "random, of OWLv2 base"),),
-                learned_tolerance=1e-3,
-            ),
-        ),
-    ),
+    card=tool_card(__file__, LearnedDetection),
     args=DetectionArgs,
     checks=CHECKS,
     probe=probe,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

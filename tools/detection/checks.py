@@ -13,18 +13,18 @@ from tools._shared.boxes import overlap
 from tools._shared.known_answers import rows_of
 
 NAME = "stop sign"
+# Everyday classes, of which every closed set has one.
 PROBE_NAMES = ("person", NAME)
-"""Everyday classes, of which every closed set has one."""
+# Intersection over union from which a box is that of a sign.
 LEAST_OVERLAP = 0.5
-"""Intersection over union from which a box is that of a sign."""
+# Of the signs of a picture.
 LEAST_FOUND = 0.75
-"""Of the signs of a picture."""
+# How far boxes may lie beside their signs and how much larger or smaller they may be, as fractions of the signs' sides
+# and as medians: a network errs at an edge here and there, an error of scale or place is that of all.
 NEAR = 0.035
-"""How far boxes may lie beside their signs and how much larger or smaller they may be, as fractions of the signs' sides
-and as medians: a network errs at an edge here and there, an error of scale or place is that of all."""
 
+# The middle of a sign, x and y, and its radius, in pixels of a picture of 640 x 480.
 Sign = tuple[float, float, float]
-"""The middle of a sign, x and y, and its radius, in pixels of a picture of 640 x 480."""
 SCENES: Sequence[tuple[str, float, Sequence[Sign]]] = (
     ("four signs", 1.0, ((110, 130, 62), (520, 120, 70), (300, 200, 84), (470, 330, 58))),
     ("four signs in a large picture", 2.4, ((130, 140, 66), (500, 140, 76), (330, 240, 60), (520, 320, 64))),

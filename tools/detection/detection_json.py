@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from hybrid.errors import ToolError
 from hybrid.types import Box, Json
 
+# A name that the detection tool can be asked for.
 ThingName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-"""A name that the detection tool can be asked for."""
 
 
 class _Seen(BaseModel):

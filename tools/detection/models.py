@@ -8,8 +8,7 @@ al. 2024), D-FINE, DEIMv2 and RF-DETR (Robinson et al. 2025) know the classes of
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,20 +24,20 @@ from tools._shared.boxes import overlap
 from tools._shared.nouns import singular
 from tools._shared.reading import shrink
 
+# One row a query, one column a name, 0..1.
 Scores = npt.NDArray[np.float64]
-"""One row a query, one column a name, 0..1."""
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(NamedTuple):
     """Properties of a family. `pads`: boxes are relative to the square that the image was padded to."""
 
     kind: Literal["queries", "sentence", "closed"]
+    # Score from which a box counts, as the authors' own demonstrations use it.
     threshold: float
-    """Score from which a box counts, as the authors' own demonstrations use it."""
     pads: bool = False
 
 
+# By transformers' `model_type`.
 FAMILIES: Mapping[str, Family] = {
     "owlv2": Family("queries", 0.2, pads=True),
     "owlvit": Family("queries", 0.1),
@@ -50,18 +49,16 @@ FAMILIES: Mapping[str, Family] = {
     "deimv2": Family("closed", 0.5),
     "rf_detr": Family("closed", 0.5),
 }
-"""By transformers' `model_type`."""
+# Images in one pass: OWLv2 sees each at 960 px.
 MOST_AT_ONCE = 8
-"""Images in one pass: OWLv2 sees each at 960 px."""
 LONGEST_PX = 1600
 LEAST_PX = 4
 MOST_ELONGATED = 20.0
+# Intersection over union from which two boxes of one name are one thing.
 SAME_OBJECT = 0.6
-"""Intersection over union from which two boxes of one name are one thing."""
 
 
-@dataclass(frozen=True)
-class Detection:
+class Detection(NamedTuple):
     """A thing that was found: its name as it was asked for, score 0..1, box in pixels of the image."""
 
     name: str
@@ -69,16 +66,14 @@ class Detection:
     box: Box
 
 
-@dataclass(frozen=True, eq=False)
-class DetectionInput:
+class DetectionInput(NamedTuple):
     """The names that are looked for, and the image for the network by the network's names of it, each (1, ...)."""
 
     names: tuple[str, ...]
     image: Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class DetectionOutput:
+class DetectionOutput(NamedTuple):
     """Scores (Q, names) and boxes (Q, 4) as centre x, y, width, height in 0..1 of one image."""
 
     scores: Scores
@@ -114,7 +109,16 @@ class Detector:
         Raises:
             ToolError: the image is smaller than 4 px or more elongated than 20 : 1.
         """
-        inputs = self._checkpoint.process(images=_reduced(pixels))
+        from PIL import Image
+
+        height, width = pixels.shape[:2]
+        if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
+            raise ToolError(
+                f"detection: an image of {size_px(width, height)} px is too small or too elongated "
+                f"(at least {at('width', LEAST_PX)} px, at most {MOST_ELONGATED:g} : 1)"
+            )
+        reduced = Image.fromarray(shrink(pixels, LONGEST_PX))
+        inputs = self._checkpoint.process(images=reduced)
         return DetectionInput(
             tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
         )
@@ -129,14 +133,11 @@ class Detector:
         import torch
 
         outputs: dict[int, DetectionOutput] = {}
-        for members in self._groups(asked):
+        # Places of what may share a pass.
+        for members in by_form([self.alike(one) for one in asked], MOST_AT_ONCE):
             with torch.inference_mode():
                 outputs.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
         return [outputs[place] for place in range(len(asked))]
-
-    def _groups(self, asked: Sequence[DetectionInput]) -> list[list[int]]:
-        """Places of what may share a pass."""
-        return by_form([self.alike(one) for one in asked], MOST_AT_ONCE)
 
     def detections(
         self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float
@@ -259,18 +260,6 @@ def _classes(config: Any, weights: str) -> dict[str, int]:
     if not named or all(name.startswith("label_") for name in named):
         raise WeightsError(f"{weights}: config.json names no classes (id2label)")
     return named
-
-
-def _reduced(pixels: Pixels) -> Any:
-    from PIL import Image
-
-    height, width = pixels.shape[:2]
-    if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
-        raise ToolError(
-            f"detection: an image of {size_px(width, height)} px is too small or too elongated "
-            f"(at least {at('width', LEAST_PX)} px, at most {MOST_ELONGATED:g} : 1)"
-        )
-    return Image.fromarray(shrink(pixels, LONGEST_PX))
 
 
 def _floats(tensor: Any) -> npt.NDArray[np.float64]:

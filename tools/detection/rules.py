@@ -32,8 +32,8 @@ async def goes_on(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     return SpecialistAnswer("no" if enough else "yes", "detection", finding)
 
 
+# By route.
 RULES: Mapping[str, Rule] = {"Counting": counting, "continue": goes_on}
-"""By route."""
 
 
 def count_of(finding: Finding, name: str) -> int | None:

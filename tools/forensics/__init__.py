@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError
 from hybrid.places import at, size_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Json
 from tools._shared.overlay import Overlay
 from tools.forensics.cues import LEAST_PX, NoiseStatistics, measure, residual_picture
@@ -27,11 +28,13 @@ from tools.forensics.rules import RULES
 
 Logits = npt.NDArray[np.float64]
 
+# Score from which a single image is called synthetic.
 SYNTHETIC = 0.5
-"""Score from which a single image is called synthetic."""
 MOST_CERTAIN = 0.85
+# Confidence of evidence that does not decide: nothing is claimed to be right.
 UNDECIDED = 0.25
-"""Confidence of evidence that does not decide: nothing is claimed to be right."""
+# The middle 90 % of 67 photographs from the web, JPEG of at most 640 px; of 67 others 81 to 97 % lie inside (`python -m
+# bench.forensics`).
 PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
     "residual_std_grey": (2.47, 22.9),
     "residual_kurtosis": (7.2, 646.0),
@@ -39,15 +42,13 @@ PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
     "high_share_0_1": (0.003, 0.174),
     "peak_ratio": (14.5, 114.0),
 }
-"""The middle 90 % of 67 photographs from the web, JPEG of at most 640 px; of 67 others 81 to 97 % lie inside
-(`python -m bench.forensics`)."""
 HEAD = "Evidence only: this does not say which image is synthetic. In brackets: 90 % of JPEG photographs of 640 px."
+# For each image's statistic: its label in the text, its format, and its name in `data`.
 SAID = (
     ("Noise, grey levels", ".1f", "residual_std_grey"),
     ("Exponent of the spectrum", ".2f", "spectrum_slope"),
     ("Power above 0.25 cycles/px", ".1%", "high_share_0_1"),
 )
-"""For each image's statistic: its label in the text, its format, and its name in `data`."""
 UNDECIDED_BETWEEN: Mapping[str, Json] = {"synthetic": None, "photograph": None, "photograph_confidence_0_1": None}
 
 
@@ -114,7 +115,7 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
     """The learned backend: a supervised detector from a directory."""
 
     def __init__(self) -> None:
-        super().__init__("forensics", VERSION, SyntheticDetector, WEIGHTS)
+        super().__init__("forensics", LEARNED.version, SyntheticDetector, LEARNED.weights)
 
     def prepare(self, request: Request[ForensicsArgs]) -> Any:
         """All images as the network takes them, (n, 3, h, w). Raises `ToolError` for one that cannot be scored."""
@@ -185,52 +186,10 @@ def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
     return order[0], min(MOST_CERTAIN, chance + (1 - chance) * lead)
 
 
-VERSION = "forensics-3"
-WEIGHTS = "OwensLab/commfor-model-384"
-
-PROVENANCES = tuple(
-    # Park and Owens 2025 (Community Forensics), section 3: images of about 4,800 generators, and real ones.
-    Provenance(f"OwensLab/commfor-model-{side}", "MIT", ("Community Forensics",))
-    for side in ("384", "224")
-)
-
 TOOL = Tool(
-    card=Card(
-        name="forensics",
-        summary=(
-            "Scores images as made by a generator or a camera and names the most of each; without a detector, only "
-            "statistics of noise and spectrum."
-        ),
-        limits=(
-            "Fails on unfamiliar generators, scalings and compressions. The statistics change with JPEG, resizing and "
-            "denoising: evidence, never an answer."
-        ),
-        measured=(
-            "Only the learned backend decides. The published detector was not run here; loading was checked with "
-            "random weights."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=VERSION,
-                make=LearnedForensics,
-                summary="A timm backbone with one logit: Community Forensics or timm layout, from a directory.",
-                weights=WEIGHTS,
-                provenances=PROVENANCES,
-                batch=8,
-                reduced=(ReducedPrecision("bfloat16", 0, 8, 0.001, "scores.score_0_1", "random, of ViT-S/16, 384 px"),),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="noise-3",
-                make=NoiseEvidence,
-                library="cv2",
-                summary="Residual noise and spectrum of each image; never decides.",
-            ),
-        ),
-        images=(1, 4),
-    ),
+    card=tool_card(__file__, LearnedForensics, NoiseEvidence),
     args=ForensicsArgs,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

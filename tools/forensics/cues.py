@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
+# The middle of the image is read at its own resolution: scaling would change the statistics.
 WINDOW_PX = 512
-"""The middle of the image is read at its own resolution: scaling would change the statistics."""
 LEAST_PX = 32
 
 Spectrum = npt.NDArray[np.float64]
@@ -48,7 +48,13 @@ def measure(pixels: Pixels) -> NoiseStatistics:
     deviation = float(residual.std())
     centred = residual - residual.mean()
     kurtosis = float((centred**4).mean() / deviation**4 - 3) if deviation > 1e-6 else 0.0
-    power, frequency = _power(grey.astype(np.float64)), _frequencies(grey.shape)
+    # Radial frequency of each coefficient, cycles per pixel.
+    power, frequency = (
+        _power(grey.astype(np.float64)),
+        np.asarray(
+            np.hypot(np.fft.fftfreq(grey.shape[0])[:, None], np.fft.fftfreq(grey.shape[1])[None, :]), np.float64
+        ),
+    )
     total = float(power[frequency > 0].sum())
     peaks = _power(residual)[frequency > 0.05]
     return NoiseStatistics(
@@ -80,11 +86,6 @@ def _power(values: Spectrum) -> Spectrum:
     # A window keeps the borders, which do not join up, from spreading over all frequencies.
     window = np.outer(np.hanning(values.shape[0]), np.hanning(values.shape[1]))
     return np.asarray(np.abs(np.fft.fft2((values - values.mean()) * window)) ** 2, np.float64)
-
-
-def _frequencies(shape: tuple[int, ...]) -> Spectrum:
-    """Radial frequency of each coefficient, cycles per pixel."""
-    return np.asarray(np.hypot(np.fft.fftfreq(shape[0])[:, None], np.fft.fftfreq(shape[1])[None, :]), np.float64)
 
 
 def _slope(power: Spectrum, frequency: Spectrum) -> float:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,24 +26,23 @@ from tools._shared.batches import on_host, together
 from tools._shared.reading import check_elongation
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+# By the side of the network's input the short side to which Community Forensics scales an image before it cuts that
+# input out of the middle (`ViTClassifier.preprocess_input` in models.py of the authors' repository).
 SHORT_SIDES: Mapping[int, int] = {224: 256, 384: 440}
-"""By the side of the network's input the short side to which Community Forensics scales an image before it cuts that
-input out of the middle (`ViTClassifier.preprocess_input` in models.py of the authors' repository)."""
 SIZES = ("tiny", "small", "base", "large")
 MOST_ELONGATED = 50.0
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """The configured architecture: timm's name of the backbone, its input, and the prefix of its tensors."""
 
     architecture: str
     side: int
+    # From a PIL image to the network's input, a tensor (3, side, side): the transform of the authors or of timm.
     look: Callable[[Any], Any]
-    """From a PIL image to the network's input, a tensor (3, side, side): the transform of the authors or of timm."""
     mean: tuple[float, ...]
+    # Of each channel in 0..1: what `look` takes away and divides by.
     deviation: tuple[float, ...]
-    """Of each channel in 0..1: what `look` takes away and divides by."""
     prefix: str = ""
 
 
@@ -90,20 +88,20 @@ def read_plan(folder: Path, weights: str) -> Plan:
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
         if "architecture" in config:
-            return _timm_plan(config, weights)
+            if config.get("num_classes") != 1:
+                raise WeightsError(
+                    f"{weights}: config.json says num_classes {config.get('num_classes')!r}; a detector has 1"
+                )
+            from timm.data import create_transform, resolve_data_config
+
+            details = resolve_data_config(
+                pretrained_cfg={"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})}
+            )
+            side, mean, deviation = int(details["input_size"][-1]), tuple(details["mean"]), tuple(details["std"])
+            return Plan(str(config["architecture"]), side, create_transform(**details), mean, deviation)
         return _community_plan(config, weights)
     except (ValueError, KeyError, TypeError) as error:
         raise WeightsError(f"{weights}: config.json is not that of a detector ({error!r})"[:200]) from error
-
-
-def _timm_plan(config: Mapping[str, Any], weights: str) -> Plan:
-    if config.get("num_classes") != 1:
-        raise WeightsError(f"{weights}: config.json says num_classes {config.get('num_classes')!r}; a detector has 1")
-    from timm.data import create_transform, resolve_data_config
-
-    details = resolve_data_config(pretrained_cfg={"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})})
-    side, mean, deviation = int(details["input_size"][-1]), tuple(details["mean"]), tuple(details["std"])
-    return Plan(str(config["architecture"]), side, create_transform(**details), mean, deviation)
 
 
 def _community_plan(config: Mapping[str, Any], weights: str) -> Plan:

@@ -25,5 +25,5 @@ async def real_photograph(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer 
     return None if specialist_answer is None else replace(specialist_answer, sure=sure, on_card=False)
 
 
+# By route.
 RULES: Mapping[str, Rule] = {"Forensic_Detection": real_photograph}
-"""By route."""

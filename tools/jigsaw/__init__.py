@@ -11,8 +11,9 @@ the seams (`seam_features.py`); a vote that is decided is never overruled.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,32 +21,32 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import at, size_px
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, later_image
 from hybrid.types import Box, Json
 from tools._shared.batches import shape
 from tools._shared.dense_features import DenseFeatures, FeatureGrid, FeatureInput, feature_map
-from tools._shared.provenance import DINO
 from tools.jigsaw.checks import CHECKS, probe
-from tools.jigsaw.rules import RULES
 from tools.jigsaw.seam_features import Opinion, affinity, decide_by_features
 
+# One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100.
 SeamLine = npt.NDArray[np.float32]
-"""One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100."""
 
+# Shortest seam that is compared: below it a correlation of lines is meaningless.
 SMALLEST_PX = 8
-"""Shortest seam that is compared: below it a correlation of lines is meaningless."""
+# A candidate may be cut on each side by this fraction of its own size (and at least by 4 px) and is still placed.
 LARGEST_TRIM = 0.05
-"""A candidate may be cut on each side by this fraction of its own size (and at least by 4 px) and is still placed."""
+# Highest channel value that counts as the black of the hole; JPEG ringing exceeds it near the seams.
 DARK = 16
-"""Highest channel value that counts as the black of the hole; JPEG ringing exceeds it near the seams."""
 DARK_FRACTION = 0.98
+# Margin at which a unanimous vote removes 63 % of the doubt: set on generated puzzles (`bench/jigsaw.py`).
 MARGIN_SCALE = 0.06
-"""Margin at which a unanimous vote removes 63 % of the doubt: set on generated puzzles (`bench/jigsaw.py`)."""
+# Factor on the confidence gain if one of the three costs prefers another candidate.
 SPLIT_VOTE = 0.75
-"""Factor on the confidence gain if one of the three costs prefers another candidate."""
+# Confidence from which the vote stands without a second opinion: it is above 0.97 on all 75 val items, cut or not.
 DECIDED = 0.8
-"""Confidence from which the vote stands without a second opinion: it is above 0.97 on all 75 val items, cut or not."""
 
 
 class JigsawArgs(Args):
@@ -59,8 +60,7 @@ class JigsawArgs(Args):
     )
 
 
-@dataclass(frozen=True)
-class SeamCosts:
+class SeamCosts(NamedTuple):
     """How badly a candidate fits, mean of the two seams; lower is better in `l1` and `step_ratio`.
 
     `l1`: mean absolute difference in L*a*b* units. `ncc`: correlation of the two lines, -1..1, higher is better.
@@ -77,8 +77,7 @@ class SeamCosts:
         return self.l1, 1.0 - self.ncc, self.step_ratio
 
 
-@dataclass(frozen=True)
-class SeamVerdict:
+class SeamVerdict(NamedTuple):
     """The candidate chosen (from 0), None where no cost tells them apart; votes for it; margin 0..1; confidence."""
 
     best: int | None
@@ -87,24 +86,21 @@ class SeamVerdict:
     confidence: float
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a candidate's first pixel lies in the reference."""
 
     x: int
     y: int
 
 
-@dataclass(frozen=True, eq=False)
-class Puzzle:
+class Puzzle(NamedTuple):
     """For each candidate the piece without its trim, where it goes, and its costs; and the vote of the seams."""
 
     fitted: tuple[tuple[Pixels, Place, SeamCosts], ...]
     verdict: SeamVerdict
 
 
-@dataclass(frozen=True, eq=False)
-class PuzzleInput:
+class PuzzleInput(NamedTuple):
     """A puzzle, and for each candidate the picture with it in place as the network takes it; none if it is decided."""
 
     puzzle: Puzzle
@@ -128,18 +124,6 @@ def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -
             )
         start.append(full - part - max(0, int(trim + 0.5)))
     return Place(x=start[1], y=start[0])
-
-
-def check_hole(reference: Pixels) -> None:
-    """Check that the lower-right quarter is black, its two lines along the seams excepted. Raises `ToolError`."""
-    height, width = reference.shape[:2]
-    hole = reference[height - height // 2 + 2 :, width - width // 2 + 2 :]
-    dark = float((hole.max(axis=2) <= DARK).mean()) if hole.size else 0.0
-    if dark < DARK_FRACTION:
-        raise ToolError(
-            f"jigsaw: image 1 must be the picture with its lower-right quarter missing (black); "
-            f"{dark:.0%} of that quarter is black"
-        )
 
 
 def seam_costs(reference: Pixels, candidate: Pixels, at: Place) -> SeamCosts:
@@ -190,7 +174,10 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
     """
     costs = np.array([fit.costs for fit in fits])
     margins = [_margin(costs, index) for index in range(len(fits))]
-    votes = [int(sum(_wins(column, index) for column in costs.T)) for index in range(len(fits))]
+    votes = [
+        int(sum(bool(column[index] + 1e-6 < np.delete(column, index).min()) for column in costs.T))
+        for index in range(len(fits))
+    ]
     best = max(range(len(fits)), key=lambda index: (votes[index], margins[index]))
     chance = 1 / len(fits)
     if votes[best] == 0:
@@ -203,10 +190,6 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
 def _margin(costs: npt.NDArray[np.float64], index: int) -> float:
     own, other = costs[index], np.delete(costs, index, axis=0).min(axis=0)
     return float(((other - own) / (other + own + 1e-6)).mean())
-
-
-def _wins(column: npt.NDArray[np.float64], index: int) -> bool:
-    return bool(column[index] + 1e-6 < np.delete(column, index).min())
 
 
 def compose(reference: Pixels, candidate: Pixels, at: Place) -> Pixels:
@@ -229,7 +212,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
     """The learned backend: the same vote, and features of a vision transformer where it is not decided."""
 
     def __init__(self) -> None:
-        super().__init__("jigsaw", LEARNED_VERSION, partial(DenseFeatures, tool="jigsaw"), WEIGHTS)
+        super().__init__("jigsaw", LEARNED.version, partial(DenseFeatures, tool="jigsaw"), LEARNED.weights)
 
     def prepare(self, request: Request[JigsawArgs]) -> PuzzleInput:
         """The vote, and what the network is asked. Raises `ToolError` as `fit_pieces`, or for an elongated image."""
@@ -270,7 +253,15 @@ def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels,
         ToolError: sizes do not fit, or the quarter is not missing; the message says what was expected.
     """
     reference = images[0]
-    check_hole(reference)
+    # Check that the lower-right quarter is black, its two lines along the seams excepted.
+    height, width = reference.shape[:2]
+    hole = reference[height - height // 2 + 2 :, width - width // 2 + 2 :]
+    dark = float((hole.max(axis=2) <= DARK).mean()) if hole.size else 0.0
+    if dark < DARK_FRACTION:
+        raise ToolError(
+            f"jigsaw: image 1 must be the picture with its lower-right quarter missing (black); "
+            f"{dark:.0%} of that quarter is black"
+        )
     fitted = []
     for number, whole in enumerate(images[1:], 2):
         name = f"image {number}"
@@ -348,49 +339,15 @@ def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion 
     return "\n".join([head, *rows])
 
 
-LEARNED_VERSION = "seams-1+opinion-2"
-WEIGHTS = "facebook/dinov2-base"
-
 TOOL = Tool(
-    card=Card(
-        name="jigsaw",
-        summary=(
-            "Says which of images 2 to 5 is the missing lower-right quarter of image 1, by colours across the seams; "
-            "returns the completed puzzle."
-        ),
-        limits="Knows nothing of content. Pieces must be exact quarters as they lie; flat seams leave it undecided.",
-        measured=(
-            "On 75 of BLINK's 150 jigsaw items (val) the seams are right on 75 (bench/jigsaw.py). Those puzzles have "
-            "a shortcut: most wrong pieces carry a bright frame of 1 px, and rejecting the brightest frame alone, "
-            "without any seam, is right on 70 of 75 (30 of 75 with all pieces cut by 2 px, where the seams still "
-            "give 75). With weights, features beside the seams decide where the confidence of the seams' vote is "
-            "below 0.8 (none of the 75); they never overrule a decided vote and were run with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=SecondOpinion,
-                summary="The same vote; where it is not decided, DINOv2 or DINOv3 features on both sides of the seams.",
-                weights=WEIGHTS,
-                provenances=DINO,
-                batch=8,
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="seams-1",
-                make=SeamVote,
-                library="cv2",
-                summary="Majority of L1, correlation and step ratio over two seams; no weights, no image content.",
-                reliability=(Bin(0.8, 1, 1), Bin(0.9, 199, 199)),
-                counted_on="200 generated puzzles (bench.reliability --task Jigsaw)",
-            ),
-        ),
-        images=(3, 5),
-    ),
+    card=tool_card(__file__, SecondOpinion, SeamVote),
     args=JigsawArgs,
     checks=CHECKS,
     probe=probe,
-    rules=RULES,
+    # Alone it answers with the image that completes the first.
+    rules={
+        "Jigsaw": OneCall("jigsaw", later_image),
+    },
 )
+
+LEARNED = TOOL.card.backends[0]

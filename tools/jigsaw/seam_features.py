@@ -7,24 +7,23 @@ The picture with the piece in its hole passes through DINOv2 or DINOv3
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from tools._shared.dense_features import PATCHES, FeatureMap
 
+# Distance of a place from the seam, in patches: beyond the one that the seam may cut.
 STEP = 1.0
-"""Distance of a place from the seam, in patches: beyond the one that the seam may cut."""
+# Places along each seam.
 PLACES = 16
-"""Places along each seam."""
+# Lead in mean cosine that removes 63 % of the doubt in the second opinion; by argument, not measured.
 COSINE_SCALE = 0.05
-"""Lead in mean cosine that removes 63 % of the doubt in the second opinion; by argument, not measured."""
+# Most confidence in a second opinion, which was never measured with trained weights.
 OPINION_CERTAIN = 0.75
-"""Most confidence in a second opinion, which was never measured with trained weights."""
 
 
-@dataclass(frozen=True)
-class Opinion:
+class Opinion(NamedTuple):
     """Mean cosine across the seams, -1..1, for each candidate; the best, None for a tie; confidence 0..1 in it."""
 
     cosines: tuple[float, ...]
@@ -46,11 +45,9 @@ def affinity(features: FeatureMap, left: int, top: int) -> float:
     along_y = top + (np.arange(PLACES) + 0.5) * (height - top) / PLACES - 0.5
     pairs = [((x, top - away), (x, top + away)) for x in along_x]
     pairs += [((left - away, y), (left + away, y)) for y in along_y]
-    return float(np.mean([_cosine(features, outside, inside) for outside, inside in pairs]))
-
-
-def _cosine(features: FeatureMap, one: tuple[float, float], two: tuple[float, float]) -> float:
-    return float(np.clip(features.at(*one) @ features.at(*two), -1.0, 1.0))
+    return float(
+        np.mean([float(np.clip(features.at(*outside) @ features.at(*inside), -1.0, 1.0)) for outside, inside in pairs])
+    )
 
 
 def decide_by_features(cosines: Sequence[float]) -> Opinion:

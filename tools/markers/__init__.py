@@ -20,28 +20,27 @@ from hybrid.marks.finding import find_colored_boxes, find_marks
 from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
-from hybrid.places import at, length, unit
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.places import at, unit
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Box
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay
 
+# Longer images are reduced to this; rings below 4 px radius after that are lost.
 LONGEST_PX = 1536
-"""Longer images are reduced to this; rings below 4 px radius after that are lost."""
+# An image with a shorter side has no room for a ring with its letter, so nothing is looked for.
 LEAST_PX = 12
-"""An image with a shorter side has no room for a ring with its letter, so nothing is looked for."""
+# Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
+# Chance draws rings on every second photograph, without a letter or with one that is not clear; a model or a tool that
+# compares points would compare them.
 UNSURE = 0.5
-"""Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
-
-Chance draws rings on every second photograph, without a letter or with one that is not clear; a model or a tool that
-compares points would compare them.
-"""
 MOST_LINES = 6
-MOST_CHARACTERS = 450
 LEGEND = "cyan: marks found (x, y in px from the top-left)"
+# Cyan, the complement of red: no mark has it.
 INK = (0, 255, 255)
-"""Cyan, the complement of red: no mark has it."""
 
 
 class MarkersArgs(Args):
@@ -147,10 +146,9 @@ def describe(marks: Marks, args: MarkersArgs) -> str:
     missing = [label for label in args.labels if label not in named]
     kept = lines[: MOST_LINES - bool(missing)]
     last = [f"Not found in image 1: {', '.join(missing)}."] if missing else []
-    while length("\n".join([*kept, *last])) > MOST_CHARACTERS:
-        kept.pop()
-    kept += last
-    return "\n".join(kept) if kept else "No drawn point or box was found in image 1."
+    fewer = range(len(kept), -1, -1)
+    text = Lines().fitting("\n".join([*kept[:shown], *last]) for shown in fewer)
+    return text or "No drawn point or box was found in image 1."
 
 
 def _say_point(mark: PointMark) -> str:
@@ -181,41 +179,7 @@ def overlay(pixels: Pixels, marks: Marks) -> Pixels:
     return canvas.pixels
 
 
-RELIABILITY = (
-    Bin(0.0, 0, 23),
-    Bin(0.5, 9, 9),
-    Bin(0.7, 180, 182),
-    Bin(0.9, 635, 636),
-    Bin(0.97, 750, 750),
-)
-
 TOOL = Tool(
-    card=Card(
-        name="markers",
-        summary="Finds points and boxes drawn on an image: letter (A-D, REF), coordinates, colour, size.",
-        limits=(
-            "Knows rings of 4 to 20 px radius in red, white or grey with a white letter on black, and red or green "
-            "boxes. Misses thin grey rings and rings without a letter, confuses cut letters."
-        ),
-        measured=(
-            "A letter cut by the border is inferred from what is left of it and from the labels asked for. "
-            "Generated scenes (bench/markers.py): both of two overlapping boxes within 3 px on 392 of 400 pictures; "
-            "fails where sides of both lie within 4 px of each other (130 of 138), mostly of one colour. Separate or "
-            "crossing red and green boxes 300 of 300, points 365 of 369: what is lost are single rings whose letter "
-            "the border cuts off, which chance draws as well. Of 147 photographs without marks none has one "
-            "(bench/markers.py --unmarked), and neither has any turned, mirrored or sharpened copy of them."
-        ),
-        backends=(
-            BackendCard(
-                name="classical",
-                version="4",
-                make=DrawnMarks,
-                library="cv2",
-                summary="Rendered letter templates, ring uniformity and straight lines, chosen together; no weights.",
-                reliability=RELIABILITY,
-                counted_on="points and boxes of 1,600 generated pictures (bench.markers --scenes 800 --seed 210000)",
-            ),
-        ),
-    ),
+    card=tool_card(__file__, DrawnMarks),
     args=MarkersArgs,
 )

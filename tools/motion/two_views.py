@@ -20,8 +20,8 @@ from tools.motion.flat import FlatMap, MapKind, flat_map, flat_wins, same_hand, 
 Array = npt.NDArray[np.float64]
 
 FEWEST_MATCHES = 8
+# How far a match may be off the epipolar line, in 640ths (`FRAME_PX`) of the long side: alike at any size.
 INLIER = 1.0
-"""How far a match may be off the epipolar line, in 640ths (`FRAME_PX`) of the long side: alike at any size."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,26 +11,27 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from hybrid.places import length, span_px
-from hybrid.tool import Args, BackendCard, Bin, Card, CheckCase, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.places import span_px
+from hybrid.tool import Args, CheckCase, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.boxes import corners
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay
 from tools.ocr.checks import CHECKS
 from tools.ocr.models import Reader, TextLine, open_reader, reading_order
 
+# Lines below this are dropped, as PP-OCR's own pipeline does.
 LEAST_SCORE = 0.5
-"""Lines below this are dropped, as PP-OCR's own pipeline does."""
+# Score of the least sure line, and how often all of the text was right: set by hand on 200 rendered lines
+# (`bench/ocr.py`, seeds 1 and 2), of which 168 of 171 were right from 0.95 on and 4 of 19 below.
 LEAST_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
-"""Score of the least sure line, and how often all of the text was right: set by hand on 200 rendered lines
-(`bench/ocr.py`, seeds 1 and 2), of which 168 of 171 were right from 0.95 on and 4 of 19 below."""
 NOTHING_READ = 0.5
 LISTED = 5
+# Of a line: as many as let the text of the finding fit.
 SHOWN_CHARACTERS = (80, 40, 24)
-"""Of a line: as many as let the text of the finding stay within `MOST_CHARACTERS`."""
-MOST_CHARACTERS = 450
 
 
 class OcrArgs(Args):
@@ -44,7 +45,7 @@ class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
     """The learned backend: PP-OCR from a directory, else the rapidocr package."""
 
     def __init__(self) -> None:
-        super().__init__("ocr", VERSION, open_reader, "")
+        super().__init__("ocr", LEARNED.version, open_reader, "")
 
     def prepare(self, request: Request[OcrArgs]) -> Pixels:
         """The region that is read. Raises `ToolError` for a box outside of the image."""
@@ -104,7 +105,7 @@ def confidence(lines: Sequence[TextLine]) -> float:
 def _describe(lines: Sequence[TextLine], basis: str) -> str:
     if not lines:
         return f"No text was read in image 1; basis: {basis[:80]}."
-    return next(text for shown in SHOWN_CHARACTERS if length(text := _listed(lines, shown)) <= MOST_CHARACTERS)
+    return Lines().fitting(_listed(lines, shown) for shown in SHOWN_CHARACTERS)
 
 
 def _listed(lines: Sequence[TextLine], shown: int) -> str:
@@ -116,51 +117,11 @@ def _listed(lines: Sequence[TextLine], shown: int) -> str:
     return "\n".join([*rows, *([more[: 2 * shown]] if more else [])])
 
 
-VERSION = "ocr-2"
-
-RAPIDOCR = Provenance(
-    "rapidocr",
-    "Apache-2.0 (rapidocr, and PaddleOCR's weights in its wheel)",
-    ("PaddleOCR's own collection",),
-)
-
 TOOL = Tool(
-    card=Card(
-        name="ocr",
-        summary="Reads the text in an image or a region: lines with box and score.",
-        limits=(
-            "Enlarge small text first (crop). Curved, stylised and handwritten text is often wrong, discs become O, "
-            "edges dashes."
-        ),
-        measured=(
-            "With rapidocr on rendered lines alone: 219 of 240 pictures right to the letter, on crowded grounds 42 "
-            "of 60 (bench/ocr.py); on no photograph with known text. PP-OCR from a directory was run with random "
-            "weights. rapidocr runs on the CPU, in float32 whatever --tool-dtype says."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=VERSION,
-                make=LearnedOcr,
-                summary="PP-OCRv5/v6 from a directory, or the PP-OCRv6 (small) in rapidocr 3.10 where it is installed. "
-                "One image a pass: rapidocr takes no more, and the lines of an image differ in length.",
-                provenances=(RAPIDOCR,),
-                reliability=(
-                    Bin(0.0, 0, 6),
-                    Bin(0.1, 0, 1),
-                    Bin(0.4, 1, 1),
-                    Bin(0.5, 29, 39),
-                    Bin(0.6, 2, 2),
-                    Bin(0.8, 1, 2),
-                    Bin(0.9, 4, 4),
-                    Bin(0.95, 182, 185),
-                ),
-                counted_on="240 pictures of rendered lines (bench.ocr --items 240)",
-                package="rapidocr",
-            ),
-        ),
-    ),
+    card=tool_card(__file__, LearnedOcr),
     args=OcrArgs,
     checks=CHECKS,
     probe=lambda picture: CheckCase((picture,), {}, lambda _: None),
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -8,18 +8,17 @@ from functools import partial
 import numpy as np
 
 from hybrid.tool import CheckCase, Evidence, KnownAnswer, Pixels
-from hybrid.types import Json
 from tools._shared.known_answers import rows_of
 
+# A text and the left end of its baseline, pixels.
 Line = tuple[str, tuple[int, int]]
-"""A text and the left end of its baseline, pixels."""
+# How far the middle of a box may lie from that of its letters: finders leave equal margins around a line.
 NEAR_PX = 5.0
-"""How far the middle of a box may lie from that of its letters: finders leave equal margins around a line."""
+# Colours of letters and ground.
 INK: Mapping[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
     "dark on light": ((20, 20, 20), (245, 245, 245)),
     "light on blue": ((240, 240, 225), (30, 60, 140)),
 }
-"""Colours of letters and ground."""
 
 
 def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float) -> CheckCase:
@@ -34,7 +33,9 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
             row = next((one for one in rows if _letters(text) in _letters(str(one["text"]))), None)
             if row is None:
                 return f"{text!r} is not among what it read, {str(evidence.data['text'])[:60]!r}"
-            off = np.hypot(*(_middle(row["box_px"]) - place))
+            x0, y0, x1, y1 = np.array(row["box_px"], np.float64)
+            middle = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
+            off = np.hypot(*(middle - place))
             if off > NEAR_PX:
                 return f"the box of {text!r} is {off:.0f} px beside it"
         return None
@@ -53,11 +54,6 @@ def _written(
     cv2.putText(canvas, line[0], line[1], cv2.FONT_HERSHEY_SIMPLEX, height, ink, max(2, round(2 * height)), cv2.LINE_AA)
     rows, columns = np.flatnonzero(alone.any(axis=1)), np.flatnonzero(alone.any(axis=0))
     return np.array([(columns[0] + columns[-1]) / 2, (rows[0] + rows[-1]) / 2])
-
-
-def _middle(box: Json) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    x0, y0, x1, y1 = np.array(box, np.float64)
-    return np.array([(x0 + x1) / 2, (y0 + y1) / 2])
 
 
 def _letters(text: str) -> str:

@@ -11,9 +11,9 @@ import hashlib
 import importlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,12 +35,12 @@ DETECTORS = (
     "pp_ocrv6_medium_det",
 )
 RECOGNISERS = ("pp_ocrv5_mobile_rec", "pp_ocrv5_server_rec", "pp_ocrv6_small_rec", "pp_ocrv6_tiny_rec")
+# The files in rapidocr 3.10's wheel: finder of lines, which way up, reader.
 BUNDLED = {
     "Det": "PP-OCRv6_det_small.onnx",
     "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
     "Rec": "PP-OCRv6_rec_small.onnx",
 }
-"""The files in rapidocr 3.10's wheel: finder of lines, which way up, reader."""
 RAPID_OPTIONS: dict[str, object] = {
     # The caller drops lines that are not sure enough.
     "Global.text_score": 0.0,
@@ -49,19 +49,18 @@ RAPID_OPTIONS: dict[str, object] = {
     "EngineConfig.onnxruntime.intra_op_num_threads": max(1, min(8, (os.cpu_count() or 2) // 2)),
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
+# Mean and deviation of rapidocr's finder (`DetPreProcess` and config.yaml of the package).
 HALF = (0.5, 0.5, 0.5)
-"""Mean and deviation of rapidocr's finder (`DetPreProcess` and config.yaml of the package)."""
 LONGEST_PX = 2560
 LEAST_PX = 8
 MOST_ELONGATED = 40.0
+# An image with more places of text than this is read as far as its surest ones.
 MOST_LINES = 400
-"""An image with more places of text than this is read as far as its surest ones."""
+# A box this much higher than wide is read as if turned: text that runs downwards.
 TALL = 1.5
-"""A box this much higher than wide is read as if turned: text that runs downwards."""
 
 
-@dataclass(frozen=True)
-class TextLine:
+class TextLine(NamedTuple):
     """A line of text, score 0..1, box in pixels of the image."""
 
     text: str
@@ -250,8 +249,8 @@ class _Handle:
         self._hooks.pop(self._key, None)
 
 
+# A reader of text lines.
 Reader = PaddleReader | RapidReader
-"""A reader of text lines."""
 
 
 def open_reader(weights: str, device: str) -> Reader:

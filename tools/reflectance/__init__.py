@@ -9,8 +9,9 @@ Without points the rings drawn on the picture are compared. The weight-free back
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,25 +19,27 @@ from pydantic import Field
 
 from hybrid.marks.marks_json import Label
 from hybrid.places import spot_px
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
-from hybrid.types import Json
-from tools._shared.args import PointArg, Spot, marker_labels, read_points
+from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, drawn_labels
+from hybrid.types import Finding, Json, Prompt
+from tools._shared.args import PointArg, Spot, point_markers, read_points
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.reading import unmarked, window_median
 from tools.reflectance.checks import CHECKS
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 from tools.reflectance.models import IntrinsicModel
-from tools.reflectance.rules import RULES
 
+# Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`.
 DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
-"""Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`."""
+# Of `PairCues.unsigned`, then a constant: log odds that the paints differ. Fitted together with the other.
 DIFFERENT_WEIGHTS = (1.652, -0.653, 4.148)
-"""Of `PairCues.unsigned`, then a constant: log odds that the paints differ. Fitted together with the other."""
+# Learned albedos whose logarithms differ by less count as the same: WHDR's threshold of 10 % (Bell et al. 2014) would
+# be finer than what the networks resolve; by argument, not measured.
 SAME_LOG_RATIO = 0.25
-"""Learned albedos whose logarithms differ by less count as the same: WHDR's threshold of 10 % (Bell et al. 2014) would
-be finer than what the networks resolve; by argument, not measured."""
 SURE_LOG_RATIO = 0.5
 LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
 
@@ -50,8 +53,7 @@ class ReflectanceArgs(Args):
     )
 
 
-@dataclass(frozen=True)
-class ReflectanceVerdict:
+class ReflectanceVerdict(NamedTuple):
     """Probabilities that the first point is darker, the second, and neither; `levels` are log reflectances."""
 
     first: float
@@ -116,7 +118,12 @@ def evidence_of(
         `darker_index` the place of the darker point, null when they are the same or nothing was compared; logarithms
         are natural and relative to the image.
     """
-    sure = 0.3 if verdict is None else _discounted(verdict.confidence, spots)
+    # Confidence if a point may be misplaced: a misplaced one leaves a guess among three.
+    sure = (
+        0.3
+        if verdict is None
+        else (1 / 3 + max(0.0, verdict.confidence - 1 / 3) * min(spot.confidence for spot in spots))
+    )
     index = {"first": 0, "second": 1}.get(verdict.choice) if verdict else None
     levels = verdict.levels if verdict else (None,) * len(spots)
     data: dict[str, Json] = {
@@ -142,11 +149,6 @@ def evidence_of(
     return Evidence(describe(spots, verdict, sure, basis), data, sure, (Picture(drawn),))
 
 
-def _discounted(confidence: float, spots: Sequence[Spot]) -> float:
-    """Confidence if a point may be misplaced: a misplaced one leaves a guess among three."""
-    return 1 / 3 + max(0.0, confidence - 1 / 3) * min(spot.confidence for spot in spots)
-
-
 def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: float, basis: str) -> str:
     """At most six lines for the model."""
     names = [spot.label or f"point {number}" for number, spot in enumerate(spots, 1)]
@@ -162,7 +164,7 @@ def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: fl
         f"about the same {verdict.same:.2f}."
     )
     places = "; ".join(f"{name} at {spot_px(s.x, s.y)}" for name, s in zip(names, spots, strict=True))
-    return "\n".join(line[:160] for line in (head, chances, f"Points: {places}.", f"Basis: {basis}."))
+    return Lines().cut(head, chances, f"Points: {places}.", f"Basis: {basis}.")
 
 
 class PaintCues(WeightFree[ReflectanceArgs]):
@@ -182,8 +184,7 @@ class PaintCues(WeightFree[ReflectanceArgs]):
         return evidence_of(request, spots, verdict, reflectance_map(parts, DARKER_WEIGHTS), basis)
 
 
-@dataclass(frozen=True, eq=False)
-class AlbedoInput:
+class AlbedoInput(NamedTuple):
     """The spots to compare, the image without marks, and what decides the noise that the network starts from."""
 
     spots: tuple[Spot, ...]
@@ -195,7 +196,7 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32
     """The learned backend: the albedo of a Marigold intrinsic decomposition model."""
 
     def __init__(self) -> None:
-        super().__init__("reflectance", LEARNED_VERSION, IntrinsicModel, WEIGHTS)
+        super().__init__("reflectance", LEARNED.version, IntrinsicModel, LEARNED.weights)
 
     def prepare(self, request: Request[ReflectanceArgs]) -> AlbedoInput:
         """The spots and the image without marks. Raises `ToolError` as `spots_of`."""
@@ -220,53 +221,20 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32
         return evidence_of(request, spots, verdict, values, "albedo predicted by a network")
 
 
-def _marker_arguments(args: Args) -> Mapping[str, Json]:
-    labels = marker_labels(args.points, args.labels) if isinstance(args, ReflectanceArgs) else []
-    return {"labels": labels, "kind": "point"}
+def darker_surface(finding: Finding, prompt: Prompt) -> str | None:
+    """The letter of the darker surface, or that both are the same."""
+    if finding.data.get("same") is True:
+        return r"(?i)\b(?:same|equal(?:ly)?)\b"
+    darker = finding.data.get("darker")
+    return rf"\b{re.escape(darker)}\b.*\bdarker\b" if isinstance(darker, str) else None
 
-
-LEARNED_VERSION = "albedo-1"
-WEIGHTS = "prs-eth/marigold-iid-appearance-v1-1"
-
-PROVENANCES = (
-    # The checkpoints' model cards: Stable Diffusion 2 (LAION-5B), refined on rendered rooms.
-    Provenance(WEIGHTS, "OpenRAIL++", ("InteriorVerse", "LAION-5B")),
-    Provenance("prs-eth/marigold-iid-lighting-v1-1", "OpenRAIL++", ("Hypersim", "LAION-5B")),
-)
 
 TOOL = Tool(
-    card=Card(
-        name="reflectance",
-        summary="Says which of two points is on the darker surface, or that both are alike: the paint, not the light.",
-        limits="By hue, greys or shades of one hue pass for one paint; coloured light, mirrors and texture mislead it.",
-        measured=(
-            "Classical: on rendered pictures 0.88 of its three-way answers were right, 0.81 where the light misleads "
-            "(bench/reflectance.py); no photograph with known reflectance was available. The learned backend was run "
-            "with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=LearnedAlbedo,
-                summary="Albedo of Marigold IID through diffusers, an extra, one image a pass, as each has a size "
-                "of its own; run with random weights only.",
-                weights=WEIGHTS,
-                provenances=PROVENANCES,
-            ),
-            BackendCard(
-                name="classical",
-                version="paints-3",
-                make=PaintCues,
-                library="cv2",
-                summary="Segments of one chromaticity as one paint, and two fitted regressions; no weights are loaded.",
-                reliability=(Bin(0.4, 6, 12), Bin(0.5, 9, 15), Bin(0.6, 21, 29), Bin(0.7, 37, 43), Bin(0.8, 190, 201)),
-                counted_on="300 rendered pictures (bench.reflectance --items 300)",
-            ),
-        ),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, LearnedAlbedo, PaintCues, point_markers),
     args=ReflectanceArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers which drawn point lies on the darker surface, or that both are the same.
+    rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -15,8 +15,8 @@ from hybrid.tool import CheckCase, KnownAnswer
 from tools._shared.known_answers import expects, point_args
 
 HEIGHT, WIDTH, STRIPE = 320, 440, 14
+# The stripes that there are, counted from the border: three beside either of the two that are asked about.
 BAND = range(18, 26)
-"""The stripes that there are, counted from the border: three beside either of the two that are asked about."""
 WALL, DARK, LIGHT = (150, 145, 138), (60, 38, 34), (232, 214, 150)
 
 

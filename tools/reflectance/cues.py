@@ -10,7 +10,7 @@ how far the chromaticities lie apart, one over the brightness of the paints; `be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,33 +21,32 @@ Values = npt.NDArray[np.float64]
 
 WORK_PX = 480
 GAMMA = 2.2
+# Weights of linear red, green and blue (ITU-R BT.709).
 LUMINANCE = (0.2126, 0.7152, 0.0722)
-"""Weights of linear red, green and blue (ITU-R BT.709)."""
+# Gradient per px, relative to the brightness, from which a pixel belongs to an edge and to no segment.
 EDGE = 0.03
-"""Gradient per px, relative to the brightness, from which a pixel belongs to an edge and to no segment."""
+# Blur in px before edges are looked for: the next one is tried where segments cover less than `COVERED`.
 SMOOTHING = (1.2, 3.0, 6.0)
-"""Blur in px before edges are looked for: the next one is tried where segments cover less than `COVERED`."""
 COVERED = 0.6
 LEAST_PX = 25
+# A smaller segment beside a point is rather a remnant of what was drawn there; its vote counts a tenth.
 WHOLE_PX = 60
-"""A smaller segment beside a point is rather a remnant of what was drawn there; its vote counts a tenth."""
+# How far from a point its segment is looked for, and the standard deviation of the weight of a place there.
 REACH_PX, NEAR_PX = 16, 7.0
-"""How far from a point its segment is looked for, and the standard deviation of the weight of a place there."""
+# Standard deviation, in log luminance, of a segment about the brightness at a point in it.
 SAME_BRIGHTNESS = 0.25
-"""Standard deviation, in log luminance, of a segment about the brightness at a point in it."""
+# Standard deviation of one paint's chromaticity, in log ratios.
 SPREAD = 0.07
-"""Standard deviation of one paint's chromaticity, in log ratios."""
+# Mean linear level from which a channel counts as overexposed: its chromaticity then counts a tenth.
 CLIPPED = 0.93
-"""Mean linear level from which a channel counts as overexposed: its chromaticity then counts a tenth."""
 QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
+# Edges of the bins of log luminance.
 BINS = np.linspace(-8.0, 0.0, 161)
-"""Edges of the bins of log luminance."""
+# Number of the largest segments in which a paint is looked for.
 MOST_SOURCES = 300
-"""Number of the largest segments in which a paint is looked for."""
 
 
-@dataclass(frozen=True)
-class Segments:
+class Segments(NamedTuple):
     """A picture's segments by number from 0: `labels` (h, w), -1 on edges; `brightness` (h, w) is the log luminance.
 
     `colour` (n, 3) is the mean in linear light, `area` the size in px, `histogram` (n, bins) says how many pixels have
@@ -91,8 +90,7 @@ class Segments:
         return int(self.labels[rows[place], columns[place]])
 
 
-@dataclass(frozen=True)
-class PairCues:
+class PairCues(NamedTuple):
     """The cues of two points.
 
     `signed` (1 + quantiles): the second one's log luminance minus the first's, and the same of the quantiles of their

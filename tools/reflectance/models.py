@@ -19,8 +19,8 @@ from tools._shared.batches import on_host
 from tools._shared.diffusers_parts import load_parts
 from tools._shared.reading import check_size, shrink
 
+# Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four.
 STEPS = 4
-"""Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four."""
 LONGEST_PX = 768
 LEAST_PX = 16
 GAMMA = 2.2

@@ -9,14 +9,15 @@ front of" and "behind" also ask `tools/depth/` at the middle of both. Without de
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import span_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Evidence, Found, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Finding, Json
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
@@ -25,10 +26,10 @@ from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 from tools.relation.relation_names import RelationName
 from tools.relation.rules import RULES
 
+# A degree this close to a half is undecided.
 UNCLEAR = 0.1
-"""A degree this close to a half is undecided."""
+# A second thing of a name with this share of the first's score might be the one meant.
 RIVAL = 0.7
-"""A second thing of a name with this share of the first's score might be the one meant."""
 
 
 class RelationArgs(Args):
@@ -39,8 +40,7 @@ class RelationArgs(Args):
     reference: ThingName = Field(description="e.g. bed")
 
 
-@dataclass(frozen=True)
-class RelationVerdict:
+class RelationVerdict(NamedTuple):
     """The pair that was compared, the degree 0..1 of the relation (None: undecidable), and the confidence 0..1."""
 
     subject: DetectedThing | None
@@ -165,15 +165,14 @@ def _describe(args: RelationArgs, verdict: RelationVerdict, basis: str) -> str:
     return f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
 
 
-def _detection_arguments(args: Args) -> Mapping[str, Json] | None:
-    if not isinstance(args, RelationArgs):
-        return None
+def detection_arguments(args: RelationArgs) -> Mapping[str, Json]:
+    """Both things by name."""
     return {"names": list(dict.fromkeys((args.subject, args.reference)))}
 
 
-def _depth_arguments(args: Args, found: Found) -> Mapping[str, Json] | None:
+def depth_arguments(args: RelationArgs, found: Found) -> Mapping[str, Json] | None:
     """The middle of both boxes, for relations by depth where both things were found."""
-    if not isinstance(args, RelationArgs) or args.relation not in BY_DEPTH:
+    if args.relation not in BY_DEPTH:
         return None
     pair = pair_of(args, seen_from(found["detection"][0].data))
     boxes = [one.box for one in pair if one is not None]
@@ -186,29 +185,12 @@ def _depth_arguments(args: Args, found: Found) -> Mapping[str, Json] | None:
     }
 
 
-def _no_arguments(args: Args) -> None:
-    return None
+def no_arguments(_: RelationArgs) -> None:
+    """Depth is asked once the boxes are found."""
 
 
 TOOL = Tool(
-    card=Card(
-        name="relation",
-        summary="Checks a spatial relation of two named things: yes or no, with their boxes.",
-        limits=(
-            "Undetected things are not judged; things that meet in the picture may be apart in the room. Not for "
-            "facing, parts or materials."
-        ),
-        measured=("The rules were checked on boxes of generated scenes, not on photographs."),
-        backends=(
-            BackendCard(
-                name="learned",
-                version="relation-1",
-                make=BoxRelation,
-                summary="Rules over the boxes of the detection tool, whose weights it uses, and the depth tool.",
-                needs=(Need("detection", _detection_arguments), Need("depth", _no_arguments, given=_depth_arguments)),
-            ),
-        ),
-    ),
+    card=tool_card(__file__, BoxRelation, depth_arguments, detection_arguments, no_arguments),
     args=RelationArgs,
     rules=RULES,
 )

@@ -99,6 +99,7 @@ def _beside(subject: Box, reference: Box) -> float:
     return min(_step(0.35 - _gap(subject, reference), 0.08), level)
 
 
+# The relations that need no depth.
 PLANAR: Mapping[RelationName, Degree] = {
     "left of": _left,
     "right of": lambda subject, reference: 1 - _left(subject, reference),
@@ -113,8 +114,8 @@ PLANAR: Mapping[RelationName, Degree] = {
     "next to": _beside,
     "far from": lambda subject, reference: _step(_gap(subject, reference) - 0.6, 0.12),
 }
-"""The relations that need no depth."""
 
+# Highest confidence in each, by argument, not measured: boxes that meet in the picture may be apart in the room.
 CERTAIN: Mapping[RelationName, float] = {
     "left of": 0.85,
     "right of": 0.85,
@@ -131,4 +132,3 @@ CERTAIN: Mapping[RelationName, float] = {
     "in front of": 0.7,
     "behind": 0.7,
 }
-"""Highest confidence in each, by argument, not measured: boxes that meet in the picture may be apart in the room."""

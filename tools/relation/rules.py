@@ -26,8 +26,8 @@ _WORDED: Final[Mapping[RelationName, tuple[str, ...]]] = {
     "in front of": ("in front of",),
     "behind": ("behind", "at the back of"),
 }
+# How VSR words its relations (Liu et al. 2023), as far as boxes and depth can tell them.
 PHRASES: Final = {phrase: relation for relation, phrases in _WORDED.items() for phrase in phrases}
-"""How VSR words its relations (Liu et al. 2023), as far as boxes and depth can tell them."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ def yes_or_no(finding: Finding, prompt: Prompt) -> str | None:
     return r"(?i)^\W*yes\b" if holds else r"(?i)^\W*no\b"
 
 
+# By route.
 RULES: Mapping[str, Rule] = {
     "Spatial_Relation": OneCall(
         "relation",
@@ -73,4 +74,3 @@ RULES: Mapping[str, Rule] = {
         ("no relation", "the question's wording names no relation that boxes can speak of"),
     ),
 }
-"""By route."""

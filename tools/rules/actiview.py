@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, heard, say
@@ -21,12 +20,12 @@ from tools._shared.question_words import MOST_NAMES, asked_question, asks_for_te
 from tools.detection.rules import all_seen
 from tools.rules._shared.options_in_words import one_of
 
+# Saliency relative to the first from which an object draws the eye to its part.
 STANDS_OUT: Final = 0.5
-"""Saliency relative to the first from which an object draws the eye to its part."""
+# Confidence in parts that only saliency chose.
 GUESSED: Final = 0.2
-"""Confidence in parts that only saliency chose."""
+# Columns and rows by the number of parts; parts are counted down the columns, as the benchmark's text says.
 GRIDS: Final[Mapping[int, tuple[int, int]]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 9: (3, 3), 16: (4, 4)}
-"""Columns and rows by the number of parts; parts are counted down the columns, as the benchmark's text says."""
 
 
 @asks("detection", "ocr", "saliency")
@@ -50,19 +49,23 @@ async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None
     wanted = await _wanted(prompt, ctx)
     if wanted is None:
         return None
-    shown = _shown_parts(prompt)
+    # The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`.
+    numbers = set()
+    for before, part in zip(prompt.parts, prompt.parts[1:], strict=False):
+        if isinstance(before, str) and isinstance(part, ImageRef):
+            numbers |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
+    shown = frozenset(numbers)
     plan = {"part": _listed(wanted.parts), "reason": f"{wanted.tool} points there"}
     if shown:
         plan = {"keep": _listed(wanted.parts & shown or shown), "shift": _listed(wanted.parts - shown)}
     return SpecialistAnswer(json.dumps(plan), wanted.tool, wanted.finding, sure=wanted.sure)
 
 
+# By kind of ask.
 RULES: Mapping[str, Rule] = {"choice": one_of, "view_plan": view_plan, "views": views}
-"""By kind of ask."""
 
 
-@dataclass(frozen=True)
-class WantedParts:
+class WantedParts(NamedTuple):
     """Parts, the tool that chose them, its finding, and the confidence if it differs from the finding's."""
 
     parts: frozenset[int]
@@ -78,7 +81,13 @@ async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts | None:
         ctx.rule("no question", "the text holds no question about the parts of a picture")
         return None
     whole, count = prompt.images[0], len(prompt.choices)
-    for tool, args, key in _searches(question):
+    # Tool, arguments and the key of its boxes, for what a question names.
+    searches: list[tuple[str, dict[str, Json], str]] = []
+    if asks_for_text(question):
+        searches.append(("ocr", {}, "lines"))
+    if things := named_things(question):
+        searches.append(("detection", {"names": list(things[:MOST_NAMES])}, "boxes"))
+    for tool, args, key in searches:
         finding = await heard(ctx, tool, whole.name, args)
         if finding is None:
             continue
@@ -93,16 +102,6 @@ async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts | None:
     return WantedParts(parts, "saliency", finding, GUESSED) if parts else None
 
 
-def _searches(question: str) -> list[tuple[str, dict[str, Json], str]]:
-    """Tool, arguments and the key of its boxes, for what a question names."""
-    searches: list[tuple[str, dict[str, Json], str]] = []
-    if asks_for_text(question):
-        searches.append(("ocr", {}, "lines"))
-    if things := named_things(question):
-        searches.append(("detection", {"names": list(things[:MOST_NAMES])}, "boxes"))
-    return searches
-
-
 def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:
     """The parts, from 1, that hold the middle of a box."""
     columns, rows = GRIDS[count]
@@ -112,15 +111,6 @@ def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:
         row = int((box.y0 + box.y1) / 2 * rows / whole.image.height)
         parts.add(min(column, columns - 1) * rows + min(row, rows - 1) + 1)
     return frozenset(parts)
-
-
-def _shown_parts(prompt: Prompt) -> frozenset[int]:
-    """The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`."""
-    numbers = set()
-    for before, part in zip(prompt.parts, prompt.parts[1:], strict=False):
-        if isinstance(before, str) and isinstance(part, ImageRef):
-            numbers |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
-    return frozenset(numbers)
 
 
 def _listed(parts: frozenset[int]) -> str:

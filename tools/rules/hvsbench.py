@@ -20,7 +20,9 @@ from tools.saliency.rules import nearest_rank, ranked_boxes
 @asks("detection", "saliency")
 async def more_salient_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q5: the named thing that stands out most; each is looked for by detection first."""
-    boxes = await _detected(prompt, ctx, [_bare(choice) for choice in prompt.choices])
+    boxes = await _detected(
+        prompt, ctx, [re.sub(r"^(?:the|an?)\s+", "", choice.strip(" .").lower()) for choice in prompt.choices]
+    )
     ranking = None if boxes is None else await ranked_boxes(prompt, ctx, boxes)
     return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
 
@@ -36,8 +38,8 @@ async def rank_of_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | N
     return None if boxes is None else await nearest_rank(prompt, ctx, boxes[0])
 
 
+# By question type.
 RULES: Mapping[str, Rule] = {"Q5": more_salient_name, "Q7": rank_of_name}
-"""By question type."""
 
 
 def ranked_thing(text: str) -> str | None:
@@ -69,7 +71,3 @@ async def _detected(prompt: Prompt, ctx: RuleContext, wanted: Sequence[str]) -> 
         ctx.rule("not found", f"detection finds no {missing[0]}")
         return None
     return [boxes[name][1] for name in wanted]
-
-
-def _bare(choice: str) -> str:
-    return re.sub(r"^(?:the|an?)\s+", "", choice.strip(" .").lower())

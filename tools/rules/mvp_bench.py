@@ -27,6 +27,8 @@ _NOUN: Final = (
     r"photograph|gesture|expression|behaviou?r|emotion|role|identity|content|weather|lightness|style|atmosphere|"
     r"objects?)"
 )
+# A subject whose noun is one of those that such questions are about, with what belongs to it: "the facial expression of
+# the main subject", "the group of people in the image".
 _SUBJECT: Final = re.compile(
     r"(?:the|an?|this|that|these|those)(?: (?!(?:in|on|of|with|by|an?|the)\b)[\w-]+){0,2}? "
     rf"{_NOUN}(?:'s? (?:facial )?{_NOUN})?"
@@ -34,15 +36,13 @@ _SUBJECT: Final = re.compile(
     r"(?: in (?:the|this) (?:image|picture|photo|photograph))?(?![\w'’-])",
     re.IGNORECASE,
 )
-"""A subject whose noun is one of those that such questions are about, with what belongs to it: "the facial expression
-of the main subject", "the group of people in the image"."""
+# How words behind a noun still belong to it: "the man | in black holding a gun".
 _GOES_ON: Final = re.compile(
     r"(?:held|displayed|depicted|shown|captured)\s+(?:by|on|in|an?|the)\b|(?:who|with|or)\b|"
     r"in (?:black|white|red|blue|green|pink|terms|the (?:given context|left|right|middle|image|picture) \w)|"
     r"on the (?:[\w-]+ )?(?:screen|monitor|left|right) \w",
     re.IGNORECASE,
 )
-"""How words behind a noun still belong to it: "the man | in black holding a gun"."""
 
 
 @asks("attributes", "detection")
@@ -69,8 +69,8 @@ async def yes_no(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     return None if finding is None or best is None else say(("yes", "no")[best], "attributes", finding)
 
 
+# By kind of question.
 RULES: Mapping[str, Rule] = {"single": one_of, "yes_no": yes_no}
-"""By kind of question."""
 
 
 def statement_of(question: str) -> tuple[str, str] | None:

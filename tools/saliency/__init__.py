@@ -12,21 +12,22 @@ objects made to stand out are ranked and counted.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from hybrid.places import length, size_px, span_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.batches import shape
 from tools._shared.boxes import corners
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay, heat
-from tools._shared.provenance import DINO
 from tools._shared.reading import shrink
 from tools.saliency.background import over, superpixels
 from tools.saliency.checks import CHECKS
@@ -36,23 +37,22 @@ from tools.saliency.objects import Region, in_box, object_map, salient_objects
 from tools.saliency.rules import RULES
 
 MOST_OBJECTS = 12
+# As many as there are letters to call them by; HVSBench's Q1 names each box by one.
 MOST_BOXES = 26
-"""As many as there are letters to call them by; HVSBench's Q1 names each box by one."""
 MOST_PARTS = 8
+# How many objects the text describes.
 LISTED = 4
-"""How many objects the text describes."""
-MOST_CHARS = 450
-"""Most characters of the text."""
+# Most characters of the text.
+# Below this spread of grey levels, as a fraction of 255, nothing stands out.
 FLAT = 0.02
-"""Below this spread of grey levels, as a fraction of 255, nothing stands out."""
+# Prominence of the second object over the first: up to the former the order was right in 95 % of the generated pictures
+# 0 to 59, at the latter it is a guess.
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
-"""Prominence of the second object over the first: up to the former the order was right in 95 % of the generated
-pictures 0 to 59, at the latter it is a guess."""
+# Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but how
+# often people agree on a photograph was never measured, and the two kinds are not distinguished.
 MOST_CERTAIN = 0.6
-"""Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but
-how often people agree on a photograph was never measured, and the two kinds are not distinguished."""
+# Confidence in a single object, of which there is no second one to compare with.
 LONE = 0.55
-"""Confidence in a single object, of which there is no second one to compare with."""
 LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
 
 
@@ -73,8 +73,7 @@ class SaliencyArgs(Args):
     rows: int = Field(default=1, ge=1, le=MOST_PARTS, description="of panels")
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(NamedTuple):
     """An object or a given box: its place 1.., its name, its box in px, prominence relative to the first, mean."""
 
     rank: int
@@ -130,7 +129,9 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
         ranked, count = rank_boxes(given, names, [in_box(saliency, box, size) for box in given]), None
     else:
-        regions = salient_objects(saliency) if _varied(seen) else []
+        low, high = np.percentile(shrink(seen, WORK_PX), (0.5, 99.5))
+        varied = float(high - low) > FLAT * 255
+        regions = salient_objects(saliency) if varied else []
         boxes = [_scaled(region.box_0_1, size) for region in regions[:MOST_OBJECTS]]
         names = [str(number) for number in range(1, len(boxes) + 1)]
         ranked, count = rank_boxes(boxes, names, regions[:MOST_OBJECTS]), len(regions)
@@ -139,11 +140,6 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
     return Evidence(
         text, _data(ranked, saliency, size, count), sure, (Picture(partial(overlay, shown, saliency, ranked)),)
     )
-
-
-def _varied(pixels: Pixels) -> bool:
-    low, high = np.percentile(shrink(pixels, WORK_PX), (0.5, 99.5))
-    return float(high - low) > FLAT * 255
 
 
 def _scaled(box: Box, size: tuple[int, int]) -> Box:
@@ -193,23 +189,18 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
         return f"{head}nothing stands out from its surroundings.\n{ground}"
     if count is None:
         head += f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
-        return f"{head}\n{_order(ranked, MOST_CHARS - length(head) - len(ground) - 2)}\n{ground}"
+        # All boxes in order; where they take more than `room` characters the first few, and of how many.
+        room = Lines().most - length(head) - len(ground) - 2
+        words = [f"{item.name} {item.relative:.2f}" for item in ranked]
+        whole = f"Order, with the share of the first's saliency: {', '.join(words)}."
+        fewer = range(len(words) - 1, 0, -1)
+        parts = (f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in fewer)
+        order = Lines(most=room).fitting((whole, *parts))
+        return f"{head}\n{order}\n{ground}"
     head += f"{count} salient object{'s' if count > 1 else ''}; number 1 is the most salient, confidence {sure:.2f}."
     head += f" The first {LISTED}:" if count > LISTED else ""
     rows = [f"{item.name}: saliency {item.relative:.2f}, {span_px(item.box, to=' to ')}" for item in ranked[:LISTED]]
     return "\n".join((head, *rows, ground))
-
-
-def _order(ranked: Sequence[Ranked], room: int) -> str:
-    """All boxes in order; where they take more than `room` characters the first few, and of how many."""
-    words = [f"{item.name} {item.relative:.2f}" for item in ranked]
-    whole = f"Order, with the share of the first's saliency: {', '.join(words)}."
-    if len(whole) <= room:
-        return whole
-    parts = (
-        f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in range(len(words) - 1, 0, -1)
-    )
-    return next(part for part in parts if len(part) <= room)
 
 
 def overlay(pixels: Pixels, saliency: SaliencyMap, ranked: Sequence[Ranked]) -> Pixels:
@@ -237,7 +228,7 @@ class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], Salienc
     """The learned backend: attention of a self-supervised transformer."""
 
     def __init__(self) -> None:
-        super().__init__("saliency", LEARNED_VERSION, Attention, WEIGHTS)
+        super().__init__("saliency", LEARNED.version, Attention, LEARNED.weights)
 
     def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, PatchInput]:
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
@@ -257,61 +248,21 @@ class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], Salienc
     ) -> Evidence:
         """Build the evidence from the map. Raises `ToolError` for a box outside of the image or values not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
-        return evidence_of(request.images[0], seen, _on_grid(seen, contrasted(output)), request.args, basis)
+        # A map of patches over the regions of its image, so that objects keep their outlines.
+        return evidence_of(
+            request.images[0], seen, stretch(over(superpixels(seen), contrasted(output))), request.args, basis
+        )
 
 
 def _unlined(request: Request[SaliencyArgs]) -> Pixels:
     return without_lines(request.images[0], request.args.columns, request.args.rows)
 
 
-def _on_grid(pixels: Pixels, values: SaliencyMap) -> SaliencyMap:
-    """A map of patches over the regions of its image, so that objects keep their outlines."""
-    return stretch(over(superpixels(pixels), values))
-
-
-LEARNED_VERSION = "attention-3"
-WEIGHTS = "facebook/dinov2-small"
-
 TOOL = Tool(
-    card=Card(
-        name="saliency",
-        summary="Shows what draws the eye: salient objects (box, rank, number) and a map; or ranks given boxes.",
-        limits=(
-            "Faces, words and meaning count only as colour and contrast. Things that touch may come as one, what fills "
-            "the border counts as ground, very small things in texture may be missed."
-        ),
-        measured=(
-            "Generated pictures of coloured things (bench/saliency.py, seed 1000): the most salient one first in 100 "
-            "of 100, their number right in 100. Photographs were looked at (docs/specialists.md) and never compared "
-            f"with what people look at; so confidence is at most {MOST_CERTAIN}. The learned backend was run with "
-            "random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=AttentionSaliency,
-                summary=(
-                    "Attention of the class token of DINOv2, DINOv2 with registers or DINOv3; run with random weights "
-                    "only, its accuracy was not measured."
-                ),
-                weights=WEIGHTS,
-                provenances=DINO,
-                batch=4,
-                reduced=(ReducedPrecision("bfloat16", 0, 8, 21.0, "map.peak_px", "random, of DINOv2 small"),),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="background-1",
-                make=SaliencyCues,
-                library="cv2",
-                summary="Background connectivity of superpixels (Zhu et al., CVPR 2014); no weights.",
-                # No reliability on purpose: generated pictures say nothing about what people agree on in a photograph.
-            ),
-        ),
-    ),
+    card=tool_card(__file__, AttentionSaliency, SaliencyCues),
     args=SaliencyArgs,
     checks=CHECKS,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -14,27 +14,27 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
+# One value a cell, shape (h, w).
 Values = npt.NDArray[np.float32]
-"""One value a cell, shape (h, w)."""
 Labels = npt.NDArray[np.int32]
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
+# Superpixels along the long side: about 300 in a picture of 4 : 3, the paper has 200.
 LONGEST = 20
-"""Superpixels along the long side: about 300 in a picture of 4 : 3, the paper has 200."""
+# Cells along one superpixel before it moves.
 SIDE = 12
-"""Cells along one superpixel before it moves."""
+# How much L*a*b* difference weighs as much as the distance to the next superpixel (Achanta et al. 2012, m).
 COMPACT = 10.0
-"""How much L*a*b* difference weighs as much as the distance to the next superpixel (Achanta et al. 2012, m)."""
 ROUNDS = 5
+# Of equations 2, 3 and 10, in L*a*b* units.
 COLOUR_SIGMA = 10.0
-"""Of equations 2, 3 and 10, in L*a*b* units."""
+# Of equation 7, in widths and heights of the image.
 PLACE_SIGMA = 0.25
-"""Of equation 7, in widths and heights of the image."""
+# Of equation 6.
 CONNECTED_SIGMA = 1.0
-"""Of equation 6."""
+# The constant of equation 10 that erases small noise.
 LEAST_SMOOTHNESS = 0.1
-"""The constant of equation 10 that erases small noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class Superpixels:
 
     labels: Labels
     colours: Matrix
+    # x, y of the middle of each, as fractions of the image.
     places: Matrix
-    """x, y of the middle of each, as fractions of the image."""
 
     @property
     def count(self) -> int:
@@ -59,7 +59,10 @@ def superpixels(pixels: Pixels) -> Superpixels:
     """
     import cv2
 
-    rows, columns = _grid(pixels.shape[0], pixels.shape[1])
+    height = pixels.shape[0]
+    width = pixels.shape[1]
+    longest = max(height, width)
+    rows, columns = max(1, round(LONGEST * height / longest)), max(1, round(LONGEST * width / longest))
     size = (columns * SIDE, rows * SIDE)
     work = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
     colours = cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
@@ -96,11 +99,6 @@ def over(parts: Superpixels, values: Values) -> Values:
     return np.asarray(_means(parts.labels, fitted[..., None])[:, 0], np.float32)[parts.labels]
 
 
-def _grid(height: int, width: int) -> tuple[int, int]:
-    longest = max(height, width)
-    return max(1, round(LONGEST * height / longest)), max(1, round(LONGEST * width / longest))
-
-
 def _clustered(features: npt.NDArray[np.float32], rows: int, columns: int) -> Labels:
     """The cluster of each cell of features (rows * SIDE, columns * SIDE, k), numbered along the rows of the grid."""
     kinds = features.shape[2]
@@ -112,19 +110,17 @@ def _clustered(features: npt.NDArray[np.float32], rows: int, columns: int) -> La
     chosen = np.broadcast_to(number[:, :, None], (rows, columns, SIDE * SIDE))
     flat = blocks.reshape(-1, kinds)
     for _ in range(ROUNDS):
-        centres = _sums(chosen.reshape(-1), flat, rows * columns)
+        # The mean of values (m, k) under each label, (count, k); far from everything where a label has none.
+        labels = chosen.reshape(-1)
+        count = rows * columns
+        cells = np.bincount(labels, minlength=count)
+        sums = np.stack([np.bincount(labels, column, count) for column in flat.T], axis=1)
+        centres = np.asarray(np.where(cells[:, None] > 0, sums / np.maximum(cells, 1)[:, None], 1e4), np.float32)
         candidates = centres[near]
         distance = (candidates**2).sum(axis=3)[:, :, None] - 2 * np.matmul(blocks, candidates.swapaxes(2, 3))
         chosen = np.take_along_axis(near, distance.argmin(axis=3).reshape(rows, columns, -1), axis=2)
     joined = chosen.reshape(rows, columns, SIDE, SIDE).transpose(0, 2, 1, 3)
     return np.asarray(joined.reshape(rows * SIDE, columns * SIDE), np.int32)
-
-
-def _sums(labels: npt.NDArray[np.integer], values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
-    """The mean of values (m, k) under each label, (count, k); far from everything where a label has none."""
-    cells = np.bincount(labels, minlength=count)
-    sums = np.stack([np.bincount(labels, column, count) for column in values.T], axis=1)
-    return np.asarray(np.where(cells[:, None] > 0, sums / np.maximum(cells, 1)[:, None], 1e4), np.float32)
 
 
 def _means(labels: Labels, values: npt.NDArray[np.float32]) -> Matrix:

@@ -20,27 +20,27 @@ from hybrid.tool import Pixels
 from tools._shared.reading import shrink
 from tools.saliency.background import foreground, superpixels
 
+# One value a grid cell, shape (h, w).
 SaliencyMap = npt.NDArray[np.float32]
-"""One value a grid cell, shape (h, w)."""
 
+# Long side on which everything is measured: the scales below were chosen for it.
 WORK_PX = 320
-"""Long side on which everything is measured: the scales below were chosen for it."""
 SIGNATURE_PX = 96
+# Thresholds of each colour channel in the boolean maps.
 LEVELS = 16
-"""Thresholds of each colour channel in the boolean maps."""
+# Grey levels between the darkest and the brightest pixel below which an image is flat: rounding would be stretched.
 FEWEST_LEVELS = 3
-"""Grey levels between the darkest and the brightest pixel below which an image is flat: rounding would be stretched."""
+# Of the centre prior, as a fraction of width and height: people look at the middle first (Tatler 2007).
 CENTRE_SIGMA = 0.3
-"""Of the centre prior, as a fraction of width and height: people look at the middle first (Tatler 2007)."""
+# The centre prior in the corners; the sketch that this follows had 0.25, which drops objects near the border.
 LEAST_PRIOR = 0.4
-"""The centre prior in the corners; the sketch that this follows had 0.25, which drops objects near the border."""
 
+# Half the band painted over where a dividing line is: ActiView's are 15 px wide, and JPEG blurs their edges.
 LINE_HALF_PX = 10
-"""Half the band painted over where a dividing line is: ActiView's are 15 px wide, and JPEG blurs their edges."""
+# Largest standard deviation of grey levels along a drawn line of one colour, after JPEG.
 LINE_SPREAD = 16.0
-"""Largest standard deviation of grey levels along a drawn line of one colour, after JPEG."""
+# Least mean difference of grey levels, in the channel where it is largest, between a drawn line and its sides.
 LINE_CONTRAST = 40.0
-"""Least mean difference of grey levels, in the channel where it is largest, between a drawn line and its sides."""
 
 
 def salience(pixels: Pixels) -> SaliencyMap:
@@ -111,7 +111,14 @@ def boolean_maps(work: Pixels) -> SaliencyMap:
         for number in range(LEVELS):
             above = levels > (number + 0.5) * 255 / LEVELS
             for chosen in (above, ~above):
-                enclosed = _enclosed(chosen)
+                # The parts of a mask that do not touch the border, as 0 and 1.
+                import cv2
+
+                count, labels = cv2.connectedComponents(chosen.astype(np.uint8), connectivity=8)
+                keep = np.ones(count, np.float32)
+                keep[0] = 0
+                keep[np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])] = 0
+                enclosed = np.asarray(keep[labels], np.float32)
                 norm = float(np.sqrt(enclosed.sum()))
                 if norm > 0:
                     attention += np.asarray(cv2.dilate(enclosed, np.ones((5, 5), np.uint8)), np.float32) / norm
@@ -147,7 +154,14 @@ def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
         for number in range(1, parts):
             middle = number * size // parts
             if half >= 1 and _is_line(np.moveaxis(pixels, axis, 0), middle, half):
-                out = _painted(out, axis, middle - half, middle + half)
+                # The image with the band [low, high) of an axis blended from its two neighbours.
+                low = middle - half
+                high = middle + half
+                turned = np.moveaxis(out, axis, 0).astype(np.float32)
+                before, after = turned[low - 1], turned[min(high, turned.shape[0] - 1)]
+                share = ((np.arange(high - low) + 1) / (high - low + 1))[:, None, None]
+                turned[low:high] = before * (1 - share) + after * share
+                out = np.moveaxis(np.round(turned), 0, axis).astype(np.uint8)
     return out
 
 
@@ -156,15 +170,6 @@ def _is_line(turned: Pixels, middle: int, half: int) -> bool:
     along, sides = turned[middle].astype(np.float32), turned[[middle - half, middle + half]].astype(np.float32)
     unlike = np.abs(sides - along.mean(axis=0)).max(axis=2)
     return float(along.std(axis=0).max()) < LINE_SPREAD and float(unlike.mean()) > LINE_CONTRAST
-
-
-def _painted(pixels: Pixels, axis: int, low: int, high: int) -> Pixels:
-    """The image with the band [low, high) of an axis blended from its two neighbours."""
-    turned = np.moveaxis(pixels, axis, 0).astype(np.float32)
-    before, after = turned[low - 1], turned[min(high, turned.shape[0] - 1)]
-    share = ((np.arange(high - low) + 1) / (high - low + 1))[:, None, None]
-    turned[low:high] = before * (1 - share) + after * share
-    return np.moveaxis(np.round(turned), 0, axis).astype(np.uint8)
 
 
 def otsu(values: SaliencyMap) -> float:
@@ -202,17 +207,6 @@ def _sum(maps: Iterable[SaliencyMap], size: tuple[int, int]) -> SaliencyMap:
     for values in maps:
         total += _resize(promote(values), size)
     return total
-
-
-def _enclosed(chosen: npt.NDArray[np.bool_]) -> SaliencyMap:
-    """The parts of a mask that do not touch the border, as 0 and 1."""
-    import cv2
-
-    count, labels = cv2.connectedComponents(chosen.astype(np.uint8), connectivity=8)
-    keep = np.ones(count, np.float32)
-    keep[0] = 0
-    keep[np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])] = 0
-    return np.asarray(keep[labels], np.float32)
 
 
 def _resize(values: SaliencyMap, size: tuple[int, int]) -> SaliencyMap:

@@ -14,8 +14,7 @@ attention of their neighbours in their place. Networks with registers have none,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,22 +28,21 @@ from tools._shared.whole_picture import whole_picture
 from tools.saliency.cues import SaliencyMap, stretch
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
+# Patches along the long side: a patch of 14 px sees an image of 448 px.
 PATCHES = 32
-"""Patches along the long side: a patch of 14 px sees an image of 448 px."""
 MOST_ELONGATED = 8.0
+# Length of a patch's feature, in medians of its image, from which it is an artifact: by argument, as the paper's own
+# border (150, for its largest network) is a length that other networks do not share.
 ARTIFACT = 2.0
-"""Length of a patch's feature, in medians of its image, from which it is an artifact: by argument, as the paper's own
-border (150, for its largest network) is a length that other networks do not share."""
+# Quantile at which a map is cut, so that no single patch decides its scale.
 OUTLIER = 0.98
-"""Quantile at which a map is cut, so that no single patch decides its scale."""
 
 
+# Images in one pass: the attention of all layers is kept, 170 MB an image of 448 px in a small network.
 MOST_AT_ONCE = 4
-"""Images in one pass: the attention of all layers is kept, 170 MB an image of 448 px in a small network."""
 
 
-@dataclass(frozen=True, eq=False)
-class PatchInput:
+class PatchInput(NamedTuple):
     """An image as the network takes it, a tensor (1, 3, h, w), and its patches."""
 
     values: Any
@@ -116,14 +114,12 @@ def without_artifacts(attention: SaliencyMap, lengths: SaliencyMap) -> SaliencyM
     for row, column in np.argwhere(odd):
         near = 1
         # An artifact among artifacts looks further for a neighbour.
-        while odd[(window := _around(row, column, near))].all():
+        while odd[
+            (window := (slice(max(0, row - near), row + near + 1), slice(max(0, column - near), column + near + 1)))
+        ].all():
             near += 1
         mended[row, column] = np.median(attention[window][~odd[window]])
     return mended
-
-
-def _around(row: int, column: int, near: int) -> tuple[slice, slice]:
-    return slice(max(0, row - near), row + near + 1), slice(max(0, column - near), column + near + 1)
 
 
 def contrasted(values: SaliencyMap) -> SaliencyMap:

@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from hybrid.tool.finding_data import box_of, number_of, rows_of, whole_number
 from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names, say
 from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
 from tools._shared.boxes import overlap
 
+# Most boxes that the saliency tool ranks in one call.
 MOST_BOXES: Final = 26
-"""Most boxes that the saliency tool ranks in one call."""
+# Confidence in a count, a rank and a longest fixation: by argument, since nothing was measured on photographs.
 COUNT_SURE, RANK_SURE, LONGEST_SURE = 0.35, 0.45, 0.3
-"""Confidence in a count, a rank and a longest fixation: by argument, since nothing was measured on photographs."""
+# Confidence in one of two paths: hardly above a guess, for the maps know nothing of people.
 PATH_SURE = 0.55
-"""Confidence in one of two paths: hardly above a guess, for the maps know nothing of people."""
+# Half the side of the box around a fixation, as a fraction of the image's long side: about one degree of sight.
 GAZE_SHARE: Final = 0.04
-"""Half the side of the box around a fixation, as a fraction of the image's long side: about one degree of sight."""
+# Overlap over union from which a found object is the thing in the asked box.
 SAME_THING: Final = 0.3
-"""Overlap over union from which a found object is the thing in the asked box."""
 
 
 @asks("saliency")
@@ -86,6 +85,7 @@ async def longest_fixation(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer
     return await _most_salient_path(prompt, ctx, spots, LONGEST_SURE)
 
 
+# By route.
 RULES: Mapping[str, Rule] = {
     "Q1": most_salient_box,
     "Q2": number_of_objects,
@@ -97,15 +97,13 @@ RULES: Mapping[str, Rule] = {
     "Q11": human_path,
     "Q13": longest_fixation,
 }
-"""By route."""
 
 
-@dataclass(frozen=True)
-class SaliencyRanking:
+class SaliencyRanking(NamedTuple):
     """Boxes by how much they stand out."""
 
+    # The places of the boxes, from 0, from the most to the least salient.
     order: tuple[int, ...]
-    """The places of the boxes, from 0, from the most to the least salient."""
     finding: Finding
 
     def values(self) -> list[float] | None:

@@ -10,17 +10,18 @@ The next fixation is the most salient place that was not just looked at (`fixati
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from hybrid.places import length, size_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
+from hybrid.places import size_px
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Json
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay, heat
-from tools._shared.provenance import CLIPSEG
 from tools._shared.reading import shrink
 from tools._shared.target_heat import SearchInput, TargetHeat, probability
 from tools.saliency.cues import SaliencyMap, salience, stretch
@@ -33,12 +34,11 @@ FREE_CONFIDENCE = 0.4
 UNKNOWN_TARGET_CONFIDENCE = 0.1
 FLAT_CONFIDENCE = 0.1
 LONGEST_PX = 1024
+# Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target.
 SALIENCY_LEFT = 0.15
-"""Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target."""
-MOST_CHARS = 450
-"""Most characters of the text."""
+# Most characters of the text.
+# Most characters of a target that the text repeats.
 QUOTED_CHARS = 24
-"""Most characters of a target that the text repeats."""
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
 LEGEND = "numbers: order; disc area: duration\nviolet 0, yellow 1: relative saliency"
 
@@ -111,13 +111,10 @@ def describe(path: Sequence[Fixation], again: Sequence[Return], size: tuple[int,
         f"X (of the width) = [{x}]",
         f"Y (of the height) = [{y}]",
         f"T (ms, sum {sum(fix.ms for fix in path)}) = [{times}]",
-        basis,
     ]
     whole = "; ".join(f"{one.number} to {one.to}" for one in again)
     revisits = f"Returns to a place: {whole}." if again else "No return to a place."
-    if length("\n".join((*rows, revisits))) > MOST_CHARS:
-        revisits = f"Returns: {len(again)}."
-    return "\n".join((*rows[:-1], revisits, basis))
+    return Lines().fitting("\n".join((*rows, said, basis)) for said in (revisits, f"Returns: {len(again)}."))
 
 
 class FreeViewing(WeightFree[ScanpathArgs]):
@@ -137,8 +134,7 @@ class FreeViewing(WeightFree[ScanpathArgs]):
         return evidence_of(request.images[0], values, path, basis, sure)
 
 
-@dataclass(frozen=True, eq=False)
-class ViewedImage:
+class ViewedImage(NamedTuple):
     """The weight-free map of an image, and what the network is asked of it: None for free viewing."""
 
     values: SaliencyMap
@@ -149,7 +145,7 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
     """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
 
     def __init__(self) -> None:
-        super().__init__("scanpath", LEARNED_VERSION, TargetHeat, WEIGHTS)
+        super().__init__("scanpath", LEARNED.version, TargetHeat, LEARNED.weights)
 
     def prepare(self, request: Request[ScanpathArgs]) -> ViewedImage:
         """The weight-free map, and for a search the image as the network takes it."""
@@ -201,49 +197,11 @@ def _squeezed(pixels: Pixels) -> Pixels:
     return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)
 
 
-LEARNED_VERSION = "search-3"
-WEIGHTS = "CIDAS/clipseg-rd64-refined"
-
 TOOL = Tool(
-    card=Card(
-        name="scanpath",
-        summary=(
-            "Predicts a person's fixations in order, freely or in search of a target: X and Y as fractions of the "
-            "image, T in milliseconds."
-        ),
-        limits=(
-            "Follows contrast and colour: faces and words may be missed. Saccades and durations are of people's usual "
-            "lengths. Where it cannot search, it says so."
-        ),
-        measured=(
-            "On 67 photographs (bench/scanpath.py) the median saccade is 5.3 degrees of an assumed 54 x 35, the mean "
-            "fixation 289 ms, and 0.16 of the fixations return to a place: near published statistics of people, as "
-            "set. No path was compared with a person's. The learned backend was run with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=TargetSearch,
-                summary="The same path over saliency times CLIPSeg's heat of the target; run with random weights only.",
-                weights=WEIGHTS,
-                provenances=CLIPSEG,
-                batch=8,
-                reduced=(
-                    ReducedPrecision("bfloat16", 0, 8, 210.0, "fixations.duration_ms", "random, of CLIPSeg rd64"),
-                ),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="winner-take-all-3",
-                make=FreeViewing,
-                library="cv2",
-                summary="Winner-take-all with inhibition of return over the weight-free saliency map, seeded.",
-            ),
-        ),
-    ),
+    card=tool_card(__file__, TargetSearch, FreeViewing),
     args=ScanpathArgs,
     checks=CHECKS,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -12,45 +12,44 @@ comes out lies near published statistics of people (`bench/scanpath.py`); none w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tools.saliency.cues import SaliencyMap
 
+# Width and height of the assumed screen, degrees.
 SCREEN_DEG = (54.0, 35.0)
-"""Width and height of the assumed screen, degrees."""
+# Peak of how usual a saccade is by its length, degrees, and the spread of its logarithm: short ones are many and long
+# ones not rare (Tatler and Vincent 2008).
 AMPLITUDE_DEG, AMPLITUDE_SPREAD = 3.0, 1.2
-"""Peak of how usual a saccade is by its length, degrees, and the spread of its logarithm: short ones are many and long
-ones not rare (Tatler and Vincent 2008)."""
+# How much more usual a horizontal saccade is than the mean of all directions, and a vertical one less (Foulsham,
+# Kingstone and Underwood 2008).
 SIDEWAYS = 0.1
-"""How much more usual a horizontal saccade is than the mean of all directions, and a vertical one less (Foulsham,
-Kingstone and Underwood 2008)."""
+# Spread of what was just seen, degrees.
 INHIBITED_DEG = 1.5
-"""Spread of what was just seen, degrees."""
+# How much of the inhibition is left after one more fixation: after two a quarter, so that eyes return.
 LEAK = 0.5
-"""How much of the inhibition is left after one more fixation: after two a quarter, so that eyes return."""
+# Spread of the surroundings that a fixation makes less interesting, degrees, and by how much: eyes scan a place for a
+# while and then move on to another one (Tatler and Vincent 2008).
 SATED_DEG, SATED = 6.0, 0.25
-"""Spread of the surroundings that a fixation makes less interesting, degrees, and by how much: eyes scan a place for a
-while and then move on to another one (Tatler and Vincent 2008)."""
+# Standard deviation of a viewer's own map about the common one: what a seed decides.
 NOISE = 0.03
-"""Standard deviation of a viewer's own map about the common one: what a seed decides."""
+# Mean duration of a fixation on a photograph (Cronin et al. 2020), and the spread of its logarithm, by hand.
 MEAN_MS, DURATION_SPREAD = 298.0, 0.45
-"""Mean duration of a fixation on a photograph (Cronin et al. 2020), and the spread of its logarithm, by hand."""
+# Of the first fixation, in the middle, whatever is there (Cronin et al. 2020).
 FIRST_MS = 285.0
-"""Of the first fixation, in the middle, whatever is there (Cronin et al. 2020)."""
+# Fixations that are at most so far apart are at one place.
 RETURN_DEG = 2.0
-"""Fixations that are at most so far apart are at one place."""
 MOST_MS = 5000
 GRID_PX = 128
 
 Grid = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Fixation:
+class Fixation(NamedTuple):
     """A fixation: x, y in fractions of width and height; whole milliseconds; saliency 0..1 of the place."""
 
     x: float
@@ -59,8 +58,7 @@ class Fixation:
     saliency: float
 
 
-@dataclass(frozen=True)
-class Return:
+class Return(NamedTuple):
     """The fixation `number`, from 1, is at the place of the earlier one `to`, and others lie between them."""
 
     number: int
@@ -77,7 +75,13 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
     factor = min(1.0, GRID_PX / max(values.shape))
     size = (max(1, round(values.shape[1] * factor)), max(1, round(values.shape[0] * factor)))
     grid = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float64)
-    viewed = np.clip(grid + _noise(grid.shape, seed), 1e-6, None)
+    # Smooth noise; exactly the same for the same seed.
+    import cv2
+
+    rough = np.random.default_rng(seed).normal(0, 1, grid.shape)
+    smooth = np.asarray(cv2.GaussianBlur(rough, (0, 0), max(1.0, 0.03 * max(grid.shape))), np.float64)
+    noise = smooth * (NOISE / max(float(smooth.std()), 1e-9))
+    viewed = np.clip(grid + noise, 1e-6, None)
     inhibition, sated = np.zeros_like(grid), np.zeros_like(grid)
     place = ((grid.shape[1] - 1) / 2, (grid.shape[0] - 1) / 2)
     seen: list[tuple[float, float, float]] = []
@@ -126,15 +130,6 @@ def returns(path: Sequence[Fixation], size: tuple[int, int]) -> list[Return]:
 def degrees_per_px(size: tuple[int, int]) -> float:
     """Degrees of sight that one pixel of an image of `size` (H, W) spans on the assumed screen."""
     return min(SCREEN_DEG[0] / size[1], SCREEN_DEG[1] / size[0])
-
-
-def _noise(shape: tuple[int, ...], seed: int) -> Grid:
-    """Smooth noise; exactly the same for the same seed."""
-    import cv2
-
-    rough = np.random.default_rng(seed).normal(0, 1, shape)
-    smooth = np.asarray(cv2.GaussianBlur(rough, (0, 0), max(1.0, 0.03 * max(shape))), np.float64)
-    return smooth * (NOISE / max(float(smooth.std()), 1e-9))
 
 
 def _winner(values: Grid, place: tuple[float, float]) -> tuple[float, float]:

@@ -8,8 +8,8 @@ from typing import Final
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, image_names
 from hybrid.types import Json, Prompt
 
+# Most fixations that the scanpath tool predicts in one call.
 MOST_FIXATIONS: Final = 12
-"""Most fixations that the scanpath tool predicts in one call."""
 USUAL_FIXATIONS: Final = 6
 
 
@@ -28,5 +28,5 @@ async def scanpath(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     return SpecialistAnswer(answer, "scanpath", finding)
 
 
+# By route.
 RULES: Mapping[str, Rule] = {"Q9": scanpath, "Q12": scanpath}
-"""By route."""

@@ -19,36 +19,31 @@ from hybrid.errors import NoBackend
 from hybrid.places import span_px
 from hybrid.tool import (
     Args,
-    BackendCard,
-    Card,
     Evidence,
-    Need,
     Picture,
     Pixels,
-    Provenance,
-    ReducedPrecision,
     Request,
     Tool,
 )
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_boxes, read_points
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
-from tools._shared.provenance import CLIPSEG
 from tools.segmentation.checks import CHECKS
 from tools.segmentation.cues import contrast, cut_out
 from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
 
 Mask = npt.NDArray[np.bool_]
 
+# Most corners of the outline in `data`.
 OUTLINE_POINTS = 48
-"""Most corners of the outline in `data`."""
+# Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; by argument, not measured.
 CLEAR_CONTRAST = 25.0
-"""Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; by argument, not measured."""
 WEIGHT_FREE_CERTAIN = 0.6
+# Confidence factor for a mask whose outline partly follows the edge of the search; by argument, not measured.
 CUT_OFF = 0.4
-"""Confidence factor for a mask whose outline partly follows the edge of the search; by argument, not measured."""
 LEARNED_CERTAIN = 0.9
 
 
@@ -103,7 +98,7 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
     """The learned backend: SAM 2, SAM 3 or CLIPSeg through transformers."""
 
     def __init__(self) -> None:
-        super().__init__("segmentation", VERSION, segmenter, WEIGHTS)
+        super().__init__("segmentation", LEARNED.version, segmenter, LEARNED.weights)
 
     def prepare(self, request: Request[SegmentationArgs]) -> Any:
         """Image and prompt as the network takes them. Raises `ToolError` for a prompt that it does not take."""
@@ -196,58 +191,16 @@ def _describe(data: Mapping[str, Json], box: Box | None, parts: int, basis: str)
     )
 
 
-def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
-    labels = marker_labels((*args.points, *args.away)) if isinstance(args, SegmentationArgs) else []
+def marker_arguments(args: SegmentationArgs) -> Mapping[str, Json] | None:
+    """The points that are given by letter alone."""
+    labels = marker_labels((*args.points, *args.away))
     return {"labels": labels, "kind": "point"} if labels else None
 
 
-VERSION = "segmentation-1"
-WEIGHTS = "facebook/sam2.1-hiera-tiny"
-
-SAM_2 = tuple(
-    # Ravi et al. 2024 (SAM 2), section 5 and appendix D: an encoder from ImageNet, then SA-1B and SA-V.
-    Provenance(f"facebook/{name}-hiera-{size}", "Apache-2.0", ("ImageNet-1k", "SA-1B", "SA-V"))
-    for name in ("sam2", "sam2.1")
-    for size in ("tiny", "small", "base-plus", "large")
-)
-
-# Carion et al. 2025 (SAM 3). Its encoder was trained before on image-text pairs that are not listed here.
-SAM_3 = Provenance("facebook/sam3", "SAM License", ())
-
 TOOL = Tool(
-    card=Card(
-        name="segmentation",
-        summary="Cuts out one thing by points, a box, or else words: mask, tight box, area, outline.",
-        limits=(
-            "Words, or points and boxes, may not be available. By colour alone, things of several colours come in "
-            "part, neighbours of one colour along."
-        ),
-        measured=(
-            "The learned paths (SAM 2 for points and boxes, CLIPSeg for words, SAM 3 for both) were run with random "
-            "weights only; no accuracy was measured for any."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=VERSION,
-                make=LearnedSegmentation,
-                summary="SAM 2 from points and boxes, CLIPSeg from words, or SAM 3 from both, as the weights are.",
-                weights=WEIGHTS,
-                provenances=(*SAM_2, SAM_3, *CLIPSEG),
-                batch=8,
-                reduced=(ReducedPrecision("bfloat16", 4, 8, 760.0, "area_px", "random, of SAM 2 tiny"),),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="grabcut-2",
-                make=GrabCut,
-                library="cv2",
-                summary="GrabCut from points or a box; no weights, colours only.",
-            ),
-        ),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments),
     args=SegmentationArgs,
     checks=CHECKS,
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -14,12 +14,12 @@ from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, numb
 if TYPE_CHECKING:
     from hybrid.samples.pop_out import Thing
 
+# How far an edge of the mask may lie beside that of its shape; on a picture `LARGE` times as large twice as far.
 NEAR_PX = 5.0
-"""How far an edge of the mask may lie beside that of its shape; on a picture `LARGE` times as large twice as far."""
+# Largest relative error of a mask's area on a plain shape.
 AREA_OFF = 0.08
-"""Largest relative error of a mask's area on a plain shape."""
+# By so much the box that is given is larger than the shape: a box that is given back is no answer.
 LOOSE_PX = 9
-"""By so much the box that is given is larger than the shape: a box that is given back is no answer."""
 LARGE = 4
 
 

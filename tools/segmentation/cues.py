@@ -9,7 +9,7 @@ its colours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,44 +21,43 @@ from tools._shared.args import Spot
 from tools._shared.grabcut import Mask, cut
 from tools._shared.reading import check_size
 
+# Long side of the window in which is cut.
 LONGEST_PX = 360
-"""Long side of the window in which is cut."""
 LEAST_PX = 16
+# Of the sides of a box: how much of its surroundings belongs to the window and tells what the ground looks like.
 CONTEXT = 0.6
-"""Of the sides of a box: how much of its surroundings belongs to the window and tells what the ground looks like."""
+# Of the sides of a box: how far beyond it is searched whatever the colours there.
 SLACK = 0.06
-"""Of the sides of a box: how far beyond it is searched whatever the colours there."""
+# A thing given by points is first looked for within this fraction of the long side around them.
 REACH = 0.3
-"""A thing given by points is first looked for within this fraction of the long side around them."""
+# Of the sides of what was searched: by how much a side along which the mask runs is moved outwards.
 WIDER = 0.2
-"""Of the sides of what was searched: by how much a side along which the mask runs is moved outwards."""
 ROUNDS = 3
+# Of the mask's extent along a side: more of it on the edge of what was searched is a cut, not a touch.
 ALONG = 0.1
-"""Of the mask's extent along a side: more of it on the edge of what was searched is a cut, not a touch."""
+# L*a*b* distance to the colours at the point up to which a connected pixel starts as the thing.
 NEAR_COLOUR = 18.0
-"""L*a*b* distance to the colours at the point up to which a connected pixel starts as the thing."""
+# Of the long side: what lies so near to a point starts as the thing, whatever its colour.
 AROUND_POINT = 0.035
-"""Of the long side: what lies so near to a point starts as the thing, whatever its colour."""
+# Bins of each of L*a*b* in which the colours inside of a box are compared with those around it.
 GROUND_BINS = 12
-"""Bins of each of L*a*b* in which the colours inside of a box are compared with those around it."""
+# A colour of which so little lies in the box, by density, starts as ground.
 LEAST_LIKELY = 0.4
-"""A colour of which so little lies in the box, by density, starts as ground."""
+# A colour of which so much lies in the box starts as the thing beyond it, too.
 GOES_ON = 0.75
-"""A colour of which so much lies in the box starts as the thing beyond it, too."""
+# Parts of the mask of less than this fraction of its largest are specks.
 LEAST_SHARE = 0.1
-"""Parts of the mask of less than this fraction of its largest are specks."""
+# Of the long side: radius around a point that is the thing without a question, and alone is no thing.
 DOT = 0.006
-"""Of the long side: radius around a point that is the thing without a question, and alone is no thing."""
 
 Seeds = npt.NDArray[np.uint8]
+# Left, top, right and bottom in pixels of the window, right and bottom exclusive.
 Edges = tuple[int, int, int, int]
-"""Left, top, right and bottom in pixels of the window, right and bottom exclusive."""
+# Something that is so on the left, at the top, on the right, at the bottom.
 Sides = tuple[bool, bool, bool, bool]
-"""Something that is so on the left, at the top, on the right, at the bottom."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cutout:
+class Cutout(NamedTuple):
     """The mask (H, W) of a thing; `cut_off`: it runs along the edge of the searched area, so its end is not known."""
 
     mask: Mask
@@ -75,7 +74,15 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     check_size("segmentation", pixels, LEAST_PX)
     if box is not None and (box.x1 - box.x0) * (box.y1 - box.y0) > 0.97 * height * width:
         raise ToolError("segmentation: the box leaves no background to compare with; give a smaller one")
-    window = (0, 0, width, height) if box is None else _grown(_edges(box), CONTEXT, (0, 0, width, height))
+    window = (
+        (0, 0, width, height)
+        if box is None
+        else _grown(
+            (int(box.x0), int(box.y0), max(int(box.x0) + 1, round(box.x1)), max(int(box.y0) + 1, round(box.y1))),
+            CONTEXT,
+            (0, 0, width, height),
+        )
+    )
     part = pixels[window[1] : window[3], window[0] : window[2]]
     ends = (window[0] == 0, window[1] == 0, window[2] == width, window[3] == height)
     view = _View(part, on, away, box, window, ends)
@@ -83,7 +90,12 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     found = first = view.cut(searched)
     sides = view.sides(found, searched)
     for _ in range(ROUNDS):
-        wider = _moved(searched, sides, view.size)
+        # Edges of which some sides are moved outwards by `WIDER`, within a window of `size` (h, w).
+        far = _grown(searched, WIDER, (0, 0, view.size[1], view.size[0]))
+        left, top, right, bottom = (
+            there if side else here for here, there, side in zip(searched, far, sides, strict=True)
+        )
+        wider = left, top, right, bottom
         if wider == searched:
             break
         searched, found = wider, view.cut(wider)
@@ -92,7 +104,12 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     # A mask that never ends is that of the ground: the first one is nearer to what was asked for.
     first = first if cut_off else found
     mask = np.zeros((height, width), bool)
-    mask[window[1] : window[3], window[0] : window[2]] = _enlarged(first, part)
+    import cv2
+
+    size = (part.shape[1], part.shape[0])
+    mask[window[1] : window[3], window[0] : window[2]] = (
+        np.asarray(cv2.resize(first.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0
+    )
     return Cutout(mask, cut_off)
 
 
@@ -200,7 +217,17 @@ class _View:
         inside = np.zeros(self.size, bool)
         if self._box is not None:
             inside[_slices(self._box)] = True
-        likely = _likely(self._small, inside)
+        # How dense the colour of each pixel is inside of a mask, of its densities inside and outside together, 0..1.
+        import cv2
+
+        lab = cv2.cvtColor(cv2.GaussianBlur(self._small, (0, 0), 1.0), cv2.COLOR_RGB2LAB)
+        levels = lab.astype(np.int64) * GROUND_BINS // 256
+        cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
+        within, around = (
+            np.bincount(cells[where], minlength=GROUND_BINS**3) / max(1, int(where.sum()))
+            for where in (inside, ~inside)
+        )
+        likely = np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
         unlike = inside & (likely >= LEAST_LIKELY)
         if unlike.sum() < LEAST_SHARE * inside.sum():
             # The thing has the colours of the ground: they say nothing.
@@ -215,23 +242,6 @@ class _View:
         return unlike | goes_on
 
 
-def _likely(pixels: Pixels, inside: Mask) -> npt.NDArray[np.float64]:
-    """How dense the colour of each pixel is inside of a mask, of its densities inside and outside together, 0..1."""
-    import cv2
-
-    lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.0), cv2.COLOR_RGB2LAB)
-    levels = lab.astype(np.int64) * GROUND_BINS // 256
-    cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
-    within, around = (
-        np.bincount(cells[where], minlength=GROUND_BINS**3) / max(1, int(where.sum())) for where in (inside, ~inside)
-    )
-    return np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
-
-
-def _edges(box: Box) -> Edges:
-    return int(box.x0), int(box.y0), max(int(box.x0) + 1, round(box.x1)), max(int(box.y0) + 1, round(box.y1))
-
-
 def _slices(edges: Edges) -> tuple[slice, slice]:
     return slice(edges[1], edges[3]), slice(edges[0], edges[2])
 
@@ -241,13 +251,6 @@ def _grown(edges: Edges, by: float, whole: Edges) -> Edges:
     x0, y0, x1, y1 = edges
     across, down = max(2, round(by * (x1 - x0))), max(2, round(by * (y1 - y0)))
     return max(whole[0], x0 - across), max(whole[1], y0 - down), min(whole[2], x1 + across), min(whole[3], y1 + down)
-
-
-def _moved(edges: Edges, sides: Sides, size: tuple[int, int]) -> Edges:
-    """Edges of which some sides are moved outwards by `WIDER`, within a window of `size` (h, w)."""
-    far = _grown(edges, WIDER, (0, 0, size[1], size[0]))
-    left, top, right, bottom = (there if side else here for here, there, side in zip(edges, far, sides, strict=True))
-    return left, top, right, bottom
 
 
 def contrast(pixels: Pixels, mask: Mask) -> float:
@@ -276,10 +279,3 @@ def _like(pixels: Pixels, places: Sequence[tuple[int, int]]) -> Mask:
         _, parts = cv2.connectedComponents(near.astype(np.uint8))
         connected |= (parts == parts[y, x]) & near
     return connected
-
-
-def _enlarged(mask: Mask, pixels: Pixels) -> Mask:
-    import cv2
-
-    size = (pixels.shape[1], pixels.shape[0])
-    return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0

@@ -8,8 +8,7 @@ of these. `model = segmenter(dir_or_id, "cpu")` loads any; the checkpoint's fami
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,22 +26,21 @@ from tools._shared.target_heat import FAMILY, SearchInput, TargetHeat, probabili
 Mask = npt.NDArray[np.bool_]
 Logits = npt.NDArray[np.float32]
 
+# The published SAM 2 files are those of the video model; the image model reads its part of them.
 BY_PLACE = ("sam2", "sam2_video")
-"""The published SAM 2 files are those of the video model; the image model reads its part of them."""
 BY_WORDS = (FAMILY,)
+# The published SAM 3 file holds a detector, which takes words, and a tracker, which takes points and boxes.
 BOTH = ("sam3_video",)
-"""The published SAM 3 file holds a detector, which takes words, and a tracker, which takes points and boxes."""
 LEAST_PX = 4
 LONGEST_PX = 2048
+# Images in one pass: SAM 2 sees each at 1024 px.
 MOST_AT_ONCE = 8
-"""Images in one pass: SAM 2 sees each at 1024 px."""
+# Probability from which a pixel belongs to the words, and with SAM 3 from which a thing is one that they name.
 PRESENT = 0.5
-"""Probability from which a pixel belongs to the words, and with SAM 3 from which a thing is one that they name."""
 ABSENT_LOGIT = -20.0
 
 
-@dataclass(frozen=True)
-class Prompt:
+class Prompt(NamedTuple):
     """A request for a mask: points on the thing, points off it and a box, in pixels, or else words."""
 
     on: tuple[Spot, ...] = ()
@@ -51,8 +49,7 @@ class Prompt:
     words: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedInput:
+class PlacedInput(NamedTuple):
     """An image as SAM 2 takes it, (1, 3, h, w); its prompt by the network's names, each (1, ...); its size (H, W)."""
 
     values: Any
@@ -61,8 +58,7 @@ class PlacedInput:
     size: tuple[int, int]
 
 
-@dataclass(frozen=True, eq=False)
-class MaskOutput:
+class MaskOutput(NamedTuple):
     """Logits (h, w) of a mask on the network's grid, and the network's estimate of its overlap, 0..1, if it gives one.
 
     `size` (H, W) is what the mask is enlarged to before it is cut at 0, None where the image's own is right.
@@ -277,8 +273,8 @@ class Sam3:
         return (self._words if output.size is None else self._places).mask(pixels, output)
 
 
+# A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`.
 Segmenter = ByPlace | ByWords | Sam3
-"""A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`."""
 
 
 def segmenter(weights: str, device: str) -> Segmenter:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -23,33 +23,28 @@ from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import (
     Args,
-    BackendCard,
-    Card,
     Evidence,
-    Need,
     Picture,
     Pixels,
-    Provenance,
-    ReducedPrecision,
     Request,
     Tool,
 )
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned
+from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, drawn_labels, letter
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.batches import shape
 from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools._shared.overlay import PALETTE, Overlay
-from tools._shared.provenance import DINO
 from tools._shared.reading import shrink
 from tools.semantic_correspondence.checks import CHECKS
 from tools.semantic_correspondence.models import FeatureModel, feature_model
-from tools.semantic_correspondence.rules import RULES
 
 REFERENCE = "REF"
+# Difference of cosines that multiplies the odds by e; by argument, not measured.
 SOFTNESS = 0.05
-"""Difference of cosines that multiplies the odds by e; by argument, not measured."""
 MOST_CERTAIN = 0.85
 LONGEST_PX = 1024
 
@@ -65,12 +60,11 @@ class SemanticArgs(Args):
     thing: str = Field(default="", max_length=60, description="what both show, e.g. cat")
 
 
+# Confidence where the points were not found: less than a guess among four.
 NOTHING_COMPARED = 0.1
-"""Confidence where the points were not found: less than a guess among four."""
 
 
-@dataclass(frozen=True)
-class FeatureMatch:
+class FeatureMatch(NamedTuple):
     """Cosine of each candidate with the reference, -1..1; the best, None for a tie; confidence 0..1 in it."""
 
     cosines: tuple[float, ...]
@@ -111,8 +105,7 @@ def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]
     return FeatureMatch(tuple(cosines), best, chance + (share - chance) * placed)
 
 
-@dataclass(frozen=True, eq=False)
-class SpottedPair:
+class SpottedPair(NamedTuple):
     """The reference in image 1, the candidates in image 2, and both images as the network takes them.
 
     Without a reference or two candidates there is nothing to compare, and no image is prepared.
@@ -127,7 +120,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
     """The learned backend: cosine of dense features at the points."""
 
     def __init__(self) -> None:
-        super().__init__("semantic_correspondence", VERSION, feature_model, WEIGHTS)
+        super().__init__("semantic_correspondence", LEARNED.version, feature_model, LEARNED.weights)
 
     def prepare(self, request: Request[SemanticArgs]) -> SpottedPair:
         """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
@@ -160,7 +153,10 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
             for image, features in zip(prepared.images, output, strict=True)
         ]
         # Points are of the original images; the maps are of reduced copies.
-        first, there = (_rescaled(one, pixels) for one, pixels in zip(maps, request.images, strict=True))
+        first, there = (
+            FeatureMap(one.vectors, (pixels.shape[0], pixels.shape[1]))
+            for one, pixels in zip(maps, request.images, strict=True)
+        )
         wanted = first.at(prepared.reference.x, prepared.reference.y)
         cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
         match = decide(cosines, prepared.reference, prepared.candidates)
@@ -173,10 +169,6 @@ def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pix
         points = marks_from(finding.data).points
         pixels = remove_marks(pixels, Marks(tuple(one for one in points if (one.label == REFERENCE) == reference), ()))
     return shrink(pixels, LONGEST_PX)
-
-
-def _rescaled(features: FeatureMap, pixels: Pixels) -> FeatureMap:
-    return FeatureMap(features.vectors, (pixels.shape[0], pixels.shape[1]))
 
 
 def not_seen(seen: SpottedPair) -> Evidence:
@@ -255,50 +247,20 @@ def _draw_candidates(pixels: Pixels, candidates: Sequence[Spot], names: Sequence
     return canvas.pixels
 
 
-def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
-    if not isinstance(args, SemanticArgs):
-        return None
+def marker_arguments(args: SemanticArgs) -> Mapping[str, Json]:
+    """The reference besides the letters of the arguments."""
     return {"labels": list(dict.fromkeys((*args.labels, REFERENCE))), "kind": "point"}
 
 
-VERSION = "semantic-3"
-WEIGHTS = "facebook/dinov2-base"
-
-STABLE_DIFFUSION = Provenance("stabilityai/stable-diffusion-2-1", "CreativeML Open RAIL++-M", ("LAION-5B",))
-"""Training data of Stable Diffusion, the source of DIFT's features."""
-
 TOOL = Tool(
-    card=Card(
-        name="semantic_correspondence",
-        summary=(
-            "Says which candidate of image 2 is the same part (or serves the same action) as a point of image 1, "
-            "across things, views and styles."
-        ),
-        limits="Like left and right parts are often swapped; for actions it only sees alike parts.",
-        measured=(
-            "Both families (DINO, DIFT) were run with random weights only; no accuracy was measured and the "
-            "confidence is by argument."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=VERSION,
-                make=DenseMatch,
-                summary="Cosine of dense features at the points: DINOv2 or DINOv3, or DIFT from Stable Diffusion 2.1, "
-                "one image a pass, which its eight draws fill.",
-                weights=WEIGHTS,
-                provenances=(*DINO, STABLE_DIFFUSION),
-                batch=8,
-                reduced=(
-                    ReducedPrecision("bfloat16", 0, 8, 0.00062, "candidates.cosine", "random, of DINOv2 base, 560 px"),
-                ),
-                learned_tolerance=1e-3,
-            ),
-        ),
-        images=(2, 2),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, DenseMatch, marker_arguments),
     args=SemanticArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the drawn candidate that is the same part, or serves the same action.
+    rules={
+        "Functional_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
+        "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
+    },
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -21,12 +21,12 @@ from tools._shared.patterns import Plane, coloured, lit, pattern
 
 HEIGHT, WIDTH, RADIUS, PERIOD = 480, 640, 84, 42
 DARK, BRIGHT, GROUND = (70, 60, 50), (215, 195, 165), (140, 130, 120)
+# Forms, pixels per pixel of the plan, and the place of each form in the second picture.
 SCENES: tuple[tuple[tuple[str, ...], float, tuple[int, ...]], ...] = (
     (("rings", "stripes", "checks", "spokes"), 1.0, (1, 3, 0, 2)),
     (("dots", "waves", "spokes", "blobs"), 2.2, (3, 2, 1, 0)),
     (("crosses", "rings", "waves", "checks"), 1.0, (2, 0, 3, 1)),
 )
-"""Forms, pixels per pixel of the plan, and the place of each form in the second picture."""
 MOST_TURNED = 0.35
 SMALLER, LARGER = 0.85, 1.2
 SERIES = CheckSeries("the same pattern moved, turned and in another light", 10)

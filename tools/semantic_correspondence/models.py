@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
@@ -21,11 +20,11 @@ from tools._shared.diffusers_parts import has_index, load_parts
 from tools._shared.reading import check_elongation
 
 PIPELINES = ("StableDiffusionPipeline",)
+# Its way of adding noise, whichever scheduler the checkpoint generates with.
 SCHEDULERS = ("DDIMScheduler",)
-"""Its way of adding noise, whichever scheduler the checkpoint generates with."""
 STEP = 261
+# Upsampling blocks that are run: the paper's index 1 counts from 0.
 BLOCKS = 2
-"""Upsampling blocks that are run: the paper's index 1 counts from 0."""
 DRAWS = 8
 PROMPT = "a photo of a {thing}"
 
@@ -56,7 +55,14 @@ class DiffusionFeatures:
         import torch
 
         check_elongation("semantic_correspondence", pixels, MOST_ELONGATED)
-        values = torch.from_numpy(_normalised(pixels, self._side))[None]
+        # The image (H, W, 3) as a square (3, side, side), -1..1: squeezed, so points keep their place.
+        from PIL import Image
+
+        scaled = np.asarray(
+            Image.fromarray(pixels).resize((self._side, self._side), Image.Resampling.BICUBIC), np.float32
+        )
+        normalised = np.ascontiguousarray((scaled / 127.5 - 1).transpose(2, 0, 1))
+        values = torch.from_numpy(normalised)[None]
         return FeatureInput(values, (pixels.shape[0], pixels.shape[1]), thing, seed)
 
     def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
@@ -93,21 +99,10 @@ class DiffusionFeatures:
         return on_host(features)
 
 
+# A network that makes feature maps of images.
 FeatureModel = DenseFeatures | DiffusionFeatures
-"""A network that makes feature maps of images."""
 
 
 def feature_model(weights: str, device: str) -> FeatureModel:
     """Load: DIFT from diffusers' layout, else DINO. Raises `WeightsError`."""
     return DiffusionFeatures(weights, device) if has_index(weights) else DenseFeatures(weights, device)
-
-
-def _normalised(pixels: Pixels, side: int) -> npt.NDArray[np.float32]:
-    """The image (H, W, 3) as a square (3, side, side), -1..1: squeezed, so points keep their place.
-
-    Bicubic and between -1 and 1, as `SDFeaturizer4Eval` of the authors' `src/models/dift_sd.py` does it.
-    """
-    from PIL import Image
-
-    scaled = np.asarray(Image.fromarray(pixels).resize((side, side), Image.Resampling.BICUBIC), np.float32)
-    return np.ascontiguousarray((scaled / 127.5 - 1).transpose(2, 0, 1))

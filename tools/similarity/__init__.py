@@ -15,24 +15,25 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, later_image
 from hybrid.types import Box, Json
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay
-from tools._shared.provenance import DINO, SIGLIP
 from tools.similarity import cues, models
 from tools.similarity.checks import CHECKS
 from tools.similarity.models import Features, Layers
-from tools.similarity.rules import RULES
 
 Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
 MOST_IMAGES = 6
 TIE = 1e-6
+# Gap of likeness at which 63 % of the doubt is gone; by argument, not measured.
 SURE_GAP = 0.3
-"""Gap of likeness at which 63 % of the doubt is gone; by argument, not measured."""
+# Statistics of colour say little about what people find alike; no labelled pairs were at hand for either.
 WEIGHT_FREE_CEILING, LEARNED_CEILING = 0.65, 0.85
-"""Statistics of colour say little about what people find alike; no labelled pairs were at hand for either."""
 
 
 class SimilarityArgs(Args):
@@ -107,7 +108,7 @@ def describe(rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | No
         + "."
         for place in order[:4]
     ]
-    return "\n".join(line[:160] for line in (head, *lines, f"Basis: {basis}."))
+    return Lines().cut(head, *lines, f"Basis: {basis}.")
 
 
 def _captioned(pixels: Pixels, caption: str, best: bool) -> Pixels:
@@ -133,7 +134,7 @@ class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]
     """The learned backend."""
 
     def __init__(self) -> None:
-        super().__init__("similarity", LEARNED_VERSION, Features, WEIGHTS)
+        super().__init__("similarity", LEARNED.version, Features, LEARNED.weights)
 
     def prepare(self, request: Request[SimilarityArgs]) -> list[Any]:
         """Each image as the network takes it."""
@@ -152,49 +153,15 @@ class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]
         return evidence_of(request.images, rows, request.args.aspect, LEARNED_CEILING, basis)
 
 
-LEARNED_VERSION = "features-3"
-WEIGHTS = "facebook/dinov2-small"
-
 TOOL = Tool(
-    card=Card(
-        name="similarity",
-        summary=(
-            "Says which other image is closest to the first in content, layout, style or all, with likenesses from 0 "
-            "to 1."
-        ),
-        limits=(
-            "By colours, edges and texture alone, a thing in another colour or pose is unlike, pictures of one "
-            "palette alike."
-        ),
-        measured=(
-            "Neither backend was measured against people's judgements; confidences are by argument. The learned "
-            "backend was run with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=LearnedFeatures,
-                summary="Cosine of DINOv2, DINOv3 or SigLIP features, Gram matrices for style; random weights only.",
-                weights=WEIGHTS,
-                provenances=(*DINO, *SIGLIP),
-                batch=8,
-                reduced=(
-                    ReducedPrecision("bfloat16", 0, 8, 0.0005, "candidates.layout_0_1", "random, of DINOv2 base"),
-                ),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="statistics-2",
-                make=Statistics,
-                library="cv2",
-                summary="Colour histogram, gradient directions, a coarse grid and texture energies; no weights.",
-            ),
-        ),
-        images=(2, MOST_IMAGES),
-    ),
+    card=tool_card(__file__, LearnedFeatures, Statistics),
     args=SimilarityArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the image that is most like the first in style, or in content.
+    rules={
+        "Art_Style": OneCall("similarity", later_image, lambda prompt: {"aspect": "style"}),
+        "Visual_Similarity": OneCall("similarity", later_image, lambda prompt: {"aspect": "content"}),
+    },
 )
+
+LEARNED = TOOL.card.backends[0]

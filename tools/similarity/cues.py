@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,11 @@ WORK_PX = 256
 GRID = 6
 DIRECTIONS = 12
 SCALES = 4
+# Distance at which likeness falls to 1/e; chosen by argument so that unrelated photographs give about 0.2 to 0.4.
 SCALE_OF: Mapping[str, float] = {"content": 0.6, "layout": 16.0, "style": 1.0}
-"""Distance at which likeness falls to 1/e; chosen by argument so that unrelated photographs give about 0.2 to 0.4."""
 
 
-@dataclass(frozen=True)
-class StatisticsDescription:
+class StatisticsDescription(NamedTuple):
     """An image's colour histogram and directions, each summing to 1, grid cells (n, 4) in L*a*b* units, and style."""
 
     colours: Vector
@@ -51,9 +50,13 @@ def describe(pixels: Pixels) -> StatisticsDescription:
     histogram, _ = np.histogramdd(colours.reshape(-1, 3), bins=(6, 8, 8), range=((0, 100.001), (-80, 80), (-80, 80)))
     angle = np.mod(np.arctan2(down, across), np.pi) / np.pi
     directions, _ = np.histogram(angle, bins=DIRECTIONS, range=(0, 1), weights=strength)
-    return StatisticsDescription(
-        _shares(histogram.ravel()), _shares(directions), _grid(colours, strength), _style(colours, strength)
-    )
+    # Mean colour and four times the root of the mean gradient of each cell, (36, 4).
+    import cv2
+
+    cells = np.dstack([colours, np.sqrt(strength) * 4]).astype(np.float32)
+    small = cv2.resize(cells, (GRID, GRID), interpolation=cv2.INTER_AREA)
+    grid = np.asarray(small, np.float64).reshape(GRID * GRID, 4)
+    return StatisticsDescription(_shares(histogram.ravel()), _shares(directions), grid, _style(colours, strength))
 
 
 def likeness(first: StatisticsDescription, second: StatisticsDescription) -> dict[str, float]:
@@ -86,15 +89,6 @@ def _style(colours: Vector, strength: Vector) -> Vector:
     # Flat paint with outlines, soft washes and noise differ in how the gradients are spread.
     spread = np.log(np.quantile(strength, (0.25, 0.5, 0.75, 0.95)) + 0.5) / 0.7
     return np.array([*tone, *energy, *spread], np.float64)
-
-
-def _grid(colours: Vector, strength: Vector) -> Vector:
-    """Mean colour and four times the root of the mean gradient of each cell, (36, 4)."""
-    import cv2
-
-    cells = np.dstack([colours, np.sqrt(strength) * 4]).astype(np.float32)
-    small = cv2.resize(cells, (GRID, GRID), interpolation=cv2.INTER_AREA)
-    return np.asarray(small, np.float64).reshape(GRID * GRID, 4)
 
 
 def _shares(counts: npt.NDArray[np.float64]) -> Vector:

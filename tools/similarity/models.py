@@ -15,8 +15,7 @@ load_size))` of `get_preprocess_fn`), which is also what SigLIP was trained on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +32,11 @@ Array = npt.NDArray[np.float32]
 CLASS_TOKEN = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 POOLED = ("siglip",)
 LONGEST_PX = 1024
+# Depths, as fractions of the network, whose Gram matrices are compared (Gatys et al. 2016 use early layers).
 STYLE_LAYERS = (0.25, 0.5)
-"""Depths, as fractions of the network, whose Gram matrices are compared (Gatys et al. 2016 use early layers)."""
 
 
-@dataclass(frozen=True)
-class FeatureDescription:
+class FeatureDescription(NamedTuple):
     """Unit vector (C) of the whole, unit vectors (n, C) of its patches in order, one Gram matrix a style layer."""
 
     whole: Array
@@ -46,8 +44,7 @@ class FeatureDescription:
     grams: tuple[Array, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Layers:
+class Layers(NamedTuple):
     """The network's output for an image: the whole (C), the patches (n, C), and those of the style layers."""
 
     whole: Array

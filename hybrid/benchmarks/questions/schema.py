@@ -203,6 +203,10 @@ class _Yaml(Reader):
         except ValueError as error:
             raise Unfit(steps, str(error)) from error
 
+    def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
+        """The one that an item of a list is."""
+        return (self.made(kind, value, steps),)
+
     def _called(self, kind: type, steps: Steps) -> str:
         named = {Layout: "a mapping", Recipe: "a recipe", SampleScene: "a scene"}
         return named.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))

@@ -80,23 +80,24 @@ async def on_ray(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIter
         yield RayEngine(run, replies, tell, Sizes(0, 0))
         return
     async with connected(run.config.address):
-        engine = RayEngine(run, replies, tell, _sizes(run))
+        has = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        engine = RayEngine(
+            run,
+            replies,
+            tell,
+            sizes(
+                cpus=int(has.get("CPU", 1)),
+                gpus=int(has.get("GPU", 0)),
+                concurrency=run.config.concurrency,
+                learned=any(backend.startswith("learned:") for backend in run.tools.backends.values()),
+                in_process=loads_weights(run.config.model),
+                gpu_share=run.config.service.gpu_share,
+            ),
+        )
         try:
             yield engine
         finally:
             engine.close()
-
-
-def _sizes(run: ResolvedRun) -> Sizes:
-    has = ray.cluster_resources()  # type: ignore[no-untyped-call]
-    return sizes(
-        cpus=int(has.get("CPU", 1)),
-        gpus=int(has.get("GPU", 0)),
-        concurrency=run.config.concurrency,
-        learned=any(backend.startswith("learned:") for backend in run.tools.backends.values()),
-        in_process=loads_weights(run.config.model),
-        gpu_share=run.config.service.gpu_share,
-    )
 
 
 class RayEngine:
@@ -189,7 +190,11 @@ class RayEngine:
             raise end.error
         if end is None:
             raise Outage("its worker ended without an answer")
-        await self._fetch(hand, end.attempt)
+        # Take the pictures that were made elsewhere, so that the run's own store is complete.
+        store = self._run.service.store
+        if wanted := lacking(store, of_attempt(end.attempt)):
+            for sha256, data in (await hand.actor.images.remote(wanted)).items():
+                keep(store, sha256, data)
         self._said.pop(key, None)
         return end.attempt
 
@@ -216,13 +221,6 @@ class RayEngine:
                 if self._tools is None:
                     self._tools = asyncio.create_task(self._start_tools())
                 return await asyncio.shield(self._tools)
-
-    async def _fetch(self, hand: Hand, attempt: Attempt) -> None:
-        """Take the pictures that were made elsewhere, so that the run's own store is complete."""
-        store = self._run.service.store
-        if wanted := lacking(store, of_attempt(attempt)):
-            for sha256, data in (await hand.actor.images.remote(wanted)).items():
-                keep(store, sha256, data)
 
     def _lost(self, hand: Hand, error: RayError) -> None:
         count = hand.in_flight

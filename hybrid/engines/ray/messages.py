@@ -19,7 +19,7 @@ from hybrid.config import ServiceOptions
 from hybrid.models.base import CallKey
 from hybrid.secrets import redact
 from hybrid.serving.protocol import Failure, Response
-from hybrid.solving.session import Resources
+from hybrid.solving.session import AskSetup
 from hybrid.timing import ElapsedTime
 from hybrid.types import Attempt, Question, StoredImage, Usage
 
@@ -57,7 +57,7 @@ class WorkerSetup:
     """
 
     benchmark: Benchmark
-    resources: Resources
+    resources: AskSetup
     """The options, and what the run resolved of them without what stays in a process: model and tools."""
     tools_offered: tuple[str, ...]
     metered: bool

@@ -1,6 +1,6 @@
 """Specialists for all workers: an actor that runs them, and the `Executor` by which the tool service of a worker asks.
 
-The actor itself runs no tool. As a run on one machine does, it has them in a process of their own (`WorkerExecutor`),
+The actor itself runs no tool. As a run on one machine does, it has them in a process of their own (`ProcessExecutor`),
 so that the same rules say which request is the culprit of a hang or a crash; and so nothing that a tool does ends the
 actor. An actor that is lost was lost with its node: Ray starts it again elsewhere and sends its requests again.
 """
@@ -37,10 +37,10 @@ from hybrid.errors import Outage, ServerDown
 from hybrid.images import ImageStore, home
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.executor import RemoteExecutor, error_of, failure_of
+from hybrid.serving.executor import MessageExecutor, error_of, failure_of
 from hybrid.serving.pipeline import on_disk
 from hybrid.serving.protocol import Failure, Request, Response, ToolRequest, ToolResponse
-from hybrid.serving.supervisor import WorkerExecutor
+from hybrid.serving.supervisor import ProcessExecutor
 from hybrid.timing import ElapsedTime, Stopwatch
 from hybrid.tool import Tool
 from hybrid.types import Finding
@@ -65,7 +65,7 @@ class ToolActor:
         move_to(setup.place.folder)
         self._store = ImageStore(home() / "images")
         # Findings are kept where they are asked for.
-        self._executor = WorkerExecutor(FindingCache(None, self._store), options_of(setup))
+        self._executor = ProcessExecutor(FindingCache(None, self._store), options_of(setup))
         self._watches: dict[str, Stopwatch] = {}
         import_elsewhere()
         self._refusal = other_program(setup.place, here()) or other_tools(setup, here())
@@ -127,7 +127,7 @@ def other_tools(setup: ToolSetup, node: str) -> str | None:
     return None
 
 
-class ActorExecutor(RemoteExecutor):
+class ActorExecutor(MessageExecutor):
     """Runs tools in the tool actors of the cluster. All requests about one image go to one actor.
 
     Args:
@@ -141,7 +141,7 @@ class ActorExecutor(RemoteExecutor):
         self._worker = uuid.uuid4().hex
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """As `RemoteExecutor.ask`.
+        """As `MessageExecutor.ask`.
 
         Raises:
             Outage: besides, the actor was lost more than `MOST_RETRIES` times.
@@ -152,7 +152,14 @@ class ActorExecutor(RemoteExecutor):
         try:
             answer = await self._answer(actor, request, watch, {})
             if isinstance(answer, ImagesLacking):
-                answer = await self._answer(actor, request, watch, await self._lend(answer.sha256s))
+                # The images as objects: those of the run, which are put once for all, and what was made since.
+                refs: dict[str, ObjectRef[bytes]] = await LINE.get().want(ImagesQuery(answer.sha256s))
+                answer = await self._answer(
+                    actor,
+                    request,
+                    watch,
+                    {**self._shelf.refs(one for one in answer.sha256s if one not in refs), **refs},
+                )
             if isinstance(answer, ImagesLacking):
                 raise Outage(f"{request.tool}: no store has the image {answer.sha256s[0][:12]}")
             watch.show(answer.elapsed)
@@ -161,7 +168,10 @@ class ActorExecutor(RemoteExecutor):
             if isinstance(answer.outcome, Failure):
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
-                await self._fetch(actor, answer.outcome.finding)
+                # Take the pictures of a finding where the actor's store is not this one.
+                if wanted := lacking(self._store, (ref.image.sha256 for ref in answer.outcome.finding.images)):
+                    for sha256, data in (await actor.images.remote(wanted)).items():
+                        keep(self._store, sha256, data)
                 if isinstance(request, ToolRequest) and request.answering == answer.outcome.answering:
                     await asyncio.to_thread(self._keep, request.key, answer.outcome.finding)
         except RayTaskError:
@@ -195,17 +205,6 @@ class ActorExecutor(RemoteExecutor):
     def _keep(self, key: str, finding: Finding) -> None:
         with on_disk("written"):
             self._cache.put(key, finding)
-
-    async def _lend(self, sha256s: tuple[str, ...]) -> dict[str, ObjectRef[bytes]]:
-        """The images as objects: those of the run, which are put once for all, and what was made since."""
-        refs: dict[str, ObjectRef[bytes]] = await LINE.get().want(ImagesQuery(sha256s))
-        return {**self._shelf.refs(one for one in sha256s if one not in refs), **refs}
-
-    async def _fetch(self, actor: ActorHandle[ToolActor], finding: Finding) -> None:
-        """Take the pictures of a finding where the actor's store is not this one."""
-        if wanted := lacking(self._store, (ref.image.sha256 for ref in finding.images)):
-            for sha256, data in (await actor.images.remote(wanted)).items():
-                keep(self._store, sha256, data)
 
 
 async def _awaited(ref: Any) -> TimedResponse | ImagesLacking:

@@ -33,20 +33,21 @@ from hybrid.engines.ray.tools import LINE, ActorExecutor
 from hybrid.errors import HybridError
 from hybrid.images import ImageStore, home
 from hybrid.messages import AssistantMessage, Message
-from hybrid.models import open_model, remembering
+from hybrid.models import remembering
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.registry import load, load_solver
 from hybrid.repeats import word_of
 from hybrid.running.engine import attempt_question
+from hybrid.running.resolve import open_models, oracle_of
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
-from hybrid.solving.controls import Control, Oracle, Perfect
-from hybrid.solving.session import Resources
+from hybrid.solving.controls import ToolCondition
+from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
 from hybrid.timing import waiting
 from hybrid.tool import Tool
-from hybrid.types import Attempt, Json, Prompt, Question, StoredImage, Usage
+from hybrid.types import Json, StoredImage, Usage
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -57,7 +58,7 @@ class _Asking:
     """The benchmark and the resources of one question."""
 
     benchmark: Benchmark
-    resources: Resources
+    resources: AskSetup
 
 
 class Worker:
@@ -89,14 +90,11 @@ class Worker:
         executor = ActorExecutor(cache, Shelf(self._store))
         self._setup = setup
         self._tools = ToolService(self._store, cache, config.service, executor=executor)
-        model = None
-        if config.model is not None:
-            model = remembering(open_model(config.model, config.model_settings, self._store), self._log)
-        tools_offered: list[Tool] = [load("tools", name) for name in setup.tools_offered]
-        captioner = None
-        if config.captioner is not None:
-            captioner = open_model(config.captioner, config.captioner_settings, self._store)
-        self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=tuple(tools_offered))
+        model, captioner = open_models(config, self._store)
+        if model is not None:
+            model = remembering(model, self._log)
+        offered = tuple(load("tools", name) for name in setup.tools_offered)
+        self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=offered)
 
     async def ask(self, asked: QuestionRequest) -> AsyncIterator[FromWorker]:
         """Everything that the run has to know of a question; its end comes last."""
@@ -124,41 +122,33 @@ class Worker:
     async def _to_the_end(self, asked: QuestionRequest, line: Line) -> None:
         LINE.set(line)
         try:
-            line.tell(QuestionResponse(await self._attempt(asked, line)))
+            question = asked.question
+            if wanted := lacking(self._store, of_question(question)):
+                await take(self._store, await line.want(ImagesQuery(wanted)))
+            if asked.solver not in self._solvers:
+                # Importing it takes seconds, in which the other questions go on.
+                self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
+            asking = _Asking(self._setup.benchmark, self._with(asked, line))
+            line.tell(
+                QuestionResponse(await attempt_question(asking, self._solvers[asked.solver], question, asked.solver))
+            )
         # Whatever ends a question is for the run to judge; nothing of it may end this process.
         except BaseException as error:
             line.tell(QuestionFailure.of(error))
         finally:
             line.close()
 
-    async def _attempt(self, asked: QuestionRequest, line: Line) -> Attempt:
-        question = asked.question
-        if wanted := lacking(self._store, of_question(question)):
-            await take(self._store, await line.want(ImagesQuery(wanted)))
-        if asked.solver not in self._solvers:
-            # Importing it takes seconds, in which the other questions go on.
-            self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
-        asking = _Asking(self._setup.benchmark, self._with(asked, line))
-        return await attempt_question(asking, self._solvers[asked.solver], question, asked.solver)
-
-    def _with(self, asked: QuestionRequest, line: Line) -> Resources:
+    def _with(self, asked: QuestionRequest, line: Line) -> AskSetup:
         """The resources of this question: tools, budget and targets of others are out of its reach."""
         mode = self._setup.resources.config.tool_output
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}
-        oracle = _oracle(self._setup.benchmark, asked.question) if mode == "oracle" else None
-        control = Control(self._tools, mode, oracle, partners)
+        oracle = oracle_of(self._setup.benchmark, lambda _: asked.question) if mode == "oracle" else None
+        control = ToolCondition(self._tools, mode, oracle, partners)
         resources = replace(self._resources, control=control, captions=_Captions(line), run_meter=RunMeter())
         if not self._setup.metered or resources.model is None:
             return resources
         captioner = None if resources.captioner is None else _allowed(resources.captioner, line)
         return replace(resources, model=_allowed(resources.model, line), captioner=captioner, run_meter=_Meter(line))
-
-
-def _oracle(benchmark: Benchmark, question: Question) -> Oracle:
-    def told(_: str, prompt: Prompt) -> Perfect:
-        return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
-
-    return told
 
 
 class _Captions:

@@ -32,7 +32,7 @@ from hybrid.models.chat_completions.wire import is_loopback
 from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.secrets import redact
-from hybrid.serving.foreign import ForeignServer, ForeignTools
+from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
 from hybrid.serving.service import ToolService
 from hybrid.timing import CallTime, Stopwatch, finished, running
 from hybrid.tool import Args, Tool
@@ -40,14 +40,14 @@ from hybrid.types import Fault, Finding, ImageRef, Json
 
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 """The package logs a traceback for every line of a server that is no message; what ends a call is an error of ours."""
+# Seconds for which calls wait for a server that cannot be reached; then it is asked once a call until it is back.
 AWAY_S = 60.0
-"""Seconds for which calls wait for a server that cannot be reached; then it is asked once a call until it is back."""
+# Connections that a call may break while no other is under way.
 MOST_BREAKS = 2
-"""Connections that a call may break while no other is under way."""
+# Seconds that a server has to start and list its tools.
 START_S = 120.0
-"""Seconds that a server has to start and list its tools."""
+# Tools of a server; characters of text and of structured content as JSON, and images, of a result.
 MOST_TOOLS, MOST_TEXT, MOST_DATA, MOST_IMAGES = 64, 4000, 100_000, 8
-"""Tools of a server; characters of text and of structured content as JSON, and images, of a result."""
 
 
 @asynccontextmanager
@@ -200,8 +200,8 @@ class McpTools(ToolService):
         self._encoder = ImageEncoder(self.store, ImageRules())
         self._connections: dict[str, Connection] = {}
         self._repeating: dict[str, asyncio.Lock] = {}
+        # Servers that were waited for in vain.
         self._given_up: set[str] = set()
-        """Servers that were waited for in vain."""
 
     async def call(
         self,

@@ -25,19 +25,19 @@ from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-
 from hybrid.errors import DataError, UsageError
 from hybrid.models.toolspec import spec
 from hybrid.secrets import redact
-from hybrid.serving.foreign import ForeignServer, ForeignTool
+from hybrid.serving.foreign_tools import ForeignServer, ForeignTool
 from hybrid.tool import Card, Tool
 from hybrid.tool.args import args_of_schema
 from hybrid.types import Json
 
+# The backend of findings of foreign tools.
 BACKEND = "mcp"
-"""The backend of findings of foreign tools."""
+# Characters of a tool's name, of its description, and of the description of one argument.
 LONGEST_NAME, MOST_DESCRIPTION, MOST_WORDS = 64, 4000, 300
-"""Characters of a tool's name, of its description, and of the description of one argument."""
+# Characters of a schema, which goes out with every call of a model, and references, which multiply what they hold.
 MOST_SCHEMA, MOST_REFERENCES = 20_000, 16
-"""Characters of a schema, which goes out with every call of a model, and references, which multiply what they hold."""
+# How an image is written: `data:image/png;base64,...`, or the base64 alone.
 SENT_AS = ("data_url", "base64")
-"""How an image is written: `data:image/png;base64,...`, or the base64 alone."""
 
 
 def clean(text: str, most: int) -> str:

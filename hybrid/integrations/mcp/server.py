@@ -35,17 +35,17 @@ from hybrid.errors import HybridError
 from hybrid.images import PNG
 from hybrid.integrations.pictures import MOST_BYTES
 from hybrid.integrations.toolbox import COORDINATES, Toolbox
-from hybrid.interface.findings import ShownFinding
 from hybrid.secrets import redact
 from hybrid.version import __version__
 
 ADDRESS = "127.0.0.1"
 PATH = "/mcp"
+# Of one HTTP request: an image as base64 takes four bytes for three.
 MOST_BODY_BYTES = 2 * MOST_BYTES
-"""Of one HTTP request: an image as base64 takes four bytes for three."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Seconds that calls under way have when the server is ended.
 LEAVE_S = 2
-"""Seconds that calls under way have when the server is ended."""
+# JSON schema of the structured content of every tool.
 STRUCTURE: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -58,7 +58,6 @@ STRUCTURE: dict[str, Any] = {
     },
     "required": ["text", "data", "confidence", "backend", "version", "notes"],
 }
-"""JSON schema of the structured content of every tool."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -101,22 +100,20 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
 
 async def _called(toolbox: Toolbox, name: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
     try:
-        return _result(await toolbox.call(name, arguments))
+        finding = await toolbox.call(name, arguments)
+        facts = json.loads(redact(json.dumps(finding.as_json())))
+        pictures = [
+            protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG)
+            for png in finding.pngs
+        ]
+        text = protocol.TextContent(type="text", text=facts["text"])
+        return protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
     except (HybridError, OSError) as error:
         said = redact(str(error))
     except Exception as error:
         log.exception("a defect in the tool %s", name)
         said = redact(f"{name} failed: {type(error).__name__}: {error}")
     return protocol.CallToolResult(content=[protocol.TextContent(type="text", text=said)], isError=True)
-
-
-def _result(finding: ShownFinding) -> protocol.CallToolResult:
-    facts = json.loads(redact(json.dumps(finding.as_json())))
-    pictures = [
-        protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG) for png in finding.pngs
-    ]
-    text = protocol.TextContent(type="text", text=facts["text"])
-    return protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
 
 
 def serve(toolbox: Toolbox, port: int | None) -> None:

@@ -102,7 +102,7 @@ class ChatCompletionsClient:
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
         self._terms = Terms(stream=settings.stream == "on")
         """Learnt from what the server says, once for all requests."""
-        self._wire = Wire(_address(self._connection, self._options), settings.timeout_s)
+        self._wire = Wire(address(self._connection, self._options), settings.timeout_s)
 
     def metadata(self) -> Mapping[str, Json]:
         """Model, options as sent, image rules and versions; neither key nor address."""
@@ -212,7 +212,8 @@ class ChatCompletionsClient:
         await self._wire.close()
 
 
-def _address(reached: Connection, given: Mapping[str, Json]) -> Address:
+def address(reached: Connection, given: Mapping[str, Json]) -> Address:
+    """Where requests go, with the key, and the options that are no part of a body."""
     base = reached.base_url or OFFICIAL
     parts = urlsplit(base)
     user, _, host = parts.netloc.rpartition("@")

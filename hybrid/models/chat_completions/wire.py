@@ -27,6 +27,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage
+from hybrid.models.batching.ticket import exchanged
 from hybrid.models.chat_completions.stream import LARGEST_REPLY, Assembly, is_stream
 from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 
@@ -123,6 +124,10 @@ class Wire:
                 `STREAM_TIMES` as long, and be silent for `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
+        if (said := exchanged(urlsplit(self._address.url).path, body)) is not None:
+            if said[0] >= 300:
+                raise StatusError(said[0], _read_as_json(said[1].decode("utf-8", "replace")))
+            return read(said[1])
         # A cancelled call cancels its request, and closing the connections cancels the call.
         sent = asyncio.run_coroutine_threadsafe(self._post(body, read, stream=stream), self._started())
         return await asyncio.wrap_future(sent)
@@ -153,7 +158,7 @@ class Wire:
                 at.url, data=data, params=at.query, proxy=at.proxy, allow_redirects=False, **given
             ) as response:
                 if response.status >= 300:
-                    raise await _status_error(response)
+                    raise await status_error(response)
                 reply = await self._reply(response)
         except aiohttp.ClientProxyConnectionError as error:
             raise ConnectionRefusedError(f"the proxy that the environment names does not answer: {error}") from error
@@ -189,15 +194,8 @@ class Wire:
         return reply.body()
 
     def _opened(self) -> aiohttp.ClientSession:
-        import aiohttp
-
         if self._session is None:
-            tls = _tls() if self._address.url.startswith("https:") or self._address.proxy else True
-            # The run bounds how many calls are in flight.
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=tls)
-            timeout = aiohttp.ClientTimeout(total=self._timeout_s)
-            jar = aiohttp.DummyCookieJar()
-            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=jar)
+            self._session = opened_session(self._address, self._timeout_s)
         return self._session
 
     async def close(self) -> None:
@@ -223,6 +221,17 @@ class Wire:
             await asyncio.sleep(0)
 
 
+def opened_session(address: Address, total_s: float | None, silence_s: float | None = None) -> aiohttp.ClientSession:
+    """Connections to an address: a request may take so long, and be silent so long."""
+    import aiohttp
+
+    tls = _tls() if address.url.startswith("https:") or address.proxy else True
+    # The run bounds how many calls are in flight.
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=tls)
+    timeout = aiohttp.ClientTimeout(total=total_s, sock_read=silence_s)
+    return aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
+
+
 def _tls() -> ssl.SSLContext:
     """The certificates that the other clients trust: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else those of certifi."""
     import httpx
@@ -241,12 +250,17 @@ async def _body(response: aiohttp.ClientResponse, most: int) -> bytes:
     return bytes(data)
 
 
-async def _status_error(response: aiohttp.ClientResponse) -> StatusError:
+async def status_error(response: aiohttp.ClientResponse) -> StatusError:
+    """The error of a reply with a status of 300 or above."""
     if response.status < 400:
         return redirected(response.status, str(response.url), response.headers.get("location"))
     text = (await _body(response, LARGEST_ERROR))[:LARGEST_ERROR].decode("utf-8", "replace")
+    return StatusError(response.status, _read_as_json(text), response.headers.get("retry-after"))
+
+
+def _read_as_json(text: str) -> Any:
+    """The value of a text, or the text where it is no JSON."""
     try:
-        body = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        body = text
-    return StatusError(response.status, body, response.headers.get("retry-after"))
+        return text

@@ -119,7 +119,7 @@ def keep_secrets_of(chat_model: BaseChatModel) -> None:
 def refuse_settings(settings: ModelSettings) -> None:
     """Raise `UsageError` for options that a handed-in model has itself."""
     plain = ModelSettings()
-    for name in ("base_url", "image_detail", "reasoning_effort", "max_tokens", "extra"):
+    for name in ("base_url", "image_detail", "reasoning_effort", "max_tokens", "extra", "batch"):
         if getattr(settings, name) != getattr(plain, name):
             raise UsageError(f"{name}={getattr(settings, name)}: set it on the model object that is handed in")
 

@@ -5,9 +5,11 @@ arguments = httpx_arguments("ollama", base_url, timeout_s)    # arguments["trans
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hybrid.models.batching.ticket import exchanged
 from hybrid.models.chat_completions.wire import proxy_for
 from hybrid.models.failures import redirected
 from hybrid.models.langchain.messages import holdable
@@ -31,6 +33,17 @@ OWN_POOL: Mapping[str, str] = {"ollama": "async_client_kwargs", "google_genai": 
 """By provider without `pool_option`, the option of its client that takes the arguments of a client of httpx."""
 
 
+def _in_batch(request: Any) -> Any:
+    """The response that a batch has to a request, of the package that the request is of; None where it is to be sent.
+
+    Raises `ParkedError` where it waits in one from now on.
+    """
+    if (said := exchanged(request.url.path, request.content)) is None:
+        return None
+    package = sys.modules[type(request).__module__.partition(".")[0]]
+    return package.Response(said[0], headers={"content-type": "application/json"}, content=said[1], request=request)
+
+
 def httpx_arguments(provider: str, base_url: str | None, timeout_s: float) -> dict[str, Any]:
     """The arguments of `OWN_POOL`, with a `transport` that is to be closed."""
     import httpx
@@ -44,6 +57,11 @@ def httpx_arguments(provider: str, base_url: str | None, timeout_s: float) -> di
         def close(self) -> None:
             """Nothing was opened there."""
 
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            """Send a request, unless a batch has its reply. Raises as httpx."""
+            await request.aread()
+            return _in_batch(request) or await super().handle_async_request(request)
+
     # Only with a transport of httpx does Google's client not use aiohttp, whose error replies it does not await.
     return {"transport": Transport(proxy=proxy_for(base_url or GOOGLE)), "event_hooks": HOOKS}
 
@@ -52,7 +70,12 @@ def anthropic_pool(client: Any, timeout_s: float) -> Any:
     """A pool for anthropic's client, which takes none when it is made; it is put in place of the client's own."""
     import anthropic
 
-    pool = anthropic.DefaultAsyncHttpxClient(timeout=timeout_s, proxy=client.anthropic_proxy, event_hooks=HOOKS)
+    class Pool(anthropic.DefaultAsyncHttpxClient):
+        async def send(self, request: Any, **options: Any) -> Any:
+            """Send a request, unless a batch has its reply. Raises as httpx."""
+            return _in_batch(request) or await super().send(request, **options)
+
+    pool = Pool(timeout=timeout_s, proxy=client.anthropic_proxy, event_hooks=HOOKS)
     inner = client._async_client  # noqa: SLF001 - there is no other way to it
     client._async_client = inner.with_options(http_client=pool)  # noqa: SLF001
     return pool
@@ -65,8 +88,8 @@ def openai_pool(timeout_s: float) -> Any:
     # Which package the client's own requests and responses are of is for openai to choose.
     class Pool(openai.DefaultAsyncHttpxClient):
         async def send(self, request: Any, **options: Any) -> Any:
-            """Send a request. Raises as httpx."""
-            response = await super().send(request, **options)
+            """Send a request, unless a batch has its reply. Raises as httpx."""
+            response = _in_batch(request) or await super().send(request, **options)
             if response.is_stream_consumed and (said := holdable(response.content)) is not response.content:
                 headers = {"content-type": response.headers.get("content-type", "application/json")}
                 return type(response)(response.status_code, headers=headers, content=said, request=request)

@@ -1,4 +1,16 @@
-"""Each solver next to the specialists alone: where they answer, and where they give no answer.
+"""Is it ahead where the specialists answer, or where they do not?
+
+The first solver is a specialist, which answers some of the questions and gives no answer to others. p is of the
+difference in the row, adjusted (Holm) over the pairs.
+
+n: questions of the row that both have and neither failed
+source: ours
+values: -1 to 1
+
+- difference = value b - value a. Where they give no answer, a guess would be compared: no difference is told.
+  [source: ours; docs/arbiter.md; paired by question, resampled by cluster]
+- value <a|b> (0 to 1) = the headline metric over the questions of the row
+- right <a|b> (0 to n, in questions) = right answers
 
 An abstention counts as a guess or as wrong, so a solver that always answers is ahead on questions that have no
 specialist. That is no comparison with one: the difference is tested where the specialists answer, and the rest is told.
@@ -9,12 +21,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hybrid.benchmarks.card import MetricCard
+import numpy as np
+
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import role
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import QUESTIONS, Result, Section, adjusted, paired_contrast, unit_of, with_contrast
+from hybrid.scoring.result import QUESTIONS, Result, adjusted, paired_contrast, unit_of, with_contrast
 from hybrid.scoring.score import Scored
+from hybrid.scoring.table import answered
 
 NAME = "answered"
 SPOKEN, SILENT = "the specialists answer", "they give no answer"
@@ -32,13 +47,12 @@ def rows(comparison: Comparison) -> list[Result]:
 
 def _of_pair(comparison: Comparison, specialist: Scored, other: Scored) -> Iterator[Result]:
     whole = comparison.overlap(specialist, other)
-    asked = [(at, row.scores[0]) for at, row in enumerate(whole.rows["wrong"]) if not row.first.outcome.failed]
-    spoken, silent = ([at for at, score in asked if (score.answer is not None) == said] for said in (True, False))
-    if spoken and silent:
+    spoken = whole.present & answered(whole.answer[0])
+    silent = whole.present & ~spoken
+    if spoken.any() and silent.any():
         # What failed belongs to both parts: a benchmark leaves out what it is a part of.
-        failed = [at for at, row in enumerate(whole.rows["wrong"]) if row.first.outcome.failed]
-        yield from _of_part(comparison, whole, whole.at(sorted((*spoken, *failed))), SPOKEN)
-        yield from _of_part(comparison, whole, whole.at(sorted((*silent, *failed))), SILENT)
+        yield from _of_part(comparison, whole, whole.at(np.flatnonzero(spoken | ~whole.present)), SPOKEN)
+        yield from _of_part(comparison, whole, whole.at(np.flatnonzero(silent | ~whole.present)), SILENT)
 
 
 def _of_part(comparison: Comparison, whole: Overlap, part: Overlap, name: str) -> Iterator[Result]:
@@ -53,33 +67,9 @@ def _of_part(comparison: Comparison, whole: Overlap, part: Overlap, name: str) -
         yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
         yield replace(row, quantity="value a", value=metrics[0].value)
     yield replace(row, quantity="value b", value=metrics[1].value)
-    for place, side in enumerate("ab") if part.kept else ():
-        ids = tuple(kept.first.id for kept in part.kept if kept.right[place] == 1)
+    for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
+        ids = tuple(part.ids[part.kept & (right == 1)])
         yield replace(row, quantity=f"right {side}", unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=ids)
 
 
-PART = "questions of the row that both have and neither failed"
-
-SECTION = Section(
-    NAME,
-    "Is it ahead where the specialists answer, or where they do not?",
-    (
-        MetricCard(
-            "difference",
-            "value b - value a",
-            PART,
-            "ours; docs/arbiter.md; paired by question, resampled by cluster",
-            "Where they give no answer, a guess would be compared: no difference is told.",
-            "-1 to 1",
-        ),
-        MetricCard("value <a|b>", "the headline metric over the questions of the row", PART, "ours"),
-        MetricCard("right <a|b>", "right answers", PART, "ours", values="0 to n, in questions"),
-    ),
-    rows,
-    about=(
-        "The first solver is a specialist, which answers some of the questions and gives no answer to others. p is of "
-        "the difference in the row, adjusted (Holm) over the pairs."
-    ),
-    headings={"group": "questions where", "a": "specialists", "b": "next to them"},
-    order=25,
-)
+SECTION = statistic(rows, headings={"group": "questions where", "a": "specialists", "b": "next to them"}, order=25)

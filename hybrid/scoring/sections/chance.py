@@ -1,4 +1,17 @@
-"""The expected score of a guess and of always the most frequent answer: exact where it can be computed.
+"""What is a guess worth here, and who is above it?
+
+guess: a uniform draw among the answers that each prompt allows (the solver `chance`), from the questions. most
+frequent answer: the one that is right most often in the row, chosen by the answer key.
+
+n: units of the metric
+source: ours: exact where the answers can be listed, else over seeded draws
+values: in the metric's own unit
+
+- guess = expected value of the metric for a uniform guess at these questions
+- most frequent answer (0 to 1) = greatest share of questions with the same right answer, task by task [n: questions
+  of the task; source: ours: the best that one answer a task can do, chosen by the key]
+- above guess (-1 to 1, or in the metric's own unit) = value of the solver - guess at the same questions [source:
+  ours; the interval is the solver's own, the guess is taken as known]
 
 The constant answer is chosen by the key of the very questions that it is scored on, task by task: without the key one
 answer cannot do better, so it is an upper bound of a constant guess and no solver.
@@ -11,10 +24,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, accuracy
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.chance_baseline import End, Expected, Guess, Guesser, expected_score, metrics_of_a_guess
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.result import FRACTION, Result, Section, unit_of
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.result import FRACTION, Result, unit_of
 from hybrid.scoring.score import Scored, group_of
 from hybrid.stats import interval
 from hybrid.types import Metric, Outcome, Question, Score
@@ -188,39 +201,4 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     return f"{'; '.join(parts)}."
 
 
-UNITS, OWN = "units of the metric", "in the metric's own unit"
-
-SECTION = Section(
-    NAME,
-    "What is a guess worth here, and who is above it?",
-    (
-        MetricCard(
-            GUESS,
-            "expected value of the metric for a uniform guess at these questions",
-            UNITS,
-            "ours: exact where the answers can be listed, else over seeded draws",
-            values=OWN,
-        ),
-        MetricCard(
-            FREQUENT,
-            "greatest share of questions with the same right answer, task by task",
-            "questions of the task",
-            "ours: the best that one answer a task can do, chosen by the key",
-        ),
-        MetricCard(
-            ABOVE,
-            "value of the solver - guess at the same questions",
-            UNITS,
-            "ours; the interval is the solver's own, the guess is taken as known",
-            values=f"-1 to 1, or {OWN}",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "guess: a uniform draw among the answers that each prompt allows (the solver `chance`), from the questions. "
-        "most frequent answer: the one that is right most often in the row, chosen by the answer key."
-    ),
-    headings={"a": "solver"},
-    order=170,
-)
+SECTION = statistic(rows, lead, headings={"a": "solver"}, order=170)

@@ -1,13 +1,21 @@
-"""Accuracy by cost: the solvers whose cost is recorded, in one unit that all of them have."""
+"""What does an answer cost, and what is it worth?
+
+n: questions that were asked
+source: recorded; seconds are those of model and tools
+values: 0 and above
+
+- <USD|tokens|seconds> per question = what the asks cost / questions asked
+- value (in the metric's own unit) = the headline metric [n: as the metric's; source: the benchmark's card]
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.result import Result, Section, unit_of, with_interval
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.result import Result, unit_of, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.types import Metric, Outcome, Usage
 
@@ -49,7 +57,8 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         if metric is not None and one.usage is not None and asked:
             known.append((one, metric, one.usage, asked))
     for quantity, unit, price in COSTS:
-        prices = [price(usage) for _, _, usage, _ in known]
+        untimed = unit == "seconds" and any(one.in_batches for one, *_ in known)
+        prices = [None if untimed else price(usage) for _, _, usage, _ in known]
         if not any(prices) or None in prices:
             continue
         for (one, metric, usage, asked), spent in zip(known, prices, strict=True):
@@ -73,24 +82,4 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     return f"The least and the most expensive: {'; '.join(ends)}."
 
 
-SECTION = Section(
-    NAME,
-    "What does an answer cost, and what is it worth?",
-    (
-        MetricCard(
-            "<USD|tokens|seconds> per question",
-            "what the asks cost / questions asked",
-            "questions that were asked",
-            "recorded; seconds are those of model and tools",
-            values="0 and above",
-        ),
-        MetricCard(
-            "value", "the headline metric", "as the metric's", "the benchmark's card", values="in the metric's own unit"
-        ),
-    ),
-    rows,
-    lead,
-    headings={"a": "solver"},
-    chart="scatter",
-    order=290,
-)
+SECTION = statistic(rows, lead, headings={"a": "solver"}, chart="scatter", order=290)

@@ -1,6 +1,22 @@
-"""Where the gain is made: on questions with a call or without, of what was wrong alone or of what was right.
+"""Where is the gain made: with a call or without, gains or harm?
 
-    hybrid compare RUN --only decomposition
+gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. gain = gain
+with a call + gain without a call - harm with a call - harm without a call. A call that ended in a fault is no call.
+No part names a cause: blank tools tell what mere presence does (section gain). Without repetitions chance is in all
+four: a model that draws its answers gains and loses by itself.
+
+n: questions that both answered and none failed
+source: Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and differences (docs/study.md)
+
+- gain (-1 to 1) = with tools - alone; gain = gain with a call + gain without a call - harm with a call - harm without
+  a call
+- <gain|harm> <with|without> a call = mean over questions of max(with - alone, 0), or of max(alone - with, 0), on
+  those with a call or without: the product of the three shares below. Ma et al.: call gain, schema gain, call harm,
+  schema harm; mass x policy x quality. By set of tools in the column tools called; these add up to the part over all.
+- P(<wrong|right> alone) = the share of questions that the MLLM gets wrong, or right, without tools
+- P(<call|no call> | <wrong|right> alone) = the share of these with, or without, a tool call
+- P(right with tools | <call|no call>, wrong alone) = the share of these that the MLLM gets right with tools
+- P(wrong with tools | <call|no call>, right alone) = the share of these that the MLLM gets wrong with tools
 
 With a and w in 0..1 for how right the MLLM is alone and with tools on a question, and c = 1 where it called a tool,
 
@@ -27,13 +43,15 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
-from hybrid.benchmarks.card import MetricCard
+import numpy as np
+
 from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, Result, Section, gated
+from hybrid.scoring.result import FRACTION, Result, gated
 from hybrid.scoring.sections import results
 from hybrid.stats import Interval, combine, contrast, interval
 from hybrid.types import Cell, Combine, Metric
@@ -215,13 +233,13 @@ def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
         return
     headline = whole.headline(found.rule)
     how: Combine = "mean_of_ratios" if headline and headline[0].combine == "mean_of_ratios" else "ratio"
-    notes = [f"left out: {whole.left_out}"] if whole.left_out else []
-    if unread := len(whole.kept) - len(every):
+    notes = [whole.left_out]
+    if unread := int(whole.kept.sum()) - len(every):
         notes.append(f"{unread} without a readable trace")
     if lost := sum(any(i in of and of[i].only_faults for of in said) for i in (one.id for one in every)):
         notes.append(f"{lost} with calls that all ended in faults count as without a call")
     row = Result(NAME, GAIN, FRACTION, None, group.alone.solver, group.hybrid.solver, none=found.rule)
-    made = [*rows_of(replace(row, note="; ".join(notes)), every, how), *_by_tools(row, every, how)]
+    made = [*rows_of(replace(row, note="; ".join(filter(None, notes))), every, how), *_by_tools(row, every, how)]
     yield from gated(made, whole.untested(headline, allow_failed=allow, whole=whole))
     for name, own in questions.items():
         if own:
@@ -231,17 +249,23 @@ def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
 
 def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
     """The questions that both answered, in the order of the overlap; those without a readable trace are left out."""
-    kept = []
-    for row in shared.kept:
-        alone = row.scores[0]
-        asked = [
-            ToolQuestion(alone.id, alone.task, alone.unit, alone.correct or 0.0, score.correct or 0.0, one.tools)
-            for score, heard_of in zip(row.asked[1], said, strict=True)
-            if (one := heard_of.get(score.id)) is not None and not one.no_trace and not score.outcome.failed
+    found = []
+    every, places = shared.every, shared.places[shared.kept]
+    alone = shared.correct()[0][shared.kept].tolist()
+    asked = [(one, one.correct(shared.rule), at) for one, at in zip(every.again[1], every.at[1], strict=True)]
+    for place, right in zip(places.tolist(), alone, strict=True):
+        identity, task, unit = every.ids[place], every.task[place], every.unit[place]
+        again = [
+            ToolQuestion(identity, task, unit, right, float(np.nan_to_num(correct[at[place]])), said_of.tools)
+            for (one, correct, at), heard_of in zip(asked, said, strict=True)
+            if (said_of := heard_of.get(identity)) is not None
+            and not said_of.no_trace
+            and at[place] >= 0
+            and not one.failed[at[place]]
         ]
-        if asked:
-            kept.append(replace(asked[0], later=tuple(asked[1:])))
-    return kept
+        if again:
+            found.append(replace(again[0], later=tuple(again[1:])))
+    return found
 
 
 def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
@@ -295,48 +319,11 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     return " ".join((*said, *(one.lead for one in results(found, ("gain",)) if said and one.lead)))
 
 
-COUNTS = "questions that both answered and none failed"
-SOURCE = "Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and differences (docs/study.md)"
-
-
-def _card(name: str, formula: str, about: str = "", values: str = "0 to 1") -> MetricCard:
-    return MetricCard(name, formula, COUNTS, SOURCE, about, values)
-
-
-SECTION = Section(
-    NAME,
-    "Where is the gain made: with a call or without, gains or harm?",
-    (
-        _card(GAIN, f"with tools - alone; {EQUATION}", values="-1 to 1"),
-        _card(
-            "<gain|harm> <with|without> a call",
-            "mean over questions of max(with - alone, 0), or of max(alone - with, 0), on those with a call or without: "
-            "the product of the three shares below",
-            "Ma et al.: call gain, schema gain, call harm, schema harm; mass x policy x quality. By set of tools in "
-            "the column tools called; these add up to the part over all.",
-        ),
-        _card("P(<wrong|right> alone)", "the share of questions that the MLLM gets wrong, or right, without tools"),
-        _card("P(<call|no call> | <wrong|right> alone)", "the share of these with, or without, a tool call"),
-        _card(
-            "P(right with tools | <call|no call>, wrong alone)",
-            "the share of these that the MLLM gets right with tools",
-        ),
-        _card(
-            "P(wrong with tools | <call|no call>, right alone)",
-            "the share of these that the MLLM gets wrong with tools",
-        ),
-    ),
+SECTION = statistic(
     rows,
     lead,
-    about=(
-        f"gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. "
-        f"{EQUATION}. A call that ended in a fault is no call. No part names a cause: blank tools tell what mere "
-        "presence does (section gain). Without "
-        "repetitions chance is in all four: a model that draws its answers gains and loses by itself."
-    ),
     headings={"metric": "tools called"},
     chart="waterfall",
-    # The mass of the harms is the accuracy alone.
     charted=(RIGHT_ALONE, *PARTS),
     signs=(0, *SIGNS),
     order=115,

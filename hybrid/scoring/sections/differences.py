@@ -1,4 +1,27 @@
-"""Paired differences on the same questions: the headline metric, the other metrics, and the accuracy of each task.
+"""Which solver is better on the same questions?
+
+Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. none a, none b: questions
+without a readable answer from a, from b. p is of the difference in the row, adjusted (Holm) over the rows of its
+table.
+
+n: questions that both have and neither failed
+source: ours
+values: 0 to n, in questions
+
+- difference (-1 to 1, or in the metric's own unit) = value b - value a. Its p value is of a true difference of 0.
+  [source: docs/statistics.md; paired by question, resampled by cluster]
+- value a (in the metric's own unit) = the metric of the first solver over the shared questions [source:
+  docs/statistics.md; paired by question, resampled by cluster]
+- value b (in the metric's own unit) = the metric of the second solver over the shared questions [source:
+  docs/statistics.md; paired by question, resampled by cluster]
+- both answered = questions with a readable answer from both
+- helped = questions that both answered, a wrong, b right [source: one of the two cells of McNemar (Psychometrika 12
+  (1947) 153-157)]
+- harmed = questions that both answered, a right, b wrong [source: the other cell of McNemar (Psychometrika 12 (1947)
+  153-157)]
+- none a = questions without a readable answer from a
+- none b = questions without a readable answer from b
+- failed = questions that one of the two failed [n: questions that both have]
 
 Two solvers are compared on the questions that both have and neither failed, by the benchmark's own metrics over just
 these. A p value is adjusted (Holm) within its family: the headline metric of every pair, all other metrics, all tasks.
@@ -6,26 +29,26 @@ these. A p value is adjusted (Holm) within its family: the headline metric of ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import accuracy
-from hybrid.benchmarks.card import MetricCard
+import numpy as np
+
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison, SolverPair
-from hybrid.scoring.overlap import Overlap, SharedQuestion
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import (
     FRACTION,
     LEVEL,
     QUESTIONS,
     Result,
-    Section,
     adjusted,
     paired_contrast,
     unit_of,
     with_contrast,
 )
-from hybrid.scoring.score import summary
+from hybrid.scoring.table import Flags, answered
 from hybrid.types import Metric
 
 NAME = "differences"
@@ -51,32 +74,13 @@ def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     metrics = shared.metrics(rule)
     head = next((name for name in comparison.benchmark.card.headline if name in metrics), None)
     shown = [name for name in metrics if comparison.is_shown(name) or name == head]
-    behind = _behind(shared)
+    behind = shared.tasks_by_metric()
     for name in sorted(shown, key=lambda name: name != head):
-        part = shared.at(behind.get(name, range(len(shared.shared))))
+        part = shared.at(np.flatnonzero(np.isin(shared.task, behind[name]))) if name in behind else shared
         yield from _compared(comparison, shared, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
-    for group, places in shared.places_by_group(comparison.options.by).items():
-        part = shared.at(places)
-        judged = [row for row in part.shared if all(score.correct is not None for score in row.scores)]
-        both = tuple(accuracy("accuracy", [row.scores[side] for row in judged]) for side in (0, 1))
-        if both[0].n:
-            yield from _compared(comparison, shared, part, (both[0], both[1]), group, counted=True)
-
-
-def _behind(shared: Overlap) -> Mapping[str, Sequence[int]]:
-    """Places of the questions behind each metric: those of the tasks that have the metric when they are alone.
-
-    A metric that needs several tasks at once is not in it.
-    """
-    tasks: dict[str, list[int]] = {}
-    for place, row in enumerate(shared.shared):
-        tasks.setdefault(row.first.task, []).append(place)
-    behind: dict[str, list[int]] = {}
-    for places in tasks.values():
-        for metric in summary(shared.benchmark, shared.questions, [shared.shared[place].first for place in places]):
-            if metric.cells:
-                behind.setdefault(metric.name, []).extend(places)
-    return behind
+    for group, part in shared.by_group(comparison.options.by).items():
+        both = part.accuracy(rule)
+        yield from _compared(comparison, shared, part, (both[0], both[1]), group, counted=True)
 
 
 def _compared(
@@ -92,33 +96,28 @@ def _compared(
     yield replace(bare, quantity="value a", value=measured.value_a)
     yield replace(bare, quantity="value b", value=measured.value_b)
     if counted:
-        n = sum(not row.first.outcome.failed for row in part.shared)
-        for name, ids in _counts(part.shared, part.lost).items():
-            named = ids if name in ("helped", "harmed", "failed") else ()
-            yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=n, none="", ids=named)
+        for name, flags in _counts(part).items():
+            ids = part.ids[flags]
+            named = tuple(sorted(ids) if name == "failed" else ids) if name in ("helped", "harmed", "failed") else ()
+            yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=named)
 
 
 def _own_metrics(comparison: Comparison, names: tuple[str, str], metric: str) -> list[Metric]:
     return [one for name in names for one in comparison.named(name).metrics if one.name == metric]
 
 
-def _counts(shared: Sequence[SharedQuestion], lost: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """The ids of the shared questions by outcome: answered by both, helped, harmed, without an answer."""
-    ids: dict[str, list[str]] = {name: [] for name in ("both answered", "helped", "harmed", "none a", "none b")}
-    for row in shared:
-        a, b = row.scores
-        if row.first.outcome.failed:
-            continue
-        if a.answer is not None and b.answer is not None:
-            ids["both answered"].append(a.id)
-            if (a.correct, b.correct) == (0, 1):
-                ids["helped"].append(a.id)
-            if (a.correct, b.correct) == (1, 0):
-                ids["harmed"].append(a.id)
-        for name, score in (("none a", a), ("none b", b)):
-            if score.answer is None:
-                ids[name].append(a.id)
-    return {**{name: tuple(found) for name, found in ids.items()}, "failed": tuple(sorted(lost))}
+def _counts(part: Overlap) -> dict[str, Flags]:
+    """The shared questions by outcome: answered by both, helped, harmed, without an answer, failed."""
+    (a, b), (says_a, says_b) = part.correct(), (answered(answer) for answer in part.answer)
+    both = part.present & says_a & says_b
+    return {
+        "both answered": both,
+        "helped": both & (a == 0) & (b == 1),
+        "harmed": both & (a == 1) & (b == 0),
+        "none a": part.present & ~says_a,
+        "none b": part.present & ~says_b,
+        "failed": part.lost,
+    }
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
@@ -150,52 +149,4 @@ def _in_words(row: Result) -> str:
     return f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]"
 
 
-BOTH = "questions that both have and neither failed"
-PAIRED = "docs/statistics.md; paired by question, resampled by cluster"
-OWN = "in the metric's own unit"
-COUNT = "0 to n, in questions"
-
-SECTION = Section(
-    NAME,
-    "Which solver is better on the same questions?",
-    (
-        MetricCard(
-            "difference",
-            "value b - value a",
-            BOTH,
-            PAIRED,
-            "Its p value is of a true difference of 0.",
-            f"-1 to 1, or {OWN}",
-        ),
-        MetricCard("value a", "the metric of the first solver over the shared questions", BOTH, PAIRED, values=OWN),
-        MetricCard("value b", "the metric of the second solver over the shared questions", BOTH, PAIRED, values=OWN),
-        MetricCard("both answered", "questions with a readable answer from both", BOTH, "ours", values=COUNT),
-        MetricCard(
-            "helped",
-            "questions that both answered, a wrong, b right",
-            BOTH,
-            "one of the two cells of McNemar (Psychometrika 12 (1947) 153-157)",
-            values=COUNT,
-        ),
-        MetricCard(
-            "harmed",
-            "questions that both answered, a right, b wrong",
-            BOTH,
-            "the other cell of McNemar (Psychometrika 12 (1947) 153-157)",
-            values=COUNT,
-        ),
-        MetricCard("none a", "questions without a readable answer from a", BOTH, "ours", values=COUNT),
-        MetricCard("none b", "questions without a readable answer from b", BOTH, "ours", values=COUNT),
-        MetricCard("failed", "questions that one of the two failed", "questions that both have", "ours", values=COUNT),
-    ),
-    rows,
-    lead,
-    about=(
-        "Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. none a, none b: "
-        "questions without a readable answer from a, from b. p is of the difference in the row, adjusted (Holm) over "
-        "the rows of its table."
-    ),
-    chart="intervals",
-    charted=("difference",),
-    order=20,
-)
+SECTION = statistic(rows, lead, chart="intervals", charted=("difference",), order=20)

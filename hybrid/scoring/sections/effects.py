@@ -1,7 +1,19 @@
-"""The effects of the loop and of the form of the findings: paired differences between the cells of a study.
+"""What do the findings bring without a loop, and the loop and the form of findings beside them?
 
-    hybrid study blink --data DIR --model openai:gpt-4o --depth full
-    hybrid compare RUN RUN-SHOW-TEXT RUN-ORACLE --only effects
+result effect + loop effect is the gain on the questions that all three have. p is of the difference in the row,
+adjusted (Holm) over all effects of its table.
+
+n: questions that both have and none failed
+source: arXiv 2606.02357; docs/study.md; paired by question, resampled by cluster
+values: -1 to 1
+
+- result effect = result only - alone. What the specialist's finding in the prompt brings, in one call.
+- loop effect = hybrid - result only. What choosing and calling tools oneself brings beside that.
+- oracle = hybrid with oracle findings - hybrid. What perfect findings would bring. [source: ours]
+- text alone = hybrid shown text alone - hybrid. The form of findings: arXiv 2604.12896. [source: docs/study.md]
+- pictures alone = hybrid shown pictures alone - hybrid. The form of findings. [source: docs/study.md]
+- as trained = hybrid in the form of its training - hybrid. The form of the tools. [source: docs/study.md]
+- latest picture alone = hybrid with the latest picture alone - hybrid. Older pictures of tools. [source: docs/study.md]
 
 Cells after "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357): result only is the finding in the
 prompt without a loop. The effect of the format alone (tools offered, findings blank) is `presence` of section `gain`.
@@ -10,12 +22,11 @@ Forms after "Perception Programs" (arXiv 2604.12896). Every row is of the questi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
+from hybrid.scoring.parts import contrasts
+from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 
 NAME = "effects"
@@ -47,49 +58,9 @@ def rows(found: Comparison) -> list[Result]:
         for group in found.groups
         for quantity, a, b in cells(group)
         if a is not None and b is not None
-        for row in _difference(found, quantity, a, b)
+        for row in contrasts(found, NAME, (a, b), {quantity: (0, 1)})
     ]
     return adjusted(made, lambda row: bool(row.group))
 
 
-def _difference(found: Comparison, quantity: str, a: Scored, b: Scored) -> Iterator[Result]:
-    whole = found.overlap(a, b)
-    left_out = f"left out: {whole.left_out}" if whole.left_out else ""
-    for group, shared in {"": whole, **whole.by_group(found.options.by)}.items():
-        metrics = shared.accuracy(found.rule) if group else shared.headline(found.rule)
-        if metrics is None:
-            continue
-        untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
-        name, n, note = metrics[0].name, metrics[0].n, "" if group else left_out
-        row = Result(NAME, quantity, FRACTION, None, a.solver, b.solver, name, group, n, none=found.rule, note=note)
-        yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
-
-
-COUNTS = "questions that both have and none failed"
-SOURCE = "arXiv 2606.02357; docs/study.md; paired by question, resampled by cluster"
-
-
-def _card(name: str, formula: str, about: str, source: str = SOURCE) -> MetricCard:
-    return MetricCard(name, formula, COUNTS, source, about, "-1 to 1")
-
-
-SECTION = Section(
-    NAME,
-    "What do the findings bring without a loop, and the loop and the form of findings beside them?",
-    (
-        _card(RESULT, "result only - alone", "What the specialist's finding in the prompt brings, in one call."),
-        _card(LOOP, "hybrid - result only", "What choosing and calling tools oneself brings beside that."),
-        _card(ORACLE, "hybrid with oracle findings - hybrid", "What perfect findings would bring.", "ours"),
-        _card(TEXT, "hybrid shown text alone - hybrid", "The form of findings: arXiv 2604.12896.", "docs/study.md"),
-        _card(PICTURES, "hybrid shown pictures alone - hybrid", "The form of findings.", "docs/study.md"),
-        _card(TRAINED, "hybrid in the form of its training - hybrid", "The form of the tools.", "docs/study.md"),
-        _card(LATEST, "hybrid with the latest picture alone - hybrid", "Older pictures of tools.", "docs/study.md"),
-    ),
-    rows,
-    about=(
-        "result effect + loop effect is the gain on the questions that all three have. p is of the difference in the "
-        "row, adjusted (Holm) over all effects of its table."
-    ),
-    chart="intervals",
-    order=125,
-)
+SECTION = statistic(rows, chart="intervals", order=125)

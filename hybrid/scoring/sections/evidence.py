@@ -1,6 +1,37 @@
-"""Use of evidence: MLLM alone right or wrong x finding right, wrong or none x hybrid right or wrong.
+"""Does the MLLM use what the tools find?
 
-    hybrid compare RUN --json        # the rows of section `evidence`, each class with its ids
+A finding is right where the specialist's rule, run on what the tools said in this conversation, answers right.
+helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. The first repetition is read.
+
+n: questions that the hybrid solver and the MLLM alone answered, and that are right or wrong
+source: docs/evidence.md
+values: 0 to n, in questions
+
+- correct adoption = questions with: alone wrong, finding right, hybrid right
+- confirmed = questions with: alone right, finding right, hybrid right
+- ignored evidence = questions with: finding right, hybrid wrong
+- over-trust = questions with: alone right, finding wrong, hybrid wrong
+- resisted = questions with: alone right, finding wrong, hybrid right
+- wrong from both = questions with: alone wrong, finding wrong, hybrid wrong
+- right despite both = questions with: alone wrong, finding wrong, hybrid right
+- no finding = questions with: a tool that the rule asks was called, and what it said comes to no answer
+- wrong tool = questions with: tools were called, and none that the rule asks
+- no call = questions with: no tool was called
+- unread = questions with: the finding cannot be read as an answer
+- adoption rate (0 to 1) = questions with hybrid right / questions with alone wrong and finding right [n: questions
+  with alone wrong and finding right]
+- over-trust rate (0 to 1) = questions with hybrid wrong / questions with alone right and finding wrong [n: questions
+  with alone right and finding wrong]
+- harmed against a right finding rate (0 to 1) = questions with hybrid wrong / questions with alone right and finding
+  right [n: questions with alone right and finding right]
+- harmed without a finding rate (0 to 1) = questions with hybrid wrong / questions with alone right and no finding [n:
+  questions with alone right and no finding]
+- right findings rate (0 to 1) = questions with finding right / questions with finding right or wrong [n: questions
+  with finding right or wrong]
+- <class>: <helped|harmed|as found> = questions of the class: alone wrong and hybrid right, the reverse, or answered
+  as the findings say [n: questions of the class]
+- left out: <why> = questions that are in no class, by reason
+- why unread: <why> = questions of the class unread, by reason
 
 `findings.py` judges the finding. Every question that both solvers answered falls into exactly one class (`CLASSES`), so
 that every question that tools helped or harmed is in one as well.
@@ -8,18 +39,19 @@ that every question that tools helped or harmed is in one as well.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Literal, get_args
 
-from hybrid.benchmarks.base import accuracy
-from hybrid.benchmarks.card import MetricCard
+import numpy as np
+
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import definition, statistic
 from hybrid.scoring.findings import Heard, Verdict, heard
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, gated, with_interval
-from hybrid.scoring.score import Scored, group_of
-from hybrid.types import Score
+from hybrid.scoring.overlap import Overlap
+from hybrid.scoring.parts import Part, parts
+from hybrid.scoring.result import QUESTIONS, Result
+from hybrid.scoring.table import Flags
 
 NAME: Final = "evidence"
 
@@ -37,18 +69,9 @@ EvidenceClass = Literal[
     "unread",
 ]
 
+DEFINED: Final = definition(__doc__)
 CLASSES: Final[Mapping[EvidenceClass, str]] = {
-    "correct adoption": "alone wrong, finding right, hybrid right",
-    "confirmed": "alone right, finding right, hybrid right",
-    "ignored evidence": "finding right, hybrid wrong",
-    "over-trust": "alone right, finding wrong, hybrid wrong",
-    "resisted": "alone right, finding wrong, hybrid right",
-    "wrong from both": "alone wrong, finding wrong, hybrid wrong",
-    "right despite both": "alone wrong, finding wrong, hybrid right",
-    "no finding": "a tool that the rule asks was called, and what it said comes to no answer",
-    "wrong tool": "tools were called, and none that the rule asks",
-    "no call": "no tool was called",
-    "unread": "the finding cannot be read as an answer",
+    name: DEFINED.formula(name).removeprefix("questions with: ") for name in get_args(EvidenceClass)
 }
 """By name what belongs to a class; every question belongs to exactly one."""
 
@@ -76,135 +99,63 @@ def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> Evidence
     return "no finding" if findings.to_the_point else "wrong tool"
 
 
-@dataclass(frozen=True)
-class AnsweredQuestion:
-    """One question that the hybrid solver and its MLLM alone answered, and what the tools said in between."""
-
-    score: Score
-    """The hybrid's."""
-    group: str
-    alone_right: bool
-    said: Heard
-    hybrid_right: bool
-
-    @property
-    def name(self) -> EvidenceClass:
-        """Its class."""
-        return class_of(self.alone_right, self.said, self.hybrid_right)
-
-    @property
-    def as_found(self) -> bool:
-        """Whether the hybrid gave the very answer that the findings come to."""
-        return self.said.answer is not None and self.score.answer == self.said.answer
-
-
-class Rate(NamedTuple):
-    """A share of some questions: which it is over, and which of them count."""
-
-    over: Callable[[AnsweredQuestion], bool]
-    counts: Callable[[AnsweredQuestion], bool]
-    words: str
-
-
-RATES: Final[Mapping[str, Rate]] = {
-    "adoption": Rate(
-        lambda one: not one.alone_right and one.said.finding == "right",
-        lambda one: one.hybrid_right,
-        "alone wrong and finding right: hybrid right",
-    ),
-    "over-trust": Rate(
-        lambda one: one.alone_right and one.said.finding == "wrong",
-        lambda one: not one.hybrid_right,
-        "alone right and finding wrong: hybrid wrong",
-    ),
-    "harmed against a right finding": Rate(
-        lambda one: one.alone_right and one.said.finding == "right",
-        lambda one: not one.hybrid_right,
-        "alone right and finding right: hybrid wrong",
-    ),
-    "harmed without a finding": Rate(
-        lambda one: one.alone_right and one.said.finding == "none",
-        lambda one: not one.hybrid_right,
-        "alone right and no finding: hybrid wrong",
-    ),
-    "right findings": Rate(
-        lambda one: one.said.finding in ("right", "wrong"),
-        lambda one: one.said.finding == "right",
-        "finding right or wrong: finding right",
-    ),
-}
-"""By name; `words` say of which questions, and what of them is counted."""
-
-
-@dataclass(frozen=True)
-class EvidenceUse:
-    """The questions of a hybrid solver next to its MLLM alone, and by reason the ids of those that are left out."""
-
-    answered: tuple[AnsweredQuestion, ...]
-    left_out: Mapping[str, tuple[str, ...]]
-
-
-def evidence_use(hybrid: Scored, alone: Scored, by: str | None) -> EvidenceUse:
-    """The questions that both solvers have and neither failed, and what was heard from the tools in each."""
-    before, findings = {score.id: score for score in alone.scores}, heard(hybrid)
-    answered: list[AnsweredQuestion] = []
-    left: defaultdict[str, list[str]] = defaultdict(list)
-    for score in hybrid.scores:
-        score_alone = before.get(score.id)
-        if score_alone is None:
-            left["not asked of the MLLM alone"].append(score.id)
-        elif score_alone.outcome.failed or score.outcome.failed:
-            left["failed"].append(score.id)
-        elif score_alone.correct is None or score.correct is None:
-            left["graded, neither right nor wrong"].append(score.id)
-        else:
-            right = score_alone.correct == 1.0, score.correct == 1.0
-            answered.append(AnsweredQuestion(score, group_of(score, by), right[0], findings[score.id], right[1]))
-    return EvidenceUse(tuple(answered), {why: tuple(ids) for why, ids in left.items()})
+RATES: Final = tuple(card.name for card in DEFINED.quantities if card.name.endswith(" rate"))
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
     """Every class with its ids and every rate, over all and by group, for each hybrid solver with an MLLM alone."""
     for group in comparison.groups:
         if group.alone is not None:
-            use = evidence_use(group.hybrid, group.alone, comparison.options.by)
-            row = Result(NAME, "", QUESTIONS, None, group.alone.solver, group.hybrid.solver)
-            whole = comparison.overlap(group.alone, group.hybrid, repeated=False)
-            parts = {"": whole, **whole.by_group(comparison.options.by)}
-            for name in ("", *sorted({one.group for one in use.answered})):
-                own = [one for one in use.answered if name in ("", one.group)]
-                shared = parts.get(name, whole)
-                untested = shared.untested(allow_failed=comparison.options.allow_failed, whole=whole)
-                yield from gated(_part(replace(row, group=name), own), untested)
-            for why, ids in use.left_out.items():
-                yield replace(row, quantity=f"left out: {why}", value=float(len(ids)), ids=ids)
-            for why in sorted({one.said.unread for one in use.answered if one.said.unread is not None}):
-                ids = tuple(one.score.id for one in use.answered if one.said.unread == why)
-                yield replace(row, quantity=f"why unread: {why}", value=float(len(ids)), ids=ids)
+            solvers, said = (group.hybrid, group.alone), heard(group.hybrid)
+            every = parts(comparison, NAME, *solvers, a=group.alone, b=group.hybrid, repeated=False, notes=False)
+            whole, *groups = (replace(part, row=replace(part.row, none="", unit=QUESTIONS)) for part in every)
+            for part in (whole, *groups):
+                yield from part.gated(*_of_part(part, [said[name] for name in part.ids]))
+            for quantity, flags in _left_out(whole.shared).items():
+                if flags.any():
+                    ids = tuple(whole.shared.ids[flags])
+                    yield replace(whole.row, quantity=f"left out: {quantity}", value=float(len(ids)), ids=ids)
+            unread = [said[name].unread for name in whole.ids]
+            for why in sorted({one for one in unread if one is not None}):
+                ids = tuple(name for name, one in zip(whole.ids, unread, strict=True) if one == why)
+                yield replace(whole.row, quantity=f"why unread: {why}", value=float(len(ids)), ids=ids)
 
 
-def _part(row: Result, answered: Sequence[AnsweredQuestion]) -> Iterator[Result]:
-    row = replace(row, n=len(answered))
+def _left_out(shared: Overlap) -> dict[str, Flags]:
+    """By reason the hybrid's questions that are in no class."""
+    hybrid, alone = (places[0] >= 0 for places in shared.every.at)
+    return {
+        "not asked of the MLLM alone": hybrid & ~alone,
+        "failed": shared.lost,
+        "graded, neither right nor wrong": shared.present & ~shared.kept,
+    }
+
+
+def _of_part(part: Part, said: Sequence[Heard]) -> Iterator[Result]:
+    hybrid, alone = (one == 1 for one in part.correct)
+    finding = np.array([one.finding for one in said])
+    classes = np.array([class_of(*one) for one in zip(alone.tolist(), said, hybrid.tolist(), strict=True)])
+    found = [one.answer is not None and one.answer == gave for one, gave in zip(said, part.answer[0], strict=True)]
+    details = {"helped": hybrid & ~alone, "harmed": alone & ~hybrid, "as found": np.array(found, bool)}
     for name in CLASSES:
-        inside = [one for one in answered if one.name == name]
-        if not inside and row.group:
+        inside = classes == name
+        if not inside.any() and part.row.group:
             continue
-        ids = tuple(one.score.id for one in inside)
-        yield replace(row, quantity=name, value=float(len(inside)), ids=ids)
-        for what, members in {
-            "helped": [one for one in inside if one.hybrid_right and not one.alone_right],
-            "harmed": [one for one in inside if one.alone_right and not one.hybrid_right],
-            "as found": [one for one in inside if one.as_found],
-        }.items():
-            if members:
-                ids = tuple(one.score.id for one in members)
-                quantity = f"{name}: {what}"
-                yield replace(row, quantity=quantity, value=float(len(ids)), n=len(inside), ids=ids, detail=True)
-    for rated, rate in RATES.items():
-        inside = [one for one in answered if rate.over(one)]
-        if inside or not row.group:
-            metric = accuracy(rated, [replace(one.score, correct=float(rate.counts(one))) for one in inside])
-            yield replace(with_interval(row, metric), quantity=f"{rated} rate", unit=FRACTION, n=len(inside))
+        yield part.count(name, inside)
+        for what, flags in details.items():
+            if (members := inside & flags).any():
+                yield part.count(f"{name}: {what}", members, n=int(inside.sum()), detail=True)
+    right, wrong = finding == "right", finding == "wrong"
+    shares = (
+        (hybrid, ~alone & right),
+        (~hybrid, alone & wrong),
+        (~hybrid, alone & right),
+        (~hybrid, alone & (finding == "none")),
+        (right, right | wrong),
+    )
+    for rate, (counts, over) in zip(RATES, shares, strict=True):
+        if over.any() or not part.row.group:
+            yield part.share(rate, (counts & over).astype(float), over.astype(float))
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
@@ -225,46 +176,20 @@ def _of(row: Result) -> str:
     return f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}"
 
 
-JUDGED = "questions that the hybrid solver and the MLLM alone answered, and that are right or wrong"
-PAGE = "docs/evidence.md"
-COUNT = "0 to n, in questions"
+def _about() -> str:
+    """The explanation, then each class and rate in a line."""
+    counted = {
+        name: DEFINED.formula(name).removeprefix("questions with ").split(" / questions with ") for name in RATES
+    }
+    lines = [f"{name}: {words}." for name, words in CLASSES.items()]
+    lines += [f"{name}, {over}: {counts}." for name, (counts, over) in counted.items()]
+    return "\n".join((DEFINED.about, *lines))
 
 
-def _rate_card(name: str, rate: Rate) -> MetricCard:
-    cases, _, counted = rate.words.partition(": ")
-    formula = f"questions with {counted} / questions with {cases}"
-    return MetricCard(f"{name} rate", formula, f"questions with {cases}", PAGE)
-
-
-SECTION = Section(
-    NAME,
-    "Does the MLLM use what the tools find?",
-    (
-        *(MetricCard(name, f"questions with: {what}", JUDGED, PAGE, values=COUNT) for name, what in CLASSES.items()),
-        *(_rate_card(name, rate) for name, rate in RATES.items()),
-        MetricCard(
-            "<class>: <helped|harmed|as found>",
-            "questions of the class: alone wrong and hybrid right, the reverse, or answered as the findings say",
-            "questions of the class",
-            PAGE,
-            values=COUNT,
-        ),
-        MetricCard("left out: <why>", "questions that are in no class, by reason", JUDGED, PAGE, values=COUNT),
-        MetricCard("why unread: <why>", "questions of the class unread, by reason", JUDGED, PAGE, values=COUNT),
-    ),
+SECTION = statistic(
     rows,
     lead,
-    about=(
-        "A finding is right where the specialist's rule, run on what the tools said in this conversation, answers "
-        "right. helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. The "
-        "first repetition is read.\n"
-        + "\n".join(
-            (
-                *(f"{name}: {words}." for name, words in CLASSES.items()),
-                *(f"{name} rate, {rate.words}." for name, rate in RATES.items()),
-            )
-        )
-    ),
+    about=_about(),
     headings={"a": "alone", "b": "hybrid"},
     chart="counts",
     charted=tuple(CLASSES),

@@ -1,6 +1,18 @@
-"""The gain of a hybrid solver, split into the presence of tools and their content (the blank control).
+"""Does the gain come from what the tools say?
 
-    hybrid compare RUN RUN-WITH-BLANK-TOOLS
+gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of tools, more
+turns). content: with tools minus with blank tools (what they say). gain = presence + content. other questions'
+findings: these minus blank tools. p is of the difference in the row, adjusted (Holm) over all parts of its table.
+
+n: questions that all of these have and none failed
+source: ours; docs/statistics.md; paired by question, resampled by cluster
+values: -1 to 1
+
+- gain = hybrid - alone. gain = presence + content.
+- presence = hybrid with blank tools - alone. What other prompts and more turns bring.
+- content = hybrid - hybrid with blank tools. What the tools say.
+- other questions' findings = hybrid with shuffled tools - hybrid with blank tools. What findings about other
+  questions bring.
 
 gain = hybrid - alone: the same MLLM with and without tools. It is the sum of two parts, on the same questions: presence
 = blank - alone (the prompts, the texts of the tools, more turns) and content = hybrid - blank (what the tools say).
@@ -8,15 +20,15 @@ gain = hybrid - alone: the same MLLM with and without tools. It is the sum of tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS
 from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
-from hybrid.scoring.score import Scored
+from hybrid.scoring.parts import contrasts
+from hybrid.scoring.result import Result, adjusted
 
 NAME = "gain"
 GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questions' findings"
@@ -32,37 +44,12 @@ def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
     """Gain, presence and content on the questions that all three have; content alone without the MLLM alone."""
     assert group.blank is not None  # noqa: S101 - the caller asks for groups that have one
     if group.alone is None:
-        yield from _parts(found, (group.blank, group.hybrid), {CONTENT: (0, 1)})
+        yield from contrasts(found, NAME, (group.blank, group.hybrid), {CONTENT: (0, 1)})
     else:
         places = {GAIN: (0, 2), PRESENCE: (0, 1), CONTENT: (1, 2)}
-        yield from _parts(found, (group.alone, group.blank, group.hybrid), places)
+        yield from contrasts(found, NAME, (group.alone, group.blank, group.hybrid), places)
     if group.shuffled is not None:
-        yield from _parts(found, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
-
-
-def _parts(found: Comparison, solvers: Sequence[Scored], places: Mapping[str, tuple[int, int]]) -> Iterator[Result]:
-    whole = found.overlap(*solvers)
-    left_out = f"left out: {whole.left_out}" if whole.left_out else ""
-    for group, shared in {"": whole, **whole.by_group(found.options.by)}.items():
-        metrics = shared.accuracy(found.rule) if group else shared.headline(found.rule)
-        if metrics is None:
-            continue
-        untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
-        for name, (a, b) in places.items():
-            row = Result(
-                NAME,
-                name,
-                FRACTION,
-                None,
-                solvers[a].solver,
-                solvers[b].solver,
-                metrics[a].name,
-                group,
-                metrics[a].n,
-                none=found.rule,
-                note="" if group else left_out,
-            )
-            yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)
+        yield from contrasts(found, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -107,40 +94,4 @@ def _clause(part: str, row: Result) -> str:
     return WORDS[f"{part}.{state}"].format(size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}{note}")
 
 
-BOTH = "questions that all of these have and none failed"
-SOURCE = "ours; docs/statistics.md; paired by question, resampled by cluster"
-
-SECTION = Section(
-    NAME,
-    "Does the gain come from what the tools say?",
-    (
-        MetricCard(GAIN, "hybrid - alone", BOTH, SOURCE, "gain = presence + content.", "-1 to 1"),
-        MetricCard(
-            PRESENCE,
-            "hybrid with blank tools - alone",
-            BOTH,
-            SOURCE,
-            "What other prompts and more turns bring.",
-            "-1 to 1",
-        ),
-        MetricCard(CONTENT, "hybrid - hybrid with blank tools", BOTH, SOURCE, "What the tools say.", "-1 to 1"),
-        MetricCard(
-            SHUFFLED,
-            "hybrid with shuffled tools - hybrid with blank tools",
-            BOTH,
-            SOURCE,
-            "What findings about other questions bring.",
-            "-1 to 1",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of "
-        "tools, more turns). content: with tools minus with blank tools (what they say). gain = presence + content. "
-        "other questions' findings: these minus blank tools. p is of the difference in the row, "
-        "adjusted (Holm) over all parts of its table."
-    ),
-    chart="intervals",
-    order=120,
-)
+SECTION = statistic(rows, lead, chart="intervals", order=120)

@@ -1,25 +1,29 @@
-"""Which questions one solver gets right and the other wrong, pair by pair, with their ids."""
+"""Which questions does one get right and the other wrong?
+
+n: questions that both have and neither failed, of those that are right or wrong
+source: ours
+values: 0 to n, in questions
+
+- <right|partly right|wrong|no answer> -> <right|partly right|wrong|no answer> = questions with the first verdict from
+  a and the second from b. wrong -> right is helped, right -> wrong is harmed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hybrid.benchmarks.card import MetricCard
+import numpy as np
+
 from hybrid.scoring.compare import Comparison, SolverPair
-from hybrid.scoring.result import QUESTIONS, Result, Section
-from hybrid.types import Score
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.parts import parts
+from hybrid.scoring.result import Result
+from hybrid.scoring.table import answered
 
 NAME = "helped"
 VERDICTS = ("right", "partly right", "wrong", "no answer")
 HELPED, HARMED = "wrong -> right", "right -> wrong"
 NAMED = 4
-
-
-def verdict(score: Score) -> str:
-    """The outcome of an answered question; a question without a readable answer is neither right nor wrong."""
-    if score.answer is None:
-        return "no answer"
-    return "right" if score.correct == 1 else "wrong" if score.correct == 0 else "partly right"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -30,18 +34,16 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
-    ids: dict[tuple[str, str], list[str]] = {}
-    for row in shared.shared:
-        if not row.first.outcome.failed and all(score.correct is not None for score in row.scores):
-            a, b = map(verdict, row.scores)
-            ids.setdefault((a, b), []).append(row.first.id)
-    n = sum(map(len, ids.values()))
-    for first in VERDICTS:
-        for second in VERDICTS:
-            if members := ids.get((first, second)):
-                name = f"{first} -> {second}"
-                yield Result(NAME, name, QUESTIONS, float(len(members)), *pair, n=n, ids=tuple(members))
+    """A question without a readable answer is neither right nor wrong."""
+    whole = next(parts(comparison, NAME, *map(comparison.named, pair), notes=False))
+    first, second = (
+        np.select([~answered(answer), correct == 1, correct == 0], ["no answer", "right", "wrong"], "partly right")
+        for answer, correct in zip(whole.answer, whole.correct, strict=True)
+    )
+    for a in VERDICTS:
+        for b in VERDICTS:
+            if (both := (first == a) & (second == b)).any():
+                yield whole.count(f"{a} -> {b}", both, none="")
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
@@ -56,21 +58,4 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     return f"Of the questions that both answered, {'; '.join(parts[:NAMED])}." if parts else ""
 
 
-SECTION = Section(
-    NAME,
-    "Which questions does one get right and the other wrong?",
-    (
-        MetricCard(
-            f"<{'|'.join(VERDICTS)}> -> <{'|'.join(VERDICTS)}>",
-            "questions with the first verdict from a and the second from b",
-            "questions that both have and neither failed, of those that are right or wrong",
-            "ours",
-            "wrong -> right is helped, right -> wrong is harmed.",
-            "0 to n, in questions",
-        ),
-    ),
-    rows,
-    lead,
-    chart="counts",
-    order=50,
-)
+SECTION = statistic(rows, lead, chart="counts", order=50)

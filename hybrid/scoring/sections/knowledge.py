@@ -1,6 +1,16 @@
-"""How much of what only the specialist knows reaches the answer, and how much of what only the MLLM knows is lost.
+"""How much of what only the specialist knows reaches the answer?
 
-    hybrid compare RUN --only knowledge
+Questions on which the specialist abstains are in neither share. No other answer that is none counts as named above. A
+question counts whether or not the hybrid called a tool about it.
+
+n: questions with specialist right and MLLM alone not right, that all three have and none failed
+source: ours; docs/study.md
+
+- right by the specialist only: share kept = questions that the hybrid answers rightly / questions with specialist
+  right, MLLM alone not right
+- right by the model only: share lost = questions that the hybrid does not answer rightly / questions with MLLM alone
+  right, specialist wrong [n: questions with MLLM alone right and specialist wrong, that all three have and none
+  failed]
 
 The specialist knows what the MLLM lacks where it answers rightly and the MLLM alone does not; the other way round where
 it answers wrongly and the MLLM alone rightly. Where it abstains it says nothing that could reach or harm an answer.
@@ -10,66 +20,38 @@ it answers wrongly and the MLLM alone rightly. Where it abstains it says nothing
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.overlap import Overlap, SharedQuestion
-from hybrid.scoring.result import FRACTION, Result, Section, gated, with_interval
-from hybrid.stats import combine
-from hybrid.types import Cell, Metric
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.parts import Part, parts
+from hybrid.scoring.result import Result
+from hybrid.scoring.table import Floats, answered
 
 NAME: Final = "knowledge"
 REACHED: Final = "right by the specialist only: share kept"
 LOST: Final = "right by the model only: share lost"
-HYBRID, ALONE, SPECIALIST = range(3)
-
-
-class Share(NamedTuple):
-    """How much a question weighs in a share, 0..1, and how much of that counts."""
-
-    over: Callable[[SharedQuestion], float]
-    counts: Callable[[SharedQuestion], float]
-
-
-def _says(row: SharedQuestion) -> bool:
-    return row.scores[SPECIALIST].answer is not None
-
-
-SHARES: Final = {
-    REACHED: Share(
-        lambda row: _says(row) * row.right[SPECIALIST] * (1 - row.right[ALONE]), lambda row: row.right[HYBRID]
-    ),
-    LOST: Share(
-        lambda row: _says(row) * (1 - row.right[SPECIALIST]) * row.right[ALONE], lambda row: 1 - row.right[HYBRID]
-    ),
-}
 
 
 def rows(found: Comparison) -> Iterator[Result]:
     """Both shares of each hybrid solver with an MLLM alone and a specialist, over all and by task, with their ids."""
     for group in found.groups:
         if group.alone is not None and group.specialist is not None:
-            whole = found.overlap(group.hybrid, group.alone, group.specialist)
-            note = f"left out: {whole.left_out}" if whole.left_out else ""
-            row = Result(NAME, "", FRACTION, None, group.specialist.solver, group.hybrid.solver, none=found.rule)
-            parts = {"": whole} if whole.kept else {}
-            for name, part in {**parts, **whole.by_group(found.options.by)}.items():
-                untested = part.untested(allow_failed=found.options.allow_failed, whole=whole)
-                yield from gated(_shares(replace(row, group=name, note="" if name else note), part), untested)
+            solvers = (group.hybrid, group.alone, group.specialist)
+            for part in parts(found, NAME, *solvers, a=group.specialist, b=group.hybrid):
+                hybrid, alone, specialist = part.right
+                says = answered(part.answer[2])
+                yield from part.gated(
+                    *_share(part, REACHED, hybrid, says * specialist * (1 - alone)),
+                    *_share(part, LOST, 1 - hybrid, says * (1 - specialist) * alone),
+                )
 
 
-def _shares(row: Result, shared: Overlap) -> Iterator[Result]:
-    """A share of no question is told over all only, without a value."""
-    for quantity, share in SHARES.items():
-        over = [(one, weight) for one in shared.kept if (weight := share.over(one))]
-        if over or not row.group:
-            cells = tuple(Cell("", one.first.unit, weight * share.counts(one), weight) for one, weight in over)
-            ids = tuple(one.first.id for one, _ in over if share.counts(one))
-            metric = Metric(quantity, combine(cells, "ratio"), len(over), "ratio", cells)
-            yield replace(with_interval(replace(row, quantity=quantity), metric), ids=ids)
+def _share(part: Part, quantity: str, counts: Floats, over: Floats) -> Iterator[Result]:
+    """How much of `over` counts. A share of no question is told over all only, without a value."""
+    if over.any() or (len(part) and not part.row.group):
+        yield part.share(quantity, over * counts, over, ids=tuple(part.ids[over * counts > 0]))
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -93,31 +75,4 @@ def _of(row: Result, the: str = "") -> str:
     return f"{len(row.ids) if whole else f'{100 * (row.value or 0.0):.0f} %'} of {the}{row.n}"
 
 
-OURS = "ours; docs/study.md"
-
-SECTION = Section(
-    NAME,
-    "How much of what only the specialist knows reaches the answer?",
-    (
-        MetricCard(
-            REACHED,
-            "questions that the hybrid answers rightly / questions with specialist right, MLLM alone not right",
-            "questions with specialist right and MLLM alone not right, that all three have and none failed",
-            OURS,
-        ),
-        MetricCard(
-            LOST,
-            "questions that the hybrid does not answer rightly / questions with MLLM alone right, specialist wrong",
-            "questions with MLLM alone right and specialist wrong, that all three have and none failed",
-            OURS,
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "Questions on which the specialist abstains are in neither share. No other answer that is none counts as "
-        "named above. A question counts whether or not the hybrid called a tool about it."
-    ),
-    headings={"a": "specialist", "b": "hybrid"},
-    order=135,
-)
+SECTION = statistic(rows, lead, headings={"a": "specialist", "b": "hybrid"}, order=135)

@@ -1,14 +1,25 @@
-"""Every metric of every solver."""
+"""How right is each solver?
+
+none: what a question without a readable answer counts (abstained, unparsed, out of budget, tool fault): a guess on
+average (chance), or wrong, as in the papers. A failed question is missing, not wrong: it is in no n; with_failed
+counts it as wrong.
+
+n: as the metric's
+source: the benchmark's card
+values: in the metric's own unit
+
+- value = the metric of the column `metric`
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.result import Result, Section, gated, unit_of, with_interval
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.result import Result, gated, unit_of, with_interval
 from hybrid.scoring.score import JUDGED, WITH_FAILED
 
 NAME = "metrics"
@@ -78,26 +89,4 @@ def _asked_alike(comparison: Comparison) -> bool:
     return all(one == answered[0] for one in answered)
 
 
-SECTION = Section(
-    NAME,
-    "How right is each solver?",
-    (
-        MetricCard(
-            "value",
-            "the metric of the column `metric`",
-            "as the metric's",
-            "the benchmark's card",
-            values="in the metric's own unit",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "none: what a question without a readable answer counts (abstained, unparsed, out of budget, tool fault): a "
-        "guess on average (chance), or wrong, as in the papers. A failed question is missing, not wrong: it is in no "
-        "n; with_failed counts it as wrong."
-    ),
-    headings={"a": "solver"},
-    chart="bars",
-    order=10,
-)
+SECTION = statistic(rows, lead, headings={"a": "solver"}, chart="bars", order=10)

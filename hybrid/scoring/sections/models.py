@@ -1,14 +1,20 @@
-"""Each model on each task, where several models are compared."""
+"""How right is each model on each task?
+
+n: questions of the task that did not fail
+source: ours: the mean score, so that --abstain decides what no answer is worth
+
+- <task> = right answers / questions of the task, or the headline metric
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from hybrid.benchmarks.base import accuracy
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import model_of
-from hybrid.scoring.result import FRACTION, Result, Section, unit_of
+from hybrid.scoring.result import FRACTION, Result, unit_of
 from hybrid.scoring.score import group_of
 
 NAME = "models"
@@ -34,18 +40,4 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             yield Result(NAME, group, FRACTION, metric.value, one.solver, n=metric.n, none=rule)
 
 
-SECTION = Section(
-    NAME,
-    "How right is each model on each task?",
-    (
-        MetricCard(
-            "<task>",
-            "right answers / questions of the task, or the headline metric",
-            "questions of the task that did not fail",
-            "ours: the mean score, so that --abstain decides what no answer is worth",
-        ),
-    ),
-    rows,
-    headings={"a": "solver and model"},
-    order=5,
-)
+SECTION = statistic(rows, headings={"a": "solver and model"}, order=5)

@@ -1,4 +1,17 @@
-"""Whether a hybrid solver is not worse, by more than a stated margin, than its specialist and than its MLLM alone.
+"""Is the hybrid solver at most a margin worse than each of its parts?
+
+A hybrid solver is not inferior where the whole interval is above -margin, superior where it is above 0, inferior
+where it is below -margin; else it is undecided. p is one-sided and not adjusted: it is below 0.025 where not
+inferior.
+
+n: questions that both have and neither failed
+source: docs/statistics.md; paired by question, resampled by cluster
+
+- difference (-1 to 1) = value of the hybrid solver - value of the part, by the headline metric. Non-inferior where
+  the lower end of the 95 % interval is above -margin.
+- margin = --margin [source: the user's choice, 0.05 where none is made]
+- one-sided p of a loss of the margin or more = p of the same statistic at a true difference of -margin [source:
+  Piaggio et al., JAMA 308 (2012) 2594-2604; close to Tango, Statistics in Medicine 17 (1998) 891-908]
 
 The headline metric of the benchmark over the questions that both have and neither failed; the interval is that of
 `differences.py`. Where nothing is tested, all is undecided.
@@ -9,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.result import FRACTION, UNTESTED, Result, Section
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.stats import noninferiority
 
@@ -50,34 +63,4 @@ def _against(comparison: Comparison, part: Scored, hybrid: Scored) -> Iterator[R
     yield replace(row, quantity=quantity, unit="probability", value=one_sided)
 
 
-BOTH = "questions that both have and neither failed"
-
-SECTION = Section(
-    NAME,
-    "Is the hybrid solver at most a margin worse than each of its parts?",
-    (
-        MetricCard(
-            "difference",
-            "value of the hybrid solver - value of the part, by the headline metric",
-            BOTH,
-            "docs/statistics.md; paired by question, resampled by cluster",
-            "Non-inferior where the lower end of the 95 % interval is above -margin.",
-            "-1 to 1",
-        ),
-        MetricCard("margin", "--margin", BOTH, "the user's choice, 0.05 where none is made"),
-        MetricCard(
-            "one-sided p of a loss of the margin or more",
-            "p of the same statistic at a true difference of -margin",
-            BOTH,
-            "Piaggio et al., JAMA 308 (2012) 2594-2604; close to Tango, Statistics in Medicine 17 (1998) 891-908",
-        ),
-    ),
-    rows,
-    about=(
-        "A hybrid solver is not inferior where the whole interval is above -margin, superior where it is above 0, "
-        "inferior where it is below -margin; else it is undecided. p is one-sided and not adjusted: it is below 0.025 "
-        "where not inferior."
-    ),
-    headings={"a": "measured against", "b": "hybrid solver"},
-    order=110,
-)
+SECTION = statistic(rows, headings={"a": "measured against", "b": "hybrid solver"}, order=110)

@@ -1,4 +1,34 @@
-"""How the questions of each solver ended, and what they cost."""
+"""How did the questions end, and what did they cost?
+
+lost: tool calls that ended in an error or a timeout; what was answered then was answered without them. busy: time of
+the model and of the tools, added up; wall: time with at least one question open.
+
+n: questions of the solver
+source: ours
+values: 0 to n, in questions
+
+- answered = questions that ended so
+- abstained = questions that ended so
+- unparsed = questions that ended so
+- budget = questions that ended so
+- tool_fault = questions that ended so
+- not_recorded = questions that ended so: a failure, which is no answer
+- outage = questions that ended so: a failure, which is no answer
+- broken = questions that ended so: a failure, which is no answer
+- open = questions that are not asked yet, and in no other number [n: not given]
+- unreadable call (0 to n) = asks in which the model wrote a call that could not be read [source: recorded]
+- model calls (0 and above, in calls) = calls of the MLLM [source: recorded]
+- tool calls (0 and above, in calls) = calls of tools [source: recorded]
+- calls that ended in faults: <bad arguments|unreadable call|unknown tool|unknown image|tool
+  error|timeout|absent|empty reply|refusal|loop|budget> (0 to n, in calls) = calls of the tool in the column tool that
+  ended so [n: calls of the tool; source: recorded]
+- lost (0 and above, in calls) = tool calls that ended in a timeout or an error of the tool [source: recorded]
+- tokens <in|out> (0 and above, in tokens) = tokens sent to the MLLM, and written by it [source: as the provider
+  reports them; empty where it reports none]
+- busy (0 and above, in seconds) = running time of model and tools, added up [source: measured]
+- wall (0 and above, in seconds) = time with at least one question open [source: measured]
+- cost (0 and above, in USD) = tokens * price [source: --model-arg price=IN/OUT; empty without]
+"""
 
 from __future__ import annotations
 
@@ -6,15 +36,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.faults import tool_faults
-from hybrid.scoring.result import QUESTIONS, Result, Section
+from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import uncounted
-from hybrid.types import Fault, Outcome
+from hybrid.types import Outcome
 
 NAME = "outcomes"
+BATCHES = "asked in batches, which tell no latency"
 OPEN = "open"
 UNREADABLE = "unreadable call"
 FAULTS = "calls that ended in faults"
@@ -46,8 +77,8 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
         ("lost", "calls", usage.tool_faults),
         ("tokens in", "tokens", None if unknown else usage.input_tokens),
         ("tokens out", "tokens", None if unknown else usage.output_tokens),
-        ("busy", "seconds", usage.seconds),
-        ("wall", "seconds", solver.wall_s),
+        ("busy", "seconds", None if solver.in_batches else usage.seconds),
+        ("wall", "seconds", None if solver.in_batches else solver.wall_s),
         ("cost", "USD", None if usage.uncounted_calls else usage.cost_usd),
     )
     for one in tool_faults(solver):
@@ -56,6 +87,7 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
             yield replace(line, value=float(calls), n=one.calls, note=one.error if one.never_ran else "")
     for name, unit, value in spent:
         note = uncounted(usage) if name in ("tokens in", "tokens out", "cost") else ""
+        note = BATCHES if solver.in_batches and unit == "seconds" else note
         yield replace(row, quantity=name, unit=unit, value=value, note=note)
 
 
@@ -71,58 +103,9 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     return f"{'; '.join(parts)}."
 
 
-ONE = "questions of the solver"
-COUNT, CALLS = "0 to n, in questions", "0 and above, in calls"
-
-SECTION = Section(
-    NAME,
-    "How did the questions end, and what did they cost?",
-    (
-        *(
-            MetricCard(
-                outcome.value,
-                f"questions that ended so{': a failure, which is no answer' if outcome.failed else ''}",
-                ONE,
-                "ours",
-                values=COUNT,
-            )
-            for outcome in Outcome
-        ),
-        MetricCard(OPEN, "questions that are not asked yet, and in no other number", "not given", "ours", values=COUNT),
-        MetricCard(
-            UNREADABLE, "asks in which the model wrote a call that could not be read", ONE, "recorded", values="0 to n"
-        ),
-        MetricCard("model calls", "calls of the MLLM", ONE, "recorded", values=CALLS),
-        MetricCard("tool calls", "calls of tools", ONE, "recorded", values=CALLS),
-        MetricCard(
-            f"{FAULTS}: <{'|'.join(kind.value.replace('_', ' ') for kind in Fault)}>",
-            "calls of the tool in the column tool that ended so",
-            "calls of the tool",
-            "recorded",
-            values="0 to n, in calls",
-        ),
-        MetricCard("lost", "tool calls that ended in a timeout or an error of the tool", ONE, "recorded", values=CALLS),
-        MetricCard(
-            "tokens <in|out>",
-            "tokens sent to the MLLM, and written by it",
-            ONE,
-            "as the provider reports them; empty where it reports none",
-            values="0 and above, in tokens",
-        ),
-        MetricCard(
-            "busy", "running time of model and tools, added up", ONE, "measured", values="0 and above, in seconds"
-        ),
-        MetricCard("wall", "time with at least one question open", ONE, "measured", values="0 and above, in seconds"),
-        MetricCard(
-            "cost", "tokens * price", ONE, "--model-arg price=IN/OUT; empty without", values="0 and above, in USD"
-        ),
-    ),
+SECTION = statistic(
     rows,
     lead,
-    about=(
-        "lost: tool calls that ended in an error or a timeout; what was answered then was answered without them. busy: "
-        "time of the model and of the tools, added up; wall: time with at least one question open."
-    ),
     headings={"a": "solver", "metric": "tool"},
     chart="stack",
     charted=(*(outcome.value for outcome in Outcome), OPEN),

@@ -1,12 +1,22 @@
-"""How many questions each pair of solvers shares, and how many only one of them has."""
+"""Which questions do two solvers share?
+
+n: not given
+source: ours
+values: 0 to n, in questions
+
+- shared = questions that both have
+- only a = questions that only a has
+- only b = questions that only b has
+- failed = shared questions that one of the two failed
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.result import QUESTIONS, Result, Section
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
 
 NAME = "questions"
@@ -25,7 +35,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             "shared": len(of_a & of_b),
             "only a": len(of_a - of_b),
             "only b": len(of_b - of_a),
-            "failed": len(shared.lost),
+            "failed": int(shared.lost.sum()),
         }
         note = _settings(a, b)
         for name, count in counts.items():
@@ -42,17 +52,4 @@ def _settings(a: Scored, b: Scored) -> str:
     return f"asked with other settings ({changes})" if changes else ""
 
 
-COUNT = "0 to n, in questions"
-
-SECTION = Section(
-    NAME,
-    "Which questions do two solvers share?",
-    (
-        MetricCard("shared", "questions that both have", "not given", "ours", values=COUNT),
-        MetricCard("only a", "questions that only a has", "not given", "ours", values=COUNT),
-        MetricCard("only b", "questions that only b has", "not given", "ours", values=COUNT),
-        MetricCard("failed", "shared questions that one of the two failed", "not given", "ours", values=COUNT),
-    ),
-    rows,
-    order=40,
-)
+SECTION = statistic(rows, order=40)

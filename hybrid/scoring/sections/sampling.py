@@ -1,7 +1,24 @@
-"""Self-consistency: the vote next to a single sample, and what was refused.
+"""What does voting over samples gain?
 
-    hybrid run blink --model openai:gpt-4o --solver mllm --setting samples=5
-    hybrid compare RUN
+single sample: the mean over samples, each scored as if it were the reply. best of samples: any sample is right, which
+no vote can pass. A sample has no verdict where the dialogue would have gone on otherwise after it, or the budget
+ended before it.
+
+n: samples of all votes
+source: ours
+
+- vote = the metric of the answer with most votes [n: questions that were voted on; source: Wang et al., ICLR 2023]
+- single sample = mean of the metric over the samples, each as if it had been the reply [n: questions that were voted
+  on; source: ours: what one run at the same temperature gives]
+- best of samples = the metric, right where any sample is right [n: questions that were voted on; source: ours: a
+  perfect choice among the samples]
+- share of refusals = model calls that ended in a refusal / samples
+- share of unreadable samples = samples without a readable answer / samples, of the last votes
+- mean share of the winner = mean over questions of votes for the winner / readable samples
+- samples without a verdict (0 to n, in samples) = samples after which the dialogue would have gone on otherwise
+- accuracy by share of the winner = right votes / questions whose winner has a share in this bin [n: questions of the
+  bin; source: ours: whether the share says how far a vote can be believed]
+- claimed by share of the winner = mean probability that the vote claims for its winner [n: questions of the bin]
 
 Every sample is scored as if it alone had been the reply (`hybrid/scoring/votes.py`). Best of K is the share of
 questions that any sample gets right: a perfect choice among them would reach it.
@@ -17,9 +34,9 @@ from dataclasses import replace
 from statistics import fmean
 
 from hybrid.benchmarks.base import Benchmark, accuracy
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.result import FRACTION, Result, Section, with_interval
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.result import FRACTION, Result, with_interval
 from hybrid.scoring.score import Scored, group_of
 from hybrid.scoring.votes import VotedQuestion, voted_questions
 from hybrid.types import Metric, Outcome, Score
@@ -142,60 +159,4 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-VOTED = "questions that were voted on"
-DRAWN = "samples of all votes"
-
-SECTION = Section(
-    NAME,
-    "What does voting over samples gain?",
-    (
-        MetricCard(VOTE, "the metric of the answer with most votes", VOTED, "Wang et al., ICLR 2023"),
-        MetricCard(
-            SINGLE,
-            "mean of the metric over the samples, each as if it had been the reply",
-            VOTED,
-            "ours: what one run at the same temperature gives",
-        ),
-        MetricCard(
-            BEST, "the metric, right where any sample is right", VOTED, "ours: a perfect choice among the samples"
-        ),
-        MetricCard("share of refusals", "model calls that ended in a refusal / samples", DRAWN, "ours"),
-        MetricCard(
-            "share of unreadable samples",
-            "samples without a readable answer / samples, of the last votes",
-            DRAWN,
-            "ours",
-        ),
-        MetricCard(
-            "mean share of the winner", "mean over questions of votes for the winner / readable samples", DRAWN, "ours"
-        ),
-        MetricCard(
-            "samples without a verdict",
-            "samples after which the dialogue would have gone on otherwise",
-            DRAWN,
-            "ours",
-            values="0 to n, in samples",
-        ),
-        MetricCard(
-            "accuracy by share of the winner",
-            "right votes / questions whose winner has a share in this bin",
-            "questions of the bin",
-            "ours: whether the share says how far a vote can be believed",
-        ),
-        MetricCard(
-            "claimed by share of the winner",
-            "mean probability that the vote claims for its winner",
-            "questions of the bin",
-            "ours",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "single sample: the mean over samples, each scored as if it were the reply. best of samples: any sample is "
-        "right, which no vote can pass. A sample has no verdict where the dialogue would have gone on otherwise after "
-        "it, or the budget ended before it."
-    ),
-    headings={"a": "solver"},
-    order=190,
-)
+SECTION = statistic(rows, lead, headings={"a": "solver"}, order=190)

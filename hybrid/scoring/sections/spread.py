@@ -1,7 +1,20 @@
-"""How much a solver varies from one repetition to the next: what an interval over questions does not tell.
+"""How much does a solver vary when it is asked again?
 
-    hybrid run blink --model openai:gpt-4o --model-arg temperature=1 --setting repeats=5
-    hybrid compare RUN
+An interval over questions says how far the value would move with other questions of the same kind, asked once as they
+were here. It does not cover that the same question, asked again, is answered otherwise: that is the standard
+deviation here, and the interval here is of the mean over ever more repetitions of these questions. Tools tell every
+repetition the same: their findings come from the cache the second time.
+
+n: questions that every repetition has and none failed
+source: docs/statistics.md, section Repeated runs
+values: in the metric's own unit
+
+- value = the metric of one repetition
+- mean over repetitions = mean of the K repetitions [source: docs/statistics.md, section Repeated runs; interval:
+  Student, Biometrika 6 (1908) 1-25]
+- standard deviation over repetitions = root of (sum of (value - mean)^2 / (K - 1))
+- share of changed verdicts (0 to 1) = questions whose verdict is not the same in all repetitions / questions with a
+  verdict [n: questions with a verdict in every repetition]
 
 Every number is over the questions that all repetitions have and none failed, so that only the asking differs.
 """
@@ -12,10 +25,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import accuracy
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import repetition, repetitions
-from hybrid.scoring.result import FRACTION, Result, Section
+from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored, group_of, summary
 from hybrid.stats.spread import spread
 from hybrid.types import Outcome, Score
@@ -97,44 +110,4 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     return f"Asked again, {'; '.join(parts)}." if parts else ""
 
 
-EVERY = "questions that every repetition has and none failed"
-PAGE = "docs/statistics.md, section Repeated runs"
-OWN = "in the metric's own unit"
-
-SECTION = Section(
-    NAME,
-    "How much does a solver vary when it is asked again?",
-    (
-        MetricCard("value", "the metric of one repetition", EVERY, PAGE, values=OWN),
-        MetricCard(
-            "mean over repetitions",
-            "mean of the K repetitions",
-            EVERY,
-            f"{PAGE}; interval: Student, Biometrika 6 (1908) 1-25",
-            values=OWN,
-        ),
-        MetricCard(
-            "standard deviation over repetitions",
-            "root of (sum of (value - mean)^2 / (K - 1))",
-            EVERY,
-            PAGE,
-            values=OWN,
-        ),
-        MetricCard(
-            "share of changed verdicts",
-            "questions whose verdict is not the same in all repetitions / questions with a verdict",
-            "questions with a verdict in every repetition",
-            PAGE,
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "An interval over questions says how far the value would move with other questions of the same kind, asked "
-        "once as they were here. It does not cover that the same question, asked again, is answered otherwise: that is "
-        "the standard deviation here, and the interval here is of the mean over ever more repetitions of these "
-        "questions. Tools tell every repetition the same: their findings come from the cache the second time."
-    ),
-    headings={"a": "solver"},
-    order=180,
-)
+SECTION = statistic(rows, lead, headings={"a": "solver"}, order=180)

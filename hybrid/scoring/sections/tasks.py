@@ -1,4 +1,12 @@
-"""Accuracy of each solver on each task, or on each value of the group of `--by`."""
+"""How does each task go?
+
+n: questions of the task that did not fail
+source: ours: the mean score, so that --abstain decides what no answer is worth
+
+- accuracy = right answers / questions of the task (or of the group of --by)
+- none (0 to n, in questions) = questions of the task without a readable answer [n: questions of the task; source:
+  ours]
+"""
 
 from __future__ import annotations
 
@@ -6,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import accuracy
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, with_interval
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, with_interval
 from hybrid.scoring.score import Scored, group_of, nothing_answered
 
 NAME = "tasks"
@@ -57,28 +65,4 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     return f"{'; '.join(parts)}, before any test." if parts else ""
 
 
-SECTION = Section(
-    NAME,
-    "How does each task go?",
-    (
-        MetricCard(
-            "accuracy",
-            "right answers / questions of the task (or of the group of --by)",
-            "questions of the task that did not fail",
-            "ours: the mean score, so that --abstain decides what no answer is worth",
-        ),
-        MetricCard(
-            "none",
-            "questions of the task without a readable answer",
-            "questions of the task",
-            "ours",
-            values="0 to n, in questions",
-        ),
-    ),
-    rows,
-    lead,
-    headings={"a": "solver"},
-    chart="bars",
-    charted=("accuracy",),
-    order=30,
-)
+SECTION = statistic(rows, lead, headings={"a": "solver"}, chart="bars", charted=("accuracy",), order=30)

@@ -1,6 +1,22 @@
-"""Questions solved only with tools, compared with every setting without them, and how many of them may be luck.
+"""What is solved only with tools, and what only without?
 
-    hybrid compare RUN RUN-WITH-CAPTIONS --only tool_only
+The settings without tools are all forms of the same MLLM alone in this comparison: with images, captions or text
+only, and repetitions. A model that draws its answers solves others each time: by luck says how many.
+
+n: questions that all of these answered and none failed
+source: ours; docs/study.md
+values: 0 to n, in questions
+
+- tool-only solved = right with tools and wrong in every setting without [source: arXiv 2606.02357; docs/study.md]
+- tool-only lost = wrong with tools and right in a setting without [source: arXiv 2606.02357; docs/study.md]
+- by luck = what one more run without tools would solve anew, counted over repetitions. Compare with tool-only solved:
+  as many may be luck.
+- by luck at most = n a(1 - a), of accuracy a
+- lost by luck = what one more run without tools would miss that the others solve, counted over repetitions. Compare
+  with tool-only lost: as many may be luck.
+- lost by luck at most = n a(1 - a), of accuracy a
+- solved without tools too (0 to 1) = questions solved with tools and in a setting without / questions solved with
+  tools. Interval: Wilson. [n: questions solved with tools; source: arXiv 2606.02357; docs/study.md]
 
 The settings without tools are all forms of the MLLM alone (images, captions, text only) and all of their repetitions.
 After "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357), which counts what is solved with tools
@@ -9,19 +25,20 @@ and by at least one setting without; the correction for luck is ours.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hybrid.benchmarks.card import MetricCard
+import numpy as np
+
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup, repeated_as, role
-from hybrid.scoring.overlap import SharedQuestion
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, gated
+from hybrid.scoring.parts import Part, parts, total
+from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
-from hybrid.stats import combine, interval, wilson
-from hybrid.types import Cell, Metric
+from hybrid.scoring.table import Floats
+from hybrid.stats import wilson
 
 NAME: Final = "tool_only"
 SOLVED: Final = "tool-only solved"
@@ -38,14 +55,9 @@ def rows(found: Comparison) -> Iterator[Result]:
     for group in found.groups:
         without = settings_without_tools(found.solvers, group)
         if without:
-            shared = found.overlap(group.hybrid, *without)
-            left_out = f"left out: {shared.left_out}" if shared.left_out else ""
-            for name, part in {"": shared, **shared.by_group(found.options.by)}.items():
-                if part.kept:
-                    note = "; ".join(filter(None, ("" if name else left_out, _luck_note(without))))
-                    row = Result(NAME, "", QUESTIONS, None, without[0].solver, group.hybrid.solver, group=name)
-                    made = _of_questions(replace(row, note=note, none=found.rule), part.kept, without)
-                    yield from gated(made, part.untested(allow_failed=found.options.allow_failed, whole=shared))
+            for part in parts(found, NAME, group.hybrid, *without, a=without[0], b=group.hybrid):
+                if len(part):
+                    yield from _of_part(part.noted(_luck_note(without)), without)
 
 
 def settings_without_tools(solvers: Sequence[Scored], group: ComparisonGroup) -> tuple[Scored, ...]:
@@ -55,48 +67,43 @@ def settings_without_tools(solvers: Sequence[Scored], group: ComparisonGroup) ->
     return tuple(sorted(own, key=lambda one: one is not group.alone))
 
 
-def _of_questions(row: Result, kept: Sequence[SharedQuestion], without: Sequence[Scored]) -> Iterator[Result]:
-    places = range(1, len(without) + 1)
-    counted = replace(row, n=len(kept))
-    quantities = (
-        (SOLVED, LUCK if len(_repetitions(without)) > 1 else MOST, _solved_by),
-        (LOST, LUCK_LOST if len(_repetitions(without)) > 1 else MOST_LOST, _missed_by),
-    )
-    for quantity, luck, of in quantities:
-        each = [(one.first.id, of(one, 0, places)) for one in kept]
-        ids = tuple(identity for identity, count in each if count)
-        yield replace(counted, quantity=quantity, value=math.fsum(count for _, count in each), ids=ids)
-        if (by_chance := _luck(kept, without, of)) is not None:
-            yield replace(counted, quantity=luck, value=by_chance)
-    cells = [
-        Cell("", one.first.unit, one.right[0] - _solved_by(one, 0, places), one.right[0])
-        for one in kept
-        if one.right[0]
-    ]
-    if cells:
-        metric = Metric(WITHOUT_TOO, combine(cells, "ratio"), len(cells), "ratio", tuple(cells))
-        whole = all(cell.numerator in (0, 1) and cell.denominator == 1 for cell in cells)
-        ends = wilson(round(sum(cell.numerator for cell in cells)), len(cells)) if whole else interval(metric)
-        low, high = (ends.low, ends.high) if ends else (None, None)
-        share = replace(row, quantity=WITHOUT_TOO, unit=FRACTION, value=metric.value, n=len(cells))
-        yield replace(share, low=low, high=high)
+def _of_part(part: Part, without: Sequence[Scored]) -> Iterator[Result]:
+    tools, others = part.right[0], part.right[1:]
+    repeated = len(_repetitions(without)) > 1
+    for quantity, luck, of in (
+        (SOLVED, LUCK if repeated else MOST, _solved_by),
+        (LOST, LUCK_LOST if repeated else MOST_LOST, _missed_by),
+    ):
+        yield part.count(quantity, of(tools, others))
+        if (by_chance := _luck(others, without, of)) is not None:
+            yield part.number(luck, by_chance, unit=QUESTIONS)
+    solved = tools > 0
+    if solved.any():
+        too = tools - _solved_by(tools, others)
+        row = part.share(WITHOUT_TOO, too, tools)
+        if np.isin(too[solved], (0, 1)).all() and (tools[solved] == 1).all():
+            ends = wilson(round(total(too)), int(solved.sum()))
+            row = replace(row, low=ends.low if ends else None, high=ends.high if ends else None)
+        yield from part.gated(row)
 
 
-ByOne = Callable[[SharedQuestion, int, Iterable[int]], float]
-"""How much a question counts for one of its solvers next to the others."""
+ByOne = Callable[[Floats, Sequence[Floats]], Floats]
+"""How much each question counts for one setting next to the others, by how right each is."""
 
 
-def _solved_by(row: SharedQuestion, place: int, others: Iterable[int]) -> float:
-    """Right by the solver at this place, and by none of the others."""
-    return row.right[place] * math.prod(1 - row.right[other] for other in others)
+def _solved_by(one: Floats, others: Sequence[Floats]) -> Floats:
+    """Right in this setting, and in none of the others."""
+    alone: Floats = one * np.prod([1 - other for other in others], 0)
+    return alone
 
 
-def _missed_by(row: SharedQuestion, place: int, others: Iterable[int]) -> float:
-    """Not right by the solver at this place, and right by one of the others."""
-    return (1 - row.right[place]) * (1 - math.prod(1 - row.right[other] for other in others))
+def _missed_by(one: Floats, others: Sequence[Floats]) -> Floats:
+    """Not right in this setting, and right in one of the others."""
+    missed: Floats = (1 - one) * (1 - np.prod([1 - other for other in others], 0))
+    return missed
 
 
-def _luck(kept: Sequence[SharedQuestion], without: Sequence[Scored], of: ByOne) -> float | None:
+def _luck(right: Sequence[Floats], without: Sequence[Scored], of: ByOne) -> float | None:
     """How many questions one more run without tools would solve, or miss, that the others do not; None where none can.
 
     With several runs of one setting it is counted: each repetition against all other settings, and the mean of these.
@@ -105,21 +112,18 @@ def _luck(kept: Sequence[SharedQuestion], without: Sequence[Scored], of: ByOne) 
     """
     repeated = _repetitions(without)
     if len(repeated) > 1:
-        counts = []
-        for place in repeated:
-            others = [other for other in range(1, len(without) + 1) if other != place]
-            counts.append(sum(of(row, place, others) for row in kept))
+        counts = [float(of(right[at], [*right[:at], *right[at + 1 :]]).sum()) for at in repeated]
         return sum(counts) / len(counts)
     if not _draws(without[0]):
         return None
-    accuracy = sum(row.right[1] for row in kept) / len(kept)
-    return len(kept) * accuracy * (1 - accuracy)
+    accuracy = float(right[0].sum()) / len(right[0])
+    return len(right[0]) * accuracy * (1 - accuracy)
 
 
 def _repetitions(without: Sequence[Scored]) -> Collection[int]:
-    """The places, from 1, of the runs that asked as the first setting did."""
+    """The places of the runs that asked as the first setting did."""
     kinds = list(map(repeated_as, without))
-    return [place for place, kind in enumerate(kinds, 1) if kind == kinds[0]]
+    return [place for place, kind in enumerate(kinds) if kind == kinds[0]]
 
 
 def _draws(scored: Scored) -> bool:
@@ -149,55 +153,6 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     return " ".join(said)
 
 
-COUNTS = "questions that all of these answered and none failed"
-PAPER = "arXiv 2606.02357; docs/study.md"
-
-SECTION = Section(
-    NAME,
-    "What is solved only with tools, and what only without?",
-    (
-        MetricCard(
-            SOLVED, "right with tools and wrong in every setting without", COUNTS, PAPER, values="0 to n, in questions"
-        ),
-        MetricCard(
-            LOST, "wrong with tools and right in a setting without", COUNTS, PAPER, values="0 to n, in questions"
-        ),
-        MetricCard(
-            LUCK,
-            "what one more run without tools would solve anew, counted over repetitions",
-            COUNTS,
-            "ours; docs/study.md",
-            "Compare with tool-only solved: as many may be luck.",
-            "0 to n, in questions",
-        ),
-        MetricCard(MOST, "n a(1 - a), of accuracy a", COUNTS, "ours; docs/study.md", values="0 to n, in questions"),
-        MetricCard(
-            LUCK_LOST,
-            "what one more run without tools would miss that the others solve, counted over repetitions",
-            COUNTS,
-            "ours; docs/study.md",
-            "Compare with tool-only lost: as many may be luck.",
-            "0 to n, in questions",
-        ),
-        MetricCard(
-            MOST_LOST, "n a(1 - a), of accuracy a", COUNTS, "ours; docs/study.md", values="0 to n, in questions"
-        ),
-        MetricCard(
-            WITHOUT_TOO,
-            "questions solved with tools and in a setting without / questions solved with tools",
-            "questions solved with tools",
-            PAPER,
-            "Interval: Wilson.",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "The settings without tools are all forms of the same MLLM alone in this comparison: with images, captions or "
-        "text only, and repetitions. A model that draws its answers solves others each time: by luck says how many."
-    ),
-    headings={"a": "without tools", "b": "with tools"},
-    chart="counts",
-    charted=(SOLVED, LOST),
-    order=117,
+SECTION = statistic(
+    rows, lead, headings={"a": "without tools", "b": "with tools"}, chart="counts", charted=(SOLVED, LOST), order=117
 )

@@ -1,4 +1,27 @@
-"""Which tools were called, how often, with what faults, and how right the answers were then.
+"""Which tools are called, and how right are the answers then?
+
+right when called is no claim about what the call did: tools are called about some questions, and not about others.
+tool error: the tool could not answer. seconds a call: a finding that was known already takes none.
+
+n: calls of the tool
+source: docs/evidence.md
+values: 0 to n, in calls
+
+- questions with a call (0 to n, in questions) = answered questions about which the tool was called [n: answered
+  questions]
+- calls (0 and above, in calls) = calls of the tool [n: answered questions]
+- most calls a question (0 and above, in calls) = the greatest number of calls about one [n: answered questions]
+- called first (0 to n, in questions) = questions whose first call was of the tool [n: answered questions]
+- faults: <bad arguments|unreadable call|unknown tool|unknown image|tool error|timeout> = calls that ended so
+- read from text (<dialect>) (0 to n, in calls) = calls that stood in the text of a reply
+- repaired: <kind> = calls that took such a repair to be read
+- absent = calls that ran nothing, as the tool has no weights here
+- right when called (0 to 1) = right answers / questions, of those about which the tool was called. No claim about
+  what the call did: a tool is called where a question seems to need it. [n: such questions with a verdict]
+- right when not called (0 to 1) = right answers / questions, of those about which the tool was not called [n: such
+  questions with a verdict]
+- seconds a call (0 and above, in seconds) = mean running time of a call; a finding that was known already takes none
+- without a readable trace (0 to n, in questions) = answered questions of which no call is known [n: not given]
 
 Right with a tool and right without it are of different questions: a tool is called where a question seems to need it.
 The difference says nothing of what the tool did; the blank control and `evidence.py` do.
@@ -13,15 +36,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hybrid.benchmarks.base import Abstain
-from hybrid.benchmarks.card import MetricCard
 from hybrid.registry import names
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.faults import named
 from hybrid.scoring.findings import Called, Heard, heard
 from hybrid.scoring.groups import role
-from hybrid.scoring.overlap import rightness
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section
-from hybrid.scoring.score import Scored, group_of
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result
+from hybrid.scoring.score import Scored, group_of, rightness
 from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"
@@ -156,85 +178,6 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-PAGE = "docs/evidence.md"
-ANSWERED = "answered questions"
-CALLS = "0 and above, in calls"
-MADE, OF_CALLS = "calls of the tool", "0 to n, in calls"
-
-SECTION = Section(
-    NAME,
-    "Which tools are called, and how right are the answers then?",
-    (
-        MetricCard(
-            "questions with a call",
-            "answered questions about which the tool was called",
-            ANSWERED,
-            PAGE,
-            values="0 to n, in questions",
-        ),
-        MetricCard("calls", "calls of the tool", ANSWERED, PAGE, values=CALLS),
-        MetricCard("most calls a question", "the greatest number of calls about one", ANSWERED, PAGE, values=CALLS),
-        MetricCard(
-            "called first",
-            "questions whose first call was of the tool",
-            ANSWERED,
-            PAGE,
-            values="0 to n, in questions",
-        ),
-        MetricCard(
-            "faults: <bad arguments|unreadable call|unknown tool|unknown image|tool error|timeout>",
-            "calls that ended so",
-            MADE,
-            PAGE,
-            values=OF_CALLS,
-        ),
-        MetricCard(
-            "read from text (<dialect>)", "calls that stood in the text of a reply", MADE, PAGE, values=OF_CALLS
-        ),
-        MetricCard("repaired: <kind>", "calls that took such a repair to be read", MADE, PAGE, values=OF_CALLS),
-        MetricCard(
-            "absent",
-            "calls that ran nothing, as the tool has no weights here",
-            MADE,
-            PAGE,
-            values=OF_CALLS,
-        ),
-        MetricCard(
-            "right when called",
-            "right answers / questions, of those about which the tool was called",
-            "such questions with a verdict",
-            PAGE,
-            "No claim about what the call did: a tool is called where a question seems to need it.",
-        ),
-        MetricCard(
-            "right when not called",
-            "right answers / questions, of those about which the tool was not called",
-            "such questions with a verdict",
-            PAGE,
-        ),
-        MetricCard(
-            "seconds a call",
-            "mean running time of a call; a finding that was known already takes none",
-            "calls of the tool",
-            PAGE,
-            values="0 and above, in seconds",
-        ),
-        MetricCard(
-            "without a readable trace",
-            "answered questions of which no call is known",
-            "not given",
-            PAGE,
-            values="0 to n, in questions",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "right when called is no claim about what the call did: tools are called about some questions, and not about "
-        "others. tool error: the tool could not answer. seconds a call: a finding that was known already takes none."
-    ),
-    headings={"a": "solver", "metric": "tool"},
-    chart="stack",
-    charted=("calls",),
-    order=150,
+SECTION = statistic(
+    rows, lead, headings={"a": "solver", "metric": "tool"}, chart="stack", charted=("calls",), order=150
 )

@@ -1,6 +1,21 @@
-"""Which calls changed nothing, and what skipping exactly these would save.
+"""Which calls changed nothing, and what would skipping them save?
 
-    hybrid compare RUN --only unchanged
+same answer as alone: of the questions with a call, those with the answer that the MLLM gives alone. Their calls could
+have been skipped: what asking the MLLM alone about exactly these would have cost less, were they known beforehand. A
+call that ended in a fault is no call. A model that draws its answers changes some by itself; of repetitions the first
+is read.
+
+n: questions that both answered and none failed
+source: ours; the question is that of ToolGate, arXiv 2606.03054 (docs/study.md)
+values: no bounds
+
+- same answer as alone (0 to 1) = questions with a call and the same answer (or none) alone and with tools / questions
+  with a call [n: questions that both answered and none failed, with a call]
+- <calls|seconds|tokens|USD> that could have been skipped = sum over questions with a call and an unchanged answer of:
+  with tools - alone. None where the cost of a question was not recorded. Seconds are those of model and tools,
+  without queues.
+- share of <calls|seconds|tokens|USD> = skipped / sum over all questions of: with tools - alone. None where the tools
+  cost nothing more. Sums of this run, so without an interval.
 
 Of the questions about which a tool was called, those with the answer that the MLLM gives alone too (or none either
 way). To skip their calls is to ask the MLLM alone: each saves what it took with tools minus what it took alone.
@@ -14,16 +29,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hybrid.benchmarks.base import accuracy
-from hybrid.benchmarks.card import MetricCard
+from hybrid.benchmarks.card import metric_of
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, Result, Section, gated, with_interval
+from hybrid.scoring.result import FRACTION, Result, gated, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import COSTS
-from hybrid.types import Attempt, Score
+from hybrid.types import Attempt, Cell
 
 NAME: Final = "unchanged"
 UNCHANGED: Final = "same answer as alone"
@@ -39,8 +54,8 @@ Spent = Mapping[str, float | None]
 class ToolCost:
     """A question that the MLLM answered alone and with tools, and what it cost both times."""
 
-    score: Score
-    """That with tools."""
+    id: str
+    unit: str
     unchanged: bool
     """Whether both gave the same answer, or both none."""
     calls: int
@@ -73,17 +88,19 @@ def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Resul
     questions = _questions(whole, said)
     if not any(one.calls for one in questions.values()):
         return
-    notes = [f"left out: {whole.left_out}"] if whole.left_out else []
-    if unread := len(whole.kept) - len(questions):
+    notes = [whole.left_out]
+    if unread := int(whole.kept.sum()) - len(questions):
         notes.append(f"{unread} without a readable trace")
     if lost := sum(call.fault is not None for name in questions for call in said[name].calls):
         notes.append(f"{lost} calls that ended in faults are left out")
     row, allow = Result(NAME, UNCHANGED, FRACTION, None, alone.solver, hybrid.solver), found.options.allow_failed
     own = list(questions.values())
-    yield from gated(_share(replace(row, note="; ".join(notes)), own), whole.untested(allow_failed=allow, whole=whole))
+    yield from gated(
+        _share(replace(row, note="; ".join(filter(None, notes))), own), whole.untested(allow_failed=allow, whole=whole)
+    )
     yield from _savings(row, own)
     for name, part in whole.by_group(found.options.by).items():
-        own = [questions[one.first.id] for one in part.kept if one.first.id in questions]
+        own = [questions[name] for name in part.ids[part.kept] if name in questions]
         yield from gated(_share(replace(row, group=name), own), part.untested(allow_failed=allow, whole=whole))
 
 
@@ -92,13 +109,13 @@ def _questions(shared: Overlap, said: Mapping[str, Heard]) -> dict[str, ToolCost
     alone, hybrid = shared.solvers
     before, after = _attempts(alone), _attempts(hybrid)
     kept = {}
-    for row in shared.kept:
-        identity, (one, other) = row.first.id, row.scores
+    one, other = (answer[shared.kept] for answer in shared.answer)
+    units = shared.unit[shared.kept]
+    for identity, unit, same in zip(shared.ids[shared.kept], units, one == other, strict=True):
         if identity in said and not said[identity].no_trace:
             costs = (spent(before.get(identity)), spent(after.get(identity)))
-            same = one.answer == other.answer
             calls = sum(call.fault is None for call in said[identity].calls)
-            kept[identity] = ToolCost(other, same, calls, *costs)
+            kept[identity] = ToolCost(identity, unit, bool(same), calls, *costs)
     return kept
 
 
@@ -122,8 +139,8 @@ def spent(attempt: Attempt | None) -> Spent:
 def _share(row: Result, questions: Sequence[ToolCost]) -> Iterator[Result]:
     called = [one for one in questions if one.calls]
     if called:
-        metric = accuracy(UNCHANGED, [replace(one.score, correct=float(one.unchanged)) for one in called])
-        yield replace(with_interval(row, metric), ids=tuple(one.score.id for one in called if one.unchanged))
+        metric = metric_of(UNCHANGED, (Cell("", one.unit, float(one.unchanged), 1.0) for one in called))
+        yield replace(with_interval(row, metric), ids=tuple(one.id for one in called if one.unchanged))
 
 
 def _savings(row: Result, questions: Sequence[ToolCost]) -> Iterator[Result]:
@@ -174,44 +191,4 @@ def _listed(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-BOTH = "questions that both answered and none failed"
-TOOLGATE = "ours; the question is that of ToolGate, arXiv 2606.03054 (docs/study.md)"
-
-SECTION = Section(
-    NAME,
-    "Which calls changed nothing, and what would skipping them save?",
-    (
-        MetricCard(
-            UNCHANGED,
-            "questions with a call and the same answer (or none) alone and with tools / questions with a call",
-            f"{BOTH}, with a call",
-            TOOLGATE,
-        ),
-        MetricCard(
-            "<calls|seconds|tokens|USD> that could have been skipped",
-            "sum over questions with a call and an unchanged answer of: with tools - alone",
-            BOTH,
-            TOOLGATE,
-            "None where the cost of a question was not recorded. Seconds are those of model and tools, without queues.",
-            "no bounds",
-        ),
-        MetricCard(
-            "share of <calls|seconds|tokens|USD>",
-            "skipped / sum over all questions of: with tools - alone",
-            BOTH,
-            TOOLGATE,
-            "None where the tools cost nothing more. Sums of this run, so without an interval.",
-            "no bounds",
-        ),
-    ),
-    rows,
-    lead,
-    about=(
-        "same answer as alone: of the questions with a call, those with the answer that the MLLM gives alone. Their "
-        "calls could have been skipped: what asking the MLLM alone about exactly these would have cost less, were they "
-        "known beforehand. A call that ended in a fault is no call. A model that draws its answers changes some by "
-        "itself; of repetitions the first is read."
-    ),
-    headings={"a": "alone", "b": "with tools"},
-    order=119,
-)
+SECTION = statistic(rows, lead, headings={"a": "alone", "b": "with tools"}, order=119)

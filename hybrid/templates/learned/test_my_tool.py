@@ -19,8 +19,8 @@ from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.errors import WeightsError
 from hybrid.registry import load, look_also_in
 from hybrid.serving.contract import breaches
+from hybrid.serving.input_check import chart, run_probes
 from hybrid.serving.loader import LoadedBackend, Loader
-from hybrid.serving.seen_pictures import chart, run_probes
 from hybrid.tool import Request
 
 look_also_in([Path(__file__).parent], __file__)

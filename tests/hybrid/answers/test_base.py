@@ -16,6 +16,7 @@ from hybrid.answers.base import (
     undecided,
     within_reach,
 )
+from tests.tables import cases
 
 
 def test_a_value_goes_with_a_rule() -> None:
@@ -26,68 +27,17 @@ def test_a_value_goes_with_a_rule() -> None:
         Parsed(None, "only_letter")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("（Ｃ）", "(C)"),
-        ("<s> A</s>", "A"),
-        ("B<|im_end|>", "B"),
-        ("**(A)** the *second*  image", "(A) the second image"),
-        ("_left_", "left"),
-        ("an _italic_ snake_case word", "an italic snake_case word"),
-        ("a\u200bb\u00a0c", "ab c"),
-        ("```json\n{}\n```", "{}"),
-        ("### Answer\r\n\r\n\r\n\r\nB", "Answer\n\nB"),
-        ("“yes”", '"yes"'),
-        ("<think>no</think> yes", "yes"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_normalise"))
 def test_normalise(text: str, expected: str) -> None:
     assert normalise(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("so it is B", "so it is B"),
-        ('{"reasoning": "x", "final": "B"}', "B"),
-        ('{"answer": "A", "final answer": "B", "option": "C"}', "B"),
-        ('{"output": "C", "answer": "B", "count": 3}', "B"),
-        ('{"choice": "B", "output": "C"}', "C"),
-        ('{"answer": "A", "answer": "B"}', "B"),
-        ("{'answer': 'B'}", "B"),
-        ('{"answer": [1, 2]}.', "1, 2"),
-        ('{"count": 3}', "3"),
-        ('{"answer": ""}', ""),
-        ('{"answer": "A"} so B', '"answer": "A" so B'),
-        ("x <answer>A</answer> <final>B</final>.", "B"),
-        ("x <Answer>A <answer>B</ANSWER>", "B"),
-        ("x <answer>B</answer> and C", "x <answer>B</answer> and C"),
-        ("B</answer>", "B</answer>"),
-        (r"so \boxed{\text{B}}.", "B"),
-        (r"\boxed{A} and \boxed{C}", "C"),
-        (r"\boxed{A} and C", "A and C"),
-        ('{"name": "x", "arguments": {"a": 1}} B', "B"),
-        ('Call {"tool": "x", "parameters": {"a": [1]}} first. B', "Call first. B"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_part_that_is_marked_as_the_answer"))
 def test_the_part_that_is_marked_as_the_answer(text: str, expected: str) -> None:
     assert answer_part(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "denied"),
-    [
-        ("There is no cat in the picture.", True),
-        ("There are not any dogs visible", True),
-        ("There isn't a dog in this photo!", True),
-        ("There was no single dog on the image", True),
-        ("There is a cat in the picture", False),
-        ("There is no doubt in the picture", False),
-        ("There's no cat or dog in the picture", False),
-        ("There is no cat. There is a dog in the picture", False),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_one_sentence_denies_that_a_thing_is_there"))
 def test_one_sentence_denies_that_a_thing_is_there(text: str, denied: bool) -> None:
     assert denies_existence(text) is denied
 

@@ -14,6 +14,7 @@ import pytest
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
 from hybrid.types import Json, Kind
+from tests.tables import cases
 
 REPLIES = [json.loads(line) for line in Path(__file__).with_name("replies.jsonl").read_text("utf-8").splitlines()]
 
@@ -41,46 +42,13 @@ def test_the_replies_are_many_and_of_every_kind() -> None:
 
 
 COLOURS = ("red", "green", "blue", "black")
-TWO = ("the second image", "the third image")
-DEPTH = ("A is closer", "B is closer")
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "choices", "value"),
-    [
-        ("I count 2 on the left and 3 on the right, so 5 in total.", "integer", (), 5),
-        ("Around 10-12", "integer", (), None),
-        ("None", "integer", (), 0),
-        ("B, C", "order", ("dog", "cat", "tree"), None),
-        ('{"reasoning": "...", "final": "B"}', "choice", ("", ""), "B"),
-        ("Not A; B.", "choice", ("", ""), "B"),
-        ("A is farther than B, so B is closer.", "choice", DEPTH, "B"),
-        ("Between A and B, B.", "choice", ("", ""), "B"),
-        ("Tool says A. I agree.", "choice", ("", ""), "A"),
-        ("The color is blue.", "choice", COLOURS, "C"),
-        ("The second image fits, the third does not.", "choice", TWO, "A"),
-        ("C: yes. D: no.", "choice", ("", "", "", ""), "C"),
-        ("There is no cat in the picture.", "yes_no", (), "no"),
-        ("Nope", "yes_no", (), "no"),
-        ("Not really.", "yes_no", (), "no"),
-        ("Correct.", "yes_no", (), "yes"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_one_of_each_class"))
 def test_one_of_each_class(text: str, kind: str, choices: tuple[str, ...], value: Json) -> None:
     assert read(text, kind, choices) == value
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "rule"),
-    [
-        ("A: no, B: yes, C: no, D: no", "choice", "verdicts"),
-        ("Not A; B.", "choice", "remaining"),
-        ("The color is blue.", "choice", "stated_choice"),
-        ("2 on the left, 3 on the right, so 5.", "integer", "total"),
-        ("left: 2\nright: 3\n\n5", "integer", "closing_number"),
-        ("There are none.", "integer", "none_at_all"),
-        ("There is no cat in the picture.", "yes_no", "absent"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_says_which_rule_fired"))
 def test_says_which_rule_fired(text: str, kind: str, rule: str) -> None:
     assert parse(text, kind, COLOURS).rule == rule

@@ -4,41 +4,10 @@ from hypothesis import strategies as st
 
 from hybrid.answers.base import Parsed
 from hybrid.answers.integers import numbers, parse_integer
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        # HVSBench, Table 8.
-        ("10", 10),
-        ("“22”", 22),
-        ("there is 1 sample", 1),
-        ("three", 3),
-        ("Five", 5),
-        ("8.", 8),
-        ("num of people in this image is 5", 5),
-        ("There are five salient objects in the image: four boats and one flower.", 5),
-        # More of what models write.
-        ("There are 2 cats and 3 dogs.\nAnswer: 5", 5),
-        ("the one on the left and two others", 2),
-        ("1,200 people", 1200),
-        ("1,234", 1234),
-        ("Answer: 12,345,678", 12345678),
-        ("There are 5, I think.", 5),
-        ("There are 5, 6 of them large.\nAnswer: 5", 5),
-        ("1,234,", 1234),
-        ("It's 3. Actually no, 4.", 4),
-        ("There are 3. Correction: 4.", 4),
-        ("5. Wait, the answer is 6.", 6),
-        ("There are 5. Actually, 2 of them are mirrored.", 5),
-        ("5.0", 5),
-        ("twenty-one", 21),
-        ("thirty four birds", 34),
-        ("有5个", 5),
-        ("**0**", 0),
-        ("zero", 0),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_reads"))
 def test_reads(text: str, value: int) -> None:
     assert parse_integer(text).value == value
 
@@ -77,39 +46,7 @@ def test_no_number_is_none(text: str) -> None:
     assert parse_integer(text).value is None
 
 
-SMALL = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-
-
-@pytest.mark.parametrize(
-    ("word", "value"),
-    [
-        *((word, value) for value, word in enumerate(SMALL)),
-        *((word, 20 + 10 * place) for place, word in enumerate(TENS)),
-        *((f"{word}{gap}seven", 27 + 10 * place) for place, word in enumerate(TENS) for gap in "- "),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_every_number_in_words"))
 def test_every_number_in_words(word: str, value: int) -> None:
     for text in (word, word.title(), f"There are {word} dogs.", f"I see 2, or 3. Answer: {word}"):
         assert parse_integer(text).value == value
@@ -121,17 +58,7 @@ def test_one_may_be_a_pronoun(before: str) -> None:
     assert parse_integer(f"I mean {before} one there, and two others").value == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("5", "only_number"),
-        ("Five.", "only_number"),
-        ("It's 5", "announced"),
-        ("There are 4 red ones, so the answer is 5, I think; the answer is 6", "announced"),
-        ("There are 5.", "first_number"),
-        ("1, 2, 3", "none"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_says_which_rule_fired"))
 def test_says_which_rule_fired(text: str, rule: str) -> None:
     assert parse_integer(text).rule == rule
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hybrid.answers.base import Parsed
 from hybrid.answers.letters import USUAL_LETTERS, parse_letter
 from hybrid.types import LETTERS
+from tests.tables import cases
 
 UNKNOWN = ("", "", "", "")
 TWO_IMAGES = ("the second image", "the third image")
@@ -46,112 +47,12 @@ option_texts = st.lists(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "choices", "letter"),
-    [
-        # HVSBench, Table 9.
-        ("[A]", UNKNOWN, "A"),
-        ("A.", UNKNOWN, "A"),
-        ("So the result is B", UNKNOWN, "B"),
-        ("A clock is a clock. So the answer is B", UNKNOWN, "B"),
-        # Letters in the forms models write.
-        ("A", UNKNOWN, "A"),
-        ("b", UNKNOWN, "B"),
-        ("(C)", UNKNOWN, "C"),
-        ("（C）", UNKNOWN, "C"),
-        ("<s> A", UNKNOWN, "A"),
-        ("\u00a0D\u200b", UNKNOWN, "D"),
-        ("$\\boxed{\\text{B}}$", UNKNOWN, "B"),
-        ("```\nB\n```", UNKNOWN, "B"),
-        ('{"answer": "C"}', UNKNOWN, "C"),
-        ("<think>A or B? (A) looks right.</think>\n(B)", UNKNOWN, "B"),
-        ("Point D", POINTS, "D"),
-        ("Answer: (B)", UNKNOWN, "B"),
-        ("Answer: B because it is nearer.", UNKNOWN, "B"),
-        ("The correct choice would be:\n\n(C) Point C\n\nThis is because it is at the base.", POINTS, "C"),
-        ("I would choose option (D).", UNKNOWN, "D"),
-        ("I think it's B", UNKNOWN, "B"),
-        ("The answer is A and (B) is wrong.", UNKNOWN, "A"),
-        ("The answer is **B**, not A.", UNKNOWN, "B"),
-        ("答案是 B", UNKNOWN, "B"),
-        ("答案：B", UNKNOWN, "B"),
-        # The languages that models fall into.
-        ("Die Antwort lautet: A", UNKNOWN, "A"),
-        ("Die Antwort lautet B, weil A falsch ist.", UNKNOWN, "B"),
-        ("Antwort: B", UNKNOWN, "B"),
-        ("Die richtige Option ist A", UNKNOWN, "A"),
-        ("La respuesta es C", UNKNOWN, "C"),
-        ("La respuesta correcta es la A.", UNKNOWN, "A"),
-        ("La réponse est (D)", UNKNOWN, "D"),
-        ("La bonne réponse est la B.", UNKNOWN, "B"),
-        ("A resposta correta é B", UNKNOWN, "B"),
-        ("La risposta è C", UNKNOWN, "C"),
-        ("答案是 A", UNKNOWN, "A"),
-        ("正确答案应该是B，因为A不对。", UNKNOWN, "B"),
-        ("正解はBです", UNKNOWN, "B"),
-        ("정답은 A입니다", UNKNOWN, "A"),
-        # Letter and text together.
-        ("**(A) the second image**", TWO_IMAGES, "A"),
-        ("So, the answer is:\n\n**(B) the third image**", TWO_IMAGES, "B"),
-        ("(B) no\n\nThe cat is facing the camera.", YES_NO, "B"),
-        ("B. The third image has the same edges and the same colours as the first one does.", TWO_IMAGES, "B"),
-        # The text of a choice without a letter.
-        ("左", SIDES, "A"),
-        ("right.", SIDES, "B"),
-        ("The answer is the third image.", TWO_IMAGES, "B"),
-        ("No, the car is above the cat.", YES_NO, "B"),
-        ("The camera is moving to the right (clockwise) around the object.", SIDES, "B"),
-        ("A is closer to the camera.", DEPTH, "A"),
-        ("3", ("2", "3", "4", "1"), "B"),
-        # Prose that claims one choice and sets it against another.
-        ('The point labeled "REF" in the first image corresponds to point "C" in the second image.', POINTS, "C"),
-        ("Box B more accurately encloses the bun. Box A, on the other hand, is too large.", BOXES, "B"),
-        ("The second image (A) is most similar, whereas the third image (B) shows a cat.", TWO_IMAGES, "A"),
-        ("The second image is most similar. The third image, on the other hand, is darker.", TWO_IMAGES, "A"),
-        ("(A) first\n(B) second\n(C) third\n(D) fourth\n\nTherefore, point D is most likely to match.", POINTS, "D"),
-        # The reply letters the images it saw, which are not the options; the text names one.
-        ("The third image (C) is most similar to the first image (A).", TWO_IMAGES, "B"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_reads_what_the_reply_says"))
 def test_reads_what_the_reply_says(text: str, choices: tuple[str, ...], letter: str) -> None:
     assert parse_letter(text, choices).value == letter
 
 
-@pytest.mark.parametrize(
-    ("text", "choices"),
-    [
-        ("", UNKNOWN),
-        (" \n\u200b", UNKNOWN),
-        ("(C)", TWO_IMAGES),
-        ("Answer: D", TWO_IMAGES),
-        ("Therefore, the answer is (C) cannot be determined.", TWO_IMAGES),
-        ("I'm sorry, but I can't assist with that request.", YES_NO),
-        ("I'm sorry, I can't provide assistance with these requests.", UNKNOWN),
-        ("Failed to obtain answer via API.", POINTS),
-        ("(A) x\n(B) y\n(C) z\n(D) w\n\nIt is impossible to determine which of them is real.", FOUR_IMAGES),
-        ("Therefore, neither (A) the second image nor (B) the third image would be a match.", TWO_IMAGES),
-        ("Therefore, the answer is (A) the second image or (B) the third image.", TWO_IMAGES),
-        ("The answer is either (A), (B) or (C).", UNKNOWN),
-        ("A clock is on the wall.", UNKNOWN),
-        ("Based on the picture, there are things.", UNKNOWN),
-        ("(A) yes\n(B) no", YES_NO),
-        ("Definitely not (A).", UNKNOWN),
-        ("The answers are A and C.", UNKNOWN),
-        ("There are three stars on the bridge.", UNKNOWN),
-        ("Die Antwort lautet: A oder B", UNKNOWN),
-        ("Die Antwort lautet weder B noch C.", UNKNOWN),
-        ("Die Antwort ist nicht B.", UNKNOWN),
-        ("Antwort B ist falsch.", UNKNOWN),
-        ("Answer B is wrong.", UNKNOWN),
-        ("La respuesta es B o C", UNKNOWN),
-        ("La réponse est B ou C", UNKNOWN),
-        ("La réponse n'est pas B", UNKNOWN),
-        ("答案是B或C", UNKNOWN),
-        ("答案不是 A", UNKNOWN),
-        ("Die Antwort lautet: D", TWO_IMAGES),
-        ("A", ()),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_does_not_guess"))
 def test_does_not_guess(text: str, choices: tuple[str, ...]) -> None:
     parsed = parse_letter(text, choices)
     assert (parsed.value, parsed.rule) == (None, "none")

@@ -6,6 +6,7 @@ from hybrid.answers._letter_claims import CLAIM_RULES
 from hybrid.answers._letter_clauses import CLAUSE_RULES
 from hybrid.answers._letter_rules import EXPLICIT_RULES
 from hybrid.answers.letters import parse_letter
+from tests.tables import cases
 
 UNKNOWN = ("", "", "", "")
 TWO = ("the second image", "the third image")
@@ -111,120 +112,18 @@ def test_no_rule_is_without_an_example() -> None:
     assert {rule for *_, rule in READS} == {rule.__name__ for rule in (*EXPLICIT_RULES, *CLAUSE_RULES, *CLAIM_RULES)}
 
 
-@pytest.mark.parametrize(
-    ("text", "choices", "letter", "rule"),
-    [
-        ("A", ("B", "A"), "A", "only_letter"),
-        ("B. Smith", ("B. Smith", "C. Smith"), "A", "only_choice"),
-        ("So the answer is (B).\n\n(A) yes", YES_NO, "A", "closing_option"),
-        ("The answer is B. The answer is the second image.", TWO, "B", "announced_letter"),
-        ("(A) yes\nWell, the answer is no, it seems.", YES_NO, "B", "announced_choice"),
-        ("(A) yes\nThat is what it looks like.", YES_NO, "A", "opening_option"),
-        ("No, but this one:\n(A) yes\nThat is it.", YES_NO, "A", "lone_option"),
-        ("B. Smith, who stands on the left and talks to the people there", ("B. Smith", "x"), "A", "opening_choice"),
-        ("It is hard to tell. However, 3 plates is most likely.", ("2 plates", "3 plates"), "B", "stated_number"),
-        (
-            "Therefore, the second image is the best match. It is hard to tell. Still, the third image matches more.",
-            TWO,
-            "B",
-            "reluctant_claim",
-        ),
-        (
-            "The second image is the best match at first. So the third image is the best match. The sky is grey.",
-            TWO,
-            "B",
-            "concluding_claim",
-        ),
-        ("Box A fits best. Box B fits best as well.", BOXES, "A", "opening_claim"),
-        ("The dog (A) is here. The third image is the most similar.", TWO, "B", "closing_claim"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_of_two_rules_the_more_explicit_goes_first"))
 def test_of_two_rules_the_more_explicit_goes_first(text: str, choices: tuple[str, ...], letter: str, rule: str) -> None:
     parsed = parse_letter(text, choices)
     assert (parsed.value, parsed.rule) == (letter, rule)
 
 
-@pytest.mark.parametrize(
-    ("text", "choices"),
-    [
-        # Too long to be a letter, an option or an analysis with one letter only.
-        ("?" * 60 + "B", UNKNOWN),
-        ("So:\n(A) yes\n(B) no", YES_NO),
-        ("So:\n(A) yes\n(A) yes\n(B) no", YES_NO),
-        ("(A) yes\n(B) no\nThat is it.", YES_NO),
-        ("Let me see.\n(A) yes\nWell.\n(B) no\nWell, well.", YES_NO),
-        ("Let me see.\nA. yes\nPoint B is a good one.\nWell.", YES_NO),
-        (
-            "B. The dog has a tail that I would like to see.\nC. The cat has a tail of many colours, as it may.",
-            UNKNOWN,
-        ),
-        ("Yes-men are in it", YES_NO),
-        ("Yesterday, it was there", YES_NO),
-        ("3.5", ("3", "4")),
-        ("So:\n(B) no that is not what the cat on the chair is doing", YES_NO),
-        ("So:\nB. " + "d" * 41, UNKNOWN),
-        ("Let me see.\n(A) yes\nOption (B) could be it, were it not too large.\nWell.", YES_NO),
-        ("(A) or (B), of which the dog on it has the tail that I would have wanted", YES_NO),
-        ("I see the cat in that one (B), with its tail (A).", UNKNOWN),
-        ("I see the cat in that one (E), with its tail.", UNKNOWN),
-        ("I do not see the cat in that one (B).", UNKNOWN),
-        ("The third image has a sky.", TWO),
-        # A question gives nothing; `that is right` agrees with something.
-        ("A? B.", UNKNOWN),
-        ("That is right.", SIDES),
-        ("This is wrong.", ("right", "wrong")),
-        ("The cup might be right.", SIDES),
-        ("(A) is wrong, (B) is wrong.", UNKNOWN),
-        ("A: yes. B: yes. C: no.", UNKNOWN),
-        ("I see 2 and 3 plates. Therefore I count 2 or 3 plates.", ("2 plates", "3 plates")),
-        ("The second image and the third image match best.", TWO),
-        ("Therefore, the third image is not the best match. It has sails.", TWO),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_no_rule_reads"))
 def test_what_no_rule_reads(text: str, choices: tuple[str, ...]) -> None:
     assert parse_letter(text, choices).value is None
 
 
-DECLINING = (
-    "I'm sorry about that.",
-    "I am sorry about that.",
-    "I apologize for that.",
-    "I apologise for that.",
-    "Failed to obtain an answer.",
-    "It is impossible to determine it.",
-    "It is not possible to say.",
-    "It is difficult to tell.",
-    "It is challenging to judge.",
-    "It is hard to identify it.",
-    "I am unable to select one.",
-    "The light is insufficient to choose.",
-    "One cannot provide it.",
-    "One can't assist here.",
-    "One can not answer it.",
-    "I was not able to confirm it.",
-    "It is hard to decide.",
-    "It is hard to ascertain.",
-    "It is hard for me to see.",
-    "It is hard to really determine.",
-    "It cannot be determined.",
-    "It cannot be fully identified.",
-    "It cannot be answered.",
-    "It cannot be confirmed.",
-    "None of the two is it.",
-    "None of these is it.",
-    "None of them is it.",
-    "Neither is it.",
-    "There is no clear answer.",
-    "There is no definitive answer.",
-    "There is no correct answer.",
-    "It is not listed among them.",
-    "It is not provided among them.",
-    "It is not visible among them.",
-    "It is not present among them.",
-)
-
-
-@pytest.mark.parametrize("sentence", DECLINING)
+@pytest.mark.parametrize(*cases(__file__, "test_every_way_to_decline"))
 def test_every_way_to_decline(sentence: str) -> None:
     claim = "The third image is the most similar."
     assert parse_letter(f"{claim} {sentence}", TWO).value is None
@@ -233,121 +132,42 @@ def test_every_way_to_decline(sentence: str) -> None:
     assert parse_letter(f"{sentence} But {claim}", TWO).value in ("B", None)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry. The third image is the most similar. It has sails. It has oars.",
-        "I am, and I say it, sorry; the third image is the most similar. It has sails. It has oars.",
-        "I apologize: one can't see; the third image is the most similar. It has sails. It has oars.",
-        "Sorry, one cannot see; the third image is the most similar. It has sails. It has oars.",
-        "Unfortunately, one is unable to see; the third image is the most similar. It has sails. It has oars.",
-        "The third image is the most similar. The answer is A or B. It has sails. It has oars.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_apology_at_the_start_or_several_answers_decline"))
 def test_an_apology_at_the_start_or_several_answers_decline(text: str) -> None:
     assert parse_letter(text, TWO).value is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I see boats. The third image is the most similar. It is not sorry. It has sails.",
-        "Unfortunately, it rains. The third image cannot, as I say, be closest. The third image is the closest.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_apology_elsewhere_does_not_decline"))
 def test_an_apology_elsewhere_does_not_decline(text: str) -> None:
     assert parse_letter(f"{text} It has oars.", TWO).value in ("B", None)
     assert parse_letter(f"The third image is the closest. {text} It has oars.", TWO).value == "B"
 
 
-@pytest.mark.parametrize(
-    "predicate",
-    [
-        "is the most real",
-        "is more real",
-        "is the best",
-        "is better",
-        "is closer",
-        "is the closest",
-        "is the nearest",
-        "is likely it",
-        "is correct",
-        "is the right answer",
-        "is the right choice",
-        "corresponds to it",
-        "does correspond",
-        "is corresponding",
-        "does match",
-        "matches it",
-        "is matching",
-        "shows it accurately",
-        "is appropriate",
-        "shares its style",
-        "fits",
-        "does fit",
-        "completes it",
-        "is moving",
-        "has moved",
-        "is darker",
-        "is the same",
-        "is similar",
-        "is the missing part",
-        "is the missing piece",
-        "would be it",
-        "is the answer",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_every_predicate_of_a_claim"))
 def test_every_predicate_of_a_claim(predicate: str) -> None:
     assert parse_letter(f"The third image {predicate}.", TWO).value == "B"
     assert parse_letter(f"The third image {predicate}, and it is not.", TWO).value is None
 
 
-@pytest.mark.parametrize(
-    "opening",
-    [
-        "Therefore,", "Thus,", "Hence,", "So", "Consequently,", "Accordingly,", "In conclusion,", "In summary,",
-        "Overall,", "Based on that,", "Given that,", "Considering that,", "Finally,",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "test_every_word_that_opens_a_conclusion"))
 def test_every_word_that_opens_a_conclusion(opening: str) -> None:
     text = f"The second image is the most similar at first. {opening} the third image is the best match. It has sails."
     assert parse_letter(text, TWO).rule == "concluding_claim"
     assert parse_letter(text, TWO).value == "B"
 
 
-@pytest.mark.parametrize(
-    "denial",
-    [
-        "is not the best", "is no match, nor the best", "is neither one nor the best", "nor any is the best",
-        "is less similar, not more", "is the least similar", "lacks what the best has", "does lack the best",
-        "is unlikely to be the best", "is the wrong answer", "is the incorrect answer", "is too large for a match",
-        "cannot match", "isn't the best", "on the other hand is similar", "is of none the best",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "test_every_denial"))
 def test_every_denial(denial: str) -> None:
     assert parse_letter(f"The third image {denial}.", TWO).value is None
 
 
-@pytest.mark.parametrize(
-    "contrast",
-    [
-        "whereas {} is not", "while {} is not", "unlike {}", "rather than {}", "compared to {}", "compared with {}",
-        "in comparison {} is not", "as opposed to {}", "more than {}", "but {} is not", "although {} is not",
-        "though {} is not", "instead of {}", "in contrast, {} is not", "however {} is not", "because {} is not",
-        "since {} is not", "as it is no {}", "as they are no {}", "due to no {}", "that is not {}", "which are not {}",
-        "that has not {}", "which have not {}", "that does not {}", "which do not {}",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "test_every_contrast"))
 def test_every_contrast(contrast: str) -> None:
     assert parse_letter(f"Box A fits best {contrast.format('Box B')}.", BOXES).value == "A"
     assert parse_letter(f"Box A fits best {contrast.format('Box B').upper()}.", BOXES).value == "A"
 
 
-@pytest.mark.parametrize(
-    "contrast",
-    ["While", "Although", "Though", "Unlike", "Like", "Similar to", "Similarly to", "Whereas", "Compared to",
-     "Compared with", "However, unlike"],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "test_every_contrast_that_leads"))
 def test_every_contrast_that_leads(contrast: str) -> None:
     assert parse_letter(f"{contrast} Box B that is too small, Box A fits best.", BOXES).value == "A"
 

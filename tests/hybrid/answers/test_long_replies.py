@@ -23,25 +23,11 @@ from hybrid.models.dialects import read
 from hybrid.registry import load
 from hybrid.running.probes import read_frame
 from hybrid.types import LETTERS, Kind
+from tests.tables import cases, stored
 
 MB = 1_000_000
 CHOICES = ("left", "right", "the third image", "no")
-SHAPES = {
-    "digits": "7",
-    "list": "7, ",
-    "open brackets": "[",
-    "letters": "A ",
-    "lines": "(A)\n",
-    "announcements": "The answer is ",
-    "corrections": "Actually, no. ",
-    "fences": "```json\n",
-    "objects": '{"part": ',
-    "axes": "X = [1, ",
-    "halves of surrogate pairs": "\ud800",
-    "NULs": "\0",
-    "right to left": "\u202eשלום ",
-    "one character that becomes eighteen": "\ufdfa",
-}
+SHAPES = stored(__file__, "SHAPES")
 
 
 def choices_of(kind: Kind) -> tuple[str, ...]:
@@ -147,15 +133,7 @@ def test_an_order_of_26_letters_is_read(count: int, random: Any) -> None:
         assert found.value == "".join(letters)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "I think the picture most likely shows a dog.",
-        "I was looking for the best match.",
-        "As far as I see, this would be closest to what you asked for.",
-        "I'm not sure.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_speaker_is_no_letter"))
 def test_the_speaker_is_no_letter(said: str) -> None:
     assert parse(said, Kind.CHOICE, tuple(f"thing {number}" for number in range(26))).value is None
 

@@ -7,28 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers.numbers import parse_number, value_of
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "rule"),
-    [
-        ("3.5", 3.5, "only"),
-        ("-2 m", -2.0, "only"),
-        ("−2", -2.0, "only"),
-        ("12%", 12.0, "only"),
-        ("1,234.5 kg", 1234.5, "only"),
-        ("6e-3", 0.006, "only"),
-        (".5", 0.5, "only"),
-        ("It may be 3. Answer: 0.75", 0.75, "announced"),
-        ("Answer: 1. No: the answer is 2 m, of 7", 2.0, "announced"),
-        ("Left 3 m, right 4 m\n7.5", 7.5, "closing"),
-        ("3 + 4 = 7 and 7 / 2 = 3.5 m", 3.5, "result"),
-        ("seven", 7.0, "word"),
-        ("The detector says 4. 5", 5.0, "only"),
-        ("The wall has a length of 4.25 m.", 4.25, "single"),
-        ("Both have 2 m, so 2 m.", 2.0, "single"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_number_and_its_rule"))
 def test_a_number_and_its_rule(text: str, value: float, rule: str) -> None:
     found = parse_number(text)
     assert (found.value, found.rule) == (value, rule)

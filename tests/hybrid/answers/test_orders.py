@@ -6,89 +6,17 @@ from hypothesis import strategies as st
 
 from hybrid.answers.base import Parsed
 from hybrid.answers.orders import parse_order
+from tests.tables import cases
 
 FOUR = ("",) * 4
 
 
-@pytest.mark.parametrize(
-    ("text", "order"),
-    [
-        # HVSBench, Table 10.
-        ("[A]", "A"),
-        ("A.", "A"),
-        ("D B C A", "DBCA"),
-        ("the answer is only B", "B"),
-        ("its A and B", "AB"),
-        ("[A] and [C]", "AC"),
-        ("The order between the A,B,C should be BCA", "BCA"),
-        ("Between A,B,C, so the answer is BCA", "BCA"),
-        # More of what models write.
-        ("BCA", "BCA"),
-        ("B > C > A", "BCA"),
-        ("（Ｂ）, （Ａ）", "BA"),
-        ("1. B\n2. (C) the dog\n3. A", "BCA"),
-        ("Answer: BCA", "BCA"),
-        ("A dog is most salient, so the order is C, then A, and B.", "CAB"),
-        # An order in words.
-        ("First B, then A, finally C", "BAC"),
-        ("First B, then A, and finally C.", "BAC"),
-        ("Firstly B, secondly A, thirdly C.", "BAC"),
-        ("First: B. Second: A. Third: C.", "BAC"),
-        ("First is B, second is A, third is C", "BAC"),
-        ("The first is B, the second is A and the last is C.", "BAC"),
-        ("B first, then A, then C", "BAC"),
-        ("B, followed by A, followed by C", "BAC"),
-        ("B is the most salient, followed by A and then C.", "BAC"),
-        ("B, next A, lastly C", "BAC"),
-        ("B before A before C", "BAC"),
-        ("B comes before A, ahead of C", "BAC"),
-        ("B, after that A, after that C", "BAC"),
-        ("First comes B, then comes A, and last comes C.", "BAC"),
-        ("First the dog (B), then the red cat (A), finally the tree (C).", "BAC"),
-        ("B (the dog), then A (the cat), finally C (the tree)", "BAC"),
-        ("I look at B first, A second and C third.", "BAC"),
-        ("A is second, C is third, and B is first.", "BAC"),
-        ("C is last, B is first, A is second", "BAC"),
-        ("First B, then A, finally C. So B stands out most.", "BAC"),
-        ("The order is first B, then A, finally C", "BAC"),
-        ("The answer is B, then A, followed by C", "BAC"),
-        ("The answer is B first, then A, finally C", "BAC"),
-        ("First B\nSecond A\nThird C", "BAC"),
-        ("ABC. Actually no, BAC.", "BAC"),
-        ("The answer is ABC. Wait, the answer is BAC.", "BAC"),
-        ("First A, then B. The answer is BA.", "BA"),
-        ("1. B\n2. C\nThe answer is A", "BC"),
-        ("A is first and B is second. The answer is BA.", "BA"),
-        ("A is first and B is second: B, then A", "AB"),
-        ("1. B\n\n2. A", "BA"),
-        ("B is second, X is first.", "B"),
-        ("Both (A) the second image and (C) fit, but (B)", "B"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_reads"))
 def test_reads(text: str, order: str) -> None:
     assert parse_order(text, FOUR).value == order
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "ABA",
-        "BXA?",
-        "E",
-        "D E A",
-        "A dog is salient",
-        "I'm sorry, I can't.",
-        "BADGE",
-        "First B, then A, then B",
-        "First B, then A, then E",
-        "B first, A first",
-        "E is first, A is second.",
-        "A first one, then a dog, then a cat",
-        "BAC. Scratch that.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_does_not_guess"))
 def test_does_not_guess(text: str) -> None:
     assert parse_order(text, FOUR).value is None
 
@@ -113,37 +41,14 @@ def test_every_ordinal_leads_to_a_label(ordinal: str, form: str) -> None:
     assert (parsed.value, parsed.rule) == ("BA", "in_words")
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        "then", "next", "afterwards", "after that", "followed by", "before", "ahead of", "last", "finally", "lastly",
-        "and then", "and the last is", "then comes", "then goes", "then the object", "then the box",
-        "then the item", "then the most salient one", "next,", "next is an object", "followed by the", "next place:",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(*cases(__file__, "test_every_word_that_leads_to_a_label"))
 def test_every_word_that_leads_to_a_label(link: str) -> None:
     for text in (f"B {link} A", f"B, {link} A", f"B (the dog), {link} A", f"B is the most salient, {link} A"):
         assert parse_order(text, FOUR).value == "BA"
     assert parse_order(f"I see B, {link} A.", FOUR).rule == "in_words"
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("BCA", "only_letters"),
-        ("1. B\n2. A", "numbered_lines"),
-        ("So the answer is BCA.", "announced"),
-        ("The order is BCA.", "announced"),
-        ("The order should be BCA.", "announced"),
-        ("My order: BCA.", "announced"),
-        ("B is first, A is second.", "with_places"),
-        ("I see B, then A.", "in_words"),
-        ("its A and B", "last_letters"),
-        ("1. B\n3. A", "last_letters"),
-        ("2. B\n3. A", "last_letters"),
-        ("B, and in the middle of all that lies there, then, with its tail, A", "last_letters"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_says_which_rule_fired"))
 def test_says_which_rule_fired(text: str, rule: str) -> None:
     assert parse_order(text, FOUR).rule == rule
 

@@ -6,6 +6,7 @@ from hybrid.answers import parse
 from hybrid.answers.scanpaths import Scanpath
 from hybrid.answers.views import ViewPlan
 from hybrid.types import Kind
+from tests.tables import stored
 
 FOUR = ("first", "second", "third", "fourth")
 KINDS = st.sampled_from(list(Kind))
@@ -46,24 +47,7 @@ def test_an_empty_reply_is_never_an_answer(text: str, kind: Kind) -> None:
     assert parse(blank, kind, FOUR).value is None
 
 
-pieces = [
-    "A",
-    "(B)",
-    "C.",
-    "the answer is",
-    "yes",
-    "no",
-    "3",
-    "five",
-    "1, 2",
-    "X = [0.1]",
-    "Y = [0.2]",
-    "T: 3",
-    "third",
-    "the tool says",
-    "I agree.",
-    "\n",
-]
+pieces = stored(__file__, "pieces")
 replies = st.text() | st.lists(st.sampled_from([*pieces, '{"part": "1"}', "upper left", "**", "_", "not"])).map(
     " ".join
 )

@@ -9,23 +9,10 @@ from hypothesis import strategies as st
 
 from hybrid.answers.places import distance, overlap, parse_box, parse_point
 from hybrid.types import Box, Point
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "point"),
-    [
-        ("12, 30", Point(12, 30)),
-        ("12.5 30.", Point(12.5, 30)),
-        ("The handle is at (12, -3.5).", Point(12, -3.5)),
-        ("First (1, 2), then [3; 4].", Point(3, 4)),
-        ("Answer: 12, 30", Point(12, 30)),
-        ("The answer is 12, 30. It is near (5, 6).", Point(5, 6)),
-        ("(5, 6) is near. The answer is 12, 30", Point(12, 30)),
-        ("x = 12, y = 30", Point(12, 30)),
-        ("At X: 12 and y: 30, in pixels", Point(12, 30)),
-        ('{"x": 12, "y": 30.5}', Point(12, 30.5)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_point_is_read", point=Point))
 def test_a_point_is_read(text: str, point: Point) -> None:
     found = parse_point(text)
     assert (found.value, found.rule) == (point, "point")
@@ -37,20 +24,7 @@ def test_of_a_box_the_middle_is_the_point() -> None:
     assert parse_point("[10, 20, 10, 60]").value is None
 
 
-@pytest.mark.parametrize(
-    ("text", "box"),
-    [
-        ("1, 2, 3, 4", Box(1, 2, 3, 4)),
-        ("It is at [30, 60, 10, 20].", Box(10, 20, 30, 60)),
-        ("[30, 20, 10, 60]", Box(10, 20, 30, 60)),
-        ("<1 2 3 4> or rather (5, 6, 7, 8)", Box(5, 6, 7, 8)),
-        ("Answer: 1, 2, 3.5, 4", Box(1, 2, 3.5, 4)),
-        ('{"x0": 1, "y0": 2, "x1": 3, "y1": 4}', Box(1, 2, 3, 4)),
-        ("xmin=1, ymin=2, xmax=3, ymax=4 in pixels", Box(1, 2, 3, 4)),
-        ("Left: 1, Top: 2, Right: 3, Bottom: 4", Box(1, 2, 3, 4)),
-        ("x1: 1; y1: 2; x2: 3; y2: 4", Box(1, 2, 3, 4)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_box_is_read_with_its_corners_in_order", box=Box))
 def test_a_box_is_read_with_its_corners_in_order(text: str, box: Box) -> None:
     found = parse_box(text)
     assert (found.value, found.rule) == (box, "box")

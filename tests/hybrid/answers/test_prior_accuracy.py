@@ -11,6 +11,7 @@ from hybrid.answers.prior_accuracy import ABOVE_CHANCE, PriorAccuracy, chance
 from hybrid.registry import load
 from hybrid.scoring.published import published
 from hybrid.types import Kind, Prompt
+from tests.tables import cases
 
 PRIOR_ACCURACY = PriorAccuracy({"sure": 0.8, "poor": 0.3, "eyes": 0.4}, {"eyes": 0.6})
 
@@ -27,19 +28,7 @@ def test_the_share_above_chance_is_the_mean_over_tasks() -> None:
     assert mean(shares) == pytest.approx(ABOVE_CHANCE, abs=5e-4)
 
 
-@pytest.mark.parametrize(
-    ("kind", "choices", "worth"),
-    [
-        (Kind.CHOICE, 4, 0.25),
-        (Kind.YES_NO, 0, 0.5),
-        (Kind.CONTINUE, 4, 0.5),
-        (Kind.ORDER, 4, 1 / 24),
-        (Kind.INTEGER, 0, 0.1),
-        (Kind.VIEWS, 4, 0.1),
-        (Kind.ORDER, 0, 0.1),
-        (Kind.CHOICE, 0, 0.1),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_a_guess_is_worth", kind=Kind))
 def test_what_a_guess_is_worth(kind: Kind, choices: int, worth: float) -> None:
     prompt = asked("eyes", kind, choices)
     assert chance(prompt) == PRIOR_ACCURACY.guess(prompt) == pytest.approx(worth)

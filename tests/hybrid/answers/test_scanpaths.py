@@ -8,74 +8,15 @@ from hypothesis import strategies as st
 from hybrid.answers.base import Parsed
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.types import Scanpath
-
-INTRO = "Here’s a prediction of eye fixation points for the provided image in the format requested:\n "
-OUTRO = (
-    "\n This prediction provides three lists representing the locations (X and Y) and durations (T) of eye fixations "
-    "for a free-viewing scenario on the image."
-)
-SHORT = Scanpath((0.49, 0.57, 0.56), (0.53, 0.53, 0.51), (316, 148, 123))
-HEADED = Scanpath((0.32, 0.54, 0.43), (0.22, 0.31, 0.54), (384, 287, 166))
-JSON = Scanpath((0.45, 0.52, 0.6), (0.5, 0.54, 0.52), (312, 165, 130))
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "scanpath"),
-    [
-        # HVSBench, Table 7.
-        ("X = [0.49, 0.57, 0.56, …] Y = [0.53, 0.53, 0.51, …] T = [316, 148, 123, …]", SHORT),
-        (
-            "the result scanpath is X = [0.49, 0.57, 0.56], Y = [0.53, 0.53, 0.51], and T = [316, 148, 123]",
-            SHORT,
-        ),
-        (
-            (
-                f"{INTRO}X-coordinates(normalized):\n 0.32,0.54,0.43\n Y-coordinates (normalized):\n 0.22,0.31,0.54\n "
-                f"duration (ms):\n 384,287,166{OUTRO}"
-            ),
-            HEADED,
-        ),
-        (
-            (
-                f"{INTRO}X-Coordinates (normalized):\n 0.32,0.54,0.43\n Y-Coordinates (normalized):\n 0.22,0.31,0.54\n "
-                f"Fixation Durations:\n 384,287,166{OUTRO}"
-            ),
-            HEADED,
-        ),
-        ("json\n{“X”: [0.45, 0.52, 0.60],\n“Y”: [0.50, 0.54, 0.52],\n“T”: [312, 165, 130]}\n", JSON),
-        ("**X = ** [0.45, 0.52, 0.60],\n **Y = ** [0.50, 0.54, 0.52],\n **T = ** [312, 165, 130]", JSON),
-        ("X = [0.45, 0.52, 0.6, .] Y = [0.5, 0.54, 0.52, ..] T = [312, 165, 130, ...]", JSON),
-        # Appendix C: colons instead of equals signs.
-        ("Prediction Output: X: [0.45, 0.52, 0.60] Y: [0.50, 0.54, 0.52] T: [312, 165, 130] This meets", JSON),
-        # Lists of unequal lengths are cut to the shortest, a list that breaks off counts as far as it goes.
-        ("X = [0.49, 0.57, 0.56, 0.1] Y = [0.53, 0.53, 0.51] T = [316, 148, 123, 4, 5", SHORT),
-        ("X: 0.49, 0.57, 0.56 Y: 0.53, 0.53, 0.51 T: 316, 148, 123", SHORT),
-        ("X = [9] Y = [9] T = [9] was the example. X = [0.45,0.52,0.6] Y = [.5,.54,.52] T = [312,165,130]", JSON),
-        (
-            "X = the x-coordinates\nX = [0.45,0.52,0.6]\nY = [.5,.54,.52]\nT = [312,165,130]\nY: each one is a guess",
-            JSON,
-        ),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_reads", scanpath=Scanpath))
 def test_reads(text: str, scanpath: Scanpath) -> None:
     assert parse_scanpath(text).value == scanpath
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "X = [0.49, 0.57, 0.56, 0.75, 0.85, 0.95]",
-        "X = [] Y = [] T = []",
-        "X = [0.1, nan] Y = [0.1, 0.2] T = [1, 2]",
-        "X = [0.1, 0.2] Y = [0.1, inf] T = [1, 2]",
-        "X: 0.1, nan\nY: 0.1, 0.2\nT: 1, 2",
-        "X = [0.1] Y = [0.2] T = [1e999]",
-        "X = [a, b] Y = [0.1, 0.2] T = [1, 2]",
-        "I'm sorry, I can't.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_missing_or_broken_list_is_none"))
 def test_a_missing_or_broken_list_is_none(text: str) -> None:
     assert parse_scanpath(text).value is None
 
@@ -114,10 +55,7 @@ def test_long_replies_end(piece: str) -> None:
     assert isinstance(parse_scanpath("X: 1" + piece * (100_000 // len(piece))), Parsed)
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "t"),
-    [("0.1", "0.2, 0.3", "100, 200, 300"), ("0.1, 0.2, 0.3", "0.2", "100, 200"), ("0.1, 0.2", "0.2, 0.4", "100")],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_shortest_list_cuts_the_others"))
 def test_the_shortest_list_cuts_the_others(x: str, y: str, t: str) -> None:
     found = parse_scanpath(f"X = [{x}]\nY = [{y}]\nT = [{t}]")
     assert found.value is not None

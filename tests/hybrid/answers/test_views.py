@@ -13,6 +13,7 @@ from hybrid.answers.views import (
     parse_view_plan,
     parse_views,
 )
+from tests.tables import cases
 
 
 @pytest.mark.parametrize(
@@ -124,20 +125,7 @@ def test_strict_plan(text: str, plan: ViewPlan) -> None:
     assert parse_view_plan(f"  **{text}**\n").value == plan
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "1, 2",
-        "{}",
-        '{"part": "5"}',
-        '{"part": true}',
-        '{"part": {"a": 1}}',
-        '{"part": "1"',
-        '["part"]',
-        '{"part": 1.5}',
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_strict_plan_without_an_answer"))
 def test_strict_plan_without_an_answer(text: str) -> None:
     assert parse_view_plan(text).value is None
 
@@ -147,40 +135,12 @@ def test_a_plan_holds_something() -> None:
         ViewPlan(None, None, None)
 
 
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ('{"part": "1, 2"}', (1, 2)),
-        ('{"part": "3,1,9"}', (3, 1)),
-        ('{"part": "0,4,5"}', (4,)),
-        ('{"part": "none"}', ()),
-        ('{"part": [1, 2]}', ()),
-        ('```json\n{"part": "1"}\n```', ()),
-        ('{"reason": "x"}', ()),
-        ("[1]", ()),
-        ("", ()),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_official_part"))
 def test_official_part(text: str, part: tuple[int, ...]) -> None:
     assert official_part(text) == part
 
 
-@pytest.mark.parametrize(
-    ("text", "views"),
-    [
-        ('{"keep": "1", "shift": "3"}', (1, 3)),
-        ('{"keep": "1,4", "shift": "2,3"}', (1, 3)),
-        ('{"keep": "none", "shift": "4"}', (4,)),
-        ('{"keep": "2,1", "shift": "none"}', (2, 1)),
-        ('{"keep": "none", "shift": "none"}', ()),
-        ('{"keep": "none", "shift": "0,3,5"}', (3,)),
-        ('{"keep": "2,9", "shift": "4,1"}', (2, 4)),
-        ('{"keep": "1"}', None),
-        ("[1]", None),
-        ('{"keep": 1, "shift": "none"}', None),
-        ("no", None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_official_keep_shift"))
 def test_official_keep_shift(text: str, views: tuple[int, ...] | None) -> None:
     assert official_keep_shift(text, (1, 2)) == views
 
@@ -228,9 +188,6 @@ def test_a_plan_is_the_whole_object_between_its_braces(text: str, plan: ViewPlan
     assert (found.value, found.rule) == (plan, "json")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['{"part": true}', '{"part": 1.5}', '{"part": {"a": 1}}', '{"part": [1, true]}', '{"part": 5}', "} {", "}", "{"],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_no_part_is_no_plan"))
 def test_what_is_no_part_is_no_plan(text: str) -> None:
     assert parse_view_plan(text).value is None

@@ -5,24 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers.words import comparable, parse_text, same
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "compared"),
-    [
-        ("The Red-Brown dog!", "red brown dog"),
-        ("a  cat, an owl", "cat owl"),
-        ("theatre analysis", "theatre analysis"),
-        ("The", "the"),
-        ("an a", "an a"),
-        ("$1,234.50 (net).", "1234.50 net"),
-        ("3.5 km. 7", "3.5 km 7"),
-        ("don't o’clock", "dont oclock"),
-        ("ＦＵＬＬ\u00a0Straße", "full strasse"),
-        ("tab\tand\nline", "tab and line"),
-        ("!?", ""),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_case_articles_and_marks_are_left_out"))
 def test_case_articles_and_marks_are_left_out(text: str, compared: str) -> None:
     assert comparable(text) == compared
 
@@ -36,20 +22,7 @@ def test_the_same_is_one_of_those_accepted() -> None:
     assert same("1,500", ["1500"])
 
 
-@pytest.mark.parametrize(
-    ("text", "said", "rule"),
-    [
-        ("a red dog", "a red dog", "text"),
-        ("Answer: a red dog.", "a red dog", "announced"),
-        ("It barks. So, the final answer is: a red dog .", "a red dog", "announced"),
-        ("Answer: cat\nMy answer: dog\nIt barks.", "dog", "announced"),
-        ("Answer: St. Paul", "St. Paul", "announced"),
-        ("I know the answer is here", "I know the answer is here", "text"),
-        ("Answer:", "Answer:", "text"),
-        ("Answer: .", None, "none"),
-        (" ", None, "none"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_stands_behind_the_last_announcement_is_the_answer"))
 def test_what_stands_behind_the_last_announcement_is_the_answer(text: str, said: str | None, rule: str) -> None:
     found = parse_text(text)
     assert (found.value, found.rule) == (said, rule)

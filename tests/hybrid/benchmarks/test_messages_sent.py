@@ -22,7 +22,7 @@ from hybrid.messages import AssistantMessage, Message, parts_of
 from hybrid.models.base import CallKey
 from hybrid.models.images import arrange
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -72,7 +72,7 @@ async def sent(
     config = replace(config, format_line=False, image_labels=False, out=folder / "run")
     plan = prepare(replace(config, **changes))
     listener = Listener(plan, replies or {})
-    failures = await execute(replace(plan, resources=replace(plan.resources, model=listener)), lambda *_: None)
+    failures = await ask_run(replace(plan, resources=replace(plan.resources, model=listener)), lambda *_: None)
     assert failures == ()
     return listener.heard
 

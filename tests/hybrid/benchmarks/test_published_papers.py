@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.scoring.published import published
+from tests.tables import cases
 
 pytestmark = pytest.mark.shared_data
 
@@ -30,16 +31,7 @@ def numbers(benchmark: str, line: str) -> tuple[float, ...]:
     return tuple(float(number) for number in re.findall(NUMBER, cells or name))
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "tables"),
-    [
-        ("actiview", {f"Table {number}": 11 for number in (8, 9, 10, 11, 12)} | {"Table 2": 8, "Table 7": 8}),
-        ("actiview", {"Table 13": 7}),
-        ("mm_sap", {"Table 1": 7, "Table 2": 5, "Table 3": 7, "Table 7": 7}),
-        ("mvp_bench", {"Table 2": 11, "Table 3": 9, "Table 5": 13, "Table 6": 6}),
-        ("hvsbench", {"Table 3": 12, "Table 4": 5, "Table 5": 5, "Table 6": 5, "Table 11": 18, "Section F.1": 5}),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_every_row_is_a_row_of_the_paper"))
 def test_every_row_is_a_row_of_the_paper(papers: Path, benchmark: str, tables: dict[str, int]) -> None:
     lines = (papers / f"{benchmark}.txt").read_text().splitlines()
     printed = [numbers(benchmark, line) for line in lines]

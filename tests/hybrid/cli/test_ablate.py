@@ -9,6 +9,7 @@ import pytest
 from hybrid.cli.ablate import OWN
 from hybrid.cli.ablate import command as ablate_command
 from hybrid.cli.run import command as run_command
+from tests.tables import cases
 
 Command = Callable[..., Any]
 
@@ -34,19 +35,7 @@ def test_a_tool_that_others_call_is_told_before_anything_is_asked(command: Comma
     assert "note: markers is called by depth also where it is left out" in ended.out
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        (["--solver", "mllm"], "--solver mllm offers a model no tools: there is nothing to leave out"),
-        (["--solver", "arbiter"], "--solver arbiter offers a model no tools"),
-        (["--solver", "crystal"], "no solver 'crystal'"),
-        (["--tools", "none"], "no tool is offered: there is nothing to leave out"),
-        (["--tools", "crop,depth", "--vary", "ocr"], "--vary ocr: not among the tools offered: crop, depth"),
-        (["--no-leave-out"], "--no-leave-out: give --add-one with it"),
-        (["--run-max-cost", "1"], "--run-max-cost needs a price"),
-        (["--report", "."], "--report prints what is there: give neither a benchmark nor --out with it"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_one_line", list))
 def test_what_does_not_fit_is_one_line(
     command: Command, words: tuple[str, ...], tmp_path: Path, more: list[str], told: str
 ) -> None:

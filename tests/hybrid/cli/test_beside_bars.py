@@ -2,8 +2,7 @@
 
 import pytest
 
-from hybrid.cli._progress import beside
-from hybrid.cli.run import Bars
+from hybrid.cli._progress import Bars, beside
 from hybrid.display.loading import OTHER_BARS, loading, loads
 from hybrid.running.progress import Progress
 from hybrid.types import Usage

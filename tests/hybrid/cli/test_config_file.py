@@ -18,6 +18,7 @@ from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.log.manifest import seal_of
+from tests.tables import cases
 
 Command = Callable[..., Any]
 FULL = """\
@@ -143,7 +144,8 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
         {"price": st.just("1/2")}, optional={"temperature": st.sampled_from(["null", "0.5"]), "top_p": st.just("0.9")}
     )
     found["setting"] = st.dictionaries(st.sampled_from(["hints", "set", "style"]), text, max_size=2)
-    found["wait-for-server"] = st.sampled_from(["90m", "2h"])
+    found["wait-for-server"] = found["batch-wait"] = st.sampled_from(["90m", "2h"])
+    found["keep-pictures"] = st.sampled_from(["all", "latest", "asked", "3"])
     found["task"] = st.lists(text.map(str.strip).filter(bool), min_size=1, max_size=2)
     found["weights"] = st.dictionaries(st.sampled_from(["ocr", "depth"]), text, max_size=2)
     found["mcp-image"] = st.dictionaries(st.sampled_from(["a_look", "b"]), text, min_size=1, max_size=2)
@@ -167,7 +169,7 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
         one = st.sampled_from(["mllm", "specialist", "controller"])
     elif isinstance(kind, Address):
         one = st.sampled_from(["http://127.0.0.1:8000/v1", "https://host/v1"])
-    elif option.name == "wait_for_server":
+    elif option.name in ("wait_for_server", "batch_wait"):
         one = st.sampled_from(["45s", "90m", "2h"])
     else:
         one = text
@@ -233,16 +235,7 @@ def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> 
         context("--config", file)
 
 
-@pytest.mark.parametrize(
-    ("told", "origin", "data"),
-    [
-        ({}, {"kind": "hub", "id": "o/n", "revision": "f00d"}, "hub@f00d"),
-        ({"data": "hub@main"}, {"kind": "hub", "id": "o/n", "revision": "f00d"}, "hub@f00d"),
-        ({"data": "/d"}, {"kind": "folder", "sha256": "0"}, "/d"),
-        ({"data": "sample"}, {"kind": "sample"}, "sample"),
-        ({}, {}, "hub"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_run_that_is_given_back_asks_the_same_commit"))
 def test_a_run_that_is_given_back_asks_the_same_commit(
     tmp_path: Path, told: dict[str, Any], origin: Any, data: str
 ) -> None:
@@ -275,17 +268,17 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
         "  trust: [null]\n  rotate: [true, false]\n  tools: [[depth, crop], none]\n"
     )
     found = variants_of(context("--config", written(tmp_path / "run.yaml", text)))
-    assert len(found) == len({one.name for one in found}) == len({one.words for one in found}) == 32
+    assert len(found) == len({one.name for one in found}) == len({str(options_of(one.context)) for one in found}) == 32
     assert found[0].told == "images=separate, model=openai:a, setting=hints=off, rotate=on, tools=depth,crop"
     assert found[0].name == "separate_openai-a_hints=off_on_depth-crop"
-    configs = [config_of(run_command.context_of(one).params) for one in found]
+    configs = [config_of(one.context.params) for one in found]
     assert {one.solvers for one in configs} == {("mllm", "specialist")}
     assert {json.dumps(one.settings) for one in configs} == {'{"hints": "off"}', '{"hints": "on", "set": "x"}'}
     assert {one.tools for one in configs} == {("depth", "crop"), ("none",)}
     # The command line decides: lists of what is typed there are gone.
     fewer = context("--config", tmp_path / "run.yaml", "--model", "openai:d", "--setting", "hints=on", "--rotate")
     assert len(variants_of(fewer)) == 2 * 2 * 2
-    assert {config_of(run_command.context_of(one).params).model for one in variants_of(fewer)} == {"openai:d"}
+    assert {config_of(one.context.params).model for one in variants_of(fewer)} == {"openai:d"}
 
 
 def test_too_many_runs_are_refused(tmp_path: Path) -> None:

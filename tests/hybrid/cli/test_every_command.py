@@ -15,7 +15,7 @@ import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from tests.hybrid.cli import command_tree
 
 Command = Callable[..., Any]
@@ -69,7 +69,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Pat
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        asyncio.run(execute(prepare(asked), lambda *_: None))
+        asyncio.run(ask_run(prepare(asked), lambda *_: None))
     found = command_tree.Given(folder / "run", data, model, images / "photo.png", folder / "free")
     return found, folder / "home"
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bench._chat_server import chat_server
+from tests.tables import cases
 
 Command = Callable[..., Any]
 
@@ -46,15 +47,7 @@ def test_training_data_are_counted_and_of_no_published_split(
         )
 
 
-@pytest.mark.parametrize(
-    ("form", "words", "option"),
-    [
-        ("parquet", ("--only", "all"), "--only"),
-        ("inspect", ("--max-turns", "3"), "--max-turns"),
-        ("vlmevalkit", ("--allow", "test-split"), "--allow"),
-        ("conversations", ("--images", "none"), "--images"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_option_of_other_formats_is_refused"))
 def test_an_option_of_other_formats_is_refused(
     run: Path, command: Command, form: str, words: tuple[str, ...], option: str
 ) -> None:

@@ -11,6 +11,7 @@ from PIL import Image
 
 from hybrid.cli import cli
 from hybrid.cli.run import command as run
+from tests.tables import cases
 
 Command = Callable[..., Any]
 
@@ -36,14 +37,7 @@ def test_a_tool_runs_on_files(command: Command, puzzle: list[Path], tmp_path: Pa
     assert plain.out.startswith(found["text"])
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--args", "{"], "--args is not JSON"),
-        (["--args", "[]"], "--args must be a JSON object"),
-        (["--args", '{"trim_px": 99}'], "wrong arguments for jigsaw: trim_px"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_wrong_arguments_are_one_line", list))
 def test_wrong_arguments_are_one_line(command: Command, puzzle: list[Path], words: list[str], message: str) -> None:
     ended = command("tools", "run", "jigsaw", *puzzle, *words)
     assert (ended.code, ended.out) == (2, "")

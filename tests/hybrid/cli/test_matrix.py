@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hybrid.config import Limits, ModelSettings, RunConfig, parse_price
-from hybrid.running.cost_estimate import CostEstimate, SolverEstimate, Spent
-from hybrid.running.many import ManyEstimate, answers_rest_on
+from hybrid.running.cost_estimate import CostEstimate, ManyEstimate, SolverEstimate, Spent
+from hybrid.running.plan import answers_rest_on
 from hybrid.running.resolve import prepare
 
 Command = Callable[..., Any]

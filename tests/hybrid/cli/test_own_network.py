@@ -16,6 +16,7 @@ from PIL import Image
 
 import tools
 from hybrid import plugins
+from tests.tables import cases
 
 JIGSAW = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2")
 
@@ -74,16 +75,7 @@ def test_random_weights_fail_the_known_answers(command: Callable[..., Any], path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("right", "wrong", "said"),
-    [
-        ("images=[pixels]", "images=[pixels[..., [2, 1, 0]]]", "red and blue exchanged (BGR); expected"),
-        ("images=[pixels]", "image_mean=[0.5] * 3, image_std=[0.5] * 3, images=[pixels]", "deviation of 0.5 (-1..1)"),
-        ("images=[pixels]", "do_normalize=False, images=[pixels]", "no mean and standard deviation"),
-        ("images=[pixels]", 'size={"shortest_edge": 48}, images=[pixels]', None),
-        ("images=[pixels]", 'crop_size={"height": 42, "width": 42}, images=[pixels]', None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_wrong_preprocessing_is_found"))
 def test_wrong_preprocessing_is_found(
     command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path, right: str, wrong: str, said: str | None
 ) -> None:

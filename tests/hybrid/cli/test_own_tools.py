@@ -23,12 +23,13 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.registry import described_by, load, loaded, look_also_in, names, outside
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import carry_out
+from hybrid.running.run import ask_run_to_end
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import breaches
 from hybrid.serving.service import ToolService
 from hybrid.serving.sources import code_of
 from hybrid.types import ImageRef
+from tests.tables import cases
 
 FORTY_LINES = '''"""Redness: how red an image is."""
 
@@ -118,16 +119,7 @@ def test_the_environment_names_folders_too(own: Path, tmp_path: Path, monkeypatc
     assert outside() == (own, second)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("depth.py", r"own/depth\.py: there is a tool 'depth' already, \S+tools/depth; rename one of them"),
-        ("rules.py", r"rules\.py: a tool cannot have the name 'rules'"),
-        ("_shared.py", r"own/redness\.py: there is a '_shared' already, \S+tools/_shared; rename the one beside it"),
-        ("Red.py", r"Red\.py: the name of a tool is of lower-case letters"),
-        ("my-red.py", r"my-red\.py: the name of a tool is of lower-case letters"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_name_that_is_taken_or_no_word_is_told_and_left_out"))
 def test_a_name_that_is_taken_or_no_word_is_told_and_left_out(
     own: Path, name: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -282,7 +274,7 @@ def test_a_model_is_offered_it_and_calls_it_in_a_run(
     """In the process of the tools; the manifest has the hash of its code and no word of where it lies."""
     assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ()
     run = planned(tmp_path, fakes)
-    end = asyncio.run(carry_out(run, lambda *_: None, lambda _: None))
+    end = asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
     assert (end.answered, end.failures) == (1, ())
     model: Any = run.resources.model
     assert [tool.card.name for tool in model.calls[0][1]] == ["redness"]
@@ -504,15 +496,7 @@ async def test_an_installed_package_offers_a_tool(
     assert found.text == "Red is 100% of the light."
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("Red = red_package.colour", "the name of a tool is of lower-case letters"),
-        ("other = red_package.colour", "card has the name 'other', not 'redness'"),
-        ("redness = red_package.nothing", "cannot be imported: ModuleNotFoundError"),
-        ("redness = red_package.colour:NONE", "must define NONE"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_rules_are_the_same_for_an_installed_package"))
 def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: str, said: str) -> None:
     (installed / "red_package-1.0.dist-info" / "entry_points.txt").write_text(f"[hybrid.tools]\n{line}\n")
     plugins._entry_points.cache_clear()

@@ -11,17 +11,10 @@ from PIL import Image
 
 import hybrid
 from hybrid.errors import UsageError
+from tests.tables import stored
 
 Command = Callable[..., Any]
-REPLIES = {
-    "q1": "(A)",
-    "q2": "no",
-    "q3": "3",
-    "q4": "1.6",
-    "q5": "Blue.",
-    "q6": "(80, 90)",
-    "q7": "[200, 70, 280, 150]",
-}
+REPLIES = stored(__file__, "REPLIES")
 """All are right but the third."""
 
 

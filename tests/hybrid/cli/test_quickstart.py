@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._many import program
+from hybrid.cli._several_runs import program
 from hybrid.cli.quickstart import ABOUT, BENCHMARK, MISHAPS, TASKS, mishaps
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored

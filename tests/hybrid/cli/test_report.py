@@ -13,6 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.tables import cases
+
 COUNT = 28
 
 
@@ -44,16 +46,7 @@ def test_another_folder_is_left_alone(command: Callable[..., Any], run: Path) ->
     assert not list(run.glob("*/scores.jsonl"))
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ((), "-o DIR says where the pages go"),
-        (("--json", "--baseline", "nobody"), "--baseline nobody: there is no such solver"),
-        (("--json", "--margin", "2"), "'--margin': 2.0 is not in the range"),
-        (("--json", "--sample-errors", "-1"), "--sample-errors"),
-        (("--json", "--tags", "nowhere.json"), "nowhere.json"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_wrong_options_are_one_line"))
 def test_wrong_options_are_one_line(command: Callable[..., Any], kept: Path, words: tuple[str, ...], told: str) -> None:
     ended = command("report", kept, *words)
     assert ended.code == 2

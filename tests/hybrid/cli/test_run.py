@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.tables import cases
+
 Command = Callable[..., Any]
 
 
@@ -54,27 +56,7 @@ def test_a_broken_image_costs_one_question_and_the_code_is_3(
     assert "row 1, question val_Jigsaw_1, column image_1: these 6 bytes are not an image" in line
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--solver", "crystal"], "no solver 'crystal'"),
-        (["--setting", "colour"], "--setting 'colour': write KEY=VALUE"),
-        (["--setting", "disclaimer=on", "--setting", "disclaimer=off"], "--setting disclaimer: given twice"),
-        (["--setting", "samples=many"], "--setting samples=many: the values are: 1 or more"),
-        (["--setting", "samples=0"], "--setting samples=0: the values are: 1 or more"),
-        (["--split", "train"], "blink has no split 'train'"),
-        (["--task", "Chess"], "blink has no task 'Chess'"),
-        (["--max-cost", "1"], "--max-cost needs a price"),
-        (["--model-arg", "price"], "--model-arg 'price': write KEY=VALUE"),
-        (["--trust", "/nowhere/trust.json"], "--trust /nowhere/trust.json: No such file"),
-        (["--limit", "0"], "0 is not in the range"),
-        (["--tools", "jigsaw,crystal"], "no 'crystal' in tools/"),
-        (["--backend", "auto", "--weights", "depth=/nowhere"], "there is no directory /nowhere"),
-        (["--backend", "auto", "--weights", f"depth={__file__}"], "is a file; weights are a folder with .safetensors"),
-        (["--weights", "depth=/nowhere"], "--backend classical loads no weights"),
-        (["--backend", "auto", "--weights", "dpeth=/nowhere"], "--weights dpeth=/nowhere: there is no such tool"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_wrong_option_is_one_line_and_code_2", list))
 def test_a_wrong_option_is_one_line_and_code_2(
     command: Command, blink: tuple[str, ...], words: list[str], message: str
 ) -> None:

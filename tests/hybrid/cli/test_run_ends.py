@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.blink import Blink
+from hybrid.cli._several_runs import program
 from hybrid.log.folder import RunFolder
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from tests.servers import JsonHandler, LocalServer, listening
@@ -180,9 +181,8 @@ def test_a_question_that_cannot_be_scored_costs_itself(
     from hybrid.benchmarks import blink as module
 
     monkeypatch.setattr(module, "BENCHMARK", Unscorable())
-    told = (
-        "failed: val_Jigsaw_2 (mllm): cannot be scored: IndexError: string index out of range (test_run_ends.py, line"
-    )
+    told = "failed: val_Jigsaw_2 (mllm): cannot be scored: IndexError: string index out of range"
+    told += " (cli/test_run_ends.py, line"
     for words in (("run", *blink, "--solver", "mllm", "--json"), ("score", tmp_path / "run", "--json")):
         ended = command(*words)
         assert ended.code == 3
@@ -265,8 +265,9 @@ def test_a_signal_ends_the_run_in_order(
         process.send_signal(number)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 128 + number
+    again = " ".join((*program(), *words))
     assert told.splitlines()[-1] == (
-        f"ended by {number.name}; what is finished is kept in {tmp_path / 'run'}; to go on: hybrid {' '.join(words)}"
+        f"ended by {number.name}; what is finished is kept in {tmp_path / 'run'}; to go on: {again}"
     )
     assert "Traceback" not in told
     assert len(whole(tmp_path / "run" / "mllm" / "attempts.jsonl")) == 3

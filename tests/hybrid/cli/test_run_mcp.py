@@ -12,6 +12,7 @@ pytest.importorskip("mcp")
 
 from bench._chat_server import chat_server
 from tests.hybrid.integrations.served import PLAIN_IMAGES, plain
+from tests.tables import cases
 
 pytestmark = pytest.mark.system
 
@@ -51,25 +52,7 @@ def test_without_the_package_one_line_says_what_to_do(
     assert ended.err.splitlines()[-1].startswith("hybrid: --mcp needs the package mcp: uv pip install -e '.[mcp]' (")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--mcp", "http://127.0.0.1:1/mcp"), "--mcp: write NAME=URL or NAME=COMMAND"),
-        (("--mcp", "x=http://127.0.0.1:1/mcp"), "the MCP server http://127.0.0.1:1/mcp cannot be used: "),
-        (
-            ("--mcp", "plain=no-such-program --api-key hidden-word"),
-            "no-such-program --api-key '[redacted]' cannot be used",
-        ),
-        (("--mcp", "x=http://me:hidden-word@127.0.0.1:1/"), "http://me:[redacted]@127.0.0.1:1/ cannot be used"),
-        (("--mcp", "x=http://127.0.0.1:1/?key=hidden-word"), "http://127.0.0.1:1/?key=[redacted] cannot be used"),
-        (
-            ("--mcp", plain(), "--mcp-image", "plain_look=image", "--tools", "plain_lok"),
-            "the MCP server plain has no such tool; it has: plain_look",
-        ),
-        (("--mcp-image", "plain_look=image"), "--mcp-image plain_look: there is no --mcp"),
-        (("--mcp-image", "plain_look"), "--mcp-image 'plain_look': write KEY=VALUE"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_wrong_words_are_said_in_one_line_without_secrets"))
 def test_wrong_words_are_said_in_one_line_without_secrets(
     command: Command, asking: tuple[str, ...], words: tuple[str, ...], said: str
 ) -> None:

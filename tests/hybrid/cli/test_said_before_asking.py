@@ -8,6 +8,7 @@ import pytest
 
 from hybrid.errors import UsageError
 from hybrid.serving.loader import refuse_absent
+from tests.tables import cases
 
 Command = Callable[..., Any]
 
@@ -35,15 +36,7 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
     refuse_absent("auto")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('colour = "x"', "no benchmark is called 'colour'; write a table [blink]"),
-        ("[blnk]", "no benchmark is called 'blnk'; write a table [blink]"),
-        ("[mm_sap]", "it has no table [blink], so it would replace nothing"),
-        ('[blink]\nname = "x"', "blink has no text 'name'; it has: "),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_texts_that_would_replace_nothing"))
 def test_texts_that_would_replace_nothing(
     command: Command, blink: tuple[str, ...], tmp_path: Path, text: str, message: str
 ) -> None:

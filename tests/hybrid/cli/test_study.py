@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.tables import cases
+
 Command = Callable[..., Any]
 SAMPLE = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "embedded")
 
@@ -68,16 +70,7 @@ def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_pa
     assert {row["quantity"]: row["value"] for row in rows}["gain with a call"] == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("blink",), "--out"),
-        (("--recorded", "a.csv"), "--recorded"),
-        (("blink", "--recorded", "a.csv", "--recorded", "b.csv"), "BENCHMARK"),
-        (("--recorded", "a.csv", "--recorded", "nowhere.csv"), "nowhere.csv"),
-        (("blink", "--solver", "mllm", "-o", "study"), "--solver mllm"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_studied_is_named"))
 def test_what_cannot_be_studied_is_named(command: Command, words: tuple[str, ...], named: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,correct\nq,1\n")
     ended = command("study", *words)

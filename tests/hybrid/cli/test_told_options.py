@@ -11,6 +11,7 @@ import pytest
 from hybrid.cli._logging_options import told_options
 from hybrid.display.notes import is_quiet, tell
 from hybrid.errors import ToolError
+from tests.tables import cases
 
 Command = Callable[..., Any]
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
@@ -29,16 +30,7 @@ def sample() -> int:
     raise error
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        # Where the program has handlers of its own, as tests have, warnings are theirs.
-        ([], ["a note"]),
-        (["--verbose"], ["a note", "a retry", "a warning"]),
-        (["--quiet"], []),
-        (["--debug"], ["a note", "a warning", 'Traceback: File "tool.py", line 7']),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_shown", list))
 def test_what_is_shown(words: list[str], shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ToolError, match="it broke"):
         sample(words, standalone_mode=False)

@@ -12,6 +12,7 @@ from PIL import Image
 
 from hybrid.cli import cli
 from hybrid.errors import UsageError
+from tests.tables import cases
 
 
 def photos(folder: Path) -> Path:
@@ -47,16 +48,7 @@ def test_gallery_makes_a_page_and_one_broken_image_costs_only_itself(tmp_path: P
     assert shown == {path.name for path in out.iterdir()} - {"index.html"}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("crystal={}", "no 'crystal' in tools/"),
-        ("depth={", "--args depth={: "),
-        ('depth={"points": 3}', "wrong arguments for depth: points"),
-        ("depth", "write KEY=VALUE"),
-        ("depth=[]", "--args depth=[]: "),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_wrong_arguments_end_the_gallery_before_it_starts"))
 def test_wrong_arguments_end_the_gallery_before_it_starts(tmp_path: Path, words: str, message: str) -> None:
     result = gallery(photos(tmp_path / "photos"), tmp_path / "page", "--args", words)
     assert isinstance(result.exception, UsageError)

@@ -5,19 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.tables import cases
+
 pytest.importorskip("mcp")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--port", "8000"), "hybrid: --port goes with --http"),
-        (("--tools", "crob"), "no 'crob' in tools/ (did you mean 'crop'?)"),
-        (("--tools", ","), "hybrid: --tools names no tool"),
-        (("--allow-folder", "absent"), "'absent' does not exist"),
-        (("--weights", "depth"), "--weights"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_wrong_words_are_said_before_anything_is_served"))
 def test_wrong_words_are_said_before_anything_is_served(
     command: Callable[..., Any], words: tuple[str, ...], said: str
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hybrid.config.environment import VARIABLES
 from hybrid.registry import load
 from tests.servers import JsonHandler, LocalServer, listening
+from tests.tables import cases
 
 Command = Callable[..., Any]
 ROOT = Path(__file__).parents[3]
@@ -160,46 +161,14 @@ def test_a_wrong_name_of_a_model_elsewhere(asking: Command, sayer: Sayer, model:
     assert f"--model {model}: rejected by the provider; check the model's name and the options: " in said
 
 
-@pytest.mark.parametrize(
-    ("model", "told"),
-    [
-        ("openai:gpt-4o", "set OPENAI_API_KEY in the environment"),
-        ("anthropic:claude-sonnet-4-5", "set ANTHROPIC_API_KEY in the environment"),
-        ("google_genai:gemini-2.5-pro", "set GOOGLE_API_KEY or GEMINI_API_KEY in the environment"),
-        ("gpt-4o", "no provider 'gpt-4o' (did you mean 'openai:gpt-4o'?); there are: openai, anthropic, "),
-        ("claude-sonnet-4-5", "(did you mean 'anthropic:claude-sonnet-4-5'?)"),
-        ("gemini-2.5-pro", "(did you mean 'google_genai:gemini-2.5-pro'?)"),
-        ("openai/gpt-4o", "(did you mean 'openai:gpt-4o'?)"),
-        ("OpenAI:gpt-4o", "(did you mean 'openai:gpt-4o'?)"),
-        ("opnai:gpt-4o", "(did you mean 'openai:gpt-4o'?)"),
-        ("google:gemini-2.5-pro", "(did you mean 'google_genai:gemini-2.5-pro'?)"),
-        ("embeded", "(did you mean 'embedded'?)"),
-        ("vllm:qwen", "no provider 'vllm'; there are: openai, "),
-        ("mistral:m", "other servers that speak OpenAI's API: openai:MODEL with --base-url"),
-        ("openai:", "write openai:MODEL"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_no_key_and_no_such_provider"))
 def test_no_key_and_no_such_provider(asking: Command, model: str, told: str) -> None:
     ended = asking("--solver", "mllm", "--model", model)
     assert told in the_message(ended)
     assert ended.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("rum", "blink"), "No such command 'rum'. Did you mean 'run'?"),
-        (("tools", "shwo"), "No such command 'shwo'. Did you mean 'show'?"),
-        (("run", "blink", "--sover", "mllm"), "No such option '--sover'. (Did you mean "),
-        (
-            ("run", "blink", "--setting", "repeat=3"),
-            "no setting 'repeat' (did you mean 'repeats'?); there are: answer, ",
-        ),
-        (("run", "blink", "--setting", "disclamer=on"), "(did you mean 'disclaimer'?)"),
-        (("run", "blink", "--solver", "chance,mlm"), "no solver 'mlm' (did you mean 'mllm'?)"),
-        (("run", "blink", "--solver", "chance,"), "Invalid value for '--solver': a name is empty"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_misspelt_word_is_answered_with_the_nearest"))
 def test_a_misspelt_word_is_answered_with_the_nearest(command: Command, words: tuple[str, ...], told: str) -> None:
     ended = command(*words)
     assert (ended.code, ended.out) == (2, "")
@@ -220,7 +189,7 @@ def test_every_variable_that_the_program_reads_is_known() -> None:
     read = {
         name
         for room in ("hybrid", "tools", "graphs", "baselines")
-        for path in (ROOT / room).rglob("*.py")
+        for path in (*(ROOT / room).rglob("*.py"), *(ROOT / room).rglob("*.toml"))
         for name in re.findall(r"(?<![A-Z_])HYBRID_[A-Z_]*[A-Z](?![A-Z_{])", path.read_text())
     }
     assert {one.name for one in VARIABLES if one.name != "HYBRID_DATA_NAME"} == {

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from hybrid.cli.run import command
 from hybrid.config import ModelSettings, RunConfig, parse_model_args
 from hybrid.config.environment import VARIABLES
-from hybrid.config.option import GROUPS, leaves
+from hybrid.config.option import GROUPS, option_fields
 from hybrid.errors import UsageError
 
-LEAVES = leaves(RunConfig)
+FIELDS = option_fields(RunConfig)
 CLICK = {word: param for param in command.params for word in param.opts}
 
 
 def test_every_option_has_a_name_of_its_own_a_help_and_a_group() -> None:
-    assert len({leaf.option.name for leaf in LEAVES}) == len(LEAVES)
-    assert all(leaf.option.help.endswith((".", "]", ").")) and leaf.option.group in GROUPS for leaf in LEAVES)
-    assert {leaf.option.variable for leaf in LEAVES} - {""} <= {one.name for one in VARIABLES}
+    assert len({field.option.name for field in FIELDS}) == len(FIELDS)
+    assert all(field.option.help.endswith((".", "]", ").")) and field.option.group in GROUPS for field in FIELDS)
+    assert {field.option.variable for field in FIELDS} - {""} <= {one.name for one in VARIABLES}
 
 
 def at(config: RunConfig, path: tuple[str, ...]) -> Any:
@@ -46,7 +46,7 @@ def test_what_is_no_key_of_ours_goes_to_the_provider(extra: Mapping[str, int]) -
 
 
 def test_every_click_option_of_a_field_is_listed_under_its_group() -> None:
-    for leaf in LEAVES:
-        param = CLICK[leaf.option.name]
+    for field in FIELDS:
+        param = CLICK[field.option.name]
         assert isinstance(param, click.Option)
-        assert getattr(param, "group", None) == leaf.option.group
+        assert getattr(param, "group", None) == field.option.group

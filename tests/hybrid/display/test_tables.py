@@ -13,22 +13,16 @@ from hybrid.display.tables import (
     RENDERERS,
     Column,
     Table,
-    accuracy,
     as_csv,
     as_latex,
     as_markdown,
     as_narrow,
     as_text,
-    bounds,
     number,
-    p_value,
-    seconds,
     share,
-    signed,
-    tokens,
 )
 from hybrid.display.terminal import NARROW, display_width
-from hybrid.stats import Interval
+from tests.tables import cases
 
 CELL = st.text(max_size=12) | st.text(alphabet='|\\`*_<>&~$[](){}#%^-",\n\r\t \x1b名', max_size=12)
 
@@ -129,28 +123,7 @@ def test_rows_must_fit_the_columns() -> None:
         Table("scores", (), ())
 
 
-@pytest.mark.parametrize(
-    ("printed", "expected"),
-    [
-        (accuracy(0.7419), "0.742"),
-        (accuracy(1), "1.000"),
-        (accuracy(-0.0001), "0.000"),
-        (bounds(Interval(0.659, 0.8126, "Wilson")), "[0.66, 0.81]"),
-        (bounds(Interval(-0.002, 0.1, "Wilson")), "[0.00, 0.10]"),
-        (share(92, 124), "92/124"),
-        (signed(0.0806), "+0.081"),
-        (signed(-0.0806), "-0.081"),
-        (signed(-0.0001), "+0.000"),
-        (p_value(0.0344), "0.034"),
-        (p_value(0.001), "0.001"),
-        (p_value(0.00099), "<0.001"),
-        (p_value(1.0), "1.000"),
-        (seconds(1234.56), "1,234.6 s"),
-        (seconds(0.04), "0.0 s"),
-        (tokens(12345), "12,345"),
-        (tokens(0), "0"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_numbers"))
 def test_numbers(printed: str, expected: str) -> None:
     assert printed == expected
 

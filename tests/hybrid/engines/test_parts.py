@@ -47,7 +47,7 @@ from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError,
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
 from hybrid.registry import load
-from hybrid.running.engine import here
+from hybrid.running.engine import local_engine
 from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import failure_of
@@ -60,7 +60,7 @@ from hybrid.weights import backends_in_use
 
 
 def test_the_engine_is_the_one_that_was_named() -> None:
-    assert opener_of(RunConfig("blink")) is here
+    assert opener_of(RunConfig("blink")) is local_engine
     assert opener_of(RunConfig("blink", engine="ray", address="10.0.0.4:6379")) is on_ray
 
 

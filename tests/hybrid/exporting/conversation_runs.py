@@ -31,7 +31,7 @@ from hybrid.models.caller import Caller, ChatRequest, Keep
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -78,7 +78,6 @@ SAID: Mapping[str, tuple[Said, ...]] = {
     "val_Relative_Depth_2": (Said("  "), Said(RIGHT)),
     "val_Relative_Depth_3": (Said("", broken='{"image": '), Said(RIGHT)),
 }
-LAST_TURN = "val_Relative_Depth_1"
 BROKEN = "val_Relative_Depth_3"
 
 
@@ -197,7 +196,7 @@ def write(
     right = {question.id: str(question.target) for question in plan.sound}
     client = ScriptClient(right, ImageRules(media_types, max_pixels), as_text=calling == "text")
     plan = replace(plan, resources=replace(plan.resources, model=Caller(client, settings)))
-    assert asyncio.run(execute(plan, lambda *_: None)) == ()
+    assert asyncio.run(ask_run(plan, lambda *_: None)) == ()
     return ScriptedRun(folder / "run", client, plan)
 
 

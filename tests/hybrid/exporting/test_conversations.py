@@ -22,10 +22,9 @@ from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, ToolCall, parts_of
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from tests.hybrid.exporting.conversation_runs import (
     BROKEN,
-    LAST_TURN,
     SAID,
     ScriptedRun,
     check_trl,
@@ -33,11 +32,10 @@ from tests.hybrid.exporting.conversation_runs import (
     sent,
     write,
 )
+from tests.tables import cases
 
 ALL = ExportOptions(only="all")
 Rows = dict[str, dict[str, Any]]
-MORE = '{"kind":"rule","name":"more","text":"","seconds":0.0,"fault":null,"data":{},"images":[]}'
-"""A step that nothing asks for."""
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +67,10 @@ def exported(run: Path, out: Path, options: ExportOptions = ALL) -> tuple[Rows, 
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"frame": "thousandths", "show": "text"},
-        {"images": "concat", "format_line": False},
-        {"images": "caption", "show": "image"},
-        {"images": "none", "reasoning": "first"},
-        {"protocol": "official", "context": True, "rotate": True},
-    ],
-    ids=lambda changes: next(iter(changes.values())),
+    *cases(__file__, "test_it_is_so_however_the_model_was_asked"),
+    ids=lambda changes: next(
+        iter(changes.values()),
+    ),
 )
 def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path: Path) -> None:
     if changes.pop("context", False):
@@ -105,7 +98,7 @@ def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) ->
     trust = tmp_path / "trust.json"
     measured = write(tmp_path / "first", solvers=("specialist", "mllm")).path
     cli.main(["calibrate", str(measured), "-o", str(trust)], standalone_mode=False)
-    made = write(tmp_path / "second", solvers=("controller",), trust=trust, given={"trust": str(trust)})
+    made = write(tmp_path / "second", solvers=("controller",), trust=trust, options_as_used={"trust": str(trust)})
     rows, _ = exported(made.path, tmp_path / "out")
     assert "How often each tool was right" in rows["val_Jigsaw_1"]["messages"][0]["content"][0]["text"]
     for name, row in rows.items():
@@ -160,16 +153,7 @@ def test_a_published_split_is_refused_by_name(copied: Path, tmp_path: Path) -> N
     assert (tmp_path / "allowed" / "conversations.jsonl").is_file()
 
 
-@pytest.mark.parametrize(
-    ("identity", "why"),
-    [
-        ({"tool_output": "oracle"}, "returned a control"),
-        ({"samples": 5}, "a vote answered"),
-        ({"hybrid": "0.0.1"}, r"texts of controller are not those of the run any more; .*commit"),
-        ({"trust": "0" * 64}, "its trust file"),
-        ({"imported": {"name": "other"}}, "was imported"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_run_that_gives_no_messages_is_refused"))
 def test_a_run_that_gives_no_messages_is_refused(
     copied: Path, tmp_path: Path, identity: dict[str, Any], why: str
 ) -> None:
@@ -199,21 +183,7 @@ def test_a_solver_without_tools_is_refused(made: dict[str, ScriptedRun], tmp_pat
         EXPORTER.export(ExportedRun.at(made["native"].path / "mllm"), tmp_path / "out", ALL)
 
 
-@pytest.mark.parametrize(
-    ("question", "before", "after"),
-    [
-        ("val_Jigsaw_1", '"tool":"jigsaw"', '"tool":"jigsaws"'),
-        ("val_Jigsaw_1", '"x0":2.0', '"x0":2.5'),
-        ("val_Jigsaw_1", '"name":"img:1.1","image"', '"name":"img:1.2","image"'),
-        ("val_Jigsaw_1", "Answer: (", "Answer: ["),
-        ("val_Jigsaw_1", "Answer: (", "Answer: (A) or ("),
-        ("val_Jigsaw_2", '"name":"repeated call"', '"name":"repeated calls"'),
-        ("val_Jigsaw_2", "there is no tool 'depht'", "there is no tool 'depth'"),
-        (LAST_TURN, '"images_sent":[{"name":"img:1"', '"images_sent":[{"name":"img:2"'),
-        ("val_Jigsaw_1", '[[{"kind":"model"', f'[[{MORE},{{"kind":"model"'),
-        (LAST_TURN, "the tools were withdrawn", "the tools were taken"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_trace_that_was_changed_costs_its_row"))
 def test_a_trace_that_was_changed_costs_its_row(
     copied: Path, tmp_path: Path, question: str, before: str, after: str
 ) -> None:
@@ -300,7 +270,7 @@ def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_pa
         )
     )
     plan = replace(plan, resources=replace(plan.resources, model=model))
-    assert asyncio.run(execute(plan, lambda *_: None)) == ()
+    assert asyncio.run(ask_run(plan, lambda *_: None)) == ()
     written = EXPORTER.export(ExportedRun.at(tmp_path / "run"), tmp_path / "out", ALL)
     assert written.left_out == {}
     first, second = map(json.loads, (tmp_path / "out" / "conversations.jsonl").read_text().splitlines())

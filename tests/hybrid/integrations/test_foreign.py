@@ -29,7 +29,8 @@ from hybrid.integrations.mcp.foreign import (
 from hybrid.integrations.mcp.foreign import foreign_tool as tool_of
 from hybrid.models.toolspec import spec
 from hybrid.registry import is_word
-from hybrid.serving.foreign import ForeignServer, ForeignTools
+from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
+from tests.tables import cases
 
 SENT = ("QUJD", "image/png")
 ADDRESS = Address("it", ("http://127.0.0.1:1/mcp",))
@@ -52,22 +53,7 @@ def tool(required: tuple[str, ...] = (), told: str = "", **properties: Any) -> A
     return foreign_tool(IT, listed_tool("look", "Looks.", schema(required, **properties)), told)
 
 
-@pytest.mark.parametrize(
-    ("written", "name", "words"),
-    [
-        ("depth=https://host/mcp?a=b", "depth", ("https://host/mcp?a=b",)),
-        ("x=python -m x --a=b", "x", ("python", "-m", "x", "--a=b")),
-        (" x_1 =python", "", ()),
-        ("x=python 'a b.py'", "x", ("python", "a b.py")),
-        ("key=KEY=1 x", "key", ("KEY=1", "x")),
-        ("python -m x --a=b", "", ()),
-        ("http://127.0.0.1:1/mcp?a=b", "", ()),
-        ("x= ", "", ()),
-        ("x=''", "", ()),
-        ("", "", ()),
-        ("x='", "", ()),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_option_names_a_server_and_its_address_or_command"))
 def test_an_option_names_a_server_and_its_address_or_command(written: str, name: str, words: tuple[str, ...]) -> None:
     if name:
         server = read_server(written)
@@ -80,21 +66,7 @@ def test_an_option_names_a_server_and_its_address_or_command(written: str, name:
 TEXT = {"type": "string"}
 
 
-@pytest.mark.parametrize(
-    ("properties", "told", "words"),
-    [
-        ({"image": TEXT}, "", "must not be called 'image'; if it takes an image, write --mcp-image it_look=ARGUMENT"),
-        ({"a": {"type": 3}}, "", "its arguments are no JSON schema that can be shown to a model"),
-        ({"a": {"minimum": "low"}}, "", "can be shown to a model"),
-        ({"a": TEXT}, "b", "--mcp-image b:data_url: its arguments are a"),
-        ({"a": TEXT}, "a:path", "sent as data_url, base64"),
-        ({"a b": TEXT}, "", "no name of an argument"),
-        ({"a": {"enum": ["x" * 300] * 90}}, "", "over 20,000 characters"),
-        ({"a": True}, "", "can be shown to a model"),
-        ({"a": {"$ref": "http://127.0.0.1:1/schema.json"}}, "", "can be shown to a model"),
-        ({"a": {"$ref": "file:///etc/passwd"}}, "", "can be shown to a model"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_told_leaves_the_tool_out", list))
 def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], told: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         tool(told=told, **properties)

@@ -19,6 +19,7 @@ import hybrid
 from hybrid.errors import UsageError
 from hybrid.integrations.langchain import langchain_tools
 from hybrid.registry import names
+from tests.tables import cases
 
 
 class QueueChat(BaseChatModel):
@@ -85,21 +86,7 @@ def test_a_program_gives_images_as_it_has_them(folder: Path) -> None:
     assert all(one.content == said[0].content for one in said)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"image": "../outside.png"}, "there is no image '../outside.png' in the folder"),
-        ({"image": "absent.png"}, "there is no image 'absent.png' in the folder"),
-        ({"image": "http://127.0.0.1/one.png"}, "there is no image 'http://127.0.0.1/one.png' in the folder"),
-        ({"image": 7}, "an image is a string or an object, not int"),
-        ({"image": [["one.png"]]}, "an image is a string or an object, not list"),
-        ({}, 'crop takes its images under "image" or "images"'),
-        ({"image": "one.png", "grid": 3}, "wrong arguments for crop: grid"),
-        ({"image": "one.png", "path": "/etc/passwd"}, "wrong arguments for crop: path"),
-        ({"image": "data:image/png;base64,AAAA"}, "image 1: these 3 bytes are not an image"),
-        ({"images": ["absent.png"] * 10}, "crop takes at most 9 images, not 10"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_a_tool_cannot_answer_is_an_error_that_the_model_reads", list))
 def test_what_a_tool_cannot_answer_is_an_error_that_the_model_reads(
     folder: Path, arguments: dict[str, Any], words: str
 ) -> None:

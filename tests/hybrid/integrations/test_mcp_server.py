@@ -28,6 +28,7 @@ from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
 from hybrid.secrets import keep_secret
 from tests.hybrid.integrations.served import SERVE, Served, environment, over_http
+from tests.tables import cases
 
 QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
 
@@ -182,21 +183,7 @@ async def test_nothing_but_protocol_is_on_stdout(folder: Path, tmp_path: Path) -
         assert words in said
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("absent", {}, "there is no tool 'absent'; there are: crop"),
-        ("crop", {}, 'crop takes its images under "image" or "images"'),
-        ("crop", {"image": "x", "images": ["x"]}, 'crop takes its images under "image" or "images"'),
-        ("crop", {"image": "one.png"}, "give a data URL"),
-        ("crop", {"image": "http://127.0.0.1:1/one.png"}, "give a data URL"),
-        ("crop", {"image": "/etc/passwd"}, "give a data URL"),
-        ("crop", {"image": 1.5}, "not float"),
-        ("crop", {"image": {"data": "AAAA"}}, "image 1: these 3 bytes are not an image"),
-        ("crop", {"images": []}, "crop takes 1 to 9 images, not 0"),
-        ("crop", {"image": {"data": "AAAA"}, "weights": "x"}, "wrong arguments for crop: weights"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_error_is_a_result_that_says_so", list))
 async def test_an_error_is_a_result_that_says_so(name: str, arguments: dict[str, Any], words: str) -> None:
     toolbox = Toolbox.of(["crop"])
     async with create_connected_server_and_client_session(mcp_server(toolbox)) as session:
@@ -264,26 +251,7 @@ def status(served: Served, headers: dict[str, str], path: str = PATH, method: st
         connection.close()
 
 
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({"Host": "127.0.0.1:PORT"}, 200),
-        ({"Host": "LOCALHOST:PORT"}, 200),
-        ({"Host": "example.org"}, 421),
-        ({"Host": "example.org:PORT"}, 421),
-        ({"Host": "127.0.0.1"}, 421),
-        ({"Host": "127.0.0.1:1"}, 421),
-        ({"Host": "127.0.0.1:PORT.example.org"}, 421),
-        ({"Host": ""}, 421),
-        ({"Host": "127.0.0.1:PORT", "Origin": "http://127.0.0.1:PORT"}, 200),
-        ({"Host": "127.0.0.1:PORT", "Origin": "http://localhost:PORT"}, 403),
-        ({"Host": "127.0.0.1:PORT", "Origin": "http://example.org"}, 403),
-        ({"Host": "127.0.0.1:PORT", "Origin": "null"}, 403),
-        ({"Host": "127.0.0.1:PORT", "Origin": ""}, 403),
-        # What a page can send without asking first.
-        ({"Host": "127.0.0.1:PORT", "Content-Type": "text/plain"}, 400),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_request_is_meant_for_this_address_and_comes_from_no_other_page"))
 def test_a_request_is_meant_for_this_address_and_comes_from_no_other_page(
     web: Served, headers: dict[str, str], expected: int
 ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hybrid.errors import DataError
 from hybrid.integrations import pictures
 from hybrid.integrations.pictures import Folder, read_image
+from tests.tables import cases
 
 SECRET = b"outside"
 
@@ -70,23 +71,7 @@ def test_data_comes_as_it_was(data: bytes) -> None:
         assert read_image(written, None) == data
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB$$$", "not base64"),
-        ("one", "is no image that is taken here: give a data URL"),
-        ("data:image/png,abc", "is no image that is taken here: give a data URL"),
-        ("data:image/png;base64,a$b=", "not base64"),
-        ({"data": "abc"}, "not base64"),
-        ({"data": "é"}, "not base64"),
-        ({"data": 3}, 'under "data"'),
-        ({"name": "one"}, 'under "data"'),
-        ({"path": "/etc/passwd"}, 'under "data"'),
-        (None, "not NoneType"),
-        (True, "not bool"),
-        (["one"], "not list"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_no_data_is_refused_in_one_line", list))
 def test_what_is_no_data_is_refused_in_one_line(written: object, words: str) -> None:
     with pytest.raises(DataError, match=words) as refused:
         read_image(written, None)

@@ -25,6 +25,7 @@ from transformers import (
 
 from hybrid.models.toolspec import spec
 from hybrid.tool import Args, Card, Tool
+from tests.tables import stored
 
 SPECIAL = ["<|pad|>", "<|im_start|>", "<|im_end|>", "<image>"]
 TEMPLATE = (
@@ -37,20 +38,7 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 # The form of Qwen's: without it neither the server nor the tokenizer tells a call from text.
-RESPONSE_TEMPLATE = {
-    "defaults": {"role": "assistant"},
-    "start_anchor": "<|im_start|>assistant\n",
-    "fields": {
-        "tool_calls": {
-            "open_pattern": r"\s*<tool_call>",
-            "close": "</tool_call>",
-            "repeats": True,
-            "content": "json",
-            "transform": {"type": "function", "function": "{content}"},
-        },
-        "content": {"close_pattern": r"\s*<\|im_end\|>", "content": "text"},
-    },
-}
+RESPONSE_TEMPLATE = stored(__file__, "RESPONSE_TEMPLATE")
 
 QUESTIONS = ("Which side is red?", "Where is the square?")
 ARGUMENTS = {"images": ["img:1"], "zoom": 2}

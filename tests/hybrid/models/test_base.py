@@ -7,20 +7,10 @@ from hybrid.errors import HybridError, UsageError
 from hybrid.messages import TokenUsage
 from hybrid.models import ModelRefused
 from hybrid.models.prices import cost_usd
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("items", "told"),
-    [
-        (["novalue"], "KEY=VALUE"),
-        (["=1"], "KEY=VALUE"),
-        (["a=1", "a=2"], "given twice"),
-        (["timeout_s=soon"], "timeout_s=soon"),
-        (["retries=1.5"], "retries=1.5"),
-        (["retries=true"], "whole number"),
-        (["price=3"], "IN/OUT"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_wrong_model_arg_is_named", list))
 def test_a_wrong_model_arg_is_named(items: list[str], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         parse_model_args(items)

@@ -22,6 +22,7 @@ from hybrid.models.chat_completions.wire import LARGEST_REPLY, proxy_for
 from hybrid.models.failures import Backoff, UnreadableReplyError, read_failure
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.secrets import keep_secret
+from tests.tables import cases
 
 CALL = CallKey("q", 1, 2, "sha", "controller")
 QUICK = Backoff(base_s=0.01, cap_s=0.02)
@@ -77,15 +78,7 @@ def read(value: Any) -> AssistantMessage:
     return message(readable(json.dumps(value).encode()), CALL)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        body(None, "function_call", function_call={"name": "crop", "arguments": '{"a": 1}'}),
-        calling({"id": "c1", "name": "crop", "arguments": {"a": 1}}),
-        calling({"id": "c1", "type": "tool_call", "name": "crop", "args": {"a": 1}}),
-        body([{"type": "tool_use", "id": "c1", "name": "crop", "input": {"a": 1}}], "tool_use"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_calls_in_other_interfaces_forms_are_calls", list))
 def test_calls_in_other_interfaces_forms_are_calls(said: Any) -> None:
     reply = read(said)
     assert ([(call.name, call.args) for call in reply.calls], reply.invalid) == ([("crop", {"a": 1})], ())

@@ -14,6 +14,7 @@ from hybrid.messages import user_message
 from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.langchain.chat_models import chat_model_metadata, model_name
 from hybrid.running.resolve import prepare
+from tests.tables import cases
 
 KEY = "a-key-that-nobody-may-read-0123"
 GOOD: dict[str, Any] = {
@@ -47,17 +48,7 @@ async def test_its_pool_follows_no_redirection_and_retries_are_ours(
     assert (len(azure.requests), other_recorder.requests) == (1, [])
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("mistralai:m", "pip install langchain-mistralai"),
-        ("groq:m", "pip install langchain-groq"),
-        ("bedrock:m", "pip install langchain-aws"),
-        ("azure_openai:m", "Missing credentials"),
-        ("Azure_OpenAI:m", "no provider 'Azure_OpenAI'"),
-        ("nowhere:m", "no provider 'nowhere'.* and LangChain's others"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_missing_is_named"))
 def test_what_is_missing_is_named(name: str, told: str, store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-06-01")

@@ -9,6 +9,7 @@ from hybrid.images import ImageStore
 from hybrid.models import open_model
 from hybrid.models.credentials import keep_credentials, names_a_secret, redacted
 from hybrid.secrets import redact
+from tests.tables import cases
 
 SEGMENT = "tok4path9ABCDEFGHIJKLMNOP"
 
@@ -50,24 +51,7 @@ def test_every_place_of_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
         assert redact(word) == word
 
 
-@pytest.mark.parametrize(
-    ("name", "secret"),
-    [
-        ("OPENAI_API_KEY", True),
-        ("HF_TOKEN", True),
-        ("DB_PASSWORD", True),
-        ("client_secret", True),
-        ("apiKey", True),
-        ("x-auth-token", True),
-        ("Authorization", True),
-        ("max_tokens", False),
-        ("max_completion_tokens", False),
-        ("TOKENIZERS_PARALLELISM", False),
-        ("KEYBOARD", False),
-        ("PATH", False),
-        ("monkey", False),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_names_that_say_so"))
 def test_names_that_say_so(name: str, secret: bool) -> None:
     assert names_a_secret(name) is secret
 

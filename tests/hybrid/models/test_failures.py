@@ -18,29 +18,9 @@ from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import Backoff, Failure, StatusError, read_failure, summary
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.secrets import keep_secret
+from tests.tables import cases, stored
 
-GOOD: dict[str, Any] = {
-    "openai:m": {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "(A)"}}],
-    },
-    "anthropic:m": {
-        "id": "m1",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": [{"type": "text", "text": "(A)"}],
-        "stop_reason": "end_turn",
-        "usage": {"input_tokens": 5, "output_tokens": 2},
-    },
-    "google_genai:m": {
-        "candidates": [{"content": {"role": "model", "parts": [{"text": "(A)"}]}, "finishReason": "STOP"}]
-    },
-    "ollama:m": {"model": "m", "message": {"role": "assistant", "content": "(A)"}, "done": True, "done_reason": "stop"},
-}
+GOOD: dict[str, Any] = stored(__file__, "GOOD")
 QUICK = Backoff(base_s=0.01, cap_s=0.05)
 ALL = pytest.mark.parametrize("name", GOOD)
 
@@ -108,14 +88,7 @@ async def test_what_one_question_is_forbidden_costs_it_alone(
     assert len(recorder.requests) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "body"),
-    [
-        ("ollama:m", {"error": "m does not support tools"}),
-        ("google_genai:m", {"error": {"message": "API key not valid.", "status": "INVALID_ARGUMENT"}}),
-        ("openai:m", {"detail": "Server is pinned to 'x'; requested 'm'."}),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_words_that_say_more_than_a_400"))
 async def test_words_that_say_more_than_a_400(
     name: str, body: Any, recorder: Any, answer: Any, store: ImageStore
 ) -> None:

@@ -30,6 +30,7 @@ from hybrid.models.in_process.generation import (
     verify,
 )
 from hybrid.types import ImageRef
+from tests.tables import cases
 
 Make = Callable[..., HuggingFaceChat]
 
@@ -273,18 +274,7 @@ async def test_facts_know_the_weights_by_content(make: Make, tiny_vlm: Path, tmp
     assert make(other).metadata()["configuration_sha256"] != facts["configuration_sha256"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"base_url": "http://x"}, "--base-url"),
-        ({"image_detail": "low"}, "--image-detail"),
-        ({"reasoning_effort": "low"}, "--reasoning-effort"),
-        ({"extra": {"colour": 1}}, "take dtype and batch"),
-        ({"extra": {"dtype": "int8"}}, "dtype=int8"),
-        ({"extra": {"batch": 0}}, "batch=0"),
-        ({"extra": {"batch": 2}, "temperature": 0.5}, "cannot be repeated"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_options_that_it_does_not_have_are_refused"))
 def test_options_that_it_does_not_have_are_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
     with pytest.raises(UsageError, match=told):
         HuggingFaceChat("hf:x", ModelSettings(**settings), store)

@@ -8,8 +8,6 @@ from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, Tool
 from hybrid.models.images import arrange
 from hybrid.types import ImageRef, StoredImage
 
-EVERY = ["img:1.1", "img:1.2", "img:1.3"]
-
 
 def picture(name: str, number: int) -> ImageRef:
     return ImageRef(name, StoredImage(f"{number:064x}", 9, 9, "image/png"))

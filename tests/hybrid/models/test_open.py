@@ -8,34 +8,16 @@ from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models import open_model
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("gpt-4o", "; there are: openai, anthropic, google_genai, ollama, embedded, hf, replay"),
-        ("mistral:x", "no provider 'mistral'"),
-        ("openai:", "write openai:MODEL"),
-        ("replay", "write replay:DIR"),
-        ("hf:", "write hf:DIR"),
-        ("embedded:x", "write embedded"),
-        ("", "no provider ''"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_name_that_means_nothing_is_refused"))
 def test_a_name_that_means_nothing_is_refused(name: str, told: str, store: ImageStore) -> None:
     with pytest.raises(UsageError, match=told):
         open_model(name, ModelSettings(), store)
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"base_url": "http://x"}, "--base-url"),
-        ({"image_detail": "low"}, "--image-detail"),
-        ({"tool_calling": "text"}, "--tool-calling"),
-        ({"extra": {"colour": 1}}, "--model-arg colour"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_option_without_effect_is_refused"))
 def test_an_option_without_effect_is_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
     with pytest.raises(UsageError, match=f"{told}.*'replay' has no such option"):
         open_model("replay:nowhere", ModelSettings(**settings), store)

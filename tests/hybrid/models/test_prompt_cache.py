@@ -15,41 +15,12 @@ from hybrid.models.prices import cost_usd
 from hybrid.models.prompt_cache import LANES, lane
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Usage
+from tests.tables import stored
 
-OPENAI = {
-    "id": "1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Answer: (A)"}}],
-    "usage": {
-        "prompt_tokens": 55,
-        "completion_tokens": 2,
-        "total_tokens": 57,
-        "prompt_tokens_details": {"cached_tokens": 40},
-    },
-}
+OPENAI = stored(__file__, "OPENAI")
 
 
-RESPONSE = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 1,
-    "model": "m",
-    "status": "completed",
-    "output": [
-        {
-            "type": "message",
-            "id": "msg_1",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": "Answer: (A)", "annotations": []}],
-        }
-    ],
-    "parallel_tool_calls": True,
-    "tool_choice": "auto",
-    "tools": [],
-}
+RESPONSE = stored(__file__, "RESPONSE")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from hybrid.models.caller import Caller
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.models.options import connection, for_samples, options
 from hybrid.models.providers import PROVIDERS
+from tests.tables import cases
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
 URLS = ("OPENAI_BASE_URL", "OPENAI_API_BASE", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "OLLAMA_HOST")
@@ -23,10 +24,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(
-    ("name", "variable"),
-    [("openai:gpt-4o", "OPENAI_API_KEY"), ("anthropic:c", "ANTHROPIC_API_KEY"), ("google_genai:g", "GEMINI_API_KEY")],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_missing_key_is_named"))
 def test_a_missing_key_is_named(name: str, variable: str, store: ImageStore) -> None:
     with pytest.raises(UsageError, match=f"{variable}.*--base-url"):
         open_model(name, ModelSettings(), store)
@@ -54,23 +52,7 @@ def test_how_a_server_is_reached_is_no_part_of_what_a_model_is(name: str, store:
     assert other.connection() == {"base_url": "http://127.0.0.1:2", "timeout_s": 9, "retries": 7}
 
 
-@pytest.mark.parametrize(
-    ("provider", "settings", "told"),
-    [
-        ("anthropic", {"image_detail": "low"}, "--image-detail low: anthropic"),
-        ("ollama", {"image_detail": "low"}, "--image-detail low: ollama"),
-        ("openai", {"image_detail": "tiny"}, "--image-detail tiny: openai takes low"),
-        ("openai", {"reasoning_effort": "huge"}, "--reasoning-effort huge: openai takes"),
-        ("anthropic", {"reasoning_effort": "minimal"}, "--reasoning-effort minimal: anthropic takes"),
-        ("anthropic", {"reasoning_effort": "low", "temperature": 0.5}, "temperature"),
-        ("openai", {"temperature": 0.5}, "o1 takes no temperature"),
-        ("openai", {"extra": {"api": "both"}}, "api=both: choose chat or responses"),
-        ("ollama", {"extra": {"api": "chat"}}, "ollama has one API only"),
-        ("openai", {"extra": {"api_key": "x"}}, "secrets belong in the environment"),
-        ("openai", {"extra": {"default_headers": {}}}, "secrets belong in the environment"),
-        ("openai", {"extra": {"model": "x"}}, "option of its own"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_option_that_is_not_taken_is_refused"))
 def test_an_option_that_is_not_taken_is_refused(provider: str, settings: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         options(PROVIDERS[provider], "o1", ModelSettings(**settings))
@@ -90,17 +72,7 @@ async def test_an_unknown_model_arg_is_refused_before_anything_is_sent(
     assert recorder.requests == []
 
 
-@pytest.mark.parametrize(
-    ("name", "told", "temperature", "seed"),
-    [
-        ("openai:gpt-4o", None, 1.0, None),
-        ("openai:gpt-4o", 0.6, 0.6, None),
-        ("openai:o3", None, None, None),
-        ("hf:somewhere", None, 1.0, 7),
-        ("embedded", None, 1.0, 7),
-        ("unknown:model", None, 1.0, None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_samples_are_drawn_at_temperature_one_where_a_model_takes_it"))
 def test_samples_are_drawn_at_temperature_one_where_a_model_takes_it(
     name: str, told: float | None, temperature: float | None, seed: int | None
 ) -> None:

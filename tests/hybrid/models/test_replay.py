@@ -17,6 +17,7 @@ from hybrid.models.base import prompt_sha256
 from hybrid.models.replay import read_lines
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Reply, Step
+from tests.tables import cases
 
 
 def replay(folder: Path) -> ChatModel:
@@ -84,37 +85,14 @@ def test_two_recordings_of_one_call_are_refused(tmp_path: Path) -> None:
         replay(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("{oops", "calls.jsonl, line 1: not JSON"),
-        ("[1]", "expected an object"),
-        ({"text": "a"}, "'id'"),
-        ({"id": "q"}, "'text'"),
-        ({"id": "q", "text": None}, "'text'"),
-        ({"id": "q", "text": "a", "ask": -1}, "'ask'"),
-        ({"id": "q", "text": "a", "call": True}, "'call'"),
-        ({"id": "q", "text": "a", "prompt": 3}, "'prompt'"),
-        ({"id": "q", "text": "a", "prompt": "x", "prompt_sha256": "y"}, "not the sha256"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_bad_line_is_named"))
 def test_a_bad_line_is_named(tmp_path: Path, line: Any, told: str) -> None:
     lines(tmp_path, line)
     with pytest.raises(DataError, match=told):
         replay(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        ("{", "not JSON"),
-        ("[]", "saved outputs"),
-        ('{"val_Jigsaw_1": "(A)"}', "saved outputs"),
-        ('{"val": [{}]}', "val row 1: no 'idx'"),
-        ('{"val": [{"idx": "q"}]}', "'full_prediction'"),
-        ('{"val": [{"idx": "q", "full_prediction": 3}]}', "'full_prediction'"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_bad_blink_file_is_named"))
 def test_a_bad_blink_file_is_named(tmp_path: Path, content: str, told: str) -> None:
     (tmp_path / "Jigsaw.json").write_text(content)
     with pytest.raises(DataError, match=told):

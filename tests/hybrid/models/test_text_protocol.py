@@ -8,6 +8,7 @@ from hybrid.messages import (
 from hybrid.models.dialects import read
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.tool import Tool
+from tests.tables import cases
 
 
 def test_a_call_under_the_name_of_one_image_is_written_as_any_other(crop_tool: Tool) -> None:
@@ -16,17 +17,7 @@ def test_a_call_under_the_name_of_one_image_is_written_as_any_other(crop_tool: T
 
 
 @pytest.mark.parametrize(
-    ("text", "reasoning", "used", "ended", "dropped"),
-    [
-        ("", "", TokenUsage(90, 45), "stop", True),
-        ("<think>\nCrop it.\n</think>\n\n", "", TokenUsage(90, 58), "stop", True),
-        ("\n\n", "I call crop.", TokenUsage(90, 58, 7), "stop", True),
-        ("", "I call crop.", TokenUsage(90, 12), "stop", False),
-        ("", "", TokenUsage(90, 1), "stop", False),
-        ("", "", TokenUsage(90, 45), "length", False),
-        ("(A)", "", TokenUsage(90, 45), "stop", False),
-        ("", "", None, "stop", False),
-    ],
+    *cases(__file__, "test_a_call_that_its_server_dropped_is_one_that_cannot_be_read", used=TokenUsage)
 )
 def test_a_call_that_its_server_dropped_is_one_that_cannot_be_read(
     crop_tool: Tool, text: str, reasoning: str, used: TokenUsage | None, ended: str, dropped: bool

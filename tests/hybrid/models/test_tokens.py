@@ -3,24 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.models.providers import image_tokens
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("provider", "model", "size", "detail", "tokens"),
-    [
-        # OpenAI's own worked examples: 1024 x 1024 and 2048 x 4096 at high detail, any size at low.
-        ("openai", "gpt-4o", (1024, 1024), "high", 765),
-        ("openai", "gpt-4o", (2048, 4096), "high", 1105),
-        ("openai", "gpt-4o-2024-08-06", (4096, 8192), "low", 85),
-        ("openai", "gpt-4o-mini", (512, 512), None, 2833 + 5667),
-        # Anthropic's table: 200 x 200, 1000 x 1000.
-        ("anthropic", "claude", (200, 200), None, 54),
-        ("anthropic", "claude", (1000, 1000), None, 1334),
-        # Google: 258 when both sides are at most 384, else for each tile of 768.
-        ("google_genai", "gemini", (384, 300), None, 258),
-        ("google_genai", "gemini", (1536, 700), None, 516),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_published_examples"))
 def test_published_examples(provider: str, model: str, size: tuple[int, int], detail: str | None, tokens: int) -> None:
     assert image_tokens(provider, model, *size, detail) == tokens
 

@@ -20,71 +20,11 @@ from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, Tool
 from hybrid.models import CallKey, open_model, remembering
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
+from tests.tables import stored
 
 GOLDEN = Path(__file__).with_name("golden")
 
-BODIES: dict[str, Any] = {
-    "openai_chat": {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Answer: (A)"}}],
-        "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
-    },
-    "openai_responses": {
-        "id": "resp_1",
-        "object": "response",
-        "created_at": 1,
-        "model": "m",
-        "status": "completed",
-        "output": [
-            {
-                "type": "message",
-                "id": "msg_1",
-                "role": "assistant",
-                "status": "completed",
-                "content": [{"type": "output_text", "text": "Answer: (A)", "annotations": []}],
-            }
-        ],
-        "usage": {
-            "input_tokens": 5,
-            "output_tokens": 2,
-            "total_tokens": 7,
-            "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens_details": {"reasoning_tokens": 0},
-        },
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-    },
-    "anthropic": {
-        "id": "m1",
-        "type": "message",
-        "role": "assistant",
-        "model": "c",
-        "content": [{"type": "text", "text": "Answer: (A)"}],
-        "stop_reason": "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 5, "output_tokens": 2},
-    },
-    "google_genai": {
-        "candidates": [
-            {"content": {"role": "model", "parts": [{"text": "Answer: (A)"}]}, "finishReason": "STOP", "index": 0}
-        ],
-        "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 7},
-        "modelVersion": "g",
-    },
-    "ollama": {
-        "model": "o",
-        "created_at": "2026-01-01T00:00:00Z",
-        "message": {"role": "assistant", "content": "Answer: (A)"},
-        "done": True,
-        "done_reason": "stop",
-        "prompt_eval_count": 5,
-        "eval_count": 2,
-    },
-}
+BODIES: dict[str, Any] = stored(__file__, "BODIES")
 WIRES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "openai_chat": ("openai:gpt-4o", "/v1", {"seed": 3, "image_detail": "low", "max_tokens": 50}),
     "openai_responses": ("openai:gpt-4o", "/v1", {"seed": 3, "image_detail": "high", "extra": {"api": "responses"}}),

@@ -16,6 +16,7 @@ from hybrid.report.columns import state
 from hybrid.report.payload import BenchmarkPages, OverviewSection, SolverEntry
 from hybrid.scoring.predicted import import_run
 from hybrid.scoring.result import Result
+from tests.tables import cases
 
 SOLVERS = ("controller", "mllm", "specialist")
 COUNT = 42
@@ -144,21 +145,7 @@ def test_what_was_run_is_told(written: Path, pages: BenchmarkPages) -> None:
 # The list and the pages.
 
 
-@pytest.mark.parametrize(
-    ("outcome", "correct", "expected"),
-    [
-        ("", None, "absent"),
-        ("open", None, "open"),
-        ("outage", None, "failed"),
-        ("not_recorded", None, "failed"),
-        ("abstained", 0.25, "none"),
-        ("unparsed", 1.0, "none"),
-        ("answered", None, "unscored"),
-        ("answered", 1.0, "right"),
-        ("answered", 0.5, "partly"),
-        ("answered", 0.0, "wrong"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_only_answers_are_right_or_wrong"))
 def test_only_answers_are_right_or_wrong(outcome: str, correct: float | None, expected: str) -> None:
     assert state(SolverEntry("mllm", correct, outcome, "A", "", "", None, ())) == expected
 

@@ -23,6 +23,8 @@ pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is of
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
+from tests.tables import cases
+
 # --- the list ------------------------------------------------------------------------------------------------------
 
 
@@ -263,16 +265,7 @@ def test_a_sheet_without_questions_says_first_how_to_get_some(opened: Any, tmp_p
     expect(page.get_by_role("button", name="Save tags.json")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("{", "this is not JSON"),
-        ("null", 'expected {"format": 1, "tags": [...]}'),
-        ('{"format": 2, "tags": []}', 'expected {"format": 1'),
-        ('{"format": 1, "tags": [{"benchmark": "b", "question": "q", "tag": "t"}]}', "tag 1 has no solver"),
-        ('{"format": 1, "tags": [null]}', "tag 1 has no benchmark"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_file_that_is_none_of_tags_is_told"))
 def test_a_file_that_is_none_of_tags_is_told(text: str, told: str, opened: Any, five: str, tmp_path: Path) -> None:
     page = opened().open(f"{five}#/blink/errors")
     (tmp_path / "some.json").write_text(text)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hybrid.errors import UsageError
 from hybrid.registry import names
-from hybrid.running.many import ablation
+from hybrid.running.ablation import ablation, tools_of
 
 TOOLS_OFFERED = st.lists(st.sampled_from(names("tools")), min_size=1, max_size=8, unique=True)
 
@@ -18,7 +18,7 @@ def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], dr
     vary = drawn.draw(st.one_of(st.none(), st.lists(st.sampled_from(tools_offered), min_size=1)))
     leave_out, add_one = drawn.draw(st.sampled_from([(True, True), (True, False), (False, True)]))
     plan = ablation(tools_offered, vary, leave_out=leave_out, add_one=add_one)
-    asked = [variant.tools_offered for variant in plan.variants]
+    asked = [tools_of(run) for run in plan.runs]
     assert plan.tools_offered == asked[0] == tuple(tools_offered)
     assert () in asked
     # No menu is asked with twice, and each keeps the order of the whole.

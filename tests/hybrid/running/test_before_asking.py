@@ -14,7 +14,7 @@ from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, UnreadableC
 from hybrid.models.failures import StatusError
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, carry_out
+from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.solving.budgets import RunMeter
 from hybrid.types import Json
 
@@ -66,7 +66,7 @@ def asked(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> 
 
 
 async def ends(run: ResolvedRun) -> RunEnd:
-    return await carry_out(run, lambda *_: None, lambda _: None)
+    return await ask_run_to_end(run, lambda *_: None, lambda _: None)
 
 
 def manifest(run: ResolvedRun) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from hybrid import compare
 from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
-from hybrid.running.run import carry_out
+from hybrid.running.run import ask_run_to_end
+from tests.tables import cases
 
 
 def write(folder: Path, ids: Sequence[str], seed: int = 0, **changed: Any) -> None:
@@ -34,24 +35,11 @@ async def run(folder: Path, out: str = "run", limit: int | None = None) -> int:
     )
     resolved = prepare(config)
     waiting = len(resolved.open_questions("mllm")) if (folder / out).exists() else len(resolved.sound)
-    await carry_out(resolved, lambda *_: None, lambda _: None)
+    await ask_run_to_end(resolved, lambda *_: None, lambda _: None)
     return waiting
 
 
-@pytest.mark.parametrize(
-    ("ids", "seed", "changed", "asks"),
-    [
-        ("abc", 0, {}, 0),
-        ("abcd", 0, {}, 1),
-        ("dcba", 0, {}, 1),
-        ("abc", 1, {}, "a, of which a picture changed; b, of which"),
-        ("abcd", 1, {}, "a, of which a picture changed; b, of which"),
-        ("abc", 0, {"question": "What?"}, "a, of which the text, the choices or the answer changed"),
-        ("ab", 0, {}, "c, which is no longer there"),
-        ("abc", 0, {"image": "gone.png"}, "a, which can no longer be read"),
-        ("abc", 0, {"task": "other"}, "holds a run of another configuration"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_asked_of_changed_data"))
 async def test_what_is_asked_of_changed_data(
     tmp_path: Path, ids: str, seed: int, changed: dict[str, Any], asks: int | str
 ) -> None:

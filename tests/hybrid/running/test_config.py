@@ -18,18 +18,23 @@ from hybrid.config import (
     ServiceOptions,
     short_name,
 )
-from hybrid.config.option import FREE, OF_SOLVERS, Counts
+from hybrid.config.option import IDENTITY_OF_SOLVERS, NOT_IDENTITY, InIdentity
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
+from tests.tables import cases
 
 
 def test_every_option_says_first_whether_it_counts() -> None:
     hints = get_type_hints(RunConfig, include_extras=True)
     said = {name: getattr(hint, "__metadata__", ("",))[0] for name, hint in hints.items()}
     assert set(said) == {one.name for one in fields(RunConfig)}
-    assert not [name for name, mark in said.items() if mark not in (FREE, OF_SOLVERS) and type(mark) is not Counts]
+    assert not [
+        name
+        for name, mark in said.items()
+        if mark not in (NOT_IDENTITY, IDENTITY_OF_SOLVERS) and type(mark) is not InIdentity
+    ]
     # A solver's entry in the manifest has what it decides: `ToolsInUse.metadata`.
-    assert [name for name, mark in said.items() if mark == OF_SOLVERS] == ["service", "mcp", "mcp_images"]
+    assert [name for name, mark in said.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
@@ -135,19 +140,7 @@ def test_ways_of_asking_that_do_not_go_together_are_refused(change: dict[str, An
         RunConfig("blink", **change)
 
 
-@pytest.mark.parametrize(
-    ("model", "short"),
-    [
-        ("openai:gpt-4o", "gpt-4o"),
-        ("hf:Qwen/Qwen2.5-VL-7B-Instruct", "Qwen2.5-VL-7B-Instruct"),
-        ("hf:weights/", "weights"),
-        ("ollama:llava:13b", "llava-13b"),
-        ("embedded", "embedded"),
-        ("openai:..", ""),
-        ("openai:modèle à moi", "mod-le-moi"),
-        ("openai:" + "a" * 50, "a" * 40),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_model_has_a_short_safe_name"))
 def test_a_model_has_a_short_safe_name(model: str, short: str) -> None:
     assert short_name(model) == short
 

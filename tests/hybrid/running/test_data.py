@@ -18,6 +18,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.running.data import Mounted, mount, questions
 from hybrid.types import BrokenQuestion, Kind, Metric, Question, Score
+from tests.tables import cases
 
 
 @dataclass
@@ -89,15 +90,7 @@ def mounted(folder: Path | str, tmp_path: Path, **changes: Any) -> Mounted:
     return mount(BENCHMARK, str(folder), **{**options, **changes})
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"split": "train"}, "blink has no split 'train'; there are: val, test"),
-        ({"tasks": ("Chess",)}, "blink has no task 'Chess'; there are: Art_Style, "),
-        ({"tasks": ("Counting",)}, "has no data for Counting; it has: Jigsaw, Spatial_Relation"),
-        ({"settings": {"colour": "on"}}, "blink has no setting 'colour'; there are: disclaimer"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_option_that_does_not_fit_names_those_that_do"))
 def test_an_option_that_does_not_fit_names_those_that_do(
     blink: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:

@@ -20,12 +20,13 @@ from hybrid.running.cost_estimate import SolverEstimate, Spent
 from hybrid.running.estimate import estimate
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import RunCaptions, captioner_sha256
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Json, Kind, Prompt, Reply
+from tests.tables import stored
 
 SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
 
@@ -205,16 +206,7 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     assert [spent.output_tokens / shifts.questions for _, spent in shifts.levels] == [126, 127, 128]
 
 
-TOOLS: Mapping[str, str] = {
-    "Jigsaw": "jigsaw",
-    "Multi-view_Reasoning": "motion",
-    "Relative_Depth": "depth",
-    "Relative_Reflectance": "reflectance",
-    "Visual_Correspondence": "correspondence",
-    **{f"Q{number}": "saliency" for number in range(1, 14)},
-    "Q9": "scanpath",
-    "Q12": "scanpath",
-}
+TOOLS: Mapping[str, str] = stored(__file__, "TOOLS")
 """The tools that the model of the next test calls, by task; of BLINK's generated tasks those with such a tool."""
 REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"
 """As long as what GPT-4o is known to write."""
@@ -272,7 +264,7 @@ async def test_a_run_uses_at_most_twice_and_at_least_half_of_it(benchmark: str, 
     expected = (await estimate(run)).solvers
     model = Counting({question.id: question.task for question in run.sound})
     run = replace(run, resources=replace(run.resources, model=model))
-    assert await execute(run, lambda *_: None) == ()
+    assert await ask_run(run, lambda *_: None) == ()
     assert len(model.calling) >= len(run.sound) / 2
     for solver in solvers:
         usages = [exchange.reply.usage for one in run.folder.attempts(solver) for exchange in one.exchanges]

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import shlex
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from hybrid.messages import AssistantMessage, ToolCall, images_of
 from hybrid.report.collect import collect_run
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, carry_out
+from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.solving.controls import BLANK_TEXT
 from hybrid.types import Fault, Step
 from tests.hybrid.integrations.served import (
@@ -34,6 +32,7 @@ from tests.hybrid.integrations.served import (
     plain,
     strange_over_http,
 )
+from tests.tables import cases
 
 Planned = Callable[..., ResolvedRun]
 
@@ -91,7 +90,7 @@ def planned(tmp_path: Path, fakes: Any) -> Planned:
 
 
 def carried_out(run: ResolvedRun) -> RunEnd:
-    return asyncio.run(carry_out(run, lambda *_: None, lambda _: None))
+    return asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
 
 
 def steps(run: ResolvedRun) -> list[Step]:
@@ -191,24 +190,7 @@ def test_the_menu_without_names_has_those_that_take_an_image(planned: Planned, s
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"tools": ("strange_inverted",)}, "the MCP server strange has no such tool; it has: strange_invert, "),
-        (
-            {"tools": ("strange_untold",)},
-            "--tools strange_untold: .* must not be called 'image'; if it takes an image, write --mcp-image",
-        ),
-        ({"mcp_images": {"strange_x": "image"}}, "--mcp-image strange_x: there is no such foreign tool"),
-        ({"twice": True}, "there is a server strange already"),
-        ({"mcp": ("http:///mcp",)}, "write NAME=URL or NAME=COMMAND"),
-        ({"mcp": ("x='",)}, "no URL and no command"),
-        ({"mcp": ("x=",)}, "write NAME=URL or NAME=COMMAND"),
-        ({"mcp": ("x=" + shlex.join([sys.executable, "-c", "print('no'); raise SystemExit('why')"]),)}, "it said: why"),
-        ({"engine": "ray"}, "not by --engine ray"),
-        ({"mcp": (), "mcp_images": {"strange_x": "image"}}, "there is no --mcp"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_refused_before_anything_is_asked"))
 def test_what_does_not_fit_is_refused_before_anything_is_asked(
     planned: Planned, stranger: str, changes: dict[str, Any], words: str
 ) -> None:

@@ -9,6 +9,7 @@ from hybrid.registry import load, names
 from hybrid.running.data import mount, questions
 from hybrid.running.generated import generate, sample_size
 from hybrid.types import Question
+from tests.tables import cases
 
 EXTENDING = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_extends]
 
@@ -33,15 +34,6 @@ def test_a_larger_sample_begins_with_the_smaller_one(benchmark: str, tmp_path: P
     assert {identity: found[5][identity] for identity in found[2]} == found[2]
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "tasks", "limit", "size"),
-    [
-        ("blink", 8, None, 50),
-        ("blink", 8, 40, 5),
-        ("blink", 8, 41, 10),
-        ("actiview", 6, 12, 50),
-        ("actiview", 1, 99, 100),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_so_many_are_made_as_the_limit_needs"))
 def test_so_many_are_made_as_the_limit_needs(benchmark: str, tasks: int, limit: int | None, size: int) -> None:
     assert sample_size(load("hybrid.benchmarks", benchmark).card, tasks, limit) == size

@@ -14,6 +14,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.running.data import Mounted, fingerprint, mount, questions
 from hybrid.running.hub import HubCopy, fetch, listing
+from tests.tables import cases
 
 BLINK = "BLINK-Benchmark/BLINK"
 TASKS = {
@@ -103,14 +104,7 @@ def test_a_server_that_fails_every_time_is_one_line(hub: Any, tmp_path: Path, bl
     assert len(hub.contents) == 4
 
 
-@pytest.mark.parametrize(
-    ("token", "message"),
-    [
-        (None, r"is gated: open .*/GZClarence/MVP-Bench, accept its conditions .*, and set HF_TOKEN .* Also: https"),
-        ("stranger", r"is gated, and the account of your token has no access: open .* with that account\. Also: https"),
-        ("revoked", r"GZClarence/MVP-Bench refuses your token: set HF_TOKEN"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_gated_data_set_says_what_to_accept_and_which_token_to_set"))
 def test_a_gated_data_set_says_what_to_accept_and_which_token_to_set(
     hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str | None, message: str
 ) -> None:

@@ -12,24 +12,15 @@ from hybrid.config import RunConfig, ServiceOptions
 from hybrid.log.manifest import Invocation, read_manifest
 from hybrid.running.invocation import command_line, commit_of
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
+from tests.tables import cases
 
 
 def quiet(solver: str, finished: int, total: int) -> None:
     """No progress is shown."""
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["/opt/bin/hybrid", "run", "blink"], "hybrid run blink"),
-        (["/src/hybrid/__main__.py", "run", "blink"], "hybrid run blink"),
-        (["study.py", "two words"], "study.py 'two words'"),
-        (["/src/other/__main__.py"], "__main__.py"),
-        (["", "x"], "python x"),
-        ([], "python"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_program_is_called_by_its_name", list))
 def test_the_program_is_called_by_its_name(words: list[str], line: str) -> None:
     assert command_line(words) == line
 
@@ -84,7 +75,7 @@ async def test_every_command_is_added_without_its_secrets_and_the_run_stays_the_
     ]
     monkeypatch.setattr(sys, "argv", ["hybrid", "run", "blink", *words, "--max-tokens", "123456"])
     before = datetime.now(UTC).replace(microsecond=0)
-    await execute(prepare(config), quiet)
+    await ask_run(prepare(config), quiet)
     path = tmp_path / "r" / "manifest.json"
     old = read_manifest(path)
     (first,) = old["commands"]
@@ -92,8 +83,8 @@ async def test_every_command_is_added_without_its_secrets_and_the_run_stays_the_
     assert first["command"] == f"hybrid run blink {shown} --max-tokens 123456"
     assert before <= datetime.fromisoformat(first["at"]) <= datetime.now(UTC)
     monkeypatch.setattr(sys, "argv", ["hybrid", "run", "blink"])
-    await execute(prepare(config), quiet)
-    await execute(prepare(config), quiet)
+    await ask_run(prepare(config), quiet)
+    await ask_run(prepare(config), quiet)
     commands = [Invocation(**one) for one in read_manifest(path)["commands"]]
     assert [one.command for one in commands] == [first["command"], *["hybrid run blink"] * 2]
     assert asdict(commands[0]).keys() == {"at", "command", "commit"}

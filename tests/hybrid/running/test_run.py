@@ -17,7 +17,7 @@ from hybrid.config import RunConfig, ServiceOptions, ToolOutput
 from hybrid.errors import UsageError
 from hybrid.models.base import ModelRefused
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import UnfinishedQuestion, execute
+from hybrid.running.run import UnfinishedQuestion, ask_run
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def quiet(solver: str, finished: int, total: int) -> None:
 
 
 async def ran(run: ResolvedRun) -> tuple[UnfinishedQuestion, ...]:
-    return await execute(run, quiet)
+    return await ask_run(run, quiet)
 
 
 def watched(config: RunConfig, fakes: Any, failing: dict[str, Exception] | None = None) -> tuple[ResolvedRun, Any]:
@@ -75,7 +75,7 @@ from pathlib import Path
 from hybrid.config import RunConfig
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.config import ServiceOptions
 
 class Stalling:
@@ -97,7 +97,7 @@ data, model, out = sys.argv[1:]
 classical = ServiceOptions("classical")
 run = prepare(RunConfig("blink", ("mllm",), model, data=data, service=classical, out=Path(out), concurrency=2))
 resources = replace(run.resources, model=Stalling(run.resources.model, 3))
-asyncio.run(execute(replace(run, resources=resources), lambda *_: None))
+asyncio.run(ask_run(replace(run, resources=resources), lambda *_: None))
 """
 
 

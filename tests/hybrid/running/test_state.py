@@ -10,7 +10,7 @@ import pytest
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.images import home
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
 
 async def asked(config: RunConfig) -> ResolvedRun:
     run = prepare(config)
-    assert await execute(run, lambda *_: None) == ()
+    assert await ask_run(run, lambda *_: None) == ()
     return run
 
 

@@ -12,7 +12,7 @@ import pytest
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.running.many import ablation
+from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique
 from hybrid.scoring.pairing import Data
@@ -21,6 +21,7 @@ from hybrid.scoring.result import Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.tools_offered import tools_words
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage, Usage
+from tests.tables import stored
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
 TOOLS_OFFERED = ("depth", "crop", "ocr")
@@ -45,24 +46,15 @@ def solver(said: Mapping[str, str], **changes: Any) -> Scored:
     return replace(Scored("blink", "controller", both, "chance", questions, VAL, recorded="controller"), **changes)  # type: ignore[arg-type]
 
 
-ANSWERS = {
-    "full": {"Jigsaw": "r" * 30 + "w" * 10, "Counting": "r" * 10 + "w" * 10},
-    "none": {"Jigsaw": "w" * 40, "Counting": "r" * 10 + "w" * 10},
-    "without-depth": {"Jigsaw": "w" * 30 + "w" * 10, "Counting": "r" * 10 + "w" * 10},
-    "without-crop": {"Jigsaw": "r" * 30 + "w" * 10, "Counting": "r" * 9 + "w" * 11},
-    "without-ocr": {"Jigsaw": "r" * 32 + "w" * 8, "Counting": "r" * 10 + "w" * 10},
-    "only-depth": {"Jigsaw": "r" * 28 + "w" * 12, "Counting": "r" * 10 + "w" * 10},
-    "only-crop": {"Jigsaw": "w" * 40, "Counting": "r" * 10 + "w" * 10},
-    "only-ocr": {"Jigsaw": "rr" + "w" * 38, "Counting": "r" * 10 + "w" * 10},
-}
+ANSWERS = stored(__file__, "ANSWERS")
 
 
 def report(*without: str, add_one: bool = True, **usage: Any) -> AblationReport:
     runs = []
-    for place, variant in enumerate(ablation(TOOLS_OFFERED, add_one=add_one).variants):
+    for place, variant in enumerate(ablation(TOOLS_OFFERED, add_one=add_one).runs):
         if variant.name not in without:
             used = Usage(model_calls=60, tool_calls=10 * place, input_tokens=1000, output_tokens=place, **usage)
-            runs.append(AblatedRun(variant, solver(ANSWERS[variant.name], solver=variant.words, usage=used)))
+            runs.append(AblatedRun(variant, solver(ANSWERS[variant.name], solver=variant.about, usage=used)))
     return AblationReport(Path("out"), "controller", tuple(runs))
 
 

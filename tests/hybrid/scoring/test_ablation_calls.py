@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hybrid.running.many import ablation
+from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport
 from hybrid.scoring.reports import score_paths
 from hybrid.stats import holm
@@ -23,7 +23,7 @@ def called(solver: str, question: Question, reply: Reply) -> Reply:
 
 def report(made_up_runs: Any, path: Path) -> AblationReport:
     runs = []
-    for variant in ablation(("depth", "crop"), add_one=True).variants:
+    for variant in ablation(("depth", "crop"), add_one=True).runs:
         letters = {"controller": {"Jigsaw": ANSWERS[variant.name]}}
         run = made_up_runs.from_letters(path / variant.name, letters, costing=called)
         (scored,) = score_paths([run.path]).solvers

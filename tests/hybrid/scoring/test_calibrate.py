@@ -12,7 +12,7 @@ from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.trust import MODEL, Curve, Key, Measurement, fold_of, read_trust
@@ -21,7 +21,6 @@ from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply,
 FOLDS = 5
 KEY = ("jigsaw", "classical", "Jigsaw")
 JIGSAW = load("tools", "jigsaw")
-PUBLISHED = load("hybrid.benchmarks", "blink").card.prior_accuracy
 IDENTITY: dict[str, Any] = {
     "data": {"kind": "folder", "sha256": "ab" * 32},
     "model": {"model": "openai:one", "options": {"temperature": 0}},
@@ -193,7 +192,7 @@ async def tool_outputs(tmp_path: Path, fakes: Any, output: str) -> RunFolder:
         out=tmp_path / output,
     )
     plan = prepare(config)
-    await execute(plan, lambda *_: None)
+    await ask_run(plan, lambda *_: None)
     return plan.folder
 
 
@@ -295,7 +294,7 @@ async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes:
         "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
     )
     plan = prepare(replace(config, out=tmp_path / "run"))
-    await execute(plan, lambda *_: None)
+    await ask_run(plan, lambda *_: None)
     path = tmp_path / "trust.json"
     write_trust(plan.folder, path, FOLDS)
     trusting = replace(config, solvers=("arbiter",), trust=path, out=tmp_path / "second")

@@ -1,5 +1,7 @@
 """Every case of the conclusion, edges included, of answers by letter: r right, w wrong, a abstained, f failed."""
 
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,8 +20,6 @@ from hybrid.types import Usage
 from tests.made_up_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
-HALF = "rw" * 20
-MOST = "r" * 36 + "w" * 4
 
 
 @dataclass(frozen=True)
@@ -42,187 +42,19 @@ def of(n: int, right: int) -> str:
     return "r" * right + "w" * (n - right)
 
 
-ONE_FAILED = "f" + "r" * 119
-TABLE: dict[str, Said] = {
-    "a gain that what the tools say explains": Said(
-        {
-            "gain.more": "Accuracy is 0.900 with tools (controller), 0.500 alone (mllm): +40 points (95 % CI 20 to 59)"
-            "; 36 and 20 of 40 questions right; controller called a tool on 0 of 40 questions.",
-            "called.few": "controller called a tool on 0 of 40",
-            "specialists.more": "The specialists alone get 20 of 40 right: with tools +40 points (95 % CI 20 to 59).",
-            "content.source": "The gain comes from what the tools say (+40 points, 95 % CI 20 to 59); that blank tools "
-            "bring any is not shown (+0 points, 95 % CI -7 to 7).",
-            "limits.power": "80 % power from about 29 points on (40 questions, the spread of this run)",
-        },
-        hybrid(MOST, HALF, HALF),
-        HALF,
-    ),
-    "a gain that blank tools have too": Said(
-        {
-            "presence.more": "Blank tools already bring 40 points (95 % CI 20 to 59); that what the tools say makes a "
-            "difference is not shown (+0 points, 95 % CI -7 to 7).",
-        },
-        hybrid(MOST, HALF, HALF),
-        MOST,
-    ),
-    "a loss": Said(
-        {
-            "gain.less": "alone (mllm): -40 points (95 % CI -59 to -20)",
-            "specialists.less": "with tools -40 points (95 % CI -59 to -20)",
-            "presence.open": "That blank tools alone make a difference is not shown (+0 points, 95 % CI -7 to 7)",
-            "content.less": "what the tools say costs 40 points (95 % CI 20 to 59)",
-        },
-        hybrid(HALF, MOST, MOST),
-        MOST,
-    ),
-    "a gain of which blank tools have the most": Said(
-        {
-            "gain.more": "(mllm): +24 points (95 % CI 21 to 27); 740 and 500 of 1000 questions right",
-            "content.shared": "Of the 24 points, 20 (95 % CI 18 to 23) come with blank tools already; what the tools "
-            "say adds 4 (95 % CI 3 to 5).",
-        },
-        hybrid(of(1000, 740), of(1000, 500)),
-        of(1000, 700),
-    ),
-    "a gain in spite of what the tools say": Said(
-        {
-            "content.parts": "Blank tools already bring 20 points (95 % CI 18 to 23); what the tools say costs 10 "
-            "points (95 % CI 8 to 12)."
-        },
-        hybrid(of(1000, 600), of(1000, 500)),
-        of(1000, 700),
-    ),
-    "harm by presence": Said(
-        {
-            "gain.less": "-20 points (95 % CI -23 to -18)",
-            "presence.less": "Blank tools alone cost 20 points (95 % CI 18 to",
-        },
-        hybrid(of(1000, 400), of(1000, 600)),
-        of(1000, 400),
-    ),
-    "no gain, and better than blank tools": Said(
-        {"content.more": "Blank tools alone cost 40 points (95 % CI 20 to 59); what the tools say adds 40 points"},
-        hybrid(MOST, MOST),
-        HALF,
-    ),
-    "blank tools, and no model alone": Said(
-        {"content.alone": "Next to blank tools what the tools say adds 40 points (95 % CI 20 to 59)."},
-        {"controller": MOST},
-        HALF,
-    ),
-    "ties": Said(
-        {
-            "gain.open": "0.500 alone (mllm); no difference shown: the 95 % CI, -7 to 7 points, holds 0; 20 and 20 of",
-            "specialists.open": "get 20 of 40 right; no difference shown: the 95 % CI, -7 to 7 points, holds 0",
-            "content.open": "that what the tools say makes a difference is not shown (+0 points, 95 % CI -7 to 7)",
-        },
-        hybrid(HALF, HALF, HALF),
-        HALF,
-    ),
-    "all right": Said({"gain.open": "40 and 40 of 40 questions right"}, hybrid(R, R, R), R),
-    "one question": Said(
-        {
-            "gain.few": "too few questions to tell a difference",
-            "specialists.few": "too few questions",
-            "content.few": "too few questions",
-            "limits.powerless": "1 question cannot show any difference",
-        },
-        hybrid("r", "w", "w"),
-        "w",
-    ),
-    "all abstained": Said(
-        {
-            "gain.silent": "nothing to compare, as controller answers nothing",
-            "specialists.silent": "The specialists alone give no answer",
-            "content.silent": "answers nothing",
-            "limits.none": "120 of 120 answers (40 questions x 3 solvers) are unreadable or none (counted as a guess)",
-        },
-        hybrid(A, A, A),
-        A,
-    ),
-    "only the specialists abstain": Said({"specialists.silent": "give no answer"}, hybrid(MOST, HALF, A), HALF),
-    "a lead only where no specialist answers is none": Said(
-        {
-            "specialists.open": "The specialists alone answer 20 of 40 questions and get 20 of these right, with tools "
-            "20; no difference shown: the 95 % CI, -13 to 13 points, holds 0; to the other 20 they give no answer, "
-            "with tools 20 right.",
-        },
-        hybrid(R, HALF, "r" * 20 + "a" * 20),
-    ),
-    "behind where the specialists answer": Said(
-        {"specialists.less": "20 of these right, with tools 0: with tools -100 points (95 % CI -100 to -"},
-        hybrid("w" * 20 + "r" * 20, HALF, "r" * 20 + "a" * 20),
-    ),
-    "no comparison of one question": Said(
-        {"specialists.few": "The specialists alone answer 1 of 40 questions and get 1 of these right"},
-        hybrid(R, HALF, "r" + "a" * 39),
-    ),
-    "a model that is offered no tool": Said(
-        {
-            "gain.more": "Accuracy is 0.900 joined (arbiter), 0.500 alone (mllm): +40 points",
-            "specialists.more": "get 20 of 40 right: arbiter +40 points",
-        },
-        {"arbiter": MOST, "mllm": HALF, "specialist": HALF},
-    ),
-    "an outage": Said({"nothing.answered": "nothing is concluded"}, hybrid(F, F, F)),
-    "a part failed": Said(
-        {
-            "gain.failed": "4 of 40 questions failed, more than 1 % (--allow-failed",
-            "specialists.failed": "4 of 40 questions failed",
-            "content.failed": "4 of 40 questions failed",
-            "limits.failed": "4 of 120 answers (40 questions x 3 solvers) failed and are left out",
-        },
-        hybrid("ffff" + "r" * 36, HALF, HALF),
-        HALF,
-    ),
-    "less than 1 % failed": Said(
-        {"gain.more": "119 and 59 of 119 questions right", "limits.failed": "1 of 240 answers failed"},
-        hybrid(ONE_FAILED, "rw" * 60),
-    ),
-    "only the hybrid solver": Said(
-        {
-            "gain.absent": "the model alone was not asked: add --solver mllm",
-            "specialists.absent": "The specialists alone were not asked",
-            "content.absent": "no blank control was run: hybrid run --config",
-        },
-        {"controller": HALF},
-    ),
-    "pairs that leave the model alone out": Said(
-        {"gain.apart": "controller and mllm are not compared", "specialists.apart": "controller and specialist"},
-        hybrid(MOST, HALF, HALF),
-        options=ComparisonOptions(pairs=()),
-    ),
-    "two solvers with tools": Said(
-        {
-            "gain.several": "over 40 questions and adjusted (Holm) for 2 tests: a gain for controller (+40 points",
-            "specialists.several": "ahead controller (+40 points",
-            "content.several": "a gain for controller",
-            "tasks.several": "Tasks worse than alone after adjustment (Holm): none",
-        },
-        {**hybrid(MOST, HALF, HALF), "verify": HALF},
-        HALF,
-    ),
-    "one solver without tools": Said({"solvers.one": "mllm has accuracy 0.500 over 40 questions"}, {"mllm": HALF}),
-    "several without tools": Said(
-        {
-            "solvers.best": "Of 2 solvers, none of them a model with tools, mllm has the highest accuracy, 0.900",
-            "ahead.some": "It is ahead of specialist by 40 points (20 to 59), adjusted (Holm) for 1 test.",
-        },
-        {"mllm": MOST, "specialist": HALF},
-    ),
-    "several without tools, and specialists that abstain": Said(
-        {"ahead.some": "; it gives no answer to 20 of 40)"},
-        {"mllm": MOST, "specialist": "rw" * 10 + "a" * 20},
-    ),
-    "several that tie": Said(
-        {"solvers.ties": "mllm, specialist share the highest", "ahead.none": "no difference to the others is shown"},
-        {"mllm": HALF, "specialist": HALF},
-    ),
-    "without tools, a part failed": Said(
-        {"ahead.untested": "compared with none of the others: not tested: more than 1 %"},
-        {"mllm": MOST[4:] + "ffff", "specialist": HALF},
-    ),
-    "without tools, all abstained": Said({"solvers.silent": "No solver gives a readable answer"}, {"mllm": A}),
+def letters(told: str) -> str:
+    """Of `36r 4w` 36 letters r and 4 letters w."""
+    return "".join(int(count) * one for count, one in re.findall(r"(\d+)([a-z]+)", told))
+
+
+TABLE = {
+    name: Said(
+        row["said"],
+        {solver: letters(told) for solver, told in row["answers"].items()},
+        letters(row.get("blank", "")),
+        ComparisonOptions(pairs=()) if "pairs" in row else ComparisonOptions(),
+    )
+    for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
 
 

@@ -13,7 +13,7 @@ from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard
 from hybrid.scoring.recorded_calls import as_asked
 from hybrid.scoring.runs import score_run
@@ -35,6 +35,7 @@ from hybrid.types import (
     Step,
     StoredImage,
 )
+from tests.tables import cases
 
 
 def stored(number: int) -> StoredImage:
@@ -68,27 +69,7 @@ BOX: dict[str, Json] = {"x0": 10.0, "y0": 10.0, "x1": 30.0, "y1": 30.0, "label":
 FAR: dict[str, Json] = {"x0": 60.0, "y0": 40.0, "x1": 90.0, "y1": 70.0, "label": "1"}
 
 
-def moved(box: Mapping[str, Json], label: str | None, by: float) -> dict[str, Json]:
-    sides = {key: float(str(box[key])) + by for key in ("x0", "x1")}
-    return {**box, **sides, "label": label}
-
-
-def objects(*labels: str) -> dict[str, Json]:
-    return {"objects": [{"label": label, "saliency_0_1": 1.0} for label in labels], "most_salient": labels[0]}
-
-
-@pytest.mark.parametrize(
-    ("said", "told", "heard_as"),
-    [
-        ([moved(BOX, "A", 1), moved(FAR, "B", -1)], objects("B", "A"), objects("1", "0")),
-        # In another order, and without labels: a tool then calls them by number.
-        ([moved(FAR, None, 0), moved(BOX, None, 0)], objects("2", "1"), objects("0", "1")),
-        ([moved(BOX, "A", 8), moved(FAR, "B", 0)], objects("B", "A"), None),
-        ([BOX], objects("0"), None),
-        ([BOX, FAR, {**FAR, "label": "2"}], objects("0", "1", "2"), None),
-        ([moved(BOX, "A", 0), moved(FAR, "A", 0)], objects("A", "A"), None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_same_boxes_count_under_any_labels", list))
 def test_the_same_boxes_count_under_any_labels(
     said: list[Json], told: dict[str, Json], heard_as: dict[str, Json] | None
 ) -> None:
@@ -238,7 +219,7 @@ async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
 ) -> None:
     options: dict[str, Any] = {"data": "sample", "tasks": tasks, "limit": 2 * len(tasks) or 4, "out": tmp_path / "run"}
     plan = prepare(RunConfig(benchmark, ("specialist",), service=ServiceOptions("classical"), **options))
-    assert await execute(plan, lambda *_: None) == ()
+    assert await ask_run(plan, lambda *_: None) == ()
     adapter: Benchmark = load("hybrid.benchmarks", benchmark)
     answered = 0
     for scored in score_run(plan.folder, ScoreOptions()):

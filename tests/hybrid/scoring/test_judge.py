@@ -20,7 +20,7 @@ from hybrid.errors import DataError, Outage, UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.models.base import ModelRefused
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.judge import TEXTS, answer_in, judge_prompt, judge_run
 from hybrid.scoring.predicted import import_run
 from hybrid.scoring.readings import can_be_judged, read_readings
@@ -47,7 +47,7 @@ async def ran(tmp_path: Path, fakes: Any) -> RunFolder:
         "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
     )
     plan = prepare(replace(config, out=tmp_path / "run"))
-    assert await execute(plan, lambda *_: None) == ()
+    assert await ask_run(plan, lambda *_: None) == ()
     return plan.folder
 
 
@@ -99,7 +99,7 @@ async def test_the_official_parse_leaves_more_to_the_judge(tmp_path: Path, fakes
         limit=1,
     )
     plan = prepare(replace(config, out=tmp_path / "official"))
-    await execute(plan, lambda *_: None)
+    await ask_run(plan, lambda *_: None)
     official = ScoreOptions(parse="official")
     strict, loose = fakes.QueueModel([]), fakes.QueueModel(["Answer: (A)"])
     (nothing,) = await judge_run(plan.folder, strict, (), OPTIONS, 1, 0)

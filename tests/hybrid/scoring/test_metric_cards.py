@@ -22,6 +22,7 @@ from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import sections
 from hybrid.types import Prompt, Question, Reply, Score
+from tests.tables import cases
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
 MANY_METRICS = ("hvsbench", "mm_sap", "mvp_bench")
@@ -117,10 +118,7 @@ def test_every_metric_has_a_card_and_every_card_a_metric(
 
 @pytest.mark.system
 @pytest.mark.shared_data
-@pytest.mark.parametrize(
-    ("name", "model"),
-    [("blink", "blink_outputs/GPT4o/Jigsaw.json"), ("mvp_bench", "mvp_bench/model_prediction/llava_v1.5_7b.jsonl")],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_published_predictions_print_what_cards_describe"))
 def test_published_predictions_print_what_cards_describe(name: str, model: str, shared_data: Path) -> None:
     benchmark: Benchmark = load("hybrid.benchmarks", name)
     data = str(shared_data / "mvp_bench") if name == "mvp_bench" else None

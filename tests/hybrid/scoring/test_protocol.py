@@ -17,7 +17,7 @@ from hybrid.models.base import CallKey
 from hybrid.prompts import bare
 from hybrid.registry import load, names
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.judge import judge_run
 from hybrid.scoring.runs import score_run
 from hybrid.tool import Tool
@@ -79,7 +79,7 @@ async def ran(config: RunConfig) -> ResolvedRun:
     lined = config.format_line and config.protocol == "strict"
     model = Obedient({question.id: question.kind for question in plan.sound}, lined)
     plan = replace(plan, resources=replace(plan.resources, model=model))
-    assert await execute(plan, lambda *_: None) == ()
+    assert await ask_run(plan, lambda *_: None) == ()
     return plan
 
 

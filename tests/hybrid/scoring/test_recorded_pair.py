@@ -8,6 +8,7 @@ import pytest
 from hybrid.errors import DataError
 from hybrid.scoring.recorded_pair import decomposed, read_pair
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, decompose
+from tests.tables import cases
 
 
 def files(folder: Path, without: str, with_tools: str, suffix: str = "csv") -> tuple[Path, Path]:
@@ -83,17 +84,7 @@ def test_trajectories_of_med_pair_by_line(tmp_path: Path) -> None:
     assert [(one.alone, one.with_tools, bool(one.tools)) for one in pair.questions] == [(0, 1, True), (1, 0, False)]
 
 
-@pytest.mark.parametrize(
-    ("without", "with_tools", "named"),
-    [
-        ("id,correct\na,2\n", "id,correct\na,1\n", "not in 0 to 1"),
-        ("id,correct\na,nan\n", "id,correct\na,1\n", "not a number"),
-        ("id,correct\na,1\n", "id,correct,calls\na,1,many\n", "calls is 'many'"),
-        ("id,correct\na,1\na,0\n", "id,correct\na,1\n", "occurs twice"),
-        ("id,correct\na,1\n", "id,correct\nb,1\n", "no id in common"),
-        ("id,correct\n", "id,correct\nb,1\n", "no row"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_read_is_named"))
 def test_what_cannot_be_read_is_named(tmp_path: Path, without: str, with_tools: str, named: str) -> None:
     with pytest.raises(DataError, match=named):
         read_pair(*files(tmp_path, without, with_tools))

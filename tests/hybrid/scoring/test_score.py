@@ -15,7 +15,7 @@ from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import DataError, UsageError
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.predicted import import_run, score_predictions
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
@@ -40,7 +40,7 @@ async def ran(
     plan = prepare(RunConfig("blink", ("mllm", "specialist"), f"replay:{model}", **options))
     watched = fakes.WatchedModel(plan.resources.model, dict(failing or {}))
     plan = replace(plan, resources=replace(plan.resources, model=watched))
-    await execute(plan, lambda *_: None)
+    await ask_run(plan, lambda *_: None)
     return plan
 
 
@@ -52,7 +52,7 @@ async def test_questions_not_asked_yet_are_no_part_of_any_number(tmp_path: Path,
     plan = await ran(tmp_path, fakes, limit=2)
     data = plan.folder.path.parent / "blink"
     more = prepare(replace(plan.config, solvers=("specialist",), limit=None, data=str(data)))
-    await execute(more, lambda *_: None)
+    await ask_run(more, lambda *_: None)
     scored = by_name(score_run(more.folder, OPTIONS))
     assert (scored["mllm"].open, len(scored["mllm"].scores)) == (4, 2)
     assert (scored["specialist"].open, len(scored["specialist"].scores)) == (0, 6)

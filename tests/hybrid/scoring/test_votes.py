@@ -11,7 +11,7 @@ from hybrid.benchmarks.base import AS_PAPERS, Benchmark
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.sections.sampling import SECTION
@@ -39,7 +39,7 @@ async def comparison(
     run = prepare(config)
     model = fakes.QueueModel([text for number in sorted(said) for text in said[number]])
     run = replace(run, resources=replace(run.resources, model=model))
-    assert await execute(run, lambda *_: None) == ()
+    assert await ask_run(run, lambda *_: None) == ()
     return compare(score_run(run.folder, AS_PAPERS))
 
 

@@ -17,6 +17,7 @@ from hybrid.serving.loader import devices_of, refuse_absent
 from hybrid.serving.service import ToolService
 from hybrid.tool import BackendCard, Card, Evidence, Request, Tool
 from hybrid.tool.args import Args
+from tests.tables import cases
 
 BOTH = "cuda:0,cuda:1"
 PATIENCE_S = 60.0
@@ -163,18 +164,7 @@ async def test_what_no_device_takes_is_computed_on_the_cpu_and_no_question_fails
     assert [line.split("; ")[1] for line in service.notices if "runs" in line][-1] == "it runs on the CPU from here on"
 
 
-@pytest.mark.parametrize(
-    ("asked", "cuda", "mps", "expected"),
-    [
-        ("auto", 2, True, ("cuda:0", "cuda:1")),
-        ("auto", 0, True, ("mps",)),
-        ("auto", 0, False, ("cpu",)),
-        ("cuda", 3, False, ("cuda:0", "cuda:1", "cuda:2")),
-        ("cuda:1,cuda:0,cuda:1", 2, False, ("cuda:1", "cuda:0")),
-        ("mps", 0, True, ("mps",)),
-        ("cpu", 2, True, ("cpu",)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_a_word_for_devices_means_on_a_machine"))
 def test_what_a_word_for_devices_means_on_a_machine(
     asked: str, cuda: int, mps: bool, expected: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

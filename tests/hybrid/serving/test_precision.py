@@ -200,5 +200,7 @@ def test_a_part_in_float32_is_given_float32_and_gives_it() -> None:
 
 def test_a_described_card_keeps_what_was_measured(fakes: Any) -> None:
     made = tool(fakes, Scaling(), reduced=(MEASURED,))
-    (card,) = tool_of(description_of(1, made, "code"), lambda _: None).card.backends  # type: ignore[arg-type, return-value]
+    again = tool_of(description_of(1, made, "code"), lambda _: None)  # type: ignore[arg-type, return-value]
+    assert again is not None
+    (card,) = again.card.backends
     assert card.reduced == (MEASURED,)

@@ -15,7 +15,7 @@ from hybrid.errors import ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.pipeline import Pipeline
+from hybrid.serving.pipeline import ThreadExecutor
 from hybrid.serving.service import ToolService
 from hybrid.timing import Stopwatch
 from hybrid.tool import Args, Need, Tool
@@ -72,7 +72,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.executor import ToolCall
 from hybrid.serving.loader import BackendIdentity
-from hybrid.serving.pipeline import Pipeline
+from hybrid.serving.pipeline import ThreadExecutor
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.types import ImageRef
 root = Path(sys.argv[1])
@@ -155,7 +155,7 @@ async def test_what_another_backend_found_in_the_meantime_is_not_kept(
 ) -> None:
     one, weights = service(), tmp_path / "weights"
     pipeline = one.executor
-    assert isinstance(pipeline, Pipeline)
+    assert isinstance(pipeline, ThreadExecutor)
     weights.mkdir()
 
     def taken_away(_: Args) -> None:

@@ -14,36 +14,9 @@ import pytest
 import hybrid
 import tools
 from hybrid.registry import load
-from hybrid.serving.sources import Sources, code_of
+from hybrid.serving.sources import code_of
 
 ROOT = Path(hybrid.__file__).parent.parent
-FILES = {
-    "tools/tiny.py": "from tools._near import helps\n\n\ndef run():\n    from tools._lazy import late\n",
-    "tools/other.py": "import tools._near\n",
-    "tools/_near.py": "from hybrid.deep import part\n",
-    "tools/_lazy.py": "LATE = 1\n",
-    "tools/_unused.py": "X = 1\n",
-    "tools/__init__.py": "",
-    "hybrid/__init__.py": "def run():\n    from hybrid.away import everything\n",
-    "hybrid/deep/__init__.py": "from .part import thing\n",
-    "hybrid/deep/part.py": "thing = 1\n",
-    "hybrid/away.py": "import os\n",
-}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two small packages."""
-    for name, text in FILES.items():
-        path = tmp_path / "first" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path / "first"
-
-
-def tiny(folder: Path) -> str:
-    """The hash of the tool `tiny`."""
-    return Sources({name: [folder / name] for name in ("tools", "hybrid")}).sha256(["tools.tiny"])
 
 
 Shell = Callable[..., str]

@@ -1,7 +1,6 @@
 """An agent made elsewhere as a solver: what it is sent, and the steps that its messages become."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,24 +18,12 @@ from hybrid.integrations.langchain import langchain_tools
 from hybrid.solving.agent import Agent
 from hybrid.solving.solver import Meter, SolverContext
 from hybrid.types import Fault, Kind, Outcome, Prompt, Step
+from tests.tables import cases, stored
 
 FINDING = {"text": "A is nearer.", "data": {"nearest": "A"}, "confidence": 0.5, "backend": "classical", "version": "1"}
 ARGS = {"image": "img:1", "labels": ["A", "B"]}
 USER = {"role": "user", "content": "Which one?"}
-OPENAI = [
-    USER,
-    {
-        "role": "assistant",
-        "content": "I look.",
-        "tool_calls": [
-            {"id": "1", "type": "function", "function": {"name": "depth", "arguments": json.dumps(ARGS)}},
-            {"id": "2", "type": "function", "function": {"name": "web", "arguments": "{}"}},
-        ],
-    },
-    {"role": "tool", "tool_call_id": "2", "content": "a page"},
-    {"role": "tool", "tool_call_id": "1", "content": json.dumps(FINDING)},
-    {"role": "assistant", "content": [{"type": "text", "text": "(A)"}]},
-]
+OPENAI = stored(__file__, "OPENAI")
 LANGCHAIN = [
     USER,
     AIMessage(
@@ -49,20 +36,7 @@ LANGCHAIN = [
     AIMessage("(A)"),
 ]
 # As `ChatMessageAssistant.model_dump()` and its like of inspect_ai write them.
-INSPECT = [
-    USER,
-    {
-        "role": "assistant",
-        "content": [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "I look."}],
-        "tool_calls": [
-            {"id": "1", "function": "depth", "arguments": ARGS, "type": "function"},
-            {"id": "2", "function": "web", "arguments": {}, "type": "function"},
-        ],
-    },
-    {"role": "tool", "tool_call_id": "2", "function": "web", "content": "a page", "error": None},
-    {"role": "tool", "tool_call_id": "1", "function": "depth", "content": json.dumps(FINDING), "error": None},
-    {"role": "assistant", "content": "(A)", "model": "m"},
-]
+INSPECT = stored(__file__, "INSPECT")
 
 
 @pytest.fixture
@@ -103,14 +77,7 @@ def test_messages_of_every_form_become_the_same_steps(messages: list[Any], promp
     assert (used.input_tokens, used.output_tokens) == ((7, 2) if messages is LANGCHAIN else (0, 0))
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        {"type": "tool", "tool_call_id": "1", "content": "no", "status": "error", "artifact": FINDING},
-        {"role": "tool", "tool_call_id": "1", "content": "no", "error": {"type": "unknown", "message": "no"}},
-    ],
-    ids=["langchain", "inspect"],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_result_that_is_an_error_is_a_fault"), ids=["langchain", "inspect"])
 def test_a_result_that_is_an_error_is_a_fault(result: dict[str, Any], prompt: Prompt, fakes: Any) -> None:
     reply, ctx = asked(lambda _: [LANGCHAIN[1], result], prompt, fakes)
     # Words before a result are no answer.
@@ -183,26 +150,7 @@ def test_our_tools_in_an_agent_know_the_images_of_its_question(way: str, prompt:
     assert reply.text == expected.text
 
 
-TOLD = {"input_tokens": 10, "output_tokens": 4}
-
-
-@pytest.mark.parametrize(
-    ("counts", "read", "written", "cached", "reasoned"),
-    [
-        ({**TOLD, "input_token_details": {"cache_read": 3}, "output_token_details": {"reasoning": 2}}, 10, 4, 3, 2),
-        (
-            {
-                "prompt_tokens": 10,
-                "completion_tokens": 4,
-                "prompt_tokens_details": {"cached_tokens": 3},
-                "completion_tokens_details": {"reasoning_tokens": 2},
-            },
-            *(10, 4, 3, 2),
-        ),
-        ({**TOLD, "input_tokens_cache_read": 3, "input_tokens_cache_write": 5, "reasoning_tokens": 2}, 18, 4, 3, 2),
-    ],
-    ids=["langchain", "openai", "inspect"],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_tokens_are_read_in_every_form"), ids=["langchain", "openai", "inspect"])
 def test_tokens_are_read_in_every_form(
     counts: dict[str, Any], read: int, written: int, cached: int, reasoned: int, prompt: Prompt, fakes: Any
 ) -> None:

@@ -10,6 +10,7 @@ from hybrid.config import RunLimits
 from hybrid.errors import Outage
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.types import Usage
+from tests.tables import cases
 
 ONE = Usage(model_calls=1, input_tokens=7, output_tokens=3, cost_usd=0.5)
 
@@ -51,15 +52,7 @@ async def test_a_call_under_way_counts_as_made() -> None:
     assert meter.pending == 1
 
 
-@pytest.mark.parametrize(
-    ("limits", "calls", "name"),
-    [
-        (RunLimits(tokens=20), 2, "20 tokens"),
-        (RunLimits(cost_usd=1.5), 3, "1.5 USD"),
-        (RunLimits(seconds=0.0), 0, "0 seconds"),
-        (RunLimits(model_calls=0), 0, "0 model calls"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_each_budget_ends_a_run_by_name", limits=RunLimits))
 async def test_each_budget_ends_a_run_by_name(limits: RunLimits, calls: int, name: str) -> None:
     meter = RunMeter(limits)
     for _ in range(calls):

@@ -24,7 +24,7 @@ from hybrid.solving.captions import (
     RunCaptions,
     captions_by,
 )
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Kind, Outcome, Prompt, Reply, StoredImage
 
@@ -159,7 +159,7 @@ def ask(service: ToolService, fakes: Any) -> Ask:
         question = fakes.question(f"q{number}", images=tuple(ref.image for ref in refs))
         prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)
         return await Session(
-            question, Mllm("caption"), fakes.resources(**{"control": Control(service), **changes})
+            question, Mllm("caption"), fakes.resources(**{"control": ToolCondition(service), **changes})
         ).ask(prompt)
 
     return one

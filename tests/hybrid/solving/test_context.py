@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid.errors import UsageError
 from hybrid.solving.context import BESIDE, read_supplied, refuse_missing
+from tests.tables import cases
 
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="#"), min_size=1, max_size=8)
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: text.strip())
@@ -28,20 +29,7 @@ def test_texts_come_back_for_a_question_and_for_its_variants(tmp_path_factory: A
         assert (found.of(name), found.of(f"{name}#s2"), found.of(f"{name}#r1")) == (shown, shown, shown)
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("{", "line 2: not JSON"),
-        ("[1]", "line 2: expected an object"),
-        ('{"id": "b"}', "line 2: expected the fields id and text"),
-        ('{"id": "b", "text": "x", "more": 1}', "line 2: expected the fields id and text, and no other; 'more'"),
-        ('{"id": 7, "text": "x"}', "line 2, field id: expected a text, found 7"),
-        ('{"id": "", "text": "x"}', "line 2, field id: expected a text"),
-        ('{"id": "b", "text": " "}', "line 2, field text: expected a text"),
-        ('{"id": "b", "text": null}', "line 2, field text: expected a text, found None"),
-        ('{"id": "a", "text": "x"}', "line 2, field id: 'a' appears for the second time"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_error_names_file_and_line"))
 def test_an_error_names_file_and_line(tmp_path: Path, line: str, told: str) -> None:
     path = tmp_path / "texts.jsonl"
     path.write_text(f'{{"id": "a", "text": "x"}}\n{line}\n')

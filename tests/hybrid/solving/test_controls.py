@@ -14,7 +14,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control, Perfect, Subject, clip, partners
+from hybrid.solving.controls import AskedQuestion, OracleWords, ToolCondition, clip, partners
 from hybrid.tool.args import Args
 from hybrid.types import Kind, Prompt, Question, StoredImage
 
@@ -32,16 +32,16 @@ def prompt_of(question: Question, fakes: Any) -> Prompt:
     return Prompt((question.text, *shown), Kind.CHOICE, question.choices, route=question.route)
 
 
-def subject(question: Question) -> Subject:
-    return Subject(question.id, question.unit, question.images)
+def subject(question: Question) -> AskedQuestion:
+    return AskedQuestion(question.id, question.unit, question.images)
 
 
 async def find(service: ToolService, fakes: Any, mode: ToolOutput, question: Question, others: list[Question]) -> Any:
     tool = fakes.counter(fakes.CountingBackend(draw=True))
-    control = Control(
+    control = ToolCondition(
         service,
         mode,
-        lambda identity, p: Perfect(f"{identity} is (A) of {len(p.choices)}", "Answer: (A)"),
+        lambda identity, p: OracleWords(f"{identity} is (A) of {len(p.choices)}", "Answer: (A)"),
         partners([question, *others], 0),
     )
     prompt = prompt_of(question, fakes)
@@ -52,7 +52,7 @@ async def test_each_image_stands_for_the_partners_image_in_its_place(service: To
     first, second, third, fourth = (fakes.stored(service.store, seed) for seed in (1, 2, 3, 4))
     question = fakes.question("q1", images=(first, second))
     other = fakes.question("q2", images=(third, fourth))
-    control = Control(service, "shuffled", None, partners([question, other], 0))
+    control = ToolCondition(service, "shuffled", None, partners([question, other], 0))
     prompt = prompt_of(question, fakes)
     tool = fakes.counter(fakes.CountingBackend())
     derived = fakes.ImageRef("img:2.1", fakes.stored(service.store, 9), parent="img:2")

@@ -17,12 +17,13 @@ from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.call_tool import find_tool
-from hybrid.solving.controls import Control, Subject
-from hybrid.solving.session import Resources, Session
+from hybrid.solving.controls import AskedQuestion, ToolCondition
+from hybrid.solving.session import AskSetup, Session
 from hybrid.solving.solver import SolverContext
 from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
 from hybrid.types import Fault, Finding, ImageRef, Kind, Outcome, Prompt, Question, Reply
+from tests.tables import cases
 
 Play = Callable[[Prompt, SolverContext], Awaitable[Reply]]
 
@@ -77,7 +78,9 @@ def start(service: ToolService, question: Question, fakes: Any) -> Start:
 
     def make(play: Play, replies: Any = (), model: Any = None, **changes: Any) -> Session:
         chosen = model if model is not None else fakes.QueueModel(list(replies))
-        return Session(question, Scripted(play), fakes.resources(chosen, **{"control": Control(service), **changes}))
+        return Session(
+            question, Scripted(play), fakes.resources(chosen, **{"control": ToolCondition(service), **changes})
+        )
 
     return make
 
@@ -105,16 +108,7 @@ async def test_the_step_of_a_reply_keeps_its_thoughts_up_to_a_length(length: int
     assert ("192,000 characters are left out" in kept) == (length == 200_000)
 
 
-@pytest.mark.parametrize(
-    ("name", "images", "args", "fault", "message"),
-    [
-        ("jigsaw", ("img:1", "img:4", "img:2"), {}, Fault.UNKNOWN_IMAGE, "no image 'img:4'; the images are: img:1, "),
-        ("jigsaw", ("img:1",), {}, Fault.BAD_ARGUMENTS, "jigsaw takes .* images, not 1"),
-        ("jigsaw", NAMES, {"trim_px": -1}, Fault.BAD_ARGUMENTS, "wrong arguments for jigsaw: trim_px: "),
-        ("jigsaw", NAMES, {"trim": 1}, Fault.BAD_ARGUMENTS, "wrong arguments for jigsaw: trim: Extra inputs"),
-        ("crystal_ball", NAMES, {}, Fault.UNKNOWN_TOOL, "no tool 'crystal_ball'; the tools are: .*jigsaw"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_wrong_call_is_an_error_with_its_fault_and_counts", fault=Fault))
 async def test_a_wrong_call_is_an_error_with_its_fault_and_counts(
     start: Start, prompt: Prompt, name: str, images: tuple[str, ...], args: dict[str, Any], fault: Fault, message: str
 ) -> None:
@@ -148,7 +142,7 @@ async def test_no_time_left_is_a_timeout_of_the_tool(start: Start, prompt: Promp
 
 
 @dataclass(frozen=True)
-class Counting(Control):
+class Counting(ToolCondition):
     """Lets a tool of the test answer instead of whatever is called."""
 
     tool: Tool | None = None
@@ -159,7 +153,7 @@ class Counting(Control):
         tool: Tool,
         args: Args,
         images: Sequence[ImageRef],
-        subject: Subject,
+        subject: AskedQuestion,
         prompt: Prompt,
         seed: int,
         spent: CallTime | None = None,
@@ -198,7 +192,7 @@ async def test_an_outage_or_a_defect_is_nobodys_answer(start: Start, prompt: Pro
 
 
 async def test_without_a_model_nothing_is_recorded(service: ToolService, question: Question, prompt: Prompt) -> None:
-    session = Session(question, Scripted(say), Resources(RunConfig(""), None, Control(service)))
+    session = Session(question, Scripted(say), AskSetup(RunConfig(""), None, ToolCondition(service)))
     assert (await session.ask(prompt)).outcome is Outcome.NOT_RECORDED
 
 

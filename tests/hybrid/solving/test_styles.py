@@ -14,7 +14,7 @@ from hybrid.errors import UsageError
 from hybrid.models.images import Resizing
 from hybrid.running.before_asking import before_notes
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, names, read_style, style_of
 from hybrid.types import Exchange, Fault
 from tests.servers import JsonHandler, LocalServer, listening
@@ -152,7 +152,7 @@ async def exchanges(
         **options,
     )
     run = prepare(config)
-    assert await execute(run, lambda *_: None) == ()
+    assert await ask_run(run, lambda *_: None) == ()
     assert run.identity["tool_style"]["name"] == style
     attempts = run.folder.recorded("controller").by_id
     return [attempts[question.id].exchanges[0] for question in run.sound]
@@ -237,7 +237,7 @@ async def test_other_tools_keep_our_form_beside_it(tmp_path: Path, serve: Callab
             **config,
         )
     )
-    assert await execute(run, lambda *_: None) == ()
+    assert await ask_run(run, lambda *_: None) == ()
     system = model.asked[-1]["messages"][0]["content"]
     assert system.startswith(style.system)
     assert "- markers:" in system

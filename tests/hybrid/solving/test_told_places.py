@@ -17,7 +17,7 @@ from hybrid.images import ImageStore
 from hybrid.places import Place, at, length, span_px, unmarked
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import FRAMES, CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.image_sizes import origin
@@ -100,7 +100,7 @@ async def called(
                 got.append(error)
             return Reply("")
 
-    shared = fakes.resources(fakes.QueueModel([]), Control(service), tools, frame=frame)
+    shared = fakes.resources(fakes.QueueModel([]), ToolCondition(service), tools, frame=frame)
     reply = await Session(fakes.question("q"), Solver(), shared).ask(Prompt(("Which?", image), Kind.FREE))
     service.close()
     return got[0], reply.steps[0]

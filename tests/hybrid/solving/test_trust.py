@@ -23,6 +23,7 @@ from hybrid.solving.trust import (
     trust_content,
 )
 from hybrid.tool import Bin
+from tests.tables import cases
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=8), st.floats(0, 1), st.floats(0, 1))
@@ -122,18 +123,7 @@ def test_what_was_measured_must_be_named_in_full(tmp_path: Path) -> None:
         read_trust(path)
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        (("folds", 0, 0, "right"), 4),
-        (("folds", 0, 0, "slope"), 1.0),
-        (("folds", 0, 0, "tool"), "depth"),
-        (("measured", "model", "model"), "openai:two"),
-        (("measured", "tools", "jigsaw"), "classical:seams-2"),
-        (("measured", "benchmark"), "hvsbench"),
-        (("sha256",), "00"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_changed_value_is_noticed"))
 def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value: Any) -> None:
     path = tmp_path / "trust.json"
     content = json.loads(trust_content(MEASURED, [[entry()]], [], {}))

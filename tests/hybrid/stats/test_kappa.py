@@ -14,11 +14,10 @@ from scipy.stats import t as student
 
 from hybrid.scoring.reports import compare_paths
 from hybrid.stats.kappa import ADDED_CELLS, EXACT, kappa, shared_mistakes
+from tests.tables import cases
 
 Table = Sequence[Sequence[int]]
 
-SKIN: Table = [[10, 4, 1, 0], [5, 10, 12, 2], [2, 4, 12, 5], [0, 2, 6, 13]]
-DIAGNOSES: Table = [[75, 1, 4], [5, 4, 1], [0, 0, 10]]
 RABBITS: Sequence[Table] = [[[0, 6], [0, 5]], [[3, 0], [3, 6]], [[6, 0], [2, 4]], [[5, 1], [6, 0]], [[2, 0], [5, 0]]]
 
 
@@ -54,15 +53,7 @@ def error_of(table: Table) -> tuple[float, float]:
     return found.value, found.error * math.sqrt((len(a) - 1) / len(a))
 
 
-@pytest.mark.parametrize(
-    ("table", "value", "error"),
-    [
-        # SAS/STAT User's Guide, PROC FREQ, "Agreement Study": simple kappa 0.3449, ASE 0.0724.
-        (SKIN, 0.3449, 0.0724),
-        # Fleiss, Levin and Paik, Statistical Methods for Rates and Proportions (3rd ed., 2003), table 18.1.
-        (DIAGNOSES, 0.6765, 0.0877),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_kappa_published_values", list))
 def test_kappa_published_values(table: Table, value: float, error: float) -> None:
     found = error_of(table)
     assert tuple(round(number, 4) for number in found) == (value, error)

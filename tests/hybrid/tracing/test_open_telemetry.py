@@ -19,11 +19,12 @@ from hybrid.config import RunConfig, ServiceOptions, parse_model_args
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, carry_out
+from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.secrets import keep_secret
 from hybrid.tracing import run_span
 from hybrid.tracing.open_telemetry import kept
 from hybrid.types import Usage
+from tests.tables import cases
 
 BEGUN = run_span("blink", "run")
 CROP: dict[str, Any] = {"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}}
@@ -59,7 +60,7 @@ def asked(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[Re
     run = replace(run, resources=replace(run.resources, model=model))
     exported = InMemorySpanExporter()
     with kept(SimpleSpanProcessor(exported), BEGUN, text=text):
-        end = asyncio.run(carry_out(run, lambda *_: None, lambda _: None))
+        end = asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
     return exported.get_finished_spans(), end
 
 
@@ -141,14 +142,7 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
         assert [part["type"] for part in reply["parts"]] == ["text", "tool_call"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"trace_text": True}, "give --trace otlp or --trace FILE.jsonl with it"),
-        ({"trace": "otlp", "engine": "ray"}, "leave --engine ray away"),
-        ({"trace": "otlp", "trace_text": True, "tool_output": "oracle"}, "are the answers"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_traces_that_cannot_be_made_are_refused"))
 def test_traces_that_cannot_be_made_are_refused(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         RunConfig("blink", **changes)

@@ -18,25 +18,12 @@ from hybrid.serving.loader import Loader
 from hybrid.serving.service import ToolService
 from hybrid.tool import Request, Stages, Tool
 from hybrid.types import ImageRef, Json
+from tests.tables import stored
 from tools._shared.batches import by_form, together
 from tools.depth.models import DepthModel
 
 SIZES = ((120, 90), (90, 120), (120, 90), (200, 60))
-BOX = {"x0": 10, "y0": 12, "x1": 50, "y1": 50, "label": "A"}
-SPOTS = [{"x": 30, "y": 40, "label": "A"}, {"x": 50, "y": 20, "label": "B"}]
-ASKED: Mapping[str, list[dict[str, Json]]] = {
-    "attributes": [{"texts": ["a red ball", "a blue ball"]}, {"texts": ["a dog", "a red ball", "an empty street"]}],
-    "correspondence": [{"point": SPOTS[0], "candidates": SPOTS}],
-    "depth": [{"points": [{"x": 30, "y": 40}, {"x": 50, "y": 10}]}, {}],
-    "detection": [{"names": ["dog", "cat"], "threshold": 0.05}, {"names": ["person"], "threshold": 0.02}],
-    "saliency": [{}, {"boxes": [BOX]}],
-    "scanpath": [{"target": "a cup of tea"}, {"target": "dog"}, {"target": "a red ball", "fixations": 9}, {}],
-    "segmentation clipseg": [{"words": "dog"}, {"words": "a cup of tea"}, {"words": "a red ball"}],
-    "segmentation sam2": [{"points": SPOTS[:1]}, {"points": SPOTS, "box": BOX}, {"box": BOX}],
-    "segmentation sam3": [{"words": "dog"}, {"points": SPOTS[:1]}, {"words": "a red ball"}],
-    "semantic_correspondence": [{"point": SPOTS[0], "candidates": SPOTS}, {"point": SPOTS[1], "candidates": SPOTS}],
-    "similarity": [{"aspect": "style"}, {}],
-}
+ASKED: Mapping[str, list[dict[str, Json]]] = stored(__file__, "ASKED")
 """Arguments that are asked in turn, of a tool or of one family of it; a tool that is not named is asked without."""
 FAMILIES = (
     ("attributes", "siglip"),

@@ -10,10 +10,11 @@ import pytest
 
 from hybrid.errors import ToolError
 from hybrid.registry import load
+from hybrid.serving.input_check import run_probes
 from hybrid.serving.known_answers import run_checks
-from hybrid.serving.seen_pictures import run_probes
 from hybrid.tool import Evidence, Request, Stages, Tool
 from hybrid.tool.networks import Network
+from tests.tables import cases
 from tools._shared import flat_pairs
 from tools._shared.flat_pairs import SIZES, flat_pair, wrong_matches
 from tools._shared.local_features import networks
@@ -172,10 +173,7 @@ GIVEN: dict[str, tuple[Callable[[Any], Any], str | None]] = {
 
 @pytest.mark.system
 @installed
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [*(("correspondence", given) for given in GIVEN), ("motion", "as it is"), ("motion", "blue first")],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_picture_that_reaches_the_extractor_in_another_way_is_named"))
 def test_a_picture_that_reaches_the_extractor_in_another_way_is_named(
     name: str, given: str, backends: dict[str, Changed], unanswered: None
 ) -> None:

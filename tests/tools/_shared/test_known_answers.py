@@ -20,6 +20,7 @@ from hybrid.samples.item import Item
 from hybrid.serving.known_answers import Checked, failures, run_checks
 from hybrid.serving.loader import Loader
 from hybrid.tool import CheckCase, Evidence, Pixels, Tool
+from tests.tables import stored
 from tools._shared.known_answers import DEPTH_ANSWERS, depth_item
 from tools._shared.target_heat import SearchInput
 from tools.depth import TOOL, LearnedDepth
@@ -190,31 +191,7 @@ def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
     assert drawn_again == drawers
 
 
-CONSTANT: dict[str, list[dict[str, Any]]] = {
-    "attributes": [{"best": place} for place in range(4)],
-    "correspondence": [
-        {"best_index": place, "transferred_px": at, "inliers": 99, "matches": 99}
-        for place, at in ((0, None), (1, {"x": 320, "y": 240}), (2, None), (3, None), (None, None))
-    ],
-    "depth": [{"points": [{"depth_0_1": first}, {"depth_0_1": second}]} for first, second in ((0, 1), (1, 0), (1, 1))],
-    "jigsaw": [{"best": place} for place in (0, 1, 2, 3, None)],
-    "motion": [{"moved": side, "inliers": 99, "matches": 99} for side in ("left", "right", None)],
-    "detection": [{"boxes": []}, {"boxes": [{"name": "stop sign", "box_px": [0, 0, 640, 480]}]}],
-    "ocr": [
-        {"text": "", "lines": []},
-        {"text": "STREET", "lines": [{"text": "STREET", "box_px": [32, 118, 268, 180]}]},
-    ],
-    "reflectance": [{"darker_index": 0}, {"darker_index": 1}, {"darker_index": None}],
-    "saliency": [{"most_salient": "ground 1"}, {"most_salient": None}],
-    "scanpath": [{"fixations": []}, *({"fixations": [{"x_px": x, "y_px": 200}]} for x in (110, 240, 370))],
-    "segmentation": [
-        {"box_px": None, "area_px": 0, "outline_px": []},
-        {"box_px": [0, 0, 448, 320], "area_px": 448 * 320, "outline_px": [[0, 0], [447, 0], [447, 319], [0, 319]]},
-        {"box_px": [0, 0, 9, 9], "area_px": 81, "outline_px": [[0, 0], [8, 0], [8, 8], [0, 8]]},
-    ],
-    "semantic_correspondence": [{"best_index": place} for place in (0, 1, 2, 3, None)],
-    "similarity": [{"best": place} for place in (0, 1, 2, None)],
-}
+CONSTANT: dict[str, list[dict[str, Any]]] = stored(__file__, "CONSTANT")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
+from tests.tables import cases
 from tools._shared.nouns import singular
 from tools._shared.question_words import NUMBERS, counted_thing, number_in
 from tools.localization import boxed_thing
@@ -18,24 +19,7 @@ from tools.relation.rules import PHRASES, AskedRelation, asked_relation
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8)
 
 
-@pytest.mark.parametrize(
-    ("plural", "one"),
-    [
-        ("dogs", "dog"),
-        ("red cars", "red car"),
-        ("people", "person"),
-        ("traffic lights", "traffic light"),
-        ("glass", "glass"),
-        ("berries", "berry"),
-        ("boxes", "box"),
-        ("benches", "bench"),
-        ("buses", "bus"),
-        ("knives", "knife"),
-        ("sheep", "sheep"),
-        ("bus", "bus"),
-        ("tennis", "tennis"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_singular"))
 def test_the_singular(plural: str, one: str):
     assert singular(plural) == one
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hybrid.serving.seen_pictures import chart
+from hybrid.serving.input_check import chart
 from hybrid.tool import Pixels, Request
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureInput
 from tools._shared.whole_picture import square_side

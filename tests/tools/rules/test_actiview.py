@@ -15,7 +15,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.runs import score_run
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
 from tools.rules import ask_specialists as ask_rules
@@ -117,7 +117,7 @@ def test_generated_pictures_without_weights(tmp_path: Path) -> None:
         out=tmp_path / "run",
     )
     plan = prepare(config)
-    assert not asyncio.run(execute(plan, lambda *_: None))
+    assert not asyncio.run(ask_run(plan, lambda *_: None))
     (scored,) = score_run(plan.folder, ScoreOptions())
     values = [score.values for score in scored.scores]
     assert sum(each["hits"] for each in values) > sum(each["clues"] * each["views"] / 4 for each in values)

@@ -13,7 +13,7 @@ from hybrid.benchmarks.hvsbench import BENCHMARK
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.runs import score_run
 from hybrid.tool.rules import ORDINALS
 from hybrid.types import Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
@@ -117,7 +117,7 @@ def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
         out=tmp_path / "run",
     )
     plan = prepare(config)
-    assert not asyncio.run(execute(plan, lambda *_: None))
+    assert not asyncio.run(ask_run(plan, lambda *_: None))
     (scored,) = score_run(plan.folder, ScoreOptions(abstain="wrong"))
     right = {task: sum(s.correct or 0 for s in scored.scores if s.task == task) for task in least}
     assert all(right[task] >= floor > guess for task, (floor, guess) in least.items()), right

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tools._shared.question_words import asked_question, asks_for_text, named_things
 from tools.rules import ask_specialists as ask_rules
@@ -131,7 +131,7 @@ def test_a_run_without_weights_abstains_everywhere(tmp_path: Path, benchmark: st
         out=tmp_path / "run",
     )
     plan = prepare(config)
-    assert not asyncio.run(execute(plan, lambda *_: None))
+    assert not asyncio.run(ask_run(plan, lambda *_: None))
     replies = [exchange.reply for attempt in plan.folder.attempts("specialist") for exchange in attempt.exchanges]
     assert {reply.outcome for reply in replies} == {Outcome.ABSTAINED}
 

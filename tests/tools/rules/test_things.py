@@ -13,7 +13,7 @@ from hybrid.errors import NoBackend, WeightsError
 from hybrid.images import ImageStore, encode
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.tool import Tool
@@ -57,7 +57,7 @@ def outcomes(tmp_path: Path, tasks: tuple[str, ...], **more: Any) -> list[tuple[
         service=ServiceOptions(**more),
     )
     plan = prepare(config)
-    assert not asyncio.run(execute(plan, lambda *_: None))
+    assert not asyncio.run(ask_run(plan, lambda *_: None))
     replies = [exchange.reply for attempt in plan.folder.attempts("specialist") for exchange in attempt.exchanges]
     return [(reply.outcome, reply.text) for reply in replies]
 

@@ -3,6 +3,7 @@
 import pytest
 
 from hybrid.types import Box
+from tests.tables import cases
 from tools.rules.questions.answers import _region
 from tools.rules.questions.things import Thing
 from tools.rules.questions.values import (
@@ -14,41 +15,14 @@ from tools.rules.questions.values import (
 CUP, BOX = Thing("cup"), Thing("box")
 
 
-@pytest.mark.parametrize(
-    ("choices", "relations"),
-    [
-        (("left", "above."), ("left of", "above")),
-        (("The cup is left of the box", "the cup is right of the box"), ("left of", "right of")),
-        (("It is above the box.", "they are below the box"), ("above", "below")),
-        (("above the box", "under the box"), ("above", "under")),
-        (("left of the dog", "right of the box"), None),
-        (("The dog is above the box", "below the box"), None),
-        (("left", "to the left"), None),
-        (("left", "blue"), None),
-        (("left",), None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_choices_are_different_relations_of_two_things"))
 def test_choices_are_different_relations_of_two_things(
     choices: tuple[str, ...], relations: tuple[str, ...] | None
 ) -> None:
     assert relations_in(choices, CUP, BOX) == relations
 
 
-@pytest.mark.parametrize(
-    ("choices", "attribute", "values"),
-    [
-        (("red", "Blue."), "color", ("red", "Blue")),
-        (("The cup is red.", "The cup is blue"), "color", ("red", "blue")),
-        (("The colour of the cup is red", "blue"), "color", ("red", "blue")),
-        (("The box is red", "blue"), "color", None),
-        (("the cup is made of glass", "metal"), "material", ("glass", "metal")),
-        (("The material of the cup is wood", "dark grey metal"), "material", ("wood", "dark grey metal")),
-        (("wooden in a way that counts", "metal"), "material", None),
-        (("Red", "red"), "color", None),
-        (("red", "wood"), "color", None),
-        (("red",), "color", None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_choices_are_different_values_of_the_thing"))
 def test_choices_are_different_values_of_the_thing(
     choices: tuple[str, ...], attribute: Attribute, values: tuple[str, ...] | None
 ) -> None:

@@ -22,12 +22,12 @@ from tools._shared.question_words import (
 )
 from tools.detection.rules import count_of, counted_choice
 
+# Phrases by which an option says that the picture does not show the answer.
 REFUSES: Final = re.compile(r"(?i)\bsorry\b|\b(?:can(?:no|')?t|cannot|unable to) (?:help|answer|tell|know)\b")
-"""Phrases by which an option says that the picture does not show the answer."""
+# Most texts that the attributes tool compares in one call.
 MOST_TEXTS: Final = 16
-"""Most texts that the attributes tool compares in one call."""
+# Most characters of one text for the attributes tool.
 MOST_CHARACTERS: Final = 300
-"""Most characters of one text for the attributes tool."""
 
 
 @asks("attributes", "detection", "ocr")

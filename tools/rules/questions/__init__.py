@@ -64,5 +64,5 @@ BY_TEXT: Final = RuleByText(
     name_of,
 )
 
+# By route.
 RULES: Mapping[str, Rule] = {"by_text": BY_TEXT}
-"""By route."""

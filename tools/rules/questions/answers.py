@@ -15,14 +15,14 @@ from tools.rules.questions.asked_kinds import Counted, Described, Exists, Neares
 from tools.rules.questions.places import Places, detected, places_of, search
 from tools.rules.questions.values import Attribute, Part, Third, yes_and_no
 
+# Degree from which a relation of two boxes holds, as the relation tool takes it.
 CLEARLY: Final = 0.6
-"""Degree from which a relation of two boxes holds, as the relation tool takes it."""
+# Share of the picture's side on either side of a border within which a thing lies in neither part.
 EDGE: Final = 0.05
-"""Share of the picture's side on either side of a border within which a thing lies in neither part."""
+# Width of a drawn box's line and of the colour that JPEG spreads beside it.
 FRAME_PX: Final = 4
-"""Width of a drawn box's line and of the colour that JPEG spreads beside it."""
+# Share of a detected box's sides that is shown around it.
 ROUND_IT: Final = 0.1
-"""Share of a detected box's sides that is shown around it."""
 _TEXTS: Final[Mapping[Attribute, str]] = {
     "color": "a {value} {name}",
     "material": "a {name} made of {value}",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tools.relation.relation_names import RelationName
 from tools.rules.questions.things import Thing
@@ -12,44 +11,39 @@ from tools.rules.questions.values import Attribute, Part
 NearestForm = Literal["nearest", "farthest", "nearer than", "farther than", "nearer or farther"]
 
 
-@dataclass(frozen=True)
-class Exists:
+class Exists(NamedTuple):
     """Whether there is a thing of that name."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(NamedTuple):
     """How many things of that name there are."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Nearest:
+class Nearest(NamedTuple):
     """Which of some things is nearest to the camera or farthest; of two whether the first is nearer, or farther."""
 
     things: tuple[Thing, ...]
     form: NearestForm
+    # The choice of each thing, or of "nearer" and "farther"; empty where yes or no is asked.
     places: tuple[int, ...] = ()
-    """The choice of each thing, or of "nearer" and "farther"; empty where yes or no is asked."""
 
 
-@dataclass(frozen=True)
-class Related:
+class Related(NamedTuple):
     """Which relation one thing is in to another, or whether it is in this one."""
 
     subject: Thing
     reference: Thing
+    # The relation of a question for yes or no.
     relation: RelationName | None = None
-    """The relation of a question for yes or no."""
+    # The relation of each choice.
     options: tuple[RelationName, ...] = ()
-    """The relation of each choice."""
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """Which part of the picture a thing lies in, or whether it lies in this one."""
 
     thing: Thing
@@ -57,8 +51,7 @@ class Placed:
     options: tuple[Part, ...] = ()
 
 
-@dataclass(frozen=True)
-class Described:
+class Described(NamedTuple):
     """Which value of an attribute a thing has: of each choice its value."""
 
     thing: Thing
@@ -66,8 +59,7 @@ class Described:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """Which choice is written in the picture."""
 
 

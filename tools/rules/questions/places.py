@@ -8,8 +8,8 @@ meant none is taken.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from hybrid.errors import ToolError
 from hybrid.tool.finding_data import box_of, number_of, rows_of
@@ -20,13 +20,12 @@ from tools.detection.rules import count_of
 from tools.relation import RIVAL
 from tools.rules.questions.things import Thing
 
+# Long side from which an image is looked at in quarters as well: detectors reduce it to about a thousand.
 LARGE_PX: Final = 1500
-"""Long side from which an image is looked at in quarters as well: detectors reduce it to about a thousand."""
 QUARTERS: Final[Mapping[str, Json]] = {"grid": {"rows": 2, "columns": 2}, "scale": 1.0}
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(NamedTuple):
     """A box for each thing, in pixels of the image, the least of their confidences 0..1, and what found the last."""
 
     boxes: tuple[Box, ...]
@@ -62,8 +61,7 @@ async def places_of(prompt: Prompt, ctx: RuleContext, things: Sequence[Thing]) -
     return Places(tuple(found[thing][0] for thing in things), min(found[thing][1] for thing in things), *last)
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """The detections, in pixels of the image, and the last finding that had some of it, else the first."""
 
     things: tuple[DetectedThing, ...]

@@ -105,20 +105,16 @@ def _nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
         if (pair := things_in([match["x"], match["y"]])) is None:
             return _no_thing(f"{match['x']} or {match['y']}")
         if either is not None:
-            return _nearer_or_farther(pair, prompt)
+            said = [bool(re.search(r"(?i)\b(?:closer|nearer)\b", one)) for one in prompt.choices]
+            away = [bool(re.search(r"(?i)\b(?:farther|further)\b", one)) for one in prompt.choices]
+            if sorted(said) != [False, True] or away != [not near for near in said]:
+                return Unclear("it asks for nearer or farther, and the answers are not these two")
+            order = (0, 1) if said[0] else (1, 0)
+            return Nearest(pair, "nearer or farther", order)
         if prompt.kind is not Kind.YES_NO and yes_and_no(prompt.choices) is None:
             return Unclear("it asks whether one thing is nearer, and the answers are not yes and no")
         return Nearest(pair, "nearer than" if match["near"] else "farther than")
     return _which_is_nearest(sentence, prompt)
-
-
-def _nearer_or_farther(pair: tuple[Thing, ...], prompt: Prompt) -> Nearest | Unclear:
-    said = [bool(re.search(r"(?i)\b(?:closer|nearer)\b", one)) for one in prompt.choices]
-    away = [bool(re.search(r"(?i)\b(?:farther|further)\b", one)) for one in prompt.choices]
-    if sorted(said) != [False, True] or away != [not near for near in said]:
-        return Unclear("it asks for nearer or farther, and the answers are not these two")
-    order = (0, 1) if said[0] else (1, 0)
-    return Nearest(pair, "nearer or farther", order)
 
 
 def _which_is_nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
@@ -211,8 +207,8 @@ def _written(sentence: str, prompt: Prompt) -> Written | Unclear | None:
 
 
 Recogniser = Callable[[str, Prompt], Asked | Unclear | None]
+# Tried in this order; positions in the picture before relations, as "the image" is no thing.
 RECOGNISERS: Final[tuple[Recogniser, ...]] = (_exists, _counted, _nearest, placed, related, _described, _written)
-"""Tried in this order; positions in the picture before relations, as "the image" is no thing."""
 
 
 def _first(forms: tuple[str, ...], sentence: str) -> re.Match[str] | None:

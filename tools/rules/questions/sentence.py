@@ -8,14 +8,14 @@ A sentence beside it that is not known to change nothing ("I am standing at the 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hybrid.types import LETTERS, Prompt
 
+# How questions call the image.
 PICTURE: Final = r"(?:the|this|that) (?:given |provided )?(?:image|picture|photo|photograph|scene|shot)(?: provided)?"
-"""How questions call the image."""
 
+# Sentences that ask for a form of reply, or say what is drawn: they change nothing about what is asked.
 _REQUEST: Final = re.compile(
     r"(?:please )?(?:directly )?(?:answer|respond|reply|select|choose|pick|output|give|provide|use)\b[^?]*|"
     rf"(?:please )?(?:look (?:carefully )?at|examine|observe) {PICTURE}(?: carefully)?|"
@@ -24,7 +24,6 @@ _REQUEST: Final = re.compile(
     r"(?:the )?(?:options|choices)(?: are)?",
     re.IGNORECASE,
 )
-"""Sentences that ask for a form of reply, or say what is drawn: they change nothing about what is asked."""
 _COUNT: Final = re.compile(r"(?:please )?count\b[^?]*", re.IGNORECASE)
 _HEADING: Final = re.compile(r"^(?:the )?(?:question|hint|options|choices)(?: is| are)?:\s*", re.IGNORECASE)
 _VIEWER: Final = (
@@ -35,19 +34,18 @@ _PREFACE: Final = re.compile(
     rf"(?:in|based on|according to|looking at|given) {PICTURE}, |estimate .{{0,60}}distances[^,]*, )?",
     re.IGNORECASE,
 )
+# A thing with its mark in a preface, which the question itself may name without.
 _WITH_MARK: Final = re.compile(r"\b(the (?:(?!the )[a-z -])+?) (\([^()]+\))", re.IGNORECASE)
-"""A thing with its mark in a preface, which the question itself may name without."""
 _CLOSING: Final = re.compile(rf",? (?:as seen )?{_VIEWER}$", re.IGNORECASE)
+# Words that turn a question round, or put it at another time, place or pair of eyes.
 _CHANGES: Final = re.compile(
     r"\b(?:not|never|no|nor|neither|without|except|besides|apart|instead|if|would|could|should|will|suppose|imagine|"
     r"assume|after|before|i|my|mine|me|your|was|were|had|did)\b|n['’]t\b",
     re.IGNORECASE,
 )
-"""Words that turn a question round, or put it at another time, place or pair of eyes."""
 
 
-@dataclass(frozen=True)
-class Unclear:
+class Unclear(NamedTuple):
     """Why a question is not answered by its text."""
 
     reason: str

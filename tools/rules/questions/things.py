@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal, NamedTuple, cast
 
 from tools._shared.nouns import singular
 from tools._shared.question_words import named_things
@@ -38,14 +37,13 @@ _NARROWS: Final = re.compile(
     r"anything|something|someone|anyone|anybody|somebody|nothing|main|dominant|whole|entire|front|rear|back|"
     r"left-hand|right-hand|visible|open|closed|facing|no|not"
 )
+# Nouns that would be taken for a verb behind another noun: "trash can", "brick building".
 _SECOND_NOUN: Final = re.compile(
     r"(?<= )(?:can|stand|watch|building|painting|ceiling|ring|earring|string|awning|railing|wing|swing|clothing)s?$"
 )
-"""Nouns that would be taken for a verb behind another noun: "trash can", "brick building"."""
 
 
-@dataclass(frozen=True)
-class Thing:
+class Thing(NamedTuple):
     """A thing that a question names: by a noun in the singular, by the colour of its drawn box, by a drawn letter."""
 
     name: str | None = None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from tools._shared.question_words import NUMBERS, number_in
 from tools.relation.relation_names import RelationName
@@ -34,8 +33,7 @@ _ACROSS: Final[Mapping[str, Third]] = {"left": "low", "right": "high"}
 _MIDDLE: Final = ("center", "centre", "middle", "central")
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A part of the picture: along x and along y low, middle or high; None where it says nothing about that axis."""
 
     x: Third | None

@@ -24,6 +24,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, decode
 from hybrid.running.data import mount, questions
 from hybrid.types import BrokenQuestion, Question
+from tests.tables import cases
 
 MADE = ("counting", "geo_loc")
 PER_TASK = 3
@@ -135,17 +136,7 @@ def test_unknown_values_are_refused(setting: Setting) -> None:
         BENCHMARK.card.chosen({setting.name: "nonsense"})
 
 
-@pytest.mark.parametrize(
-    ("chosen", "said"),
-    [
-        ({"splits": "6", "mode": "average"}, "mode=average is defined for splits=4 only"),
-        ({"splits": "9", "mode": "shift", "start": "E"}, "start=E is defined"),
-        ({"splits": "16", "decisions": "official"}, "decisions=official is defined"),
-        ({"mode": "mixed", "images": "concat"}, "images=concat is for the modes"),
-        ({"mode": "shift", "images": "any_view"}, "for shift use concat"),
-        ({"mode": "shift", "views": "oracle"}, "views=oracle is for mode=zoom"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_combinations_without_a_meaning_are_refused"))
 def test_combinations_without_a_meaning_are_refused(chosen: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         read_settings(BENCHMARK.card.chosen(chosen))

@@ -19,6 +19,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
 from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
+from tests.tables import cases
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +73,7 @@ def test_full(folder: Path, store: ImageStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "text", "outcome", "declined"),
-    [
-        ("commonsense", "Answer: (None)", Outcome.ABSTAINED, 1.0),
-        ("commonsense", "None", Outcome.ABSTAINED, 1.0),
-        ("commonsense", "It cannot be known. **none**.", Outcome.ABSTAINED, 1.0),
-        ("commonsense", "None of this helps me", Outcome.UNPARSED, 0.0),
-        ("commonsense", "Answer: (A)", Outcome.ANSWERED, 0.0),
-        ("guess", "None", Outcome.UNPARSED, None),
-    ],
+    *cases(__file__, "test_declining_is_no_answer_and_counted_where_it_is_allowed", outcome=Outcome)
 )
 @pytest.mark.parametrize("parse", ["strict", "official"])
 def test_declining_is_no_answer_and_counted_where_it_is_allowed(

@@ -13,6 +13,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.running.data import questions
 from hybrid.types import BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply
+from tests.tables import cases
 
 STRICT, OFFICIAL = ScoreOptions(), ScoreOptions(parse="official")
 
@@ -49,16 +50,7 @@ def test_an_unusable_row_costs_its_own_question(
         raise DataError(broken.error)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"idx": "val_Jigsaw_1"}, "row 2: the id 'val_Jigsaw_1' appears for the second time"),
-        ({"idx": "val_Chess_2"}, "row 2: the id 'val_Chess_2' names no BLINK task of the split val"),
-        ({"idx": "test_Jigsaw_2"}, "row 2: the id 'test_Jigsaw_2' names no BLINK task of the split val"),
-        ({"idx": None}, "row 2, column idx: expected text, found NoneType"),
-        ({"idx": "val_Counting_2"}, "row 2: the id 'val_Counting_2' does not belong in the folder Jigsaw"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_unusable_id_costs_its_own_question"))
 def test_an_unusable_id_costs_its_own_question(
     tmp_path: Path, fakes: Any, change: dict[str, Any], message: str
 ) -> None:
@@ -86,24 +78,7 @@ def test_the_published_columns_are_read(shared_data: Path, tmp_path: Path) -> No
     assert [type(question) for question in found] == [Question] * 3
 
 
-@pytest.mark.parametrize(
-    ("text", "choices", "expected"),
-    [
-        ("A", 2, "A"),
-        ("(B)", 2, "B"),
-        ("The answer is (B) because of it", 2, "B"),
-        ("(A) or (B)?\n\nI choose (B)", 2, "B"),
-        ("I choose (A)\n\nnot (A) and not (B)", 2, None),
-        ("(A)\n\nno letter here", 2, "A"),
-        ("(A). It is so", 2, None),
-        ("**(A)**", 2, None),
-        ("maybe (D)", 2, None),
-        ("maybe (D)", 4, "D"),
-        ("", 4, None),
-        ("Answer: A", 4, None),
-        ("E", 2, "E"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_official_parse"))
 def test_the_official_parse(text: str, choices: int, expected: str | None) -> None:
     assert analyze_answer(text, choices) == expected
 

@@ -12,6 +12,7 @@ from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.errors import DataError
 from hybrid.scoring.predicted import score_predictions
 from hybrid.stats import combine
+from tests.tables import cases
 
 MACRO = {"GPT4o": 0.6004, "GPT4V": 0.5114, "llava-v1.6-34b": 0.4680, "QwenVLMax": 0.4028}
 TABLE_4 = {
@@ -77,15 +78,7 @@ def outputs(folder: Path, name: str, identity: str, **changes: Any) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"answer": "(C)"}, r"Jigsaw\.json, val row 1: the answer '\(C\)' is none of the 2 choices"),
-        ({"answer": "AB"}, "'AB' is none of the 2 choices"),
-        ({"answer": "()"}, r"'\(\)' is none of the 2 choices"),
-        ({"idx": "val_Counting_1"}, "the id 'val_Counting_1' does not belong to the file's task Jigsaw"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_unusable_row_of_predictions_is_named"))
 def test_an_unusable_row_of_predictions_is_named(tmp_path: Path, changes: dict[str, str], message: str) -> None:
     with pytest.raises(DataError, match=message):
         BENCHMARK.predictions(outputs(tmp_path / "m", "Jigsaw", "val_Jigsaw_1", **changes))

@@ -11,6 +11,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK, TASKS
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.published import Published, published
+from tests.tables import stored
 
 FOLDERS = {"GPT-4V": "GPT4V", "GPT-4o": "GPT4o", "Qwen-VL-Max": "QwenVLMax", "LLaVA-v1.6-34B": "llava-v1.6-34b"}
 CELLS = published("blink")
@@ -30,27 +31,7 @@ UNREADABLE = {
 }
 
 # Macro over the 14 tasks of val, recomputed from all 19 models' published outputs.
-MACRO = {
-    "MiniGPT-4-v2": 34.23,
-    "OpenFlamingo-v2": 39.18,
-    "InstructBLIP-7B": 39.72,
-    "InstructBLIP-13B": 42.24,
-    "LLaVA-internLM2-7B": 37.71,
-    "Yi-VL-6B": 38.72,
-    "Yi-VL-34B": 41.68,
-    "LLaVA-v1.5-7B-xtuner": 39.36,
-    "LLaVA-v1.5-13B-xtuner": 42.00,
-    "CogVLM": 41.54,
-    "LLaVA-v1.5-7B": 37.13,
-    "LLaVA-v1.5-13B": 42.66,
-    "LLaVA-v1.6-34B": 46.80,
-    "Qwen-VL-Max": 40.28,
-    "Gemini Pro": 45.16,
-    "Claude 3 OPUS": 44.05,
-    "GPT-4V": 51.14,
-    "GPT-4 Turbo": 54.61,
-    "GPT-4o": 60.04,
-}
+MACRO = stored(__file__, "MACRO")
 
 
 def of(source: str, who: str, split: str) -> dict[str, Published]:

@@ -19,6 +19,7 @@ from hybrid.benchmarks.hvsbench.data import (
 )
 from hybrid.errors import DataError
 from hybrid.types import Scanpath
+from tests.tables import cases
 
 ONE = Scanpath((0.1, 0.2), (0.3, 0.4), (50, 60))
 TWO = Scanpath((0.5, 0.6, 0.7), (0.5, 0.5, 0.5), (7, 8, 9))
@@ -105,18 +106,7 @@ def as_points(path: Scanpath) -> list[list[float]]:
     return [list(point) for point in zip(path.x, path.y, path.t_ms, strict=True)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{as_lists(ONE)}\n{as_lists(TWO)}",
-        f"{as_lists(ONE)}; {as_lists(TWO)}".replace(" = ", ": "),
-        json.dumps([as_dict(ONE), as_dict(TWO)]),
-        str([as_dict(ONE), as_dict(TWO)]),
-        str({"subject 1": as_dict(ONE), "subject 2": as_dict(TWO)}),
-        json.dumps({"x": [ONE.x, TWO.x], "y": [ONE.y, TWO.y], "t": [ONE.t_ms, TWO.t_ms]}),
-        json.dumps([as_points(ONE), as_points(TWO)]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_several_human_paths"))
 def test_several_human_paths(text: str) -> None:
     assert human_paths(text) == (ONE, TWO)
 

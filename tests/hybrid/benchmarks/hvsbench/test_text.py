@@ -11,6 +11,7 @@ from hybrid.benchmarks.hvsbench import question_text as text_module
 from hybrid.benchmarks.hvsbench.question_text import KINDS, lists, options
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Box, Scanpath
+from tests.tables import cases
 
 
 @settings(max_examples=40)
@@ -50,36 +51,13 @@ def test_candidate_scanpaths_as_lists_and_as_points() -> None:
     assert found == (Scanpath((0.1, 0.2), (0.3, 0.4), ()), Scanpath((0.5, 0.6), (0.7, 0.8), (7, 8)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "X = [1, 2] Y = [1] T = [1, 2]",
-        "X = [1] Y = [1] X = [2]",
-        "X = [1, a] Y = [1, 2]",
-        "X = [1] Y = [2] T = [3] T = [4]",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_lists_that_do_not_fit_are_an_error"))
 def test_lists_that_do_not_fit_are_an_error(text: str) -> None:
     with pytest.raises(DataError):
         lists(text)
 
 
-LONG = (
-    "7",
-    "[",
-    "[1, ",
-    "[1, 2, 3, 4] ",
-    "(1, 2) ",
-    "X = [1, ",
-    "[A] x ",
-    "A. x\n",
-    " ",
-    "search for a cat ",
-    "of 12 ",
-)
-
-
-@pytest.mark.parametrize("unit", LONG)
+@pytest.mark.parametrize(*cases(__file__, "test_a_long_text_is_read_in_bounded_time"))
 @pytest.mark.parametrize(("before", "after"), [("[", "x"), pytest.param("", "", marks=pytest.mark.slow)])
 def test_a_long_text_is_read_in_bounded_time(before: str, after: str, unit: str) -> None:
     """A form that takes time with the square of the length would need minutes for each."""

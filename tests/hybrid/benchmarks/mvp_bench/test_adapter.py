@@ -19,6 +19,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
 from hybrid.types import BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply, StoredImage
+from tests.tables import cases
 
 OFFICIAL = ScoreOptions(parse="official")
 
@@ -157,15 +158,7 @@ def test_a_rotation_must_be_numbered_as_its_id_says(
     assert "mcq_questions.json, line 1, field index" in fault.error
 
 
-@pytest.mark.parametrize(
-    ("task", "change", "message"),
-    [
-        ("yes_no", {"answer": "maybe"}, "field answer: expected yes or no, found 'maybe'"),
-        ("single", {"answer": "F"}, "field answer: 'F' is none of the 5 options"),
-        ("single", {"question": "Which?\nA. cat\nB. cat\nSay."}, "field question: the options cat, cat are not all"),
-        ("cross", {"question": "Which?"}, "field question: expected at least two options, found 0"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_costs_itself_alone"))
 def test_a_row_that_cannot_be_used_costs_itself_alone(
     sample: Path, store: ImageStore, tmp_path: Path, task: str, change: dict[str, object], message: str
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from hybrid.benchmarks.mvp_bench.outputs import read_outputs
 from hybrid.errors import DataError
+from tests.tables import cases
 
 PROMPT = "Which?\nA. this\nB. that\nAnswer."
 
@@ -21,17 +22,7 @@ def put(path: Path, *rows: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ((row(1), row(1, "B")), r"m.jsonl, line 2: question 1 has another reply in .*line 1"),
-        ((row(1), row("one")), r"line 2, field question_id: 'one'"),
-        ((row(1), row(True)), r"line 2, field question_id: True"),
-        ((row(1), row(2, 5)), r"line 2, field output: expected text, found int"),
-        ((row(1), row(2, image="../3_s.jpg")), r"line 2, field image: '../3_s.jpg'"),
-        ((row(1), {"question_id": 2}), r"line 2, field image: expected text, found None"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_faults_name_file_line_and_field"))
 def test_faults_name_file_line_and_field(tmp_path: Path, rows: tuple[dict[str, Any], ...], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_outputs(put(tmp_path / "m.jsonl", *rows))

@@ -16,6 +16,7 @@ from hybrid.registry import recipe_of as file_of
 from hybrid.scoring.published import published
 from hybrid.serving.sources import code_outside
 from hybrid.types import Outcome, Question, Score
+from tests.tables import cases
 
 RECIPE = """
 columns: {id: qid, image: picture, question: text, choices: [A, B, C], answer: label, task: category, group: [source]}
@@ -73,30 +74,7 @@ def test_a_recipe_has_no_code_and_what_decides_its_questions_is_among_the_texts(
         load("hybrid.benchmarks", name).reworded(Path("mine.toml"))
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        (("kind: choice", "kind: choise"), r"line 3: kind: 'choise' is none \(did you mean 'choice'\?\)"),
-        (("title:", "titel:"), r"line 6: a recipe has no 'titel' \(did you mean 'title'\?\)"),
-        (("id: qid", "ids: qid"), r"columns has no 'ids'"),
-        (("id: qid", "id: [a, b]"), "columns: id: one column, not 2"),
-        (("[A, B, C]", "[A, A]"), "a name stands there twice"),
-        (("answer: letter", "answer: number"), "answer: 'number' is none"),
-        (("{letter}. {text}", "{letter}. {text!r}"), "is no placeholder"),
-        (("{letter}. {text}", "{letter.x}"), "is no placeholder"),
-        (("{letter}. {text}", "{0}"), "is no placeholder"),
-        (('files: "{split}.csv"', "files: /etc/passwd"), "a path inside of the data set"),
-        (('files: "{split}.csv", ', ""), "hub needs files:"),
-        (("near: 2", "near: many"), "'many' is no number of questions"),
-        (("all_right]", "mean]"), "'mean' is none"),
-        (("all_right]", "f1 by a/b]"), "write f1, f1 over GROUP"),
-        (("value: 0.25", "value: 25"), "a number from 0 to 1"),
-        (("licence: CC-BY-4.0", "licence: [a]"), "licence: one value, not a list"),
-        (("kind: choice", "kind: !!python/name:os.system"), "is no YAML|is none"),
-        (("kind: choice", "kind: &a choice\ncluster: *a"), "an alias"),
-        (("cluster", "cluster"), None),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_schema_is_strict"))
 def test_the_schema_is_strict(tmp_path: Path, changed: tuple[str, str], said: str | None) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(RECIPE.replace(*changed))
@@ -165,17 +143,7 @@ def many(made: Any, near: int, far: int, **more: object) -> Path:
     return Path(made.folder)
 
 
-@pytest.mark.parametrize(
-    ("near", "far", "more", "said"),
-    [
-        (8, 3, {}, None),
-        (10, 2, {"notes": "of ours"}, None),
-        (2, 1, {}, "3 rows instead of 12"),
-        (40, 20, {}, "60 rows instead of 12"),
-        (8, 4, {"choices": "x|y"}, "the columns choices, which Mine has not"),
-        (1, 0, {"image": "red.png"}, "1 rows instead of 12 and the columns image, which Mine has not"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_data_of_ones_own_are_not_called_a_benchmark"))
 def test_data_of_ones_own_are_not_called_a_benchmark(
     made: Any,
     recipe: Callable[[str, str], str],

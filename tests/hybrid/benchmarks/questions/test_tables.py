@@ -7,6 +7,7 @@ import pytest
 
 from hybrid.errors import DataError
 from hybrid.types import BrokenQuestion, Kind, Question
+from tests.tables import cases
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".tsv", ".parquet"])
@@ -97,17 +98,7 @@ def test_a_damaged_line_costs_itself(made: Any) -> None:
     assert [error.split(": ")[0].rpartition(":")[2] for error in errors] == ["3", "4", "5"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("questions.csv", "", "the file is empty"),
-        ("questions.csv", "id,id,question,answer\n", "the column 'id' is there twice"),
-        ("questions.csv", "id,text,answer\n1,a,b\n", "no column is certain to be the question"),
-        ("questions.jsonl", "", "no column is certain"),
-        ("questions.parquet", "PAR1", "is not a readable parquet file"),
-        ("questions.xlsx", "", "a table of questions ends in .jsonl, .csv, .tsv, .parquet"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_file_that_is_none_is_refused_as_a_whole"))
 def test_a_file_that_is_none_is_refused_as_a_whole(made: Any, name: str, content: str, said: str) -> None:
     path = made.folder / name
     path.write_text(content)

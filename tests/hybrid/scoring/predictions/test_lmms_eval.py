@@ -8,6 +8,7 @@ import pytest
 
 from hybrid.errors import DataError
 from hybrid.scoring.predictions.lmms_eval import read
+from tests.tables import cases
 
 
 def sample(doc_id: Any = 0, reply: str = "A", target: str = "(A)", **changes: Any) -> dict[str, Any]:
@@ -38,15 +39,7 @@ def test_an_empty_reply_is_empty(tmp_path: Path, empty: Any) -> None:
     assert found.rows[0].reply == ""
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (json.dumps(sample(0)) + "\n{", r"line 2: not JSON"),
-        (json.dumps(sample(0)) + "\n[1]\n", r"line 2: expected an object"),
-        (json.dumps(sample("x")), r"line 1, field doc_id: expected a whole number from 0, found 'x'"),
-        (json.dumps(sample(0) | {"filtered_resps": [5]}), r"line 1, field filtered_resps: expected text, found int"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_line_that_cannot_be_used_is_named"))
 def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "samples_blink.jsonl"
     path.write_text(content)

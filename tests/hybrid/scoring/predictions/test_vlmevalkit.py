@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hybrid.errors import DataError, UsageError
 from hybrid.scoring.predictions import recognise
 from hybrid.scoring.predictions.vlmevalkit import read
+from tests.tables import cases
 
 HEADING = ("index", "question", "A", "B", "C", "D", "answer", "category", "prediction")
 
@@ -43,17 +44,7 @@ def xlsx(path: Path, rows: Sequence[dict[str, Any]], heading: Sequence[str] = HE
     return path
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([line("seven")], "line 2, column index: 'seven' is not a number"),
-        ([line("1.5")], "line 2, column index: '1.5' is not a whole number"),
-        ([line("inf")], "is not a whole number"),
-        ([line(1), line(1)], r"line 3, column index: 1 also stands in .*line 2"),
-        ([line(1_000_007)], "1000007 is a rotation"),
-        ([line(1, B="", C="third")], "line 2, column B: empty, but a later option is not"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_is_named", list))
 def test_a_row_that_cannot_be_used_is_named(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read(tsv(tmp_path / "a.tsv", rows))

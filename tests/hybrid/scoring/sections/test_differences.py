@@ -18,6 +18,7 @@ from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import questions
 from hybrid.scoring.sections.differences import SECTION
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage
+from tests.tables import cases
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
 OTHER = Data("blink", "val", {"kind": "hub", "id": "X/Y", "sha256": "b" * 64}, {})
@@ -253,7 +254,6 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
 # What is chosen.
 
 NAMES = ("mllm", "specialist", "arbiter", "openai:gpt-4o")
-THERE = "there are: mllm, specialist, arbiter, openai:gpt-4o"
 
 
 def test_a_baseline_meets_every_other() -> None:
@@ -270,18 +270,7 @@ def test_pairs_are_taken_as_given() -> None:
     assert chosen_pairs(NAMES, None, ()) is None
 
 
-@pytest.mark.parametrize(
-    ("baseline", "words", "message"),
-    [
-        ("nobody", (), f"--baseline nobody: there is no such solver; {THERE}"),
-        ("mllm", ("mllm:arbiter",), "--baseline and --pairs: give one of the two"),
-        (None, ("mllm",), f"--pairs mllm: give two different solvers as A:B; {THERE}"),
-        (None, ("mllm:mllm",), f"--pairs mllm:mllm: give two different solvers as A:B; {THERE}"),
-        (None, ("mllm:nobody",), f"--pairs mllm:nobody: give two different solvers as A:B; {THERE}"),
-        (None, ("mllm:arbiter", "arbiter:mllm"), "--pairs arbiter:mllm: this pair is given twice"),
-        (None, ("mllm:arbiter", "mllm:arbiter"), "--pairs mllm:arbiter: this pair is given twice"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_wrong_choice_is_refused"))
 def test_a_wrong_choice_is_refused(baseline: str | None, words: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError) as refused:
         chosen_pairs(NAMES, baseline, words)

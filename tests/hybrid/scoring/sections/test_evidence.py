@@ -34,6 +34,7 @@ from hybrid.types import (
     Step,
     StoredImage,
 )
+from tests.tables import stored
 
 CHOICES = ("the second image", "the third image")
 IMAGES = tuple(StoredImage(f"{number:064x}", 60, 60, "image/png") for number in (1, 2, 3))
@@ -105,24 +106,7 @@ def classes(rows: Sequence[Result], group: str = "") -> dict[str, tuple[str, ...
 
 # Every class by hand.
 
-BY_HAND = {
-    "wrr": "correct adoption",
-    "rrr": "confirmed",
-    "wrw": "ignored evidence",
-    "rrw": "ignored evidence",
-    "rww": "over-trust",
-    "rwr": "resisted",
-    "www": "wrong from both",
-    "wwr": "right despite both",
-    "ruw": "no finding",
-    "wur": "no finding",
-    "rxw": "wrong tool",
-    "wxr": "wrong tool",
-    "r-w": "no call",
-    "w-w": "no call",
-    "?rr": "correct adoption",
-    "rr?": "ignored evidence",
-}
+BY_HAND = stored(__file__, "BY_HAND")
 
 
 def test_every_class_by_hand(tmp_path: Path) -> None:

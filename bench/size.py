@@ -1,0 +1,210 @@
+"""The size of each room: code lines, functions and their mean length, private share, comments, dataclasses.
+
+    python -m bench.size                     # every room, and the three sums that have a goal
+    python -m bench.size hybrid/cli tools/ocr.py --by-file
+    python -m bench.size --write             # tests/ceilings.toml anew; says which numbers rise
+
+A line is code if a token other than a comment stands on it and it belongs neither to an import nor to the docstring of
+a module, class or function. A function's length is that of its body, without signature and docstring, with all that is
+defined in it. `private` is the share of functions with a leading underscore, without `__init__` and its like.
+tests/test_layout.py holds a room to its number: more lines fail, and so do lines that are more than 2 % fewer, so that
+the number is lowered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import sys
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from hybrid.display.tables import Column, Table, as_text
+
+ROOT = Path(__file__).parents[1]
+CEILINGS = ROOT / "tests" / "ceilings.toml"
+FOLDERS = ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests")
+SUMS: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "hybrid + tools + graphs + baselines": (44_000, ("hybrid", "tools", "graphs", "baselines")),
+    "bench": (5_500, ("bench",)),
+    "tests": (34_000, ("tests",)),
+}
+"""What has a goal: the code lines that it should come down to, and the folders that count."""
+SLACK = 0.02
+"""The share by which a room may lie below its ceiling before the number has to be lowered."""
+NO_CODE = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Counts of one file or of several together."""
+
+    code: int = 0
+    functions: int = 0
+    of_bodies: int = 0
+    """Lines of functions' bodies; those of one inside another count for both."""
+    private: int = 0
+    comments: int = 0
+    dataclasses: int = 0
+
+    def __add__(self, other: Size) -> Size:
+        return Size(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table: counts, and shares where there is something to divide by."""
+        per_1000, functions = self.code / 1000, self.functions
+        return (
+            f"{self.code:,}",
+            f"{functions:,}",
+            f"{functions / per_1000:.0f}" if self.code else "",
+            f"{self.of_bodies / functions:.1f}" if functions else "",
+            f"{100 * self.private / functions:.0f} %" if functions else "",
+            f"{self.comments / per_1000:.0f}" if self.code else "",
+            f"{self.dataclasses / per_1000:.1f}" if self.code else "",
+        )
+
+
+def size_of(source: str) -> Size:
+    """The counts of one file's text."""
+    tree = ast.parse(source)
+    code: set[int] = set()
+    comments: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in NO_CODE:
+            lines = comments if token.type == tokenize.COMMENT else code
+            lines.update(range(token.start[0], token.end[0] + 1))
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    dataclasses = 0
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                code.difference_update(_lines(node))
+                comments.difference_update(_lines(node))
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                functions.append(node)
+            case ast.ClassDef():
+                dataclasses += any("dataclass" in ast.unparse(one) for one in node.decorator_list)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            match node.body:
+                case [ast.Expr(ast.Constant(str())) as docstring, *_]:
+                    code.difference_update(_lines(docstring))
+    return Size(
+        len(code),
+        len(functions),
+        sum(map(_body, functions)),
+        sum(one.name.startswith("_") and not one.name.startswith("__") for one in functions),
+        len(comments - code),
+        dataclasses,
+    )
+
+
+def _lines(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _body(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (function.end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def room_of(path: Path) -> str:
+    """The room of a file, by its path in the checkout: a folder of hybrid, or a folder at the top."""
+    parts = path.parts
+    return "/".join(parts[:2]) if parts[0] == "hybrid" and len(parts) > 2 else parts[0]
+
+
+def sizes(paths: Iterable[Path], *, by_file: bool = False, root: Path = ROOT) -> dict[str, Size]:
+    """The size of each room, or of each file, below these files and folders."""
+    found: dict[str, Size] = {}
+    for path in (one for top in paths for one in ([top] if top.is_file() else sorted(top.rglob("*.py")))):
+        place = path.relative_to(root)
+        name = str(place) if by_file else room_of(place)
+        found[name] = found.get(name, Size()) + size_of(path.read_text(encoding="utf-8"))
+    return found
+
+
+def of_checkout(root: Path = ROOT) -> dict[str, Size]:
+    """The size of every room."""
+    return sizes((root / name for name in FOLDERS), root=root)
+
+
+def against_ceilings(rooms: Mapping[str, int], ceilings: Mapping[str, int]) -> Iterator[str]:
+    """Rooms whose code lines do not fit their number, and what to do about it."""
+    for room in sorted({*rooms, *ceilings}):
+        if room not in rooms:
+            yield f"{room} is no room: take its line out of tests/ceilings.toml"
+        elif room not in ceilings:
+            yield f"{room} has no ceiling: `python -m bench.size --write` gives it one"
+        elif rooms[room] > ceilings[room]:
+            yield (
+                f"{room} has {rooms[room]:,} code lines, {rooms[room] - ceilings[room]:,} above its ceiling of "
+                f"{ceilings[room]:,}: take them from this room, or lower another room's number by as many"
+            )
+        elif rooms[room] < ceilings[room] * (1 - SLACK):
+            yield f"{room} has {rooms[room]:,} code lines: lower the number, {ceilings[room]:,}, in tests/ceilings.toml"
+
+
+def ceilings_text(rooms: Mapping[str, int]) -> str:
+    """The file of ceilings: what it is, the sums that have a goal, a number a room."""
+    head = [
+        "# Code lines that a room may have, by the counter of bench/size.py. tests/test_layout.py holds them, so that",
+        "# they only go down: a room that needs more takes it from itself, or from another one in the same commit.",
+        *(
+            f"# {name}: {_together(rooms, folders):,}, to come down to {goal:,}"
+            for name, (goal, folders) in SUMS.items()
+        ),
+    ]
+    return "\n".join([*head, "[code]", *(f'"{room}" = {rooms[room]}' for room in sorted(rooms)), ""])
+
+
+def _together(rooms: Mapping[str, int], folders: Sequence[str]) -> int:
+    return sum(code for room, code in rooms.items() if room.split("/")[0] in folders)
+
+
+def table(found: Mapping[str, Size]) -> Table:
+    """A row for each room, and one for each sum that has a goal."""
+    columns = (
+        "code",
+        "functions",
+        "per 1,000",
+        "mean length",
+        "private",
+        "comments per 1,000",
+        "dataclasses per 1,000",
+    )
+    rows = [(name, *size.cells) for name, size in sorted(found.items())]
+    for name, (goal, folders) in SUMS.items():
+        parts = [size for room, size in found.items() if room.split("/")[0] in folders]
+        if len(parts) > 1:
+            rows.append((f"{name} (goal {goal:,})", *sum(parts, Size()).cells))
+    return Table("Size", (Column("room"), *map(Column, columns)), tuple(rows))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table, or write the ceilings."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders; all rooms without one")
+    parser.add_argument("--by-file", action="store_true", help="a row for each file")
+    parser.add_argument("--write", action="store_true", help="write tests/ceilings.toml from what every room has now")
+    options = parser.parse_args(arguments)
+    if not options.write:
+        paths = [path.resolve() for path in options.paths] or [ROOT / name for name in FOLDERS]
+        print(as_text(table(sizes(paths, by_file=options.by_file))))
+        return 0
+    import tomllib
+
+    before: dict[str, int] = tomllib.loads(CEILINGS.read_text())["code"] if CEILINGS.exists() else {}
+    rooms = {room: size.code for room, size in of_checkout().items()}
+    CEILINGS.write_text(ceilings_text(rooms))
+    for room, code in rooms.items():
+        if code > before.get(room, code):
+            print(f"{room} rises from {before[room]:,} to {code:,}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

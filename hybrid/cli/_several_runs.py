@@ -1,0 +1,309 @@
+"""Runs asked by one command, one or several under one budget: prepared, asked, shown, and what that means for its end.
+
+Every run is an ordinary one: in the folder that its configuration derives, or under --out in one named by its choices.
+In a matrix a solver whose answers rest on nothing in which two runs differ is asked in the first of them alone, and one
+comparison for each benchmark ends the command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hybrid.cli._configured import Variant, options_of
+from hybrid.cli._progress import ask_with_bars
+from hybrid.cli._run_options import config_of
+from hybrid.display.notes import tell
+from hybrid.display.terminal import TEXT, folded, pasteable
+from hybrid.errors import HybridError, UsageError
+from hybrid.repeats import word_of
+from hybrid.secrets import redact
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    from hybrid.config import RunConfig, RunLimits
+    from hybrid.running.cost_estimate import CostEstimate, ManyEstimate
+    from hybrid.running.resolve import ResolvedRun
+    from hybrid.running.run import RunEnd
+    from hybrid.scoring.reports import ComparisonReport
+    from hybrid.solving.budgets import RunMeter
+
+    Show = Callable[["AskedRuns"], Iterable[str]]
+    """Prints what came of the runs; a line for each thing that failed."""
+
+AGAIN = "run it again to go on"
+
+
+def program() -> tuple[str, ...]:
+    """The words by which this program was started: `uv run` has it in an environment that no shell knows."""
+    return ("uv", "run", "hybrid") if "UV" in os.environ else ("hybrid",)
+
+
+def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
+    """The run, resolved. Raises `UsageError` and `DataError` as `prepare` does, and for files that cannot be read."""
+    from hybrid.images import home
+    from hybrid.running.resolve import prepare
+
+    try:
+        return prepare(config, dry=dry, forks=True)
+    except OSError as error:
+        raise UsageError(f"{error.filename or home()} cannot be read or written: {error.strerror or error}") from error
+
+
+@dataclass
+class AskedRuns:
+    """The results of the runs so far."""
+
+    done: list[str] = field(default_factory=list)
+    answered: int = 0
+    left: int = 0
+    """Questions that are still open, besides those that failed."""
+    waiting: int = 0
+    """Runs that were not begun."""
+    unneeded: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    """The error by question and run."""
+    reason: HybridError | str | None = None
+    """Why it stopped before all was asked."""
+
+    @property
+    def lines(self) -> list[str]:
+        """What failed, a line each."""
+        return [f"{question}: {why}" for question, why in self.failures.items()]
+
+    def add(self, run: ResolvedRun, end: RunEnd, name: str) -> None:
+        """Record the end of a run; one that is alone has no name, and its solvers stand for it."""
+        self.done.append(name)
+        self.answered += end.answered
+        self.left += sum(len(run.open_questions(solver)) for solver in run.solvers) - len(end.failures)
+        for where in [name] if name else run.solvers:
+            self.failures |= {f"{broken.id} ({where})": broken.error for broken in run.broken}
+        for one in end.failures:
+            parts = ((one.solver if len(run.solvers) > 1 or not name else ""), name)
+            self.failures[f"{one.id} ({', '.join(filter(None, parts))})"] = one.error
+        if end.stopped is not None:
+            self.reason = end.stopped
+        elif spent := run.resources.run_meter.spent():
+            self.reason = f"the budget of {spent} is spent"
+
+
+def ask_and_show(
+    runs: Mapping[str, Callable[[], ResolvedRun | None]], limits: RunLimits, kept: Sequence[Path], show: Show
+) -> int:
+    """Ask what is open in every run, until the common budget is spent, then show what came of it; the exit code.
+
+    Args:
+        runs: by name how each is made, at its turn; one alone has no name, and one that is not needed is None.
+        limits: of all together.
+        kept: the folders in which an interruption leaves what is finished.
+        show: prints, where nothing ended the command before.
+
+    Raises:
+        UsageError: a run cannot be made, and nothing was answered before.
+        HybridError: something that a run uses ended the program.
+    """
+    from hybrid.running.batching import left_behind, left_in
+    from hybrid.running.signals import Interrupted
+    from hybrid.solving.budgets import RunMeter
+
+    meter, asked = RunMeter(limits), AskedRuns()
+    try:
+        for number, (name, make) in enumerate(runs.items(), 1):
+            place = f"run {number} of {len(runs)}, {name}"
+            if asked.reason is not None:
+                break
+            if (run := make()) is None:
+                asked.unneeded += 1
+                tell(f"{place}: nothing in it would differ, so it is left out")
+            else:
+                _ask(run, meter, asked, name, place)
+    except Interrupted as interrupted:
+        places, again = ", ".join(map(str, kept)), redact(shlex.join([*program(), *sys.argv[1:]]))
+        for left in filter(None, (words(place) for place in kept for words in (left_behind, left_in))):
+            click.echo(left, err=True)
+        click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {again}", err=True)
+        return interrupted.exit_code
+    if isinstance(asked.reason, UsageError) and not asked.answered:
+        raise asked.reason
+    asked.waiting = len(runs) - len(asked.done) - asked.unneeded
+    if asked.reason is not None and (asked.left or asked.waiting):
+        waiting = f" and {asked.waiting} of {len(runs)} runs not begun" if asked.waiting else ""
+        # A reason may say itself what to do.
+        more = "" if AGAIN in str(asked.reason) else f"; what is finished is kept: {AGAIN}"
+        click.echo(redact(f"stopped with {asked.left} questions open{waiting}: {asked.reason}{more}"), err=True)
+    failed = list(dict.fromkeys(show(asked)))
+    from hybrid.cli.score import name_failed
+
+    name_failed(failed)
+    return 3 if failed or asked.left or asked.waiting else 0
+
+
+def _ask(run: ResolvedRun, meter: RunMeter, asked: AskedRuns, name: str, place: str) -> None:
+    """One run, to its end."""
+    from hybrid.scoring.runs import refuse_hidden
+
+    if name:
+        refuse_hidden(run.benchmark, run.mounted.source.split)
+        for label in () if asked.done else run.opened:
+            tell(f"note: {label}")
+        waiting = sum(len(run.open_questions(solver)) for solver in run.solvers)
+        total = len(run.sound) * len(run.solvers)
+        tell(f"{place}: {waiting} of {total} questions open, {run.folder.path}")
+    run = replace(run, resources=replace(run.resources, run_meter=meter))
+    asked.add(run, ask_with_bars(run), name)
+    for notice in run.service.notices:
+        tell(f"note: {notice}")
+
+
+def show_estimate(estimate: CostEstimate | ManyEstimate, form: str) -> int:
+    """Print what one run or several would take; the exit code."""
+    click.echo(json.dumps(estimate.as_json()) if form == "json" else estimate.as_text(form))
+    return 2 if estimate.missing else 0
+
+
+def estimated(runs: Mapping[str, RunConfig]) -> dict[str, CostEstimate]:
+    """What each run would take."""
+    from hybrid.running.estimate import estimate
+
+    return {name: asyncio.run(estimate(prepared(config, dry=True))) for name, config in runs.items()}
+
+
+# A matrix
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """One run of a matrix, checked without asking; nothing of its data is held."""
+
+    variant: Variant
+    config: RunConfig
+    folder: Path
+    benchmark: str
+    solvers: tuple[str, ...]
+    """Those that this run asks."""
+    elsewhere: Mapping[str, Path]
+    """The solvers that an earlier run asks, with its folder: their answers rest on nothing in which the two differ."""
+    missing: tuple[str, ...]
+    estimate: CostEstimate | None
+    """In a dry run."""
+
+    @property
+    def told(self) -> str:
+        """Its choices, and which solvers are in another folder."""
+        return "; ".join((self.variant.told, *(f"{name} is in {where}" for name, where in self.elsewhere.items())))
+
+    def as_json(self, asked: AskedRuns) -> Json:
+        """The run in the output of `--json`."""
+        return {
+            "run": str(self.folder),
+            "chosen": dict(self.variant.chosen),
+            "solvers": list(self.solvers),
+            "elsewhere": {name: str(where) for name, where in self.elsewhere.items()},
+            "options": dict(self.config.options_as_used),
+            "begun": self.variant.told in asked.done,
+        }
+
+
+def run_matrix(variants: Sequence[Variant]) -> int:
+    """Check every run before anything is asked, then ask them one after the other and compare; the exit code."""
+    from hybrid.running.cost_estimate import ManyEstimate
+
+    plan: list[_Planned] = []
+    first: dict[str, Path] = {}
+    for variant in variants:
+        options = variant.context.params
+        tell(f"checking run {len(plan) + 1} of {len(variants)}: {variant.told}")
+        config = config_of(options, options_of(variant.context))
+        plan.append(_planned(variant, config, plan, first, dry=options["dry_run"]))
+    options = variants[0].context.params
+    if options["dry_run"]:
+        estimates = {one.variant.name: one.estimate for one in plan if one.estimate is not None}
+        return show_estimate(ManyEstimate(estimates), "json" if options["as_json"] else TEXT[options["tables"]])
+    if missing := dict.fromkeys(line for one in plan for line in one.missing):
+        raise UsageError("; ".join(missing))
+    runs = {one.variant.told: partial(prepared, one.config) for one in plan if one.solvers}
+    kept = [one.folder for one in plan]
+    return ask_and_show(runs, plan[0].config.run_limits, kept, partial(_compared, plan, options))
+
+
+def _planned(
+    variant: Variant, config: RunConfig, before: Sequence[_Planned], first: dict[str, Path], *, dry: bool
+) -> _Planned:
+    """A run of the matrix, less the solvers that an earlier run asks.
+
+    Args:
+        variant: its choices.
+        config: its options.
+        before: the earlier runs.
+        first: for each digest of what answers rest on, the folder where they are asked; gets those of this run.
+        dry: whether it is estimated.
+
+    Raises:
+        UsageError: it is one of the earlier runs, its answers are hidden, or as `prepare`.
+    """
+    from hybrid.running.estimate import estimate
+    from hybrid.running.plan import answers_rest_on, changed
+    from hybrid.scoring.runs import refuse_hidden
+
+    if config.out is not None:
+        config = replace(config, out=config.out / variant.name)
+    run = prepared(config, dry=True)
+    folder = run.folder.path
+    refuse_hidden(run.benchmark, run.mounted.source.split)
+    if same := [one for one in before if one.folder == folder]:
+        both = f"{same[0].variant.told} and {variant.told}"
+        raise UsageError(f"{both} are the same run, {folder}: what tells them apart counts for nothing")
+    places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
+    elsewhere = {name: where for name, where in places.items() if where != folder}
+    for name, where in elsewhere.items():
+        tell(f"note: {name} would answer as in {where}: it is asked there alone")
+    run = replace(run, solvers={name: one for name, one in run.solvers.items() if name not in elsewhere})
+    return _Planned(
+        variant,
+        changed(config, {"solvers": tuple(dict.fromkeys(map(word_of, run.solvers)))}),
+        folder,
+        run.benchmark.card.name,
+        tuple(run.solvers),
+        elsewhere,
+        run.missing,
+        asyncio.run(estimate(run)) if dry else None,
+    )
+
+
+def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], asked: AskedRuns) -> Sequence[str]:
+    """Print the comparison within each benchmark, the folders, and the commands that print every table."""
+    from hybrid.log.folder import RunFolder
+    from hybrid.scoring.reports import compare_paths
+
+    counting = {name: options[name] for name in ("protocol", "abstain", "allow_failed")}
+    reports: dict[str, ComparisonReport | None] = {}
+    for benchmark in dict.fromkeys(one.benchmark for one in plan):
+        begun = [
+            one.folder / name
+            for one in plan
+            for name in one.solvers
+            if one.benchmark == benchmark and one.variant.told in asked.done and RunFolder(one.folder).finished(name)
+        ]
+        reports[benchmark] = compare_paths(begun, **counting) if begun else None
+    made, tables = [one for one in plan if one.solvers], options["tables"]
+    if options["as_json"]:
+        each: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
+        several = {"comparisons": each} if len(each) > 1 else {"comparison": next(iter(each.values()))}
+        click.echo(json.dumps({"runs": [one.as_json(asked) for one in plan], **several}))
+    elif any(reports.values()):
+        click.echo("\n".join(report.render(TEXT[tables]) for report in reports.values() if report), nl=False)
+        click.echo(folded("\nruns\n" + "\n".join(f"  {one.folder}  {one.told}" for one in made) + "\n", tables))
+        for benchmark in reports:
+            places = [str(one.folder) for one in made if one.benchmark == benchmark]
+            click.echo(pasteable(("hybrid", "compare", *places, "--all"), tables, "every table: "))
+    return [*(line for report in reports.values() if report for line in report.failed), *asked.lines]

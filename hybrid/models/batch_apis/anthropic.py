@@ -1,0 +1,95 @@
+"""Anthropic's message batches: all requests in one body, results in any order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from datetime import datetime
+from pathlib import Path
+
+from hybrid.config import ModelSettings
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchRules, Look, Result, dumped
+from hybrid.models.batching.http import Http
+from hybrid.models.chat_completions.wire import Address, proxy_for
+from hybrid.models.options import connection
+from hybrid.models.providers import PROVIDERS
+
+OFFICIAL = "https://api.anthropic.com"
+VERSION = "2023-06-01"
+CLOCKS_S = 300.0
+"""By how much the provider's clock may be behind ours."""
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status with which the single form says an error of this type; any other is a 500."""
+_NO_RESULT = {"expired": EXPIRED, "canceled": CANCELLED}
+
+
+class AnthropicBatches:
+    """https://docs.claude.com/en/api/creating-message-batches."""
+
+    rules = BatchRules(100_000, 256 * 10**6, b'{"requests":[', b",\n", b"]}")
+
+    def __init__(self, name: str, settings: ModelSettings) -> None:
+        del name
+        reached = connection(PROVIDERS["anthropic"], settings)
+        base = (reached.base_url or OFFICIAL).rstrip("/")
+        headers = {"x-api-key": reached.key or "", "anthropic-version": VERSION, "Content-Type": "application/json"}
+        if isinstance(betas := settings.extra.get("betas"), list):
+            headers["anthropic-beta"] = ",".join(map(str, betas))
+        self.http = Http(Address(f"{base}/v1/messages", headers, {}, proxy_for(base)), settings.timeout_s)
+
+    def request(self, identity: str, path: str, body: bytes) -> bytes:
+        """See `BatchApi`."""
+        return b'{"custom_id":' + dumped(identity) + b',"params":' + body + b"}"
+
+    async def create(self, file: Path, name: str) -> str:
+        """See `BatchApi`."""
+        with file.open("rb") as stream:
+            return str((await self.http.say("POST", "messages/batches", stream))["id"])
+
+    async def find(self, name: str, count: int, since: float, known: Collection[str]) -> str | None:
+        """The batch of no other name, by its size: these have none. Its results tell whether it is the one."""
+        for one in (await self.http.say("GET", f"messages/batches?limit={LISTED}"))["data"]:
+            made = datetime.fromisoformat(one["created_at"]).timestamp()
+            size = sum(one["request_counts"].values())
+            if size == count and made > since - CLOCKS_S and one["id"] not in known:
+                return str(one["id"])
+        return None
+
+    async def look(self, identity: str) -> Look:
+        """See `BatchApi`."""
+        said = await self.http.say("GET", f"messages/batches/{identity}")
+        counts, ended = said["request_counts"], said["processing_status"] == "ended"
+        back = sum(counts.values()) - counts.get("processing", 0)
+        # Its own address of the results is not followed: keys go to the host that was named alone.
+        results = (f"messages/batches/{identity}/results",) if ended and said.get("results_url") else ()
+        return Look(said["processing_status"], back, ended, results)
+
+    def read(self, line: bytes) -> Result:
+        """See `BatchApi`."""
+        said = json.loads(line)
+        identity, result = said["custom_id"], said["result"]
+        if result["type"] == "succeeded":
+            return Result(identity, 200, dumped(result["message"]))
+        if (status := _NO_RESULT.get(result["type"])) is not None:
+            error = {"type": "error", "error": {"type": "timeout_error", "message": f"the batch {result['type']}"}}
+            return Result(identity, status, dumped(error))
+        error = result["error"]
+        kind = (error.get("error") or error)["type"]
+        return Result(identity, _STATUS.get(kind, FAILED), dumped(error))
+
+    async def cancel(self, identity: str) -> None:
+        """See `BatchApi`."""
+        await self.http.say("POST", f"messages/batches/{identity}/cancel")
+
+
+API = AnthropicBatches

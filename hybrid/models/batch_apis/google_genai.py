@@ -1,0 +1,108 @@
+"""Gemini's batch mode: a file of requests is uploaded, a long-running operation reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from hybrid.config import ModelSettings
+from hybrid.models.batch_apis import (
+    CANCELLED,
+    EXPIRED,
+    FAILED,
+    LISTED,
+    BatchError,
+    BatchRules,
+    Look,
+    Result,
+    dumped,
+)
+from hybrid.models.batching.http import Http
+from hybrid.models.chat_completions.wire import Address, proxy_for
+from hybrid.models.langchain.pools import GOOGLE
+from hybrid.models.options import connection
+from hybrid.models.providers import PROVIDERS
+
+_ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"})
+_STATUS = {1: CANCELLED, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
+"""By the code of `google.rpc.Status` the status with which the single form says it."""
+_QUEUE = 8
+
+
+class GeminiBatches:
+    """https://ai.google.dev/gemini-api/docs/batch-api."""
+
+    rules = BatchRules(requests=200_000, size=2 * 10**9)
+
+    def __init__(self, name: str, settings: ModelSettings) -> None:
+        reached = connection(PROVIDERS["google_genai"], settings)
+        self._model = name.partition(":")[2].removeprefix("models/")
+        self._base = (reached.base_url or GOOGLE).rstrip("/")
+        headers = {"x-goog-api-key": reached.key or "", "Content-Type": "application/json"}
+        at = Address(f"{self._base}/v1beta/models", headers, {}, proxy_for(self._base))
+        self.http = Http(at, settings.timeout_s)
+
+    def request(self, identity: str, path: str, body: bytes) -> bytes:
+        """See `BatchApi`."""
+        return b'{"key":' + dumped(identity) + b',"request":' + body + b"}"
+
+    async def create(self, file: Path, name: str) -> str:
+        """See `BatchApi`."""
+        begin = {
+            "X-Goog-Upload-Protocol": "resumable",
+            "X-Goog-Upload-Command": "start",
+            "X-Goog-Upload-Header-Content-Length": str(file.stat().st_size),
+            "X-Goog-Upload-Header-Content-Type": "application/jsonl",
+        }
+        place = f"{self._base}/upload/v1beta/files"
+        _, headers = await self.http.exchange("POST", place, {"file": {"display_name": name}}, begin)
+        finish = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
+        with file.open("rb") as stream:
+            said, _ = await self.http.exchange("POST", headers["x-goog-upload-url"], stream, finish)
+        batch = {"displayName": name, "inputConfig": {"fileName": said["file"]["name"]}}
+        return str(
+            (await self.http.say("POST", f"models/{self._model}:batchGenerateContent", {"batch": batch}))["name"]
+        )
+
+    async def find(self, name: str, count: int, since: float, known: Collection[str]) -> str | None:
+        """See `BatchApi`."""
+        said = await self.http.say("GET", f"batches?pageSize={LISTED}")
+        listed = said.get("operations") or said.get("batches") or []
+        return next((one["name"] for one in listed if _of(one, "displayName") == name), None)
+
+    async def look(self, identity: str) -> Look:
+        """See `BatchApi`."""
+        said = await self.http.say("GET", identity)
+        state = str(_of(said, "state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
+        counts = _of(said, "batchStats") or {}
+        back = sum(int(counts.get(f"{kind}RequestCount") or 0) for kind in ("successful", "failed"))
+        output = _of(said, "output") or said.get("response") or {}
+        file = output.get("responsesFile")
+        results = (f"{self._base}/download/v1beta/{file}:download?alt=media",) if file else ()
+        error = said.get("error") if state == "FAILED" else None
+        errors = (BatchError({"error": error}, is_queue=error.get("code") == _QUEUE),) if error else ()
+        missing = {"EXPIRED": EXPIRED, "CANCELLED": CANCELLED}.get(state, FAILED)
+        return Look(state, back, state in _ENDED, results, errors, missing)
+
+    def read(self, line: bytes) -> Result:
+        """See `BatchApi`."""
+        said = json.loads(line)
+        if (response := said.get("response")) is not None:
+            return Result(said["key"], 200, dumped(response))
+        error = said.get("error") or said["status"]
+        status = error["code"] if error["code"] >= 100 else _STATUS.get(error["code"], FAILED)
+        return Result(said["key"], status, dumped({"error": {**error, "code": status}}))
+
+    async def cancel(self, identity: str) -> None:
+        """See `BatchApi`."""
+        await self.http.say("POST", f"{identity}:cancel")
+
+
+def _of(operation: dict[str, Any], key: str) -> Any:
+    """A fact of a batch: an operation has them in its metadata."""
+    return (operation.get("metadata") or {}).get(key, operation.get(key))
+
+
+API = GeminiBatches

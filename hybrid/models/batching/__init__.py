@@ -1,0 +1,1 @@
+"""Requests that are collected and sent as batches of a provider, in rounds, at half the price (`batches.py`)."""

@@ -1,0 +1,264 @@
+"""The requests of all questions in flight, collected, sent as batches of a provider, and waited for.
+
+    with batches.asking(1901, active=64):            # so many questions, of which so many work at a time
+        async with batches.question():               # one of them
+            reply = await model.chat(...)            # through `BatchedClient`
+
+A round is sent once every question that is left waits for a reply, or `wait_s` after its first request; a batch that is
+full is sent at once. What was sent, and in which batch, is on disk before it is waited for (`hybrid/log/batches.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from hybrid.errors import HybridError
+from hybrid.log.batches import BATCHES, BatchedCall, BatchJournal, LoggedBatch
+from hybrid.models.base import CallKey
+from hybrid.models.batch_apis import BatchApi, dumped
+from hybrid.models.batching.follow import Follower
+from hybrid.models.batching.ticket import Live, Said, Ticket
+from hybrid.secrets import redact_bytes
+from hybrid.timing import waiting
+
+FOLDER = "batches"
+"""Of a run: requests until they are sent."""
+TOO_LARGE = 413
+_LIVE: ContextVar[Live | None] = ContextVar("the question that is being asked", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRules:
+    """When a round is sent, and from how many questions on it is not."""
+
+    wait_s: float = 600.0
+    tail: int = 0
+    """With fewer questions left they are asked directly."""
+
+
+@dataclass
+class _Writing:
+    """A batch that is being written."""
+
+    name: str
+    path: Path
+    file: BinaryIO
+    size: int = 0
+    tickets: list[Ticket] = field(default_factory=list)
+
+
+class Batches:
+    """The batches of one run and one model, used in one event loop.
+
+    Raises on construction:
+        OSError: the run's folder cannot be read or written.
+    """
+
+    def __init__(self, api: BatchApi, name: str, base_url: str | None, folder: Path, rules: RoundRules) -> None:
+        self._api, self._name, self._base_url, self._rules = api, name, base_url, rules
+        self._folder = folder / FOLDER
+        for left in self._folder.glob("*"):
+            # Never sent, and written again.
+            left.unlink()
+        self._journal = BatchJournal(folder / BATCHES)
+        self._follower = Follower(api, self._journal, self._give, self._free, self._stop)
+        self._sent_of: dict[BatchedCall, str] = {}
+        """The batch that a call was last sent in."""
+        for batch in self._journal.known.values():
+            self._sent_of |= dict.fromkeys(batch.calls if batch.state != "refused" else (), batch.name)
+        self._sent = {(one.solver, one.question, one.ask, one.call) for one in self._sent_of}
+        self._back: dict[BatchedCall, Said] = {}
+        """Replies to calls that were not made again yet."""
+        self._waiting: dict[BatchedCall, Ticket] = {}
+        self._writing: _Writing | None = None
+        self._live = self._parked = 0
+        self._slots = asyncio.Semaphore(1)
+
+    def has_sent(self, call: CallKey) -> bool:
+        """Whether a call has gone out in a batch."""
+        return (call.solver, call.question, call.ask, call.call) in self._sent
+
+    @contextmanager
+    def asking(self, questions: int, active: int, news: Callable[[str], None]) -> Iterator[None]:
+        """So many questions are asked inside, all at once, of which so many work while the others wait."""
+        self._live, self._parked, self._slots = questions, 0, asyncio.Semaphore(active)
+        self._follower.begin(news)
+        try:
+            yield
+        finally:
+            self._live = 0
+
+    @asynccontextmanager
+    async def question(self) -> AsyncIterator[None]:
+        """One of the questions is asked inside."""
+        live = Live()
+        token = _LIVE.set(live)
+        try:
+            await self._hold(live)
+            yield
+        finally:
+            if live.holds:
+                self._slots.release()
+            _LIVE.reset(token)
+            self._live -= 1
+            self._send_if_all_wait()
+
+    async def _hold(self, live: Live) -> None:
+        if live.holds:
+            return
+        await self._slots.acquire()
+        if live.holds:
+            # Another call of the same question was woken too.
+            self._slots.release()
+        live.holds = True
+
+    def ticket(self, call: BatchedCall) -> Ticket:
+        """The ticket of a request. Raises what ended the batches."""
+        if self._follower.over is not None:
+            raise type(self._follower.over)(str(self._follower.over))
+        ticket = Ticket(call, _LIVE.get(), self._put, said=self._back.pop(call, None))
+        if ticket.said is not None:
+            return ticket
+        if (name := self._sent_of.get(call)) is not None:
+            self._wait(ticket)
+            self._follower.follow(name)
+        else:
+            # What is asked before the first question, and the last few.
+            ticket.direct = ticket.live is None or self._live < self._rules.tail
+        return ticket
+
+    def leave(self, ticket: Ticket) -> None:
+        """A request is over, or was given up."""
+        if self._waiting.get(ticket.call) is ticket:
+            del self._waiting[ticket.call]
+            self._unpark(ticket)
+
+    async def answered(self, ticket: Ticket) -> None:
+        """Wait for a reply, or until the request is to be made again. Raises what ended the batches."""
+        with waiting(long=True):
+            if ticket.live is not None and ticket.live.holds and ticket.live.parked:
+                ticket.live.holds = False
+                self._slots.release()
+            self._send_if_all_wait()
+            await ticket.arrived
+            ticket.arrived = asyncio.get_running_loop().create_future()
+            if ticket.live is not None:
+                await self._hold(ticket.live)
+
+    def _wait(self, ticket: Ticket) -> None:
+        ticket.parked = True
+        self._waiting[ticket.call] = ticket
+        if ticket.live is not None:
+            ticket.live.parked += 1
+            self._parked += ticket.live.parked == 1
+
+    def _unpark(self, ticket: Ticket) -> None:
+        ticket.parked = False
+        if ticket.live is not None:
+            ticket.live.parked -= 1
+            self._parked -= ticket.live.parked == 0
+
+    def _wake(self, ticket: Ticket, error: Exception | None = None) -> None:
+        self._waiting.pop(ticket.call, None)
+        self._unpark(ticket)
+        if ticket.arrived.done():
+            return
+        if error is None:
+            ticket.arrived.set_result(None)
+        else:
+            ticket.arrived.set_exception(error)
+
+    def _put(self, ticket: Ticket, path: str, body: bytes) -> Said | None:
+        """Write a request into the batch; its ticket waits from now on. Or what is said of one that no batch takes."""
+        rules = self._api.rules
+        if redact_bytes(body) != body:
+            # It holds a secret, which is never on disk.
+            ticket.direct = True
+            return None
+        now = self._written_to()
+        line = self._api.request(f"{now.name}-{len(now.tickets)}", path, body)
+        most = rules.size - len(rules.ends) - len(rules.between)
+        if len(rules.begins) + len(line) > most:
+            error = {"type": "request_too_large", "message": f"larger than a batch may be ({rules.size:,} bytes)"}
+            return TOO_LARGE, dumped({"error": error})
+        if now.size + len(line) > most or len(now.tickets) >= self._follower.most:
+            self._send(now)
+            return self._put(ticket, path, body)
+        now.size += now.file.write((rules.between if now.tickets else rules.begins) + line)
+        now.tickets.append(ticket)
+        self._wait(ticket)
+        return None
+
+    def _written_to(self) -> _Writing:
+        if self._writing is None:
+            name = f"h{uuid.uuid4().hex[:16]}"
+            self._folder.mkdir(exist_ok=True)
+            path = self._folder / f"{name}.json"
+            self._writing = _Writing(name, path, path.open("wb"))
+            asyncio.get_running_loop().call_later(self._rules.wait_s, self._send, self._writing)
+        return self._writing
+
+    def _send_if_all_wait(self) -> None:
+        if self._writing is not None and self._parked >= self._live:
+            self._send(self._writing, ends_round=True)
+
+    def _send(self, now: _Writing, *, ends_round: bool = False) -> None:
+        """Send what is written, unless it has been; or, with few questions left, have it asked directly."""
+        if self._writing is not now:
+            return
+        self._writing = None
+        tickets = [ticket for ticket in now.tickets if self._waiting.get(ticket.call) is ticket]
+        if not tickets or self._live < self._rules.tail:
+            now.file.close()
+            now.path.unlink()
+            for ticket in tickets:
+                ticket.direct = True
+                self._wake(ticket)
+            return
+        now.file.write(self._api.rules.ends)
+        now.file.close()
+        calls = tuple(ticket.call for ticket in now.tickets)
+        self._sent_of |= dict.fromkeys(calls, now.name)
+        self._sent |= {(one.solver, one.question, one.ask, one.call) for one in calls}
+        batch = LoggedBatch(now.name, self._name, self._base_url, round(time.time(), 3), calls)
+        self._follower.send(batch, now.path, ends_round=ends_round)
+
+    def _give(self, call: BatchedCall, said: Said) -> None:
+        self._sent_of.pop(call, None)
+        if (ticket := self._waiting.get(call)) is not None:
+            ticket.said = said
+            self._wake(ticket)
+        elif said[0] < 300:
+            # What failed in an earlier command is asked again.
+            self._back[call] = said
+
+    def _stop(self, error: HybridError) -> None:
+        for ticket in tuple(self._waiting.values()):
+            self._wake(ticket, type(error)(str(error)))
+
+    def _free(self, call: BatchedCall) -> None:
+        """A request was not taken after all: it is made again, and nothing was paid."""
+        self._sent_of.pop(call, None)
+        if (ticket := self._waiting.get(call)) is not None:
+            self._wake(ticket)
+
+    async def close(self) -> None:
+        """End waiting and close the connections; what is at the provider goes on."""
+        if self._writing is not None:
+            self._writing.file.close()
+            self._writing = None
+        for left in self._folder.glob("*"):
+            left.unlink()
+        with suppress(OSError):
+            self._folder.rmdir()
+        await self._follower.close()
+        await self._api.http.close()
+        self._journal.close()

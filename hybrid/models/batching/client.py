@@ -1,0 +1,122 @@
+"""Any client of a provider with its requests in batches: `batched(model, batches)`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hybrid.config import ModelSettings
+from hybrid.errors import UsageError
+from hybrid.log.batches import BatchedCall
+from hybrid.messages import AssistantMessage, Message
+from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.batch_apis import BatchApi
+from hybrid.models.batching.batches import Batches
+from hybrid.models.batching.ticket import TICKET
+from hybrid.models.caller import Caller, ChatClient, ChatRequest, Keep
+from hybrid.models.images import ImageEncoder
+from hybrid.registry import load, names
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+APIS = "hybrid.models.batch_apis"
+
+
+def batch_api(name: str, settings: ModelSettings) -> BatchApi:
+    """The batch API of a model `provider:name`. Raises `UsageError` for a provider that has none."""
+    word = name.partition(":")[0]
+    if word not in names(APIS):
+        raise UsageError(f"--batch: {word} has no batches; there are those of {', '.join(names(APIS))}")
+    api: BatchApi = load(APIS, word)(name, settings)
+    return api
+
+
+def batched(model: ChatModel, batches: Batches, settings: ModelSettings) -> ChatModel:
+    """The model, asked through batches. Its replies are the same; no server is away while they are waited for."""
+    assert isinstance(model, Caller)  # noqa: S101 - `prepare` has refused every other
+    return Caller(BatchedClient(model.client, batches), settings, in_batches=True)
+
+
+def batches_of(model: ChatModel | None) -> Batches | None:
+    """Where the requests of a model are collected; None for one that is asked directly."""
+    client = model.client if isinstance(model, Caller) else None
+    return client.batches if isinstance(client, BatchedClient) else None
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """A request that can be made again."""
+
+    messages: Sequence[Message]
+    tools: Sequence[Tool]
+    made: ChatRequest[Any] | None
+    """Until it is used for the first time."""
+
+
+class BatchedClient:
+    """A `ChatClient` around another. It keeps conversations, not requests: images are read where one is written."""
+
+    def __init__(self, inner: ChatClient[Any], batches: Batches) -> None:
+        self._inner = inner
+        self.batches = batches
+        self.name = inner.name
+
+    @property
+    def images(self) -> ImageEncoder:
+        """The inner client's."""
+        return self._inner.images
+
+    def metadata(self) -> Mapping[str, Json]:
+        """The inner client's: it is the same model."""
+        return self._inner.metadata()
+
+    def connection(self) -> Mapping[str, Json]:
+        """The inner client's."""
+        return self._inner.connection()
+
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[_Conversation]:
+        """As `ChatClient.request`."""
+        made = self._inner.request(messages, tools, call)
+        return ChatRequest(call, _Conversation(messages, tools, made), made.sha256, made.images)
+
+    async def send(self, request: ChatRequest[_Conversation], keep: Keep) -> AssistantMessage:
+        """The reply that a batch brings. Raises as the inner client, and what ended the batches."""
+        call = request.call
+        key = BatchedCall(call.solver, call.question, call.ask, call.call, request.sha256)
+        ticket = self.batches.ticket(key)
+        try:
+            while True:
+                if ticket.parked:
+                    await self.batches.answered(ticket)
+                reply = await self._once(request, ticket, keep)
+                if reply is not None:
+                    return replace(reply, batched=not ticket.direct)
+        finally:
+            self.batches.leave(ticket)
+
+    async def _once(self, request: ChatRequest[_Conversation], ticket: Any, keep: Keep) -> AssistantMessage | None:
+        """The reply, or None where the request waits in a batch. No frame with its bytes is left then."""
+        whole = request.body
+        made, whole.made = whole.made, None
+        if made is None:
+            made = await asyncio.to_thread(self._inner.request, whole.messages, whole.tools, request.call)
+        token = TICKET.set(ticket)
+        try:
+            return await self._inner.send(made, keep)
+        except Exception:
+            if ticket.parked:
+                return None
+            raise
+        finally:
+            TICKET.reset(token)
+
+    def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
+        """As `ChatClient.read`."""
+        return replace(self._inner.read(reply, call), batched=self.batches.has_sent(call))
+
+    async def close(self) -> None:
+        """Close the connections; what is at the provider goes on."""
+        await self.batches.close()
+        await self._inner.close()

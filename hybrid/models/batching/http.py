@@ -1,0 +1,97 @@
+"""HTTP of the batch APIs: JSON said and answered, files sent and fetched in pieces; none is ever whole in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import urlsplit
+
+from hybrid.models.chat_completions.wire import Address, opened_session, status_error
+from hybrid.models.failures import UnreadableReplyError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+LONGEST_LINE = 64 * 2**20
+"""Bytes of one result."""
+
+
+class Http:
+    """Connections to one provider, used in one event loop. Paths are seen from the folder of the single form's.
+
+    Raises:
+        StatusError: a status of 300 or above; no redirection is followed.
+        UnreadableReplyError: what came is no JSON, or points to another host.
+        TimeoutError, aiohttp.ClientError: nothing came for `timeout_s`, or the connection failed.
+    """
+
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        self._address, self._timeout_s = address, timeout_s
+        # .../v1/chat/completions, .../v1/messages and .../v1beta/models: all stand beside or below this.
+        self._base = address.url.removesuffix("/chat/completions").removesuffix("/messages").removesuffix("/models")
+        self._session: aiohttp.ClientSession | None = None
+
+    async def say(self, method: str, path: str, body: Any = None) -> Any:
+        """The JSON that answers; `body` is JSON too, or an open file."""
+        return (await self.exchange(method, path, body))[0]
+
+    async def exchange(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[Any, Mapping[str, str]]:
+        """The JSON that answers (None for nothing), and the headers."""
+        data = body if body is None or hasattr(body, "read") else json.dumps(body).encode()
+        async with self._sent(method, path, data, headers) as response:
+            if response.status >= 300:
+                raise await status_error(response)
+            said = await response.read()
+        try:
+            return json.loads(said) if said.strip() else None, response.headers
+        except ValueError:
+            start = " ".join(said[:200].decode("utf-8", "replace").split())
+            raise UnreadableReplyError(f"the answer is no JSON: {start}") from None
+
+    async def upload(self, path: str, fields: Mapping[str, str], name: str, stream: BinaryIO) -> Any:
+        """The JSON that answers a form with one file."""
+        import aiohttp
+
+        form = aiohttp.FormData(fields)
+        form.add_field("file", stream, filename=name, content_type="application/jsonl")
+        async with self._sent("POST", path, form, {"Content-Type": ""}) as response:
+            if response.status >= 300:
+                raise await status_error(response)
+            return await response.json(content_type=None)
+
+    async def lines(self, path: str) -> AsyncIterator[bytes]:
+        """The lines of a file, without their ends."""
+        async with self._sent("GET", path, None, {"Accept": "*/*"}) as response:
+            if response.status >= 300:
+                raise await status_error(response)
+            rest = b""
+            async for piece in response.content.iter_any():
+                *whole, rest = (rest + piece).split(b"\n")
+                if len(rest) > LONGEST_LINE:
+                    raise UnreadableReplyError(f"a result has more than {LONGEST_LINE:,} bytes")
+                for line in whole:
+                    yield line
+            if rest.strip():
+                yield rest
+
+    def _sent(self, method: str, path: str, data: Any, headers: Mapping[str, str] | None) -> Any:
+        url = path if "://" in path else f"{self._base}/{path}"
+        at = self._address
+        if urlsplit(url).netloc != urlsplit(at.url).netloc:
+            raise UnreadableReplyError(f"it points to {urlsplit(url).hostname}, another host, which is not asked")
+        if self._session is None:
+            self._session = opened_session(at, None, self._timeout_s)
+        given = {name: value for name, value in {**at.headers, **(headers or {})}.items() if value}
+        query = {} if "://" in path else at.query
+        return self._session.request(
+            method, url, data=data, params=query, headers=given, proxy=at.proxy, allow_redirects=False
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None

@@ -1,0 +1,67 @@
+"""One request between its client and the batch that it is in: the clients' connections ask `exchanged` first.
+
+    if (said := exchanged(path, body)) is not None:      # a status and a body, as they came in a batch
+        ...                                              # None: send it
+
+The client makes the same request twice: the first one is written into a batch and ends by `ParkedError`, the second one
+is given the reply. Between the two nobody holds its bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from hybrid.log.batches import BatchedCall
+
+Said = tuple[int, bytes]
+"""A status and a body in JSON."""
+
+
+class ParkedError(Exception):
+    """The request waits in a batch. The packages of providers may wrap this."""
+
+
+@dataclass(slots=True, eq=False)
+class Live:
+    """A question that is being asked."""
+
+    parked: int = 0
+    """How many of its requests wait for a reply."""
+    holds: bool = False
+    """Whether it is among those that may work now."""
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """One request of one call, which goes into a batch or is sent `direct`."""
+
+    call: BatchedCall
+    live: Live | None
+    put: Callable[[Ticket, str, bytes], Said | None]
+    """Writes it into a batch; what is said at once where none can hold it."""
+    direct: bool = False
+    said: Said | None = None
+    parked: bool = False
+    arrived: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+TICKET: ContextVar[Ticket | None] = ContextVar("the ticket of the request that is being made", default=None)
+
+
+def exchanged(path: str, body: bytes) -> Said | None:
+    """What a batch says to this request; None where it is to be sent. Raises `ParkedError` where it waits from now."""
+    ticket = TICKET.get()
+    if ticket is None or ticket.direct:
+        return None
+    if ticket.said is None and (said := ticket.put(ticket, path, body)) is not None:
+        ticket.said = said
+    if ticket.direct:
+        return None
+    if ticket.said is None:
+        ticket.parked = True
+        raise ParkedError
+    said, ticket.said = ticket.said, None
+    return said

@@ -1,0 +1,81 @@
+"""The runs of an ablation: the same questions with every tool, without each, and with each alone.
+
+    plan = ablation(("depth", "crop", "ocr"), add_one=True)
+    [run.name for run in plan.runs]     # full, none, without-depth, ..., only-depth, ...
+
+The same set of tools is asked with once: of two tools, the one without the other is the other alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hybrid.errors import UsageError
+from hybrid.running.plan import PlannedRun
+from hybrid.running.tools_in_use import NO_TOOL, ToolsInUse, with_needs
+
+FULL = "full"
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """The tools offered and the runs that show what each of them brings; the first run offers all of them."""
+
+    tools_offered: tuple[str, ...]
+    runs: tuple[PlannedRun, ...]
+
+    def still_called(self, tools: ToolsInUse) -> tuple[str, ...]:
+        """A line for each tool that another tool calls, and that is therefore used where it is left out.
+
+        `tools` are those of the full run.
+        """
+        lines = []
+        for name in self.tools_offered:
+            callers = [
+                other
+                for other in self.tools_offered
+                if other != name and name in with_needs([other], tools.tools, tools.backends)
+            ]
+            if callers and any(name not in menu and {*callers} & {*menu} for menu in map(tools_of, self.runs)):
+                lines.append(f"{name} is called by {', '.join(callers)} also where it is left out")
+        return tuple(lines)
+
+
+def ablation(
+    tools_offered: Sequence[str], vary: Iterable[str] | None = None, *, leave_out: bool = True, add_one: bool = False
+) -> Ablation:
+    """The runs of an ablation: full, none, then each tool left out, then each alone, in the order of the tools.
+
+    Args:
+        tools_offered: the tools that are offered.
+        vary: those that are left out or added; None for all.
+        leave_out: whether there is a run without each of these.
+        add_one: whether there is a run with each of these alone.
+
+    Raises:
+        UsageError: no tool is offered, one of `vary` is not offered, or there is nothing to do.
+    """
+    offered = tuple(dict.fromkeys(tools_offered))
+    if not offered:
+        raise UsageError("no tool is offered: there is nothing to leave out")
+    if not (leave_out or add_one):
+        raise UsageError("--no-leave-out: give --add-one with it, or there is nothing to do")
+    chosen = set(offered if vary is None else vary)
+    if unknown := sorted(chosen - {*offered}):
+        raise UsageError(f"--vary {','.join(unknown)}: not among the tools offered: {', '.join(offered)}")
+    varied = [name for name in offered if name in chosen]
+    # Of two runs with the same menu the first is made.
+    menus = {offered: (FULL, FULL), (): (NONE, "no tool")}
+    for name in varied if leave_out else ():
+        menus.setdefault(tuple(one for one in offered if one != name), (f"without-{name}", f"without {name}"))
+    for name in varied if add_one else ():
+        menus.setdefault((name,), (f"only-{name}", f"only {name}"))
+    return Ablation(offered, tuple(PlannedRun(*words, {"tools": menu or (NO_TOOL,)}) for menu, words in menus.items()))
+
+
+def tools_of(run: PlannedRun) -> tuple[str, ...]:
+    """The tools that a run of an ablation offers."""
+    menu: tuple[str, ...] = run.changes["tools"]
+    return () if menu == (NO_TOOL,) else menu

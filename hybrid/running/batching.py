@@ -1,0 +1,137 @@
+"""A run whose model is asked in batches (`--batch`): what it needs, and what it left at the provider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hybrid.config import LOCAL, ModelSettings, RunConfig
+from hybrid.config.durations import seconds_of
+from hybrid.errors import UsageError
+from hybrid.log.batches import BATCHES, WAITS, BatchJournal, read_batches, waiting_calls
+from hybrid.log.folder import RunFolder
+from hybrid.models import ChatModel
+from hybrid.models.batching.batches import Batches, RoundRules
+from hybrid.models.batching.client import batch_api, batched
+from hybrid.models.caller import Caller
+from hybrid.models.failures import summary
+from hybrid.models.prices import BATCH_SHARE
+from hybrid.running.cost_estimate import SolverEstimate
+from hybrid.running.resolve import ResolvedRun
+
+
+def refuse_unbatched(run: ResolvedRun) -> None:
+    """Raise `UsageError` for a model that cannot be asked in batches, or batches that another command left behind."""
+    config, settings = run.config, run.config.model_settings
+    if settings.batch:
+        _refuse_other(config, run.resources.model)
+    elif settings.batch_tail or settings.batch_wait != type(settings)().batch_wait:
+        raise UsageError("--batch-wait and --batch-tail say how batches are made: give --batch with them")
+    elif left := left_behind(run.folder.path):
+        raise UsageError(f"{left}: go on with --batch, or they are paid twice")
+
+
+def _refuse_other(config: RunConfig, model: ChatModel | None) -> None:
+    if config.engine != LOCAL:
+        raise UsageError(f"--batch collects what this process asks: leave --engine {config.engine} away")
+    if config.model_settings.stream == "on":
+        raise UsageError("--stream on: the replies of --batch come whole")
+    if config.objects.model is not None:
+        raise UsageError(f"--batch: model={config.model} is asked by its own object, which knows no batches")
+    if config.model is not None:
+        batch_api(config.model, config.model_settings)
+        if model is not None and not isinstance(model, Caller):
+            raise UsageError(f"--batch: {config.model} is asked in this process")
+
+
+def in_batches(run: ResolvedRun) -> ChatModel:
+    """The model of the run, asked through batches where the run says so."""
+    model, settings = run.resources.model, run.config.model_settings
+    assert model is not None  # noqa: S101 - who asks has looked
+    if not settings.batch:
+        return model
+    api = batch_api(model.name, settings)
+    rules = RoundRules(seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail)
+    address = model.connection().get("base_url")
+    batches = Batches(api, model.name, address if isinstance(address, str) else None, run.folder.path, rules)
+    return batched(model, batches, settings)
+
+
+def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:
+    """What batches mean for each solver: rounds, bytes of images, and the price beside the ordinary one."""
+    notes = []
+    for name, asked in solvers.items():
+        if not asked.high.calls:
+            continue
+        store = run.service.store
+        sizes = [
+            store.path(image.sha256).stat().st_size
+            for question in run.open_questions(name)
+            for image in question.images
+            if store.path(image.sha256).exists()
+        ]
+        # In base64, with each call of a question again.
+        sent = sum(sizes) * 4 / 3 * asked.expected.calls / max(1, asked.questions)
+        note = f"{name} in batches: {asked.rounds[0]} rounds expected, {asked.rounds[1]} at most; about "
+        note += f"{sent / 1e6:,.1f} MB of images"
+        if (cost := asked.cost_usd) is not None:
+            note += f"; {cost['expected'] * BATCH_SHARE:.2f} USD expected instead of {cost['expected']:.2f}"
+        notes.append(note)
+    return notes
+
+
+def expected_usd(solvers: Mapping[str, SolverEstimate]) -> float:
+    """The most that a call of a solver is expected to cost in a batch; 0 where it is not known."""
+    means = [
+        (asked.cost_usd or {}).get("expected", 0.0) / asked.expected.calls
+        for asked in solvers.values()
+        if asked.expected.calls
+    ]
+    return max(means, default=0.0) * BATCH_SHARE
+
+
+async def cancel_batches(path: Path) -> list[str]:
+    """End what a run has waiting at its provider; a line for each batch.
+
+    Raises:
+        UsageError: it is no run, a command is asking it, its key is not there, or the provider does not end a batch.
+    """
+    folder = RunFolder.existing(path)
+    said = []
+    with folder.locked():
+        journal = BatchJournal(path / BATCHES)
+        waiting = [batch for batch in journal.known.values() if batch.state in WAITS]
+        for batch in waiting:
+            api = batch_api(batch.model, ModelSettings(base_url=batch.base_url))
+            try:
+                known = {one.id for one in journal.known.values() if one.id is not None}
+                identity = batch.id or await api.find(batch.name, len(batch.calls), batch.at, known)
+                if identity is not None:
+                    await api.cancel(identity)
+            # Every failure of the provider is one of this command.
+            except Exception as error:
+                raise UsageError(f"{batch.model}, batch {batch.id or batch.name}: {summary(error)}") from error
+            finally:
+                await api.http.close()
+            journal.change(batch.name, "cancelled" if identity else "refused", identity)
+            said.append(
+                f"{identity or batch.name}: {'ended' if identity else 'was never taken'}, {len(batch.calls):,} requests"
+            )
+        journal.close()
+    return said or [f"{path} has no batch that waits"]
+
+
+def left_in(place: Path) -> str:
+    """Which batches of the runs in a folder go on at the provider, in words; empty where none does."""
+    return "; ".join(filter(None, (left_behind(file.parent) for file in sorted(place.glob(f"*/{BATCHES}")))))
+
+
+def left_behind(folder: Path) -> str:
+    """Which batches of a run go on at the provider, in words; empty where none does."""
+    batches, requests = waiting_calls(read_batches(folder / BATCHES).values())
+    if not batches:
+        return ""
+    return (
+        f"{batches} batch{'es' * (batches > 1)} of {folder} ({requests:,} requests) go{'es' * (batches == 1)} on at "
+        f"the provider; `hybrid runs cancel {folder}` ends {'it' if batches == 1 else 'them'}"
+    )

@@ -1,0 +1,84 @@
+"""A statistic's definition, read from the docstring of its file: the one place for tables, csv, JSON, pages and docs.
+
+The first paragraph is the title and what follows, up to `n:`, is printed below tables, a paragraph a line. `n:`,
+`source:` and `values:` hold for every quantity that has none of its own; then each quantity has an item,
+`- NAME (VALUES) = FORMULA. REMARK [n: N; source: SOURCE]`. What stands below the items is for the docs alone.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hybrid.benchmarks.card import MetricCard
+from hybrid.scoring.result import Lead, Rows, Section, no_lead
+
+_DEFAULT = re.compile(r"^(n|source|values): ", re.MULTILINE)
+_ITEM = re.compile(
+    r"(?P<name>.+?)(?: \((?P<values>[^()]*)\))? = (?P<formula>.*?)(?:\. (?P<about>.*?))?(?: \[(?P<own>.*)\])?"
+)
+_OWN = re.compile(r"(?:n: (?P<n>.*?))?(?:(?:; |^)source: (?P<source>.*))?")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a docstring says of a statistic."""
+
+    title: str
+    about: str
+    quantities: tuple[MetricCard, ...]
+    notes: str
+    """Paragraphs for the docs."""
+
+    def formula(self, name: str) -> str:
+        """That of the quantity of this name."""
+        return next(card.formula for card in self.quantities if card.name == name)
+
+
+def definition(text: str | None) -> Definition:
+    """Read a docstring. Raises `ValueError` that quotes the block which is no item."""
+    title, *blocks = re.split(r"\n\n+", (text or "").strip())
+    places = [place for place, block in enumerate(blocks) if _DEFAULT.match(block)]
+    if len(places) != 1 or len(blocks) < places[0] + 2:
+        raise ValueError(
+            f"the definition {title!r} needs one paragraph that begins with n: or source:, and items below"
+        )
+    (at,) = places
+    _, *parts = _DEFAULT.split(blocks[at])
+    usual = {"values": "0 to 1"} | {key: _joined(said) for key, said in zip(parts[::2], parts[1::2], strict=True)}
+    items = re.split(r"^- ", blocks[at + 1], flags=re.MULTILINE)[1:]
+    cards = tuple(_card(_joined(item), usual) for item in items)
+    return Definition(_joined(title), "\n".join(map(_joined, blocks[:at])), cards, "\n\n".join(blocks[at + 2 :]))
+
+
+def _card(item: str, usual: Mapping[str, str]) -> MetricCard:
+    found = _ITEM.fullmatch(item)
+    own = _OWN.fullmatch(found["own"] or "") if found else None
+    if found is None or own is None:
+        raise ValueError(f"no item NAME (VALUES) = FORMULA. REMARK [n: N; source: SOURCE]: {item!r}")
+    counts, source = own["n"] or usual["n"], own["source"] or usual["source"]
+    values = found["values"] or usual["values"]
+    return MetricCard(found["name"], found["formula"], counts, source, found["about"] or "", values)
+
+
+def _joined(block: str) -> str:
+    return " ".join(block.split())
+
+
+def statistic(rows: Rows, lead: Lead = no_lead, *, about: str = "", **facts: Any) -> Section:
+    """The section of the file that `rows` is defined in; `about` instead of what its docstring says."""
+    module = sys.modules[rows.__module__]
+    defined = definition(module.__doc__)
+    name = rows.__module__.rpartition(".")[2]
+    return Section(name, defined.title, defined.quantities, rows, lead, about or defined.about, **facts)
+
+
+def notes_of(section: Section) -> str:
+    """What the file of a statistic says below its quantities; empty for one that is no definition."""
+    try:
+        return definition(sys.modules[section.rows.__module__].__doc__).notes
+    except ValueError:
+        return ""

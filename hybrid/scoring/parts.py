@@ -1,0 +1,152 @@
+"""The rows of a statistic over questions that solvers share: one `Part` for all of them, then one for each group.
+
+for part in parts(found, NAME, group.hybrid, group.alone):
+    hybrid, alone = part.right
+    yield from part.gated(part.share("helped", hybrid * (1 - alone)))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hybrid.scoring.overlap import Overlap, Untested
+from hybrid.scoring.result import (
+    FRACTION,
+    QUESTIONS,
+    Result,
+    gated,
+    paired_contrast,
+    with_contrast,
+    with_interval,
+)
+from hybrid.scoring.score import Scored
+from hybrid.scoring.table import Flags, Floats, Objects
+from hybrid.types import Metric
+
+if TYPE_CHECKING:
+    from hybrid.scoring.compare import Comparison
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some questions that all of some solvers answered, and the row that those of a statistic are made from."""
+
+    shared: Overlap
+    whole: Overlap
+    """All questions that the solvers share."""
+    row: Result
+    allow_failed: bool
+
+    def __len__(self) -> int:
+        return int(self.shared.kept.sum())
+
+    def of(self, column: Any) -> Any:
+        """A column of the view over the answered questions."""
+        return column[self.shared.kept]
+
+    @cached_property
+    def ids(self) -> Objects:
+        """The name of each question."""
+        return self.shared.ids[self.shared.kept]
+
+    @cached_property
+    def right(self) -> list[Floats]:
+        """How right each solver is, 0..1."""
+        return [one[self.shared.kept] for one in self.shared.right]
+
+    @cached_property
+    def answer(self) -> list[Objects]:
+        """The answer of each solver; None for none."""
+        return [one[self.shared.kept] for one in self.shared.answer]
+
+    @cached_property
+    def correct(self) -> list[Floats]:
+        """The credit of each solver, 0..1."""
+        return [one[self.shared.kept] for one in self.shared.correct()]
+
+    def noted(self, *notes: str) -> Part:
+        """The same with these notes besides."""
+        return replace(self, row=replace(self.row, note="; ".join(filter(None, (self.row.note, *notes)))))
+
+    def only(self, kept: Flags) -> Part:
+        """The answered questions that a flag is of."""
+        places = self.shared.places[self.shared.kept][kept]
+        return replace(self, shared=self.shared.at(places))
+
+    def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
+        """Why nothing is tested; None where it is."""
+        return self.shared.untested(metrics, allow_failed=self.allow_failed, whole=self.whole)
+
+    def gated(self, *rows: Result) -> Iterator[Result]:
+        """The rows, without interval and p value where nothing is tested."""
+        yield from gated(rows, self.untested())
+
+    def number(self, quantity: str, value: float | None, **fields: Any) -> Result:
+        """A number over these questions."""
+        return replace(self.row, quantity=quantity, value=value, **{"n": len(self), **fields})
+
+    def count(self, quantity: str, amount: Floats | Flags, **fields: Any) -> Result:
+        """How many questions, each by how much of it counts, with the ids of those that do."""
+        ids = tuple(self.ids[np.asarray(amount, float) > 0])
+        return self.number(quantity, total(amount), **{"unit": QUESTIONS, "ids": ids, **fields})
+
+    def share(
+        self,
+        quantity: str,
+        above: Floats,
+        below: Floats | None = None,
+        *,
+        macro: bool = False,
+        share: bool = True,
+        **fields: Any,
+    ) -> Result:
+        """A ratio of sums, or with `macro` its mean over tasks, with interval; `n` counts what is below the line."""
+        row = replace(self.row, quantity=quantity, unit=FRACTION)
+        return replace(
+            with_interval(row, self.shared.ratio(quantity, above, below, macro=macro, share=share)), **fields
+        )
+
+
+def total(amount: Floats | Flags) -> float:
+    """The sum, correctly rounded."""
+    return math.fsum(np.asarray(amount, float).tolist())
+
+
+def parts(
+    found: Comparison,
+    section: str,
+    *solvers: Scored,
+    a: Scored | None = None,
+    b: Scored | None = None,
+    repeated: bool = True,
+    notes: bool = True,
+) -> Iterator[Part]:
+    """All questions that the solvers share, noting what is left out, then each group with a question that counts."""
+    whole = found.overlap(*solvers, repeated=repeated)
+    names = ((a or solvers[0]).solver, (b or solvers[1]).solver)
+    row = Result(section, "", FRACTION, None, *names, none=found.rule)
+    note = whole.left_out if notes else ""
+    yield Part(whole, whole, replace(row, note=note), found.options.allow_failed)
+    for name, shared in whole.by_group(found.options.by).items():
+        yield Part(shared, whole, replace(row, group=name), found.options.allow_failed)
+
+
+def contrasts(
+    found: Comparison, section: str, solvers: Sequence[Scored], of: Mapping[str, tuple[int, int]]
+) -> Iterator[Result]:
+    """Differences of these solvers by quantity: of the headline metric over all, and of accuracy in each group."""
+    for part in parts(found, section, *solvers):
+        metrics = part.shared.accuracy(found.rule) if part.row.group else part.shared.headline(found.rule)
+        if metrics is None:
+            continue
+        untested = part.untested(metrics)
+        for quantity, (a, b) in of.items():
+            sides = {"a": solvers[a].solver, "b": solvers[b].solver, "metric": metrics[a].name}
+            row = part.number(quantity, None, n=metrics[a].n, **sides)
+            yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)

@@ -1,0 +1,301 @@
+"""Inputs of a network when a backend is shown a picture, and checks that they are right.
+
+`run_probes(tool, backend)` asks the tool about a chart of eight colours, of two sizes, and watches every network of the
+backend with forward hooks. The chart's eight colours become eight points (one value a channel) of the input tensor,
+wherever the tool scales, pads or cuts. They are compared with the points that the checkpoint's own processor would give
+(`hybrid.tool.networks.PictureInput`): channels in another order, an inverted picture and another mean or standard
+deviation all move them, each in its own way, so that the error can name what was done.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.errors import WeightsError, is_out_of_memory
+from hybrid.tool import Backend, CheckCase, Pixels, Request, Tool
+from hybrid.tool.networks import Network, PictureInput
+
+Values = npt.NDArray[np.float64]
+
+# The two values of each channel of the chart: no two channels, and no channel and an inverted one, are alike.
+LEVELS = ((40, 150), (90, 235), (15, 200))
+COLOURS = np.array(list(itertools.product(*LEVELS)), np.uint8)
+# Cells along the shorter side of the chart: each stays flat inside, however a network's input is scaled.
+CELLS = 6
+# Height and width of the charts, pixels; the larger one is reduced by every tool that reduces.
+SIZES = ((480, 640), (1152, 1536))
+# Greatest distance of a value from its colour's, in units of 0..255: rounding, and what is left of ringing.
+TOLERANCE = 8.0
+# Of the values of a tensor, how many each of the eight colours must have: 0.125 where nothing is padded or blurred.
+LEAST_SHARE = 0.02
+# Of a tensor that are looked at, evenly spread.
+MOST_PIXELS = 20_000
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+CLIP = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
+HALF = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+NONE = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+BYTES = ((0.0, 0.0, 0.0), (1 / 255, 1 / 255, 1 / 255))
+STATISTICS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "no mean and standard deviation (0..1)": NONE,
+    "ImageNet's mean and standard deviation": IMAGENET,
+    "CLIP's mean and standard deviation": CLIP,
+    "a mean and standard deviation of 0.5 (-1..1)": HALF,
+    "values 0..255 that are not scaled": BYTES,
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One network of a backend: what is wrong with the pictures that it was given (None: nothing)."""
+
+    network: str
+    wrong: str | None
+
+
+def chart(height: int, width: int) -> Pixels:
+    """A picture (height, width, 3) of square cells in eight colours: every combination of the `LEVELS`."""
+    side = max(1, min(height, width) // CELLS)
+    rows, columns = (np.arange(length) // side for length in (height, width))
+    number = (3 * rows[:, None] + columns[None, :]) % 8
+    return np.asarray(COLOURS[number], np.uint8)
+
+
+def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
+    """Show the charts to a backend that is set up; one entry for each of its networks that is given pictures.
+
+    Raises:
+        Exception: the device's own error when its memory does not suffice.
+    """
+    watched, unreadable = _watched(getattr(backend, "networks", ()))
+    if not watched:
+        return unreadable
+    with _watching(watched):
+        troubles = [trouble for size in SIZES for trouble in _shown(tool, backend, chart(*size), watched)]
+    return unreadable + [Seen(one.name, _judged(one, troubles)) for one in watched]
+
+
+@dataclass(frozen=True, eq=False)
+class _Watched:
+    """A network, what should become of colours, and the tensors that were given to it."""
+
+    name: str
+    module: Any
+    wants: PictureInput
+    given: list[Any] = field(default_factory=list)
+
+
+def _watched(networks: Sequence[Network]) -> tuple[list[_Watched], list[Seen]]:
+    """The networks that are given pictures; apart from them those whose checkpoint does not say how it wants them."""
+    watched: list[_Watched] = []
+    unreadable: list[Seen] = []
+    for one in networks:
+        if one.wants is None:
+            continue
+        try:
+            watched.append(_Watched(one.name, one.module, one.wants()))
+        except WeightsError as error:
+            unreadable.append(Seen(one.name, str(error)))
+    return watched, unreadable
+
+
+def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
+    """Put questions about a picture until every network has been given something; what they raised."""
+    before = [len(one.given) for one in watched]
+    troubles: list[str] = []
+    for check_case in probes(tool, picture):
+        if (trouble := _ask(tool, backend, check_case)) is not None:
+            troubles.append(trouble)
+        if all(len(one.given) > count for one, count in zip(watched, before, strict=True)):
+            break
+    return troubles
+
+
+def _ask(tool: Tool, backend: Backend[Any], check_case: CheckCase) -> str | None:
+    """Errors raised by a question; they matter only where no picture reached the network."""
+    try:
+        backend.run([Request(check_case.images, tool.args.model_validate(check_case.args))])
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        return f"{type(error).__name__}: {str(error)[:150]}"
+    return None
+
+
+def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
+    """The tool's own probe; without one, its known answers with the picture in the place of every image."""
+    if tool.probe is not None:
+        yield tool.probe(picture)
+    elif not tool.checks:
+        yield CheckCase((picture,) * tool.card.images[0], {}, lambda _: None)
+    else:
+        for known in tool.checks:
+            check_case = known.pose()
+            yield CheckCase((picture,) * len(check_case.images), check_case.args, check_case.wrong)
+
+
+@contextmanager
+def _watching(networks: Sequence[_Watched]) -> Iterator[None]:
+    """Keep the pictures that enter each network from outside, wherever the tool enters it."""
+    hooks = [hook for one in networks for hook in _hooked(one)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _hooked(network: _Watched) -> list[Any]:
+    channels, inside = len(network.wants.offsets), list[Any]()
+
+    def entered(one: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        if inside:
+            return
+        pictures = [tensor for tensor in _tensors((args, named)) if _is_picture(tensor, channels)]
+        if pictures:
+            inside.append(one)
+            network.given.extend(tensor.detach().float().cpu() for tensor in pictures)
+
+    def left(one: Any, _args: Any, _output: Any) -> None:
+        if inside and inside[-1] is one:
+            inside.pop()
+
+    parts = list(network.module.modules())
+    before = [part.register_forward_pre_hook(entered, with_kwargs=True) for part in parts]
+    # A pass that fails half-way must not leave the watch believing that it is still inside.
+    return before + [part.register_forward_hook(left, always_call=True) for part in parts]
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from _tensors(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _tensors(one)
+    elif hasattr(value, "is_floating_point") and value.is_floating_point():
+        yield value
+
+
+def _is_picture(tensor: Any, channels: int) -> bool:
+    """(..., C, h, w) of pixels, or (1, patches, side * side * 3) of a network that takes patches in a row."""
+    if tensor.ndim >= 4:
+        return bool(tensor.shape[-3] in (channels, 3) and min(tensor.shape[-2:]) >= LEAST_SIDE)
+    return bool(tensor.ndim == 3 and channels == 3 and _patch_side(int(tensor.shape[-1])) is not None)
+
+
+# Pixels of a tensor that is taken for a picture: a map of 3 features is smaller.
+LEAST_SIDE = 24
+PATCH_SIDES = (14, 16, 32)
+
+
+def _patch_side(values: int) -> int | None:
+    return next((side for side in PATCH_SIDES if values == side * side * 3), None)
+
+
+def _judged(network: _Watched, troubles: Sequence[str]) -> str | None:
+    pictures = [values for tensor in network.given for values in _images(tensor)]
+    if not pictures:
+        return f"no picture reached the network{f' ({troubles[0]})' if troubles else ''}"
+    found = (wrong_colours(values, network.wants) for values in pictures)
+    return next((wrong for wrong in found if wrong is not None), None)
+
+
+def _images(tensor: Any) -> list[Values]:
+    """The pixels (n, C) of each picture of a tensor."""
+    values = np.asarray(tensor.numpy(), np.float64)
+    if values.ndim == 3:
+        return [one.reshape(-1, 3) for one in values]
+    return [one.reshape(one.shape[0], -1).T for one in values.reshape(-1, *values.shape[-3:])]
+
+
+def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
+    """The error in the chart's colours; None where its eight colours arrived as they should.
+
+    Args:
+        pixels: of an input tensor, (n, C).
+        wants: what should have become of them.
+    """
+    pixels = pixels[:: max(1, len(pixels) // MOST_PIXELS)]
+    if pixels.shape[1] == len(wants.offsets) and _holds(pixels, wants):
+        return None
+    for done, other in _alternatives(wants):
+        if pixels.shape[1] == len(other.offsets) and _holds(pixels, other):
+            return done
+    return f"the picture reaches the network changed: {_summary(pixels)}; expected is {_expected(wants)}"
+
+
+def _holds(pixels: Values, wants: PictureInput) -> bool:
+    """Whether all eight colours are there."""
+    gains = np.abs(np.asarray(wants.weights)).sum(axis=1)
+    off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(wants)]
+    return all(float((one * 255 <= TOLERANCE).mean()) >= LEAST_SHARE for one in off)
+
+
+def _points(wants: PictureInput) -> Values:
+    """The values (8, C) of the chart's colours in a tensor."""
+    return np.asarray(COLOURS / 255 @ np.asarray(wants.weights).T + np.asarray(wants.offsets), np.float64)
+
+
+def _alternatives(wants: PictureInput) -> Iterator[tuple[str, PictureInput]]:
+    """Explanations by one mistake or two, in plain words."""
+    statistics = [("", wants), *((f"with {name}", one) for name, one in _with_statistics(wants))]
+    for (said, made), (turned, change) in itertools.product(statistics, _CHANGES.items()):
+        words = " and ".join(filter(None, (turned, said)))
+        if words:
+            yield f"the picture reaches the network {words}; expected is {_expected(wants)}", change(made)
+
+
+def _with_statistics(wants: PictureInput) -> Iterator[tuple[str, PictureInput]]:
+    """The channels with every other common mean and standard deviation."""
+    weights = np.asarray(wants.weights)
+    shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
+    for name, (mean, deviation) in STATISTICS.items():
+        # By the colour that a channel shows, whatever its place; a grey channel shows most of green.
+        own = np.abs(shares).argmax(axis=1)
+        spread, centre = np.asarray(deviation)[own], np.asarray(mean)[own]
+        yield name, _input(shares / spread[:, None], -centre / spread)
+
+
+def _reversed(made: PictureInput) -> PictureInput:
+    return PictureInput(tuple((blue, green, red) for red, green, blue in made.weights), made.offsets)
+
+
+def _inverted(made: PictureInput) -> PictureInput:
+    weights = np.asarray(made.weights)
+    return _input(-weights, np.asarray(made.offsets) + weights.sum(axis=1))
+
+
+def _input(weights: Values, offsets: Values) -> PictureInput:
+    rows = tuple((float(red), float(green), float(blue)) for red, green, blue in weights)
+    return PictureInput(rows, tuple(float(value) for value in offsets))
+
+
+def _turned(made: PictureInput) -> PictureInput:
+    """Channels exchanged after they were normalised."""
+    return PictureInput(made.weights[::-1], made.offsets[::-1])
+
+
+_CHANGES: Mapping[str, Callable[[PictureInput], PictureInput]] = {
+    "": lambda made: made,
+    "with red and blue exchanged (BGR)": _reversed,
+    "with red and blue exchanged (BGR) after normalisation": _turned,
+    "inverted": _inverted,
+    "inverted, with red and blue exchanged (BGR)": lambda made: _inverted(_reversed(made)),
+}
+
+
+def _summary(pixels: Values) -> str:
+    means = ", ".join(f"{value:.2f}" for value in pixels.mean(axis=0))
+    spreads = ", ".join(f"{value:.2f}" for value in pixels.std(axis=0))
+    return f"channels of mean {means} and spread {spreads}"
+
+
+def _expected(wants: PictureInput) -> str:
+    return _summary(_points(wants))

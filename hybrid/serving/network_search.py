@@ -1,0 +1,110 @@
+"""The networks of a backend that does not list them itself, as a tool of one's own may not: found among its attributes.
+
+    networks_of(backend)                    # those that it lists, else the torch modules that it holds
+    refuse_unfilled(backend, folder)        # raises for a tensor that no weight file holds
+
+`from_pretrained` and `load_state_dict(strict=False)` leave tensors that a file lacks, or has in another shape, as the
+initialiser drew them, so that a damaged checkpoint answers like a sound one. Tensors are compared by value, because
+their names change on the way in.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hybrid.errors import WeightsError
+from hybrid.tool import Backend
+from hybrid.tool.networks import Network
+
+# Attributes of attributes, or items of containers, that are looked into.
+DEPTH = 4
+# Of a container; longer ones hold data.
+MOST_ITEMS = 100
+# Values of a tensor that are compared, evenly spread.
+SAMPLED = 256
+# How many tensor names an error lists.
+SHOWN = 5
+
+
+def networks_of(backend: Backend[Any]) -> tuple[Network, ...]:
+    """The networks that a backend lists, else the torch modules found in it, named by where they were found.
+
+    How a found one wants its pictures is not known: `wants` is None.
+    """
+    listed = tuple(getattr(backend, "networks", ()))
+    if listed or "torch" not in sys.modules:
+        return listed
+    return tuple(
+        Network(place.removeprefix("_backend."), module) for place, module in _modules(backend, "", DEPTH, set())
+    )
+
+
+def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
+    """Compare the networks found in a backend with the weight files that it was to load.
+
+    Nothing is compared for a backend that lists its networks, which has loaded and checked them itself, or for a folder
+    without safetensors.
+
+    Raises:
+        WeightsError: parameters have values that no tensor of these files has.
+    """
+    if getattr(backend, "networks", ()) or not any(folder.rglob("*.safetensors")):
+        return
+    for network in networks_of(backend):
+        missing = list(_unfilled(network.module, folder))
+        if missing:
+            names = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
+            raise WeightsError(
+                f"{folder} does not fit the network {network.name}: {len(missing)} of its tensors are in no weight "
+                f"file ({names}); a backend that makes tensors of others lists its `networks` itself "
+                "(hybrid/tool/networks.py)"
+            )
+
+
+def _modules(one: Any, place: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """Torch modules with their places, outermost only, each once."""
+    import torch
+
+    if id(one) in seen or isinstance(one, type | torch.Tensor):
+        return
+    seen.add(id(one))
+    if isinstance(one, torch.nn.Module):
+        yield place, one
+        return
+    if depth == 0:
+        return
+    if isinstance(one, Mapping):
+        inner = one
+    elif isinstance(one, list | tuple):
+        inner = dict(enumerate(one))
+    else:
+        inner = getattr(one, "__dict__", {})
+    for name, value in list(inner.items())[:MOST_ITEMS]:
+        yield from _modules(value, f"{place}.{name}" if place else str(name), depth - 1, seen)
+
+
+def _unfilled(module: Any, folder: Path) -> Iterator[str]:
+    """The names of parameters whose values no tensor of the files has, as many and in this order."""
+    import torch
+    from safetensors import safe_open
+
+    held: dict[int, list[Any]] = defaultdict(list)
+    for path in sorted(folder.rglob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 - no mapping
+                tensor = file.get_tensor(name)
+                held[tensor.numel()].append(_sampled(tensor))
+    for name, values in module.named_parameters():
+        sample = _sampled(values.detach()).cpu()
+        if not any(torch.equal(other.to(sample.dtype), sample) for other in held[values.numel()]):
+            yield name
+
+
+def _sampled(tensor: Any) -> Any:
+    """Some values of a tensor, in order; a copy, so that the rest of it is not kept."""
+    flat = tensor.reshape(-1)
+    return flat[:: max(1, flat.numel() // SAMPLED)].clone()

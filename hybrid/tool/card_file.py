@@ -1,0 +1,70 @@
+"""The card of a tool as a file: `card.toml` beside its `__init__.py`, or `NAME.toml` beside its `NAME.py`.
+
+    TOOL = Tool(card=tool_card(__file__, DepthCues, LearnedDepth), args=DepthArgs)      # make = "DepthCues"
+
+In `provenances` a family of `_shared/provenances.toml`, in the folder of the tools, may be named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hybrid.cards import read_card
+from hybrid.tool import Card, Provenance
+
+FAMILIES = Path("_shared", "provenances.toml")
+
+
+def tool_card(module: str, *code: Callable[..., Any]) -> Card:
+    """The card of the tool whose module has that file.
+
+    Args:
+        module: its `__file__`.
+        code: the classes and functions that the card names.
+
+    Raises:
+        DataError: the card cannot be read or does not fit; it names the file, the line and the key.
+    """
+    return read_card(
+        card_file(Path(module)), Card, {**families_of(Path(module)), **{one.__name__: one for one in code}}
+    )
+
+
+def card_file(module: Path) -> Path:
+    """Where the card of the tool in that file lies, if it is data."""
+    return module.with_name("card.toml") if module.name == "__init__.py" else module.with_suffix(".toml")
+
+
+def card_alone(module: Path) -> Card | None:
+    """The card of a tool that is not imported, with `elsewhere` for its code; None where it is no data of its own.
+
+    Raises:
+        DataError: as `tool_card`.
+    """
+    file = card_file(module)
+    return read_card(file, Card, CodeElsewhere(families_of(module))) if file.is_file() else None
+
+
+def families_of(module: Path) -> Mapping[str, tuple[Provenance, ...]]:
+    """The families of weights that several of the tools in one folder load."""
+    tools = module.parents[1] if module.name == "__init__.py" else module.parent
+    if not (file := tools / FAMILIES).is_file():
+        return {}
+    return read_card(file, Mapping[str, tuple[Provenance, ...]])  # type: ignore[type-abstract]
+
+
+class CodeElsewhere(dict[str, Any]):
+    """Any name of code, which is in another process or in a module that is not imported."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Callable[..., NoReturn]:
+        return elsewhere
+
+
+def elsewhere(*_: object) -> NoReturn:
+    """Stands for code that cannot be called here."""
+    raise RuntimeError("the code of this tool is in the worker process of the tools alone")

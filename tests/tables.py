@@ -1,0 +1,61 @@
+"""Rows of a parametrized test, read from the file of tables beside it: `test_x.tsv` for `test_x.py`.
+
+A table begins with `[name]` and a line of argument names. A cell is JSON where it can be read as such, else the text
+that stands there; an array is a tuple unless a list is asked for. A line that begins with `# ` tells the reason of the
+next row.
+"""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+
+@functools.cache
+def _tables(file: Path) -> dict[str, list[list[str]]]:
+    found: dict[str, list[list[str]]] = {}
+    rows: list[list[str]] = []
+    for line in file.read_text(encoding="utf-8").split("\n"):
+        if line.startswith("[") and line.endswith("]") and "\t" not in line:
+            rows = found[line[1:-1]] = []
+        elif line and not line.startswith("# "):
+            rows.append(line.split("\t"))
+    return found
+
+
+def _cell(text: str, arrays: Callable[[Iterable[Any]], Any]) -> Any:
+    def nested(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: nested(inner) for key, inner in value.items()}
+        return arrays(nested(inner) for inner in value) if isinstance(value, list) else value
+
+    try:
+        return nested(json.loads(text))
+    except ValueError:
+        return text
+
+
+def cases(
+    file: str, name: str, arrays: Callable[[Iterable[Any]], Any] = tuple, **types: Callable[..., Any]
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Argument names and rows, for `pytest.mark.parametrize(*cases(__file__, "test_name", kind=Kind))`.
+
+    Of the columns named in `types`, what is not null becomes a value of that type: a dataclass gets an array's items.
+    """
+    names, *rows = _tables(Path(file).with_suffix(".tsv"))[name]
+
+    def value(column: str, text: str) -> Any:
+        read = _cell(text, arrays)
+        make = types.get(column)
+        if read is None or make is None:
+            return read
+        return make(*read) if dataclasses.is_dataclass(make) else make(read)
+
+    return tuple(names), [tuple(value(*cell) for cell in zip(names, row, strict=True)) for row in rows]
+
+
+def stored(file: str, name: str) -> Any:
+    """One value of the JSON file beside a test: `test_x.json` for `test_x.py`."""
+    return json.loads(Path(file).with_suffix(".json").read_text(encoding="utf-8"))[name]
