@@ -83,6 +83,8 @@ async def test_a_sample_after_which_a_dialogue_goes_on_otherwise_has_no_verdict(
     bench: Benchmark = load("hybrid.benchmarks", "blink")
 
     class AsksAgain(type(bench)):  # type: ignore[misc]
+        card = bench.card
+
         async def dialogue(self, question: Any, ask: Any) -> Any:
             (first,) = await super().dialogue(question, ask)
             if "B" in first.reply.text:
