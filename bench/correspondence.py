@@ -17,24 +17,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench._accuracy import bins, by_confidence, counted, marks_on
+from bench._frame import write_json
 from bench.pair_bench import (
     SETS,
     Matcher,
     Options,
-    bins_line,
-    by_confidence,
-    counted,
     pairs_of,
     parse,
     side_by_side,
-    write_json,
 )
 from bench.warped_pairs import points_of
 from hybrid.benchmarks.blink.sample import item
-from hybrid.registry import load
 from hybrid.stats import wilson
 from hybrid.tool import Pixels, Request
-from hybrid.types import Finding, Json
+from hybrid.types import Json
 from tools._shared.args import CandidateArg, PointArg
 from tools.correspondence import TOOL, CorrespondenceArgs, solve, views_of
 
@@ -90,12 +87,9 @@ def cases(options: Options, name: str) -> Iterator[PointCase]:
 
 def _drawn(options: Options) -> Iterator[PointCase]:
     """Generated questions with drawn marks, found as in a run."""
-    markers = load("tools", "markers")
-    finder = markers.backend("classical").make()
     for index in range(options.pairs):
         made = item("Visual_Correspondence", index, options.seed)
-        found = [finder.run([Request((pixels,), markers.args(kind="point"))])[0] for pixels in made.images]
-        needs = {"markers": tuple(Finding(one.text, one.data, one.confidence, "classical", "") for one in found)}
+        needs = {"markers": tuple(marks_on(pixels, kind="point") for pixels in made.images)}
         images = (made.images[0], made.images[1])
         yield PointCase(images, None, LETTERS[made.answer], Request(images, CorrespondenceArgs(), needs), None)
 
@@ -161,10 +155,10 @@ def main() -> None:
     for matcher in options.matchers:
         decided = [(one.confidence, one.right) for one in said[matcher.name] if one.right is not None]
         placed = [(one.place_confidence, one.off <= SHARES[1]) for one in said[matcher.name] if np.isfinite(one.off)]
-        print(f"{matcher.name}, choices by confidence: {bins_line(decided)}")
-        print(f"{matcher.name}, places within 2 % by confidence: {bins_line(placed)}")
-        bins: list[Json] = [list(one) for one in by_confidence(decided)]
-        rows.append({"backend": matcher.name, "version": matcher.version, "bins": bins})
+        print(f"{matcher.name}, choices by confidence: {bins(decided)}")
+        print(f"{matcher.name}, places within 2 % by confidence: {bins(placed)}")
+        found: list[Json] = [[one.low, one.right, one.n] for one in by_confidence(decided)]
+        rows.append({"backend": matcher.name, "version": matcher.version, "bins": found})
     write_json(options.json, rows)
 
 

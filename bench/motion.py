@@ -20,19 +20,17 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from bench._accuracy import bins, by_confidence, counted
+from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import (
     SETS,
     STRIDE,
     Matcher,
     Options,
-    bins_line,
-    by_confidence,
-    counted,
     pairs_of,
     parse,
     side_by_side,
-    write_json,
 )
 from bench.planar_pairs import CHANGES, random_homography
 from bench.warped_pairs import Array, picture, warped_pair
@@ -266,9 +264,9 @@ def main() -> None:
         decided = [(one.confidence, one.right) for one in answers if one.right is not None]
         said.setdefault((matcher.name, asked), []).extend(decided)
     for (backend, asked), decided in said.items():
-        print(f"{backend}, {asked} by confidence: {bins_line(decided)}")
-        bins: list[Json] = [list(one) for one in by_confidence(decided)]
-        rows.append({"backend": backend, "asked": asked, "bins": bins})
+        print(f"{backend}, {asked} by confidence: {bins(decided)}")
+        found: list[Json] = [[one.low, one.right, one.n] for one in by_confidence(decided)]
+        rows.append({"backend": backend, "asked": asked, "bins": found})
     write_json(options.json, rows)
 
 

@@ -9,7 +9,6 @@ printed cells are those of `hybrid/benchmarks/published/`. No model is called.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from bench import _printed
+from bench._frame import options
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
@@ -326,16 +326,13 @@ def sheet(verdicts: Sequence[Verdict]) -> str:
 
 def main() -> None:
     """Print or write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("-o", "--out", type=Path, help="Folder for reproducing.md and reproducing.csv.")
-    options = parser.parse_args()
-    found = verdicts(options.data)
-    if options.out is None:
+    given = options(__doc__, {"--data": ..., "-o --out": Path})
+    found = verdicts(given.data)
+    if given.out is None:
         print(page(found), end="")
         return
-    (options.out / "reproducing.md").write_text(page(found))
-    (options.out / "reproducing.csv").write_text(sheet(found))
+    (given.out / "reproducing.md").write_text(page(found))
+    (given.out / "reproducing.csv").write_text(sheet(found))
 
 
 if __name__ == "__main__":
