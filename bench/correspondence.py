@@ -25,6 +25,7 @@ from bench.pair_bench import (
     Options,
     pairs_of,
     parse,
+    row_of,
     side_by_side,
 )
 from bench.warped_pairs import points_of
@@ -111,36 +112,20 @@ def answer(options: Options, matcher: Matcher, case: PointCase) -> Answer:
     return Answer(right, chosen.confidence, off, placed.confidence, str(chosen.data["method"]), found.seconds)
 
 
-def row_of(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
-    """The numbers of a set."""
-    n, chosen = len(answers), sum(bool(one.right) for one in answers)
-    around = wilson(chosen, n)
-    row: dict[str, Json] = {
-        "set": name,
-        "backend": matcher.name,
-        "version": matcher.version,
-        "n": n,
-        "right": chosen,
-        "undecided": sum(one.right is None for one in answers),
-        "interval": None if around is None else [around.low, around.high],
-        "seconds": float(np.mean([one.seconds for one in answers])),
-    }
-    for share in SHARES if name != BLINK else ():
-        within = sum(one.off <= share for one in answers)
-        limits = wilson(within, n)
-        row[f"pck_{share:g}"] = within / n
+def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
+    """Print one set of one backend; its numbers."""
+    row, n = row_of(name, matcher, answers), len(answers)
+    told = f"choice {counted(int(str(row['right'])), n)}, undecided {row['undecided']}, {row['seconds']:.2f} s a pair"
+    print(f"{name:17s} {matcher.name:9s} {told}")
+    within = {share: sum(one.off <= share for one in answers) for share in SHARES if name != BLINK}
+    if within:
+        told = ", ".join(f"@{100 * share:g} % {counted(right, n)}" for share, right in within.items())
+        print(f"{'':28s}PCK {told}", flush=True)
+    for share, right in within.items():
+        limits = wilson(right, n)
+        row[f"pck_{share:g}"] = right / n
         row[f"pck_{share:g}_interval"] = None if limits is None else [limits.low, limits.high]
     return row
-
-
-def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> None:
-    """Print one set of one backend."""
-    n, chosen = len(answers), sum(bool(one.right) for one in answers)
-    undecided, seconds = sum(one.right is None for one in answers), float(np.mean([one.seconds for one in answers]))
-    print(f"{name:17s} {matcher.name:9s} choice {counted(chosen, n)}, undecided {undecided}, {seconds:.2f} s a pair")
-    if name != BLINK:
-        within = [f"@{100 * share:g} % {counted(sum(one.off <= share for one in answers), n)}" for share in SHARES]
-        print(f"{'':28s}PCK {', '.join(within)}", flush=True)
 
 
 def main() -> None:
@@ -149,8 +134,7 @@ def main() -> None:
     said: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
     rows: list[dict[str, Json]] = []
     for name, matcher, answers in side_by_side(options, cases, answer):
-        report(name, matcher, answers)
-        rows.append(row_of(name, matcher, answers))
+        rows.append(report(name, matcher, answers))
         said[matcher.name] += answers
     for matcher in options.matchers:
         decided = [(one.confidence, one.right) for one in said[matcher.name] if one.right is not None]

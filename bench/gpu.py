@@ -30,16 +30,8 @@ from bench._frame import parser
 from bench._networks import NETWORKS
 
 TEN = (
-    "depth_anything_v2_large",
-    "aliked_lightglue",
-    "owlv2_base",
-    "dinov2_base_dense",
-    "sam2_base_plus",
-    "depth_anything_v2_small",
-    "siglip2_base",
-    "efficientloftr",
-    "vit_small_forensics",
-    "clipseg_search",
+    *("depth_anything_v2_large", "aliked_lightglue", "owlv2_base", "dinov2_base_dense", "sam2_base_plus"),
+    *("depth_anything_v2_small", "siglip2_base", "efficientloftr", "vit_small_forensics", "clipseg_search"),
 )
 BUSY = {
     "depth": ("depth_anything_v2_small", "Relative_Depth"),
@@ -262,11 +254,8 @@ def page(found: Mapping[str, Any]) -> str:
         cells = (NETWORKS[one["network"]].title, numbers, *rates, f"{one['load_s']:.1f}", _shown(one["peak_mb"], ".0f"))
         lines.append(f"| {' | '.join(cells)} |")
     if found.get("reduced"):
-        lines += [
-            "",
-            "| network | numbers | weights | decisions changed | largest difference |",
-            "|---|---|---|---:|---:|",
-        ]
+        lines += ["", "| network | numbers | weights | decisions changed | largest difference |"]
+        lines += ["|---|---|---|---:|---:|"]
     for one in found.get("reduced", []):
         cells = (NETWORKS[one["network"]].title, one["dtype"], one["weights"])
         lines.append(f"| {' | '.join(cells)} | {one['changed']} of {one['questions']} | {one['largest']:.2g} |")

@@ -20,8 +20,10 @@ from bench._frame import parser
 from bench.light_change import DIFFICULTIES, Difficulty
 from bench.warped_pairs import KINDS, Kind, WarpedPair, photographs, picture, warped_pair
 from hybrid.samples.seeds import Purpose, generator
+from hybrid.stats import wilson
 from hybrid.tool import Tool
 from hybrid.tool.backends import Learned
+from hybrid.types import Json
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import Matches, View
 
@@ -57,6 +59,18 @@ class Matcher(Protocol):
     def match(self, views: tuple[View, View]) -> Matches:
         """Matches in pixels of the original pictures."""
         ...
+
+
+class Judged(Protocol):
+    """An answer to a pair."""
+
+    @property
+    def right(self) -> bool | None:
+        """Whether it is right; None where nothing was decided."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the matching took."""
 
 
 class FeatureMatcher:
@@ -206,3 +220,19 @@ def side_by_side(
                 answers[matcher.name].append(answer(options, matcher, question))
         for matcher in options.matchers:
             yield name, matcher, answers[matcher.name]
+
+
+def row_of(name: str, matcher: Matcher, answers: Sequence[Judged]) -> dict[str, Json]:
+    """What is common to the numbers of a set of both benches."""
+    right, n = sum(bool(one.right) for one in answers), len(answers)
+    around = wilson(right, n)
+    return {
+        "set": name,
+        "backend": matcher.name,
+        "version": matcher.version,
+        "n": n,
+        "right": right,
+        "undecided": sum(one.right is None for one in answers),
+        "interval": None if around is None else [around.low, around.high],
+        "seconds": float(np.mean([one.seconds for one in answers])),
+    }

@@ -35,18 +35,8 @@ PICTURES: Mapping[str, str] = {
 RECORDED = ("report.png",)
 """Those that need --data."""
 RUN = (
-    "run",
-    "blink",
-    "--data",
-    "sample",
-    "--task",
-    "Relative_Depth",
-    "--task",
-    "Jigsaw",
-    "--limit",
-    "40",
-    "--concurrency",
-    "4",
+    *("run", "blink", "--data", "sample", "--task", "Relative_Depth", "--task", "Jigsaw"),
+    *("--limit", "40", "--concurrency", "4"),
 )
 RUNS: Mapping[str, tuple[str, ...]] = {
     "real": (),

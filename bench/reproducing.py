@@ -79,7 +79,7 @@ def verdicts(data: Path) -> tuple[Verdict, ...]:
     verdicts_here: list[Verdict] = []
     for name, (derive, absence) in PAPERS.items():
         cells = published(name)
-        measure = MEASURES.get(name, _nothing)(data)
+        measure = MEASURES[name](data) if name in MEASURES else lambda _: None
         derived = {id(one.cell): one for one in derive(cells)}
         verdicts_here += (_verdict(name, cell, measure(cell), derived.get(id(cell)), absence(cell)) for cell in cells)
     return tuple(verdicts_here)
@@ -98,10 +98,6 @@ def _verdict(
         follows = abs(derived.value - cell.value) <= derived.tolerance
         return Verdict(name, cell, "follows" if follows else "contradicted", derived.value, derived.how)
     return Verdict(name, cell, "absent", None, absence)
-
-
-def _nothing(_: Path) -> Measure:
-    return lambda _: None
 
 
 BLINK_FILES: Final = {
@@ -159,13 +155,10 @@ def _mvp_bench(data: Path) -> Measure:
         rotated = cell.metric.startswith("circular") or "first rotation" in cell.note
         file = f"mcq_{MVP_FILES[cell.who]}" if rotated else MVP_FILES[cell.who]
         value = found.get(file, {}).get(cell.metric)
-        return None if value is None else Measured(value, f"{file}.jsonl, by rule{_other_run(cell)}")
+        other = "; the published outputs are of another run" if cell.who.startswith("InstructBLIP") else ""
+        return None if value is None else Measured(value, f"{file}.jsonl, by rule{other}")
 
     return measure
-
-
-def _other_run(cell: Published) -> str:
-    return "; the published outputs are of another run" if cell.who.startswith("InstructBLIP") else ""
 
 
 def _actiview(data: Path) -> Measure:

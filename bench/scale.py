@@ -35,19 +35,8 @@ from hybrid.types import Question
 SIZES = (1_000, 10_000, 85_147)
 FEW = 26
 SHARES: Mapping[str, int] = {
-    "Q1": 819,
-    "Q2": 1886,
-    "Q3": 866,
-    "Q4": 800,
-    "Q5": 124,
-    "Q6": 818,
-    "Q7": 182,
-    "Q8": 808,
-    "Q9": 542,
-    "Q10": 870,
-    "Q11": 185,
-    "Q12": 541,
-    "Q13": 216,
+    f"Q{place}": rows
+    for place, rows in enumerate((819, 1886, 866, 800, 124, 818, 182, 808, 542, 870, 185, 541, 216), start=1)
 }
 """Rows of each type by the paper; the two types of scanpaths, of which it gives the sum, in halves."""
 COPIED = 20
