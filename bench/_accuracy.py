@@ -37,7 +37,7 @@ def blink_rows(folder: Path, *tasks: str, columns: Sequence[str] | None = None, 
         row
         for task in tasks
         for path in sorted((folder / task).glob("val-*.parquet"))
-        for row in pq.read_table(path, columns=columns).to_pylist()
+        for row in pq.read_table(path, columns=list(columns) if columns else None).to_pylist()
     ]
     if len(rows) < least:
         raise SystemExit(f"no items in {' and '.join(f'{folder}/{task}' for task in tasks)}")
