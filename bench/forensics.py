@@ -42,7 +42,7 @@ def main() -> None:
         low, high = np.percentile([one[name] for one in ranges], MIDDLE)
         inside = sum(low <= one[name] <= high for one in rest)
         rows.append((name, f"{low:.4g}", f"{high:.4g}", f"{inside}/{len(rest)}"))
-        numbers[name] = {"low": float(low), "high": float(high), "inside": inside, "n": len(rest)}
+        numbers[name] = {"low": float(low), "high": float(high), "inside": int(inside), "n": len(rest)}
     columns = (Column("statistic", "left"), Column("5 %"), Column("95 %"), Column("others inside"))
     print(as_text(Table(f"Of {len(ranges)} photographs", columns, tuple(rows), ())))
     write_json(given.json, numbers)
