@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bench._simulations import LEVEL, held, markdown, rejected
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.hvsbench.metrics import summarise as hvsbench
 from hybrid.benchmarks.mm_sap import BENCHMARK as MM_SAP
@@ -24,7 +25,6 @@ from hybrid.types import Metric, Outcome, Score
 Floats = NDArray[np.float64]
 Sides = tuple[Metric, Metric]
 
-LEVEL = 0.95
 CLUSTERS = (5, 10, 20, 50)
 DIFFICULTIES = (0.35, 0.6, 0.8, 0.9, 0.98)
 GAIN = 0.5
@@ -219,27 +219,32 @@ def grouped(simulations: int, seed: int) -> Iterator[Grouped]:
 
 def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequence[Sides]) -> Grouped:
     """Aggregate the simulations of one metric; no interval and no p value count as not covering and not rejected."""
-    held, widths, rejected = 0, [], [0, 0]
-    for number, (a, b) in enumerate(pairs):
-        by_formula, by_swapping = contrast(a, b, LEVEL), randomisation(a, b, DRAWS, seed=number)
-        if by_formula.interval is not None:
-            held += by_formula.interval.low - 1e-12 <= truth <= by_formula.interval.high + 1e-12
-            widths.append(by_formula.interval.high - by_formula.interval.low)
-        for side, found in enumerate((by_formula.p_value, by_swapping.p_value)):
-            rejected[side] += found is not None and found < 1 - LEVEL
-    count = len(pairs)
-    width = float(np.mean(widths)) if widths else float("nan")
-    return Grouped(name, clusters, setting, truth, held / count, width, rejected[0] / count, rejected[1] / count)
+    by_formula = [contrast(a, b, LEVEL) for a, b in pairs]
+    by_swapping = [randomisation(a, b, DRAWS, seed=number) for number, (a, b) in enumerate(pairs)]
+    found = held([one.interval for one in by_formula], truth)
+    width = float("nan") if found.width is None else found.width
+    tests = (rejected([one.p_value for one in tested]) for tested in (by_formula, by_swapping))
+    return Grouped(name, clusters, setting, truth, found.coverage, width, *tests)
 
 
 def printed(rows: Sequence[Grouped]) -> list[str]:
     """A Markdown table: a row for each setting, metric and number of clusters."""
-    lines = [
-        "| setting | metric | clusters | difference | coverage (mean width) | p < 0.05, linearised | randomised |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    return lines + [
-        f"| {one.setting} | {one.metric} | {one.clusters} | {one.truth:.3f} | {one.coverage:.3f} ({one.width:.2f}) "
-        f"| {one.linearised:.3f} | {one.randomised:.3f} |"
-        for one in rows
-    ]
+    heads = (
+        "setting",
+        "metric",
+        "clusters",
+        "difference",
+        "coverage (mean width)",
+        "p < 0.05, linearised",
+        "randomised",
+    )
+    return markdown(
+        heads,
+        (
+            (
+                *(one.setting, one.metric, str(one.clusters), f"{one.truth:.3f}"),
+                *(f"{one.coverage:.3f} ({one.width:.2f})", f"{one.linearised:.3f}", f"{one.randomised:.3f}"),
+            )
+            for one in rows
+        ),
+    )

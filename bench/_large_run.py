@@ -9,7 +9,6 @@ How often each is right is drawn by a seed; every question of every solver has a
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench._frame import options
 from hybrid.images import ImageStore, home
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
@@ -200,11 +200,8 @@ def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
 
 def main() -> None:
     """Make one."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--questions", type=int, default=20_000)
-    options = parser.parse_args()
-    write_run(options.run, options.questions)
+    given = options(__doc__, {"run": Path, "--questions": 20_000})
+    write_run(given.run, given.questions)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.scale import SHARES
 from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
 from hybrid.scoring.published import Published
 
@@ -170,19 +171,7 @@ HVS_FIELDS = {
     "accuracy.free_viewing": ("Q8", "Q10"),
     "accuracy.searching": ("Q11", "Q13"),
 }
-HVS_SIZES = {
-    "Q1": 819,
-    "Q2": 1886,
-    "Q3": 866,
-    "Q4": 800,
-    "Q5": 124,
-    "Q6": 818,
-    "Q7": 182,
-    "Q8": 808,
-    "Q10": 870,
-    "Q11": 185,
-    "Q13": 216,
-}
+HVS_SIZES = {name: rows for name, rows in SHARES.items() if name not in ("Q9", "Q12")}
 """Inferred from the printed values, which are multiples of 1 / n; some models' Q5 and Q10 are of one question less."""
 HVS_ROUNDED = 0.00015
 """A fraction: the papers print four decimals."""

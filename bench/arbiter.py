@@ -28,9 +28,7 @@ say how the rule behaves, and nothing of any real model; they are labelled.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +37,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final, Literal, TypeVar
 
+from bench._frame import options, write_json
 from bench._rivals import designs, out_of_fold, recorded_pairs
 from bench._rivals import table as rivals
 from bench._runs import finished
@@ -325,39 +324,29 @@ def against_rivals(folder: Path, repeats: int) -> None:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--recorded", type=Path, required=True)
-    parser.add_argument("--task", action="append", dest="tasks")
-    parser.add_argument("--half", choices=("all", "first", "second"), default="all")
-    parser.add_argument("--simulated", type=int, default=0, help="so many, in a table of their own")
-    parser.add_argument("--likeness", type=float, default=0.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rivals", type=int, default=0, help="so many draws of each simulated tool")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    if options.rivals:
-        against_rivals(options.recorded, options.rivals)
+    flags = {"--data": ..., "--recorded": ..., "--task": [str], "--half": ("all", *HALVES), "--simulated": 0}
+    given = options(__doc__, {**flags, "--likeness": 0.0, "--seed": 0, "--rivals": 0, "--json": Path})
+    if given.rivals:
+        against_rivals(given.recorded, given.rivals)
         return
-    tasks = tuple(options.tasks or TASKS)
+    tasks = tuple(given.task or TASKS)
     with tempfile.TemporaryDirectory() as folder:
-        specialist = heard(run_of(options.data, tasks, "specialist", Path(folder) / "specialist"))
+        specialist = heard(run_of(given.data, tasks, "specialist", Path(folder) / "specialist"))
         if DEPTH in tasks:
-            specialist = with_depth(specialist, blink_out_of_fold(options.data)[0])
+            specialist = with_depth(specialist, blink_out_of_fold(given.data)[0])
         models = []
-        for path in sorted(each for each in options.recorded.iterdir() if each.is_dir()):
-            ran = run_of(options.data, tasks, "mllm", Path(folder) / path.name, f"replay:{path}")
+        for path in sorted(each for each in given.recorded.iterdir() if each.is_dir()):
+            ran = run_of(given.data, tasks, "mllm", Path(folder) / path.name, f"replay:{path}")
             models.append(recorded(ran, path.name))
-    made = simulated(specialist, options.simulated, options.likeness, models, options.seed)
+    made = simulated(specialist, given.simulated, given.likeness, models, given.seed)
     groups = {"recorded models": models, "simulated models": made}
     kept: dict[str, list[dict[str, Any]]] = {}
     for name, group in groups.items():
-        found = measured(specialist, group, options.half) if group else []
+        found = measured(specialist, group, given.half) if group else []
         for one in found:
-            print(as_text(one.table(f"{name}, half: {options.half}")))
+            print(as_text(one.table(f"{name}, half: {given.half}")))
         kept[name] = [one.as_json() for one in found]
-    if options.json:
-        options.json.write_text(json.dumps({"half": options.half, **kept}, indent=1) + "\n")
+    write_json(given.json, {"half": given.half, **kept})
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ questions in order first. No order has a higher fill than `most`.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import io
 import random
@@ -26,6 +25,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from PIL import Image
 
+from bench._frame import options
 from bench._networks import IMAGENET, depth_anything
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.errors import HybridError
@@ -137,11 +137,7 @@ def fills(data: Path, in_flight: int, stream: int) -> Iterator[Fill]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--in-flight", type=int, default=64)
-    parser.add_argument("--stream", type=int, default=2000)
-    asked = parser.parse_args(arguments)
+    asked = options(__doc__, {"--data": ..., "--in-flight": 64, "--stream": 2000}, arguments)
     columns = (Column("task", "left"), Column("", "left"), *map(Column, ("pictures", "shapes", "first come")))
     rows = tuple(
         (

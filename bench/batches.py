@@ -11,20 +11,17 @@ is then given again until it ends. `sent_twice` counts requests that the server 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench._batch_server import BatchServer, Behaviour, batch_server
+from bench._frame import environment, measured, options, table, turns, used_mb, write_json
 from bench._loop_questions import write_questions
-from bench.loop import environment
-from bench.memory import used_mb
 
 APIS = {"openai:mock": "/v1", "anthropic:mock": "", "google_genai:mock": ""}
 KEYS = {f"{name}_API_KEY": "not-a-real-key-1" for name in ("OPENAI", "ANTHROPIC", "GOOGLE")}
@@ -53,77 +50,55 @@ def command(model: str, server: BatchServer, questions: Path, out: Path, *more: 
     return [*words, "--backend", "classical", "--quiet", *more]
 
 
-def carry_out(words: list[str], home: Path, kill_after: float | None = None) -> tuple[bool, float]:
-    """Whether the command came to its end, and its peak memory in MB."""
-    peak, began = 0.0, time.monotonic()
-    with (home.parent / "log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603
-            words, env={**environment(home), **KEYS}, stdout=log, stderr=log
-        )
-        while process.poll() is None:
-            if kill_after is not None and time.monotonic() - began > kill_after:
-                process.kill()
-                process.wait()
-                return False, peak
-            peak = max(peak, used_mb(process.pid)) if kill_after is None else 0.0
-            time.sleep(0.2)
-    if process.returncode != 0:
-        raise SystemExit(f"the command ended with {process.returncode}: {(home.parent / 'log').read_text()[-2000:]}")
-    return True, peak
-
-
 def replies(out: Path, solver: str) -> dict[str, list[str]]:
     """The replies of a run by question."""
     lines = (json.loads(line) for line in (out / "run" / solver / "attempts.jsonl").read_text().splitlines())
     return {row["id"]: [one["reply"]["text"] for one in row["exchanges"]] for row in lines}
 
 
-def measured(what: str, model: str, questions: Path, count: int, kills: int = 0) -> Row:
+def batched(what: str, model: str, questions: Path, count: int, kills: int) -> Row:
     """One run in batches, killed so many times, beside a direct one where replies are compared."""
-    solver = "mllm" if what == "memory" else "controller"
-    more = ["--solver", solver, *([] if what == "memory" else ["--tools", "crop"])]
-    behaviour = Behaviour(looks=0 if what == "memory" else 1)
-    with tempfile.TemporaryDirectory() as folder, batch_server(behaviour) as server:
-        out, began, killed, length = Path(folder), time.monotonic(), 0, 0.0
-        (out / "alone").mkdir()
-        (out / "batched").mkdir()
-        if what != "memory":
-            carry_out(command(model, server, questions, out / "alone", *more), out / "alone" / "home")
-        began = time.monotonic()
-        words = command(model, server, questions, out / "batched", *more, "--batch", "--batch-wait", "5m")
-        drawn = random.Random(f"{model} {kills}")
-        ended, peak = False, 0.0
-        while not ended:
-            after = drawn.uniform(1.0, 12.0) if killed < kills else None
-            ended, peak = carry_out(words, out / "batched" / "home", after)
-            killed += not ended
-        length = time.monotonic() - began
-        said = replies(out / "batched", solver)
-        same = None if what == "memory" else said == replies(out / "alone", solver)
+    alone = what == "memory"
+    solver = "mllm" if alone else "controller"
+    more = ["--solver", solver, *([] if alone else ["--tools", "crop"])]
+    with tempfile.TemporaryDirectory() as folder, batch_server(Behaviour(looks=0 if alone else 1)) as server:
+        direct, out = Path(folder) / "alone", Path(folder) / "batched"
+        direct.mkdir()
+        out.mkdir()
+        if not alone:
+            words = command(model, server, questions, direct, *more)
+            measured(words, environment(direct / "home", **KEYS), direct / "log")
+        words = command(model, server, questions, out, *more, "--batch", "--batch-wait", "5m")
+        drawn, killed, began = random.Random(f"{model} {kills}"), 0, time.monotonic()
+        while killed < kills:
+            after = time.monotonic() + drawn.uniform(1.0, 12.0)
+
+            def is_over(after: float = after) -> bool:
+                time.sleep(0.2)
+                return time.monotonic() > after
+
+            if measured(words, environment(out / "home", **KEYS), out / "log", kill_when=is_over).killed is None:
+                break
+            killed += 1
+        ended = measured(words, environment(out / "home", **KEYS), out / "log", looks=(used_mb,))
+        length, said = time.monotonic() - began, replies(out, solver)
+        same = None if alone else said == replies(direct, solver)
         twice = sum(times - 1 for times in server.accepted.values())
-        return Row(
-            what, model, count, len(said), killed, len(server.batches), twice, same, round(length, 1), round(peak)
-        )
+        sizes = (len(said), killed, len(server.batches), twice)
+        return Row(what, model, count, *sizes, same, round(length, 1), round(ended.peaks_mb[0]))
 
 
 def main() -> None:
     """Print one line a run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("equal", "kills", "memory"))
-    parser.add_argument("--questions", type=int, default=1000)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--model", action="append", choices=sorted(APIS))
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    rows = []
+    flags = {"what": ("equal", "kills", "memory"), "--questions": 1000, "--kills": 20, "--model": sorted(APIS)}
+    given = options(__doc__, {**flags, "--json": Path})
+    kills = given.kills if given.what == "kills" else 0
     with tempfile.TemporaryDirectory() as folder:
-        questions = write_questions(Path(folder) / "questions", options.questions)
-        for model in options.model or APIS:
-            kills = options.kills if options.what == "kills" else 0
-            rows.append(measured(options.what, model, questions, options.questions, kills))
-            print(rows[-1], flush=True)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(one) for one in rows], indent=1) + "\n")
+        questions = write_questions(Path(folder) / "questions", given.questions)
+        setting = (questions, given.questions, kills)
+        rows = turns(given.model or list(APIS), 1, lambda model: batched(given.what, model, *setting))
+    print(table(rows))
+    write_json(given.json, rows)
 
 
 if __name__ == "__main__":

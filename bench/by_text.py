@@ -9,7 +9,6 @@ ones, so rows that use it say what the rules make of a perfect detector. The att
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import tempfile
 from collections import Counter
@@ -22,6 +21,7 @@ import cv2
 import numpy as np
 
 import hybrid
+from bench._frame import options
 from hybrid.benchmarks.base import Benchmark, show
 from hybrid.benchmarks.questions.reading import ROUTE
 from hybrid.images import ImageStore
@@ -223,20 +223,16 @@ def of_recipe(benchmark: Benchmark, per_task: int, seed: int) -> Counter[str]:
 
 def main() -> None:
     """Print a line for each row."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scenes", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--recipes", type=int, metavar="N", help="ask N generated questions a task of every recipe")
-    options = parser.parse_args()
-    if options.recipes:
+    given = options(__doc__, {"--scenes": 100, "--seed": 0, "--recipes": 0})
+    if given.recipes:
         for benchmark in recipes():
-            counts = of_recipe(benchmark, options.recipes, options.seed)
+            counts = of_recipe(benchmark, given.recipes, given.seed)
             print(
                 f"{benchmark.card.name:16} asked {counts['asked']:4} understood {counts['understood']:4} "
                 f"answered without weights {counts['answered']:4}"
             )
         return
-    for row, counts in asyncio.run(measure(options.scenes, options.seed)).items():
+    for row, counts in asyncio.run(measure(given.scenes, given.seed)).items():
         print(f"{row:32} asked {counts['asked']:4} answered {counts['answered']:4} right {counts['right']:4}")
 
 

@@ -7,7 +7,6 @@ python -m bench.conformity --out bench/results/conformity.md
 
 from __future__ import annotations
 
-import argparse
 import re
 import tempfile
 from collections import Counter
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 import hybrid
+from bench._frame import options
 from bench._scripted_server import Behaviour, behaviours, serving
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.display.notes import quietly
@@ -130,10 +130,7 @@ def _cell(text: str) -> str:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print the page; 1 where a behaviour failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="TEXT", help="behaviours whose name or reference holds it")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there as well")
-    given = parser.parse_args(words)
+    given = options(__doc__, {"--only": "", "--out": Path}, words)
     chosen = [one for one in behaviours() if given.only.lower() in f"{one.name} {one.reference}".lower()]
     with tempfile.TemporaryDirectory() as home:
         results = [measured(one, Path(home) / str(place)) for place, one in enumerate(chosen)]

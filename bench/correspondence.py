@@ -17,24 +17,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench._accuracy import bins, by_confidence, counted, marks_on
+from bench._frame import write_json
 from bench.pair_bench import (
     SETS,
     Matcher,
     Options,
-    bins_line,
-    by_confidence,
-    counted,
     pairs_of,
     parse,
+    row_of,
     side_by_side,
-    write_json,
 )
 from bench.warped_pairs import points_of
 from hybrid.benchmarks.blink.sample import item
-from hybrid.registry import load
 from hybrid.stats import wilson
 from hybrid.tool import Pixels, Request
-from hybrid.types import Finding, Json
+from hybrid.types import Json
 from tools._shared.args import CandidateArg, PointArg
 from tools.correspondence import TOOL, CorrespondenceArgs, solve, views_of
 
@@ -90,12 +88,9 @@ def cases(options: Options, name: str) -> Iterator[PointCase]:
 
 def _drawn(options: Options) -> Iterator[PointCase]:
     """Generated questions with drawn marks, found as in a run."""
-    markers = load("tools", "markers")
-    finder = markers.backend("classical").make()
     for index in range(options.pairs):
         made = item("Visual_Correspondence", index, options.seed)
-        found = [finder.run([Request((pixels,), markers.args(kind="point"))])[0] for pixels in made.images]
-        needs = {"markers": tuple(Finding(one.text, one.data, one.confidence, "classical", "") for one in found)}
+        needs = {"markers": tuple(marks_on(pixels, kind="point") for pixels in made.images)}
         images = (made.images[0], made.images[1])
         yield PointCase(images, None, LETTERS[made.answer], Request(images, CorrespondenceArgs(), needs), None)
 
@@ -117,36 +112,20 @@ def answer(options: Options, matcher: Matcher, case: PointCase) -> Answer:
     return Answer(right, chosen.confidence, off, placed.confidence, str(chosen.data["method"]), found.seconds)
 
 
-def row_of(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
-    """The numbers of a set."""
-    n, chosen = len(answers), sum(bool(one.right) for one in answers)
-    around = wilson(chosen, n)
-    row: dict[str, Json] = {
-        "set": name,
-        "backend": matcher.name,
-        "version": matcher.version,
-        "n": n,
-        "right": chosen,
-        "undecided": sum(one.right is None for one in answers),
-        "interval": None if around is None else [around.low, around.high],
-        "seconds": float(np.mean([one.seconds for one in answers])),
-    }
-    for share in SHARES if name != BLINK else ():
-        within = sum(one.off <= share for one in answers)
-        limits = wilson(within, n)
-        row[f"pck_{share:g}"] = within / n
+def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
+    """Print one set of one backend; its numbers."""
+    row, n = row_of(name, matcher, answers), len(answers)
+    told = f"choice {counted(int(str(row['right'])), n)}, undecided {row['undecided']}, {row['seconds']:.2f} s a pair"
+    print(f"{name:17s} {matcher.name:9s} {told}")
+    within = {share: sum(one.off <= share for one in answers) for share in SHARES if name != BLINK}
+    if within:
+        told = ", ".join(f"@{100 * share:g} % {counted(right, n)}" for share, right in within.items())
+        print(f"{'':28s}PCK {told}", flush=True)
+    for share, right in within.items():
+        limits = wilson(right, n)
+        row[f"pck_{share:g}"] = right / n
         row[f"pck_{share:g}_interval"] = None if limits is None else [limits.low, limits.high]
     return row
-
-
-def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> None:
-    """Print one set of one backend."""
-    n, chosen = len(answers), sum(bool(one.right) for one in answers)
-    undecided, seconds = sum(one.right is None for one in answers), float(np.mean([one.seconds for one in answers]))
-    print(f"{name:17s} {matcher.name:9s} choice {counted(chosen, n)}, undecided {undecided}, {seconds:.2f} s a pair")
-    if name != BLINK:
-        within = [f"@{100 * share:g} % {counted(sum(one.off <= share for one in answers), n)}" for share in SHARES]
-        print(f"{'':28s}PCK {', '.join(within)}", flush=True)
 
 
 def main() -> None:
@@ -155,16 +134,15 @@ def main() -> None:
     said: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
     rows: list[dict[str, Json]] = []
     for name, matcher, answers in side_by_side(options, cases, answer):
-        report(name, matcher, answers)
-        rows.append(row_of(name, matcher, answers))
+        rows.append(report(name, matcher, answers))
         said[matcher.name] += answers
     for matcher in options.matchers:
         decided = [(one.confidence, one.right) for one in said[matcher.name] if one.right is not None]
         placed = [(one.place_confidence, one.off <= SHARES[1]) for one in said[matcher.name] if np.isfinite(one.off)]
-        print(f"{matcher.name}, choices by confidence: {bins_line(decided)}")
-        print(f"{matcher.name}, places within 2 % by confidence: {bins_line(placed)}")
-        bins: list[Json] = [list(one) for one in by_confidence(decided)]
-        rows.append({"backend": matcher.name, "version": matcher.version, "bins": bins})
+        print(f"{matcher.name}, choices by confidence: {bins(decided)}")
+        print(f"{matcher.name}, places within 2 % by confidence: {bins(placed)}")
+        found: list[Json] = [[one.low, one.right, one.n] for one in by_confidence(decided)]
+        rows.append({"backend": matcher.name, "version": matcher.version, "bins": found})
     write_json(options.json, rows)
 
 

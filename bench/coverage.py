@@ -12,18 +12,18 @@ sqrt(icc), each, and are drawn on their own otherwise, so that `icc` is their co
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench import _grouped
-from hybrid.stats import Interval, combine, contrast, interval, mcnemar
+from bench._frame import options
+from bench._simulations import LEVEL, held, markdown, rejected, tell
+from hybrid.stats import Contrast, Interval, combine, contrast, interval, mcnemar
 from hybrid.types import Cell, Combine, Metric
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,6 @@ Counts = NDArray[np.int64]
 CHANCE = 0.25
 """The score of an abstention."""
 ABSTAINED = 0.3
-LEVEL = 0.95
 CLUSTERS = (5, 10, 20, 50, 200)
 SHARES = (0.05, 0.5, 0.8, 0.95, 1.0)
 MACRO = {"macro 3 x 20": (20,) * 3, "macro 14 x 10": (10,) * 14, "macro 400/30/30": (400, 30, 30)}
@@ -78,6 +77,18 @@ class Measured:
     rejected: float | None = None
     """Share with p < 0.05: the type I error where the true difference is 0, else the power."""
 
+    @classmethod
+    def of(
+        cls, table: str, design: Design, setting: str, truth: float, found: Sequence[Interval | Contrast | None]
+    ) -> Measured:
+        """The measurement of all simulations, each an interval or a difference with its interval and test."""
+        ends = [one.interval if isinstance(one, Contrast) else one for one in found]
+        tests = [one.p_value for one in found if isinstance(one, Contrast)]
+        all_ = held(ends, truth)
+        width = math.nan if all_.width is None else all_.width
+        named = (table, design.name, design.rows, design.icc, setting, truth)
+        return cls(*named, all_.coverage, width, all_.missing, rejected(tests) if tests else None)
+
 
 def drawn(rng: np.random.Generator, design: Design, sizes: Counts, kinds: Floats) -> Counts:
     """How many rows of every question are of each kind, (questions, kinds); `kinds` are shares, (strata, kinds)."""
@@ -95,24 +106,6 @@ def metric(design: Design, numerators: Floats, sizes: Counts, how: Combine | Non
     cells = tuple(Cell(stratum, f"q{place}", value, float(n)) for place, (stratum, value, n) in enumerate(rows))
     chosen = how or design.how
     return Metric("simulated", combine(cells, chosen), len(cells), chosen, cells)
-
-
-def summed(
-    table: str,
-    design: Design,
-    setting: str,
-    truth: float,
-    ends: Sequence[Interval | None],
-    rejected: float | None,
-) -> Measured:
-    """Aggregate the intervals of all simulations."""
-    known = [found for found in ends if found is not None]
-    held = sum(found.low - 1e-12 <= truth <= found.high + 1e-12 for found in known)
-    width = float(np.mean([found.high - found.low for found in known])) if known else math.nan
-    missing = 1 - len(known) / len(ends)
-    return Measured(
-        table, design.name, design.rows, design.icc, setting, truth, held / len(ends), width, missing, rejected
-    )
 
 
 def of_shares(
@@ -133,7 +126,7 @@ def of_shares(
         counts = drawn(rng, design, sizes, kinds)
         ends.append(interval(metric(design, counts[:, 0] + CHANCE * counts[:, 1], sizes), LEVEL))
     setting = "mixed" if len(set(shares)) > 1 else f"p {shares[0]:g}"
-    return summed(table, design, setting, truth, ends, None)
+    return Measured.of(table, design, setting, truth, ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +152,15 @@ def of_pairs(
     first = np.array([0, 1, 1, 0, *[CHANCE] * 4])
     second = np.array([1, 0, 1, 0, 1, 0, 1, 0])
     truth = _mean(design, kinds @ (second - first))
-    ends, rejected, by_mcnemar = [], 0, 0
+    differences, by_mcnemar = [], 0
     for _ in range(simulations):
         sizes = design.sizes(rng)
         counts = drawn(rng, design, sizes, kinds)
-        difference = contrast(metric(design, counts @ first, sizes), metric(design, counts @ second, sizes), LEVEL)
-        ends.append(difference.interval)
-        rejected += difference.p_value is not None and difference.p_value < 1 - LEVEL
+        a, b = (metric(design, counts @ side, sizes) for side in (first, second))
+        differences.append(contrast(a, b, LEVEL))
         total = counts.sum(axis=0)
         by_mcnemar += mcnemar(int(total[0]), int(total[1])) < 1 - LEVEL
-    return summed(table, design, pair.name, truth, ends, rejected / simulations), by_mcnemar / simulations
+    return Measured.of(table, design, pair.name, truth, differences), by_mcnemar / simulations
 
 
 def _mean(design: Design, by_stratum: Floats) -> float:
@@ -185,22 +177,10 @@ class Errors:
     true_square: float
 
 
-def _normal(rng: np.random.Generator, n: int) -> Floats:
-    return np.abs(rng.normal(0.0, 1.0, n))
-
-
-def _poisson(rng: np.random.Generator, n: int) -> Floats:
-    return rng.poisson(1.0, n).astype(np.float64)
-
-
-def _lognormal(rng: np.random.Generator, n: int) -> Floats:
-    return rng.lognormal(0.0, 0.8, n)
-
-
 ERRORS = (
-    Errors("normal", _normal, math.sqrt(2 / math.pi), 1.0),
-    Errors("Poisson(1)", _poisson, 1.0, 2.0),
-    Errors("log-normal(0.8)", _lognormal, math.exp(0.32), math.exp(1.28)),
+    Errors("normal", lambda rng, n: np.abs(rng.normal(0.0, 1.0, n)), math.sqrt(2 / math.pi), 1.0),
+    Errors("Poisson(1)", lambda rng, n: rng.poisson(1.0, n).astype(np.float64), 1.0, 2.0),
+    Errors("log-normal(0.8)", lambda rng, n: rng.lognormal(0.0, 0.8, n), math.exp(0.32), math.exp(1.28)),
 )
 
 
@@ -211,17 +191,15 @@ def of_errors(design: Design, errors: Errors, rng: np.random.Generator, simulati
     ones = np.ones(n, dtype=np.int64)
     for how, truth in truths.items():
         name = "RMSE" if how == "root_of_ratio" else "MAE"
-        single, paired, rejected = [], [], 0
+        single, paired = [], []
         for _ in range(simulations):
             first, other = errors.draw(rng, n), errors.draw(rng, n)
             second = np.where(rng.random(n) < 0.5, first, other)
             a, b = (metric(design, e**2 if name == "RMSE" else e, ones, how) for e in (first, second))
-            difference = contrast(a, b, LEVEL)
             single.append(interval(a, LEVEL))
-            paired.append(difference.interval)
-            rejected += difference.p_value is not None and difference.p_value < 1 - LEVEL
-        yield summed("errors", design, f"{name}, {errors.name}", truth, single, None)
-        yield summed("errors", design, f"{name} difference, {errors.name}", 0.0, paired, rejected / simulations)
+            paired.append(contrast(a, b, LEVEL))
+        yield Measured.of("errors", design, f"{name}, {errors.name}", truth, single)
+        yield Measured.of("errors", design, f"{name} difference, {errors.name}", 0.0, paired)
 
 
 def designs() -> tuple[Design, ...]:
@@ -271,54 +249,28 @@ def measurements(simulations: int, seed: int) -> Iterator[Measured]:
 
 
 def printed(found: Sequence[Measured]) -> list[str]:
-    """Markdown tables: a row for each design, a column for each setting."""
-    lines: list[str] = []
+    """Markdown tables, a row a design and a column a setting: coverage (mean width), then the share with p < 0.05."""
+    lines = ["coverage (mean width); in tables of differences then the share with p < 0.05"]
     for table in dict.fromkeys(one.table for one in found):
         members = [one for one in found if one.table == table]
         settings = tuple(dict.fromkeys(one.setting for one in members))
-        by_design: dict[tuple[str, str, float], dict[str, str]] = {}
+        by_design: dict[tuple[str, str, str], dict[str, str]] = {}
         for one in members:
-            by_design.setdefault((one.design, one.rows, one.icc), {})[one.setting] = _cell(one)
-        lines += ["", f"**{table}**", "", "| questions | rows | icc | " + " | ".join(settings) + " |"]
-        lines.append("|" + "---|" * (3 + len(settings)))
-        for (design, rows, icc), cells in by_design.items():
-            values = " | ".join(cells.get(setting, "") for setting in settings)
-            lines.append(f"| {design} | {rows} | {icc:g} | {values} |")
+            text = f"{one.coverage:.3f} ({one.width:.2f})"
+            cell = text if one.rejected is None else f"{text} {one.rejected:.3f}"
+            by_design.setdefault((one.design, one.rows, f"{one.icc:g}"), {})[one.setting] = cell
+        rows = ([*named, *(cells.get(setting, "") for setting in settings)] for named, cells in by_design.items())
+        lines += ["", f"**{table}**", "", *markdown(("questions", "rows", "icc", *settings), rows)]
     return lines
 
 
-def _cell(one: Measured) -> str:
-    text = f"{one.coverage:.3f} ({one.width:.2f})"
-    return text if one.rejected is None else f"{text} {one.rejected:.3f}"
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the tables: coverage, in brackets the mean width, and after it how often p < 0.05."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--simulations", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--grouped", action="store_true", help="grouped metrics, by both tests of a difference")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.grouped:
-        _main_of_grouped(options)
-        return
-    found = list(measurements(options.simulations, options.seed))
-    if options.json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the tables."""
+    given = options(__doc__, {"--simulations": 100, "--seed": 0, "--grouped": False, "--json": False}, words)
+    if given.grouped:
+        tell(list(_grouped.grouped(given.simulations, given.seed)), given, _grouped.printed)
     else:
-        print(f"{options.simulations:,} simulations for each entry, seed {options.seed}, nominal {LEVEL:.0%}")
-        print("coverage (mean width); in tables of differences then the share with p < 0.05")
-        print("\n".join(printed(found)))
-
-
-def _main_of_grouped(options: argparse.Namespace) -> None:
-    found = list(_grouped.grouped(options.simulations, options.seed))
-    if options.json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
-    else:
-        print(f"{options.simulations:,} simulations for each entry, seed {options.seed}, nominal {LEVEL:.0%}")
-        print("\n".join(_grouped.printed(found)))
+        tell(list(measurements(given.simulations, given.seed)), given, printed)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ alone harm. 70 % of the calls are of one tool, 30 % of another. The truth is tha
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bench._frame import options
+from bench._simulations import held
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, TERMS, Estimated, ToolQuestion, decompose, parts_of
 from hybrid.types import Combine
 
@@ -161,20 +162,16 @@ def estimates(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Esti
 
 def coverage(model: Model, known: Mapping[str, Truth], design: Design, simulations: int, seed: int) -> dict[str, float]:
     """How often the interval of each estimate held the truth; an estimate without an interval did not."""
-    rng, held = np.random.default_rng([seed, design.questions, design.rows]), dict.fromkeys(known, 0)
-    for _ in range(simulations):
-        for name, one in estimates(drawn(rng, model, design), design.how).items():
-            ends = one.interval
-            held[name] += ends is not None and ends.low - 1e-9 <= known[name].value <= ends.high + 1e-9
-    return {name: count / simulations for name, count in held.items()}
+    rng = np.random.default_rng([seed, design.questions, design.rows])
+    found = [estimates(drawn(rng, model, design), design.how) for _ in range(simulations)]
+    return {
+        name: held([one[name].interval for one in found], truth.value, 1e-9).coverage for name, truth in known.items()
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a Markdown table for each model, then the range over the regular estimates of all."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--simulations", type=int, default=100)
-    options.add_argument("--seed", type=int, default=0)
-    given = options.parse_args(arguments)
+    given = options(__doc__, {"--simulations": 100, "--seed": 0}, arguments)
     print(f"{given.simulations:,} simulations a design, seed {given.seed}, nominal 95 %; in brackets: not regular")
     regular, others = [], []
     for title, model in MODELS.items():

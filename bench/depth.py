@@ -18,26 +18,24 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
+from bench._accuracy import bins, blink_rows, marks_on
+from bench._frame import options, write_json
 from hybrid.benchmarks.blink.sample import row
 from hybrid.images import decode
-from hybrid.registry import load
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import FIRST_SOLID, render
 from hybrid.samples.seeds import generator
-from hybrid.tool import Backend, Evidence, Pixels, Request, Tool
-from hybrid.types import Finding
+from hybrid.tool import Backend, Evidence, Pixels, Request
 from tools._shared.args import PointArg
 from tools.depth import MOST_CERTAIN, SAME_ROW, SAME_ROW_CONFIDENCE, TOOL, DepthArgs, clean_image, spots_of
 from tools.depth.cues import APPEARANCE, APPEARANCE_SLOPE, POSITION_SLOPE, measure
@@ -87,14 +85,8 @@ class Difference:
 
 def read_items(folder: Path) -> list[Item]:
     """The items of `folder/Relative_Depth/val-*.parquet`."""
-    rows = [
-        entry
-        for path in sorted((folder / "Relative_Depth").glob("val-*.parquet"))
-        for entry in pq.read_table(path).to_pylist()
-    ]
-    if not rows:
-        raise SystemExit(f"no items in {folder}/Relative_Depth")
-    return [(entry["idx"], decode(entry["image_1"]["bytes"], entry["idx"]), entry["answer"][1]) for entry in rows]
+    rows = blink_rows(folder, "Relative_Depth")
+    return [(one["idx"], decode(one["image_1"]["bytes"], one["idx"]), one["answer"][1]) for one in rows]
 
 
 def generated(number: int, seed: int) -> list[Item]:
@@ -105,19 +97,11 @@ def generated(number: int, seed: int) -> list[Item]:
 
 def with_marks(items: Sequence[Item]) -> list[Case]:
     """Each image as a request with what the markers tool finds on it."""
-    tool: Tool = load("tools", "markers")
-    card = tool.backend("classical")
-    if card is None:
-        raise SystemExit("the markers tool has no weight-free backend")
-    backend = card.make()
-    backend.setup("cpu", None)
-    arguments = tool.args.model_validate({"labels": ["A", "B"], "kind": "point"})
-    requests = []
-    for _, pixels, _ in items:
-        (found,) = backend.run([Request((pixels,), arguments)])
-        finding = Finding(found.text, found.data, found.confidence, card.name, card.version)
-        requests.append(Request((pixels,), DepthArgs(labels=("A", "B")), {"markers": (finding,)}))
-    return requests
+    labels = ("A", "B")
+    return [
+        Request((pixels,), DepthArgs(labels=labels), {"markers": (marks_on(pixels, labels=labels, kind="point"),)})
+        for _, pixels, _ in items
+    ]
 
 
 def on_objects(number: int, seed: int) -> tuple[list[Item], list[Case]]:
@@ -211,7 +195,9 @@ def report(
             for low, high in itertools.pairwise((*CURVE, 1.01))
         ),
     ]
-    return [line(title, chosen) for title, chosen in groups if chosen]
+    rows = [line(title, chosen) for title, chosen in groups if chosen]
+    print(f"  reliability: {bins((answer.confidence, answer.score) for answer in answers if answer.score != 0.5)}")
+    return rows
 
 
 def line(title: str, answers: Sequence[Answer]) -> DepthRow:
@@ -327,54 +313,42 @@ def _judged(evidence: float, same_row: bool) -> Answer:
     )
 
 
-def run(
-    title: str, items: Sequence[Item], requests: Sequence[Case], options: Mapping[str, str | None], seed: int
-) -> list[DepthRow]:
+def run(title: str, items: Sequence[Item], requests: Sequence[Case], given: argparse.Namespace) -> list[DepthRow]:
     """Print the tables of one set of items."""
     found = sum({"A", "B"} <= {spot.label for spot in spots_of(request)} for request in requests)
     print(f"{title}: {len(items)} items, both points known on {found}")
-    card = TOOL.backend("learned" if options["weights"] else "classical")
+    card = TOOL.backend("learned" if given.weights else "classical")
     if card is None:
         raise SystemExit("the depth tool lacks this backend")
     backend = card.make()
-    backend.setup(options["device"] or "cpu", options["weights"])
+    backend.setup(given.device, given.weights)
     rows = report(items, requests, backend, halves=title == "BLINK")
-    if options["weights"] or title != "BLINK":
+    if given.weights or title != "BLINK":
         return rows
     compared = differences(items, requests)
     cue_table(compared)
-    fixed = nested(compared, ((POSITION_SLOPE, APPEARANCE_SLOPE),), seed)
-    return [*rows, *fixed, *nested(compared, SLOPES, seed)]
+    fixed = nested(compared, ((POSITION_SLOPE, APPEARANCE_SLOPE),), given.seed)
+    return [*rows, *fixed, *nested(compared, SLOPES, given.seed)]
 
 
 def main() -> None:
     """Print the tables that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of BLINK's layout")
-    parser.add_argument("--generated", type=int, default=0, help="number of generated scenes")
-    parser.add_argument("--objects", type=int, default=0, help="number of pairs of objects of generated scenes")
-    parser.add_argument("--measured", type=Path, help="folder of photographs with measured depth")
-    parser.add_argument("--pairs", type=int, default=200, help="pairs of points of each such photograph")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--weights", help="directory or hub id: measure the learned backend")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
-    options = parser.parse_args()
+    flags = {"--data": Path, "--generated": 0, "--objects": 0, "--measured": Path, "--pairs": 200, "--seed": 0}
+    given = options(__doc__, {**flags, "--weights": str, "--device": "cpu", "--json": Path})
     cv2.setNumThreads(1)
-    chosen, tables = {"weights": options.weights, "device": options.device}, dict[str, list[DepthRow]]()
-    if options.data is not None:
-        items = read_items(options.data)
-        tables["BLINK"] = run("BLINK", items, with_marks(items), chosen, options.seed)
-    if options.generated:
-        items = generated(options.generated, options.seed)
-        tables["generated"] = run("generated", items, with_marks(items), chosen, options.seed)
-    if options.objects:
-        tables["objects"] = run("objects", *on_objects(options.objects, options.seed), chosen, options.seed)
-    if options.measured is not None:
-        made = measured(options.measured, options.pairs, options.seed)
-        tables["measured"] = run("measured", *made, chosen, options.seed)
-    if options.json is not None:
-        options.json.write_text(json.dumps({name: [asdict(one) for one in rows] for name, rows in tables.items()}))
+    tables = dict[str, list[DepthRow]]()
+    if given.data is not None:
+        items = read_items(given.data)
+        tables["BLINK"] = run("BLINK", items, with_marks(items), given)
+    if given.generated:
+        items = generated(given.generated, given.seed)
+        tables["generated"] = run("generated", items, with_marks(items), given)
+    if given.objects:
+        tables["objects"] = run("objects", *on_objects(given.objects, given.seed), given)
+    if given.measured is not None:
+        made = measured(given.measured, given.pairs, given.seed)
+        tables["measured"] = run("measured", *made, given)
+    write_json(given.json, tables)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,15 @@ questions or of the mean of paired differences; no answer counts as a guess woul
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from bench import _frame
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli._progress import Bars
@@ -153,15 +153,9 @@ def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, 
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, default=500, help="of each benchmark")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--benchmark", action="append", choices=BENCHMARKS)
-    parser.add_argument("--batch", type=int, default=16, help="replies generated at once")
-    parser.add_argument("--out", type=Path, help="a folder that keeps the runs, so that a second call goes on")
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
-    return parser
+    """The command line: --batch replies are generated at once, --out keeps the runs for a second call."""
+    flags = {"--questions": 500, "--seed": 1, "--benchmark": list(BENCHMARKS), "--batch": 16}
+    return _frame.parser(__doc__, {**flags, "--out": Path, "--json": Path})
 
 
 def main() -> None:
@@ -183,8 +177,7 @@ def main() -> None:
         print(f"{row.name:38}{row.n:>5}" + "".join(f"{getattr(row, column)!s:>17}" for column in columns))
     total = sum(calls.values())
     print(f"calls of tools: {total}, well-formed {calls[WELL_FORMED] / max(1, total):.1%}; {dict(calls)}")
-    if given.json:
-        given.json.write_text(json.dumps({"rows": [asdict(row) for row in rows], "calls": calls}, indent=1) + "\n")
+    _frame.write_json(given.json, {"rows": rows, "calls": calls})
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@ printed beside it.
 
 from __future__ import annotations
 
-import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
+from bench._accuracy import blink_rows
+from bench._frame import options, write_json
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.images import decode
 from tools.forensics.cues import LEAST_PX, measure
@@ -28,24 +27,14 @@ TASKS = ("Spatial_Relation", "Relative_Depth")
 
 def statistics_of(folder: Path) -> list[dict[str, float]]:
     """The statistics of each photograph. Raises `SystemExit` if there are none."""
-    rows = [
-        row
-        for task in TASKS
-        for path in sorted((folder / task).glob("val-*.parquet"))
-        for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
-    ]
-    if not rows:
-        raise SystemExit(f"no items in {folder} of {TASKS}")
+    rows = blink_rows(folder, *TASKS, columns=("idx", "image_1"))
     images = (decode(row["image_1"]["bytes"], row["idx"]) for row in rows)
     return [asdict(measure(pixels)) for pixels in images if min(pixels.shape[:2]) >= LEAST_PX]
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder of BLINK's layout")
-    parser.add_argument("--json", type=Path, help="file for the numbers")
-    given = parser.parse_args()
+    given = options(__doc__, {"--data": ..., "--json": Path})
     found = statistics_of(given.data)
     ranges, rest = found[::2], found[1::2]
     rows, numbers = [], {}
@@ -53,11 +42,10 @@ def main() -> None:
         low, high = np.percentile([one[name] for one in ranges], MIDDLE)
         inside = sum(low <= one[name] <= high for one in rest)
         rows.append((name, f"{low:.4g}", f"{high:.4g}", f"{inside}/{len(rest)}"))
-        numbers[name] = {"low": float(low), "high": float(high), "inside": inside, "n": len(rest)}
+        numbers[name] = {"low": float(low), "high": float(high), "inside": int(inside), "n": len(rest)}
     columns = (Column("statistic", "left"), Column("5 %"), Column("95 %"), Column("others inside"))
     print(as_text(Table(f"Of {len(ranges)} photographs", columns, tuple(rows), ())))
-    if given.json is not None:
-        given.json.write_text(json.dumps(numbers, indent=1))
+    write_json(given.json, numbers)
 
 
 if __name__ == "__main__":

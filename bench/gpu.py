@@ -26,19 +26,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench._frame import parser
 from bench._networks import NETWORKS
 
 TEN = (
-    "depth_anything_v2_large",
-    "aliked_lightglue",
-    "owlv2_base",
-    "dinov2_base_dense",
-    "sam2_base_plus",
-    "depth_anything_v2_small",
-    "siglip2_base",
-    "efficientloftr",
-    "vit_small_forensics",
-    "clipseg_search",
+    *("depth_anything_v2_large", "aliked_lightglue", "owlv2_base", "dinov2_base_dense", "sam2_base_plus"),
+    *("depth_anything_v2_small", "siglip2_base", "efficientloftr", "vit_small_forensics", "clipseg_search"),
 )
 BUSY = {
     "depth": ("depth_anything_v2_small", "Relative_Depth"),
@@ -261,11 +254,8 @@ def page(found: Mapping[str, Any]) -> str:
         cells = (NETWORKS[one["network"]].title, numbers, *rates, f"{one['load_s']:.1f}", _shown(one["peak_mb"], ".0f"))
         lines.append(f"| {' | '.join(cells)} |")
     if found.get("reduced"):
-        lines += [
-            "",
-            "| network | numbers | weights | decisions changed | largest difference |",
-            "|---|---|---|---:|---:|",
-        ]
+        lines += ["", "| network | numbers | weights | decisions changed | largest difference |"]
+        lines += ["|---|---|---|---:|---:|"]
     for one in found.get("reduced", []):
         cells = (NETWORKS[one["network"]].title, one["dtype"], one["weights"])
         lines.append(f"| {' | '.join(cells)} | {one['changed']} of {one['questions']} | {one['largest']:.2g} |")
@@ -278,21 +268,17 @@ def page(found: Mapping[str, Any]) -> str:
 
 def main(words: list[str] | None = None) -> None:
     """Measure one step, or print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=[*STEPS, "page"])
-    parser.add_argument("--json", type=Path, required=True, help="the file of all measurements")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--tiny", action="store_true", help="networks of a fraction of their size")
-    parser.add_argument("--network", choices=tuple(NETWORKS))
-    parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
-    parser.add_argument("--compiled", action="store_true")
-    parser.add_argument("--seconds", type=float, default=140.0, help="for the tests")
-    given = parser.parse_args(words)
+    flags = {"step": (*STEPS, "page"), "--json": ..., "--device": "cuda", "--tiny": False, "--compiled": False}
+    # So many seconds are for the tests.
+    flags |= {"--dtype": ("auto", "float32", "bfloat16", "float16"), "--seconds": 140.0}
+    command = parser(__doc__, flags)
+    command.add_argument("--network", choices=tuple(NETWORKS))
+    given = command.parse_args(words)
     if given.step == "page":
         print(page(kept(given.json)))
         return
     if given.step in LISTS and given.network is None:
-        parser.error(f"{given.step}: --network says which")
+        command.error(f"{given.step}: --network says which")
     row = STEPS[given.step](given)
     add(given.json, given.step, row)
     print(json.dumps(row))

@@ -8,8 +8,6 @@ DIR has BLINK's layout (`DIR/Jigsaw/val-*.parquet`).
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +15,15 @@ from pathlib import Path
 import cv2
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
+from bench._accuracy import bins, blink_rows, by_confidence
+from bench._frame import options
 from hybrid.images import decode
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 from tools.jigsaw import decide, fit_pieces
 
+EDGES = (0.0, 0.6, 0.7, 0.8, 0.9, 0.97)
 Item = tuple[str, list[Pixels], int]
 """Id, images (reference first), index of the right candidate from 0."""
 
@@ -31,13 +31,10 @@ Item = tuple[str, list[Pixels], int]
 def read_items(folder: Path) -> list[Item]:
     """The puzzles of `folder/Jigsaw/val-*.parquet`."""
     items = []
-    for path in sorted((folder / "Jigsaw").glob("val-*.parquet")):
-        for row in pq.read_table(path).to_pylist():
-            cells = [row[f"image_{n}"] for n in range(1, 5)]
-            images = [decode(cell["bytes"], row["idx"]) for cell in cells if cell is not None]
-            items.append((row["idx"], images, "ABCD".index(row["answer"].strip("()"))))
-    if not items:
-        raise SystemExit(f"no puzzles in {folder}/Jigsaw")
+    for row in blink_rows(folder, "Jigsaw"):
+        cells = [row[f"image_{n}"] for n in range(1, 5)]
+        images = [decode(cell["bytes"], row["idx"]) for cell in cells if cell is not None]
+        items.append((row["idx"], images, "ABCD".index(row["answer"].strip("()"))))
     return items
 
 
@@ -66,25 +63,17 @@ def table(items: Sequence[Item], trim_px: int, title: str) -> None:
     for column, name in enumerate(("l1", "ncc", "step_ratio")):
         choices = [int(np.argmin([fit.costs[column] for fit in costs])) for costs in fits]
         print(f"  {name:10s} {sum(c == r for c, r in zip(choices, rights, strict=True))}/{len(items)}")
-    confidence_bins([(verdict.confidence, ok) for verdict, ok in zip(verdicts, won, strict=True)])
+    answers = [(verdict.confidence, ok) for verdict, ok in zip(verdicts, won, strict=True)]
+    for one in by_confidence(answers, EDGES):
+        told = f"mean {one.confidence:.2f}, right {one.right}/{one.n}"
+        print(f"  confidence {one.low:.2f}-{one.high:.2f}: {told}")
+    print(f"  reliability: {bins(answers)}")
 
 
 def frame_rule(items: Sequence[Item], title: str) -> None:
     """Print what rejecting the brightest frame scores: the shortcut in the data, no seam is looked at."""
     hits = sum(int(np.argmin([frame_step(piece) for piece in images[1:]])) == right for _, images, right in items)
     print(f"frame-only rule, {title}: {hits}/{len(items)}")
-
-
-def confidence_bins(rows: Sequence[tuple[float, bool]]) -> None:
-    """Print how often each bin of confidence was right."""
-    edges = (0.0, 0.6, 0.7, 0.8, 0.9, 0.97, 1.01)
-    for low, high in itertools.pairwise(edges):
-        inside = [(c, ok) for c, ok in rows if low <= c < high]
-        if inside:
-            mean = sum(c for c, _ in inside) / len(inside)
-            print(
-                f"  confidence {low:.2f}-{high:.2f}: mean {mean:.2f}, right {sum(o for _, o in inside)}/{len(inside)}"
-            )
 
 
 def generated(number: int, seed: int) -> list[Item]:
@@ -131,22 +120,18 @@ def _camera(rng: np.random.Generator, scene: npt.NDArray[np.float64], noise: flo
 
 def main() -> None:
     """Print the tables that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of BLINK's layout")
-    parser.add_argument("--generated", type=int, default=0, help="number of generated puzzles")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    given = options(__doc__, {"--data": Path, "--generated": 0, "--seed": 0})
     cv2.setNumThreads(1)
-    if options.data is not None:
-        items = read_items(options.data)
+    if given.data is not None:
+        items = read_items(given.data)
         table(items, 0, "plain")
         cut = [trimmed(item, 2) for item in items]
         table(cut, 0, "candidates cut by 2 px before the tool sees them")
         table(items, 2, "trim_px=2")
         frame_rule(items, "plain")
         frame_rule(cut, "candidates cut by 2 px")
-    if options.generated:
-        table(generated(options.generated, options.seed), 0, "generated")
+    if given.generated:
+        table(generated(given.generated, given.seed), 0, "generated")
 
 
 if __name__ == "__main__":

@@ -11,18 +11,17 @@ Rows of a question are alike as in `bench.coverage`: both solvers' results are c
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench._frame import options
+from bench._simulations import LEVEL, held, markdown, rejected, tell
 from bench.coverage import Design, drawn
 from hybrid.stats.kappa import kappa, shared_mistakes
 
-LEVEL = 0.95
 CLUSTERS = (10, 20, 50, 200)
 ROWS = (("1", 0.0), ("2", 0.3), ("3-5", 0.3), ("unequal", 0.3))
 RIGHT = ((0.6, 0.7), (0.9, 0.95))
@@ -79,17 +78,13 @@ def of_kappa(
 ) -> Measured:
     """How often the interval holds the true kappa of two solvers that are right in these shares of the rows."""
     kinds = joint(*shares, truth)[None, :]
-    held, widths = 0, []
+    ends = []
     for _ in range(simulations):
         right_a, right_b, questions, _tasks = rows_of(rng, design, kinds)
-        ends = kappa(right_a, right_b, questions, LEVEL).interval
-        if ends is not None:
-            held += ends.low <= truth <= ends.high
-            widths.append(ends.high - ends.low)
-    width = float(np.mean(widths)) if widths else None
-    setting = f"right in {shares[0]:g} and {shares[1]:g}"
-    missing = 1 - len(widths) / simulations
-    return Measured(design.strata[0], design.rows, setting, truth, held / simulations, width, missing, None)
+        ends.append(kappa(right_a, right_b, questions, LEVEL).interval)
+    found, setting = held(ends, truth, slack=0.0), f"right in {shares[0]:g} and {shares[1]:g}"
+    sizes = (found.coverage, found.width, found.missing)
+    return Measured(design.strata[0], design.rows, setting, truth, *sizes, None)
 
 
 def of_mistakes(rng: np.random.Generator, design: Design, simulations: int) -> Measured:
@@ -99,10 +94,8 @@ def of_mistakes(rng: np.random.Generator, design: Design, simulations: int) -> M
         shared_mistakes(right_a, right_b, tasks, questions).p_value
         for right_a, right_b, questions, tasks in (rows_of(rng, design, kinds) for _ in range(simulations))
     ]
-    tested = [p for p in found if p is not None]
-    rejected = sum(p < 1 - LEVEL for p in tested) / simulations
-    missing = 1 - len(tested) / simulations
-    return Measured(sum(design.strata), design.rows, "independent within tasks", 0.0, None, None, missing, rejected)
+    missing, setting = sum(p is None for p in found) / simulations, "independent within tasks"
+    return Measured(sum(design.strata), design.rows, setting, 0.0, None, None, missing, rejected(found))
 
 
 def measurements(simulations: int, seed: int) -> Iterator[Measured]:
@@ -123,22 +116,16 @@ def printed(found: Sequence[Measured]) -> list[str]:
     """Two Markdown tables: coverage of kappa's interval, and how often the test of shared mistakes errs."""
     kappas = [one for one in found if one.coverage is not None]
     settings = list(dict.fromkeys((one.setting, one.truth) for one in kappas))
-    lines = ["| questions | rows | " + " | ".join(f"{name}, kappa {truth:g}" for name, truth in settings) + " |"]
-    lines.append("|" + "---|" * (2 + len(settings)))
-    for n, rows in dict.fromkeys((one.clusters, one.rows) for one in kappas):
-        known = {(one.setting, one.truth): _cell(one) for one in kappas if (one.clusters, one.rows) == (n, rows)}
-        lines.append(f"| {n} clusters | {rows} | " + " | ".join(known[key] for key in settings) + " |")
-    lines += [
-        "",
-        "| questions in three tasks | "
-        + " | ".join("1 row" if rows == "1" else f"{rows} rows" for rows, _ in ROWS)
-        + " |",
-    ]
-    lines.append("|" + "---|" * (1 + len(ROWS)))
-    for n in CLUSTERS:
-        tests = [one for one in found if one.clusters == n and one.rejected is not None]
-        lines.append(f"| {n} clusters | " + " | ".join(f"{one.rejected:.3f}" for one in tests) + " |")
-    return lines
+    known = {(one.clusters, one.rows, one.setting, one.truth): _cell(one) for one in kappas}
+    heads = ("questions", "rows", *(f"{name}, kappa {truth:g}" for name, truth in settings))
+    designs = dict.fromkeys((one.clusters, one.rows) for one in kappas)
+    lines = markdown(
+        heads, ((f"{n} clusters", rows, *(known[n, rows, *one] for one in settings)) for n, rows in designs)
+    )
+    tests = {n: [one for one in found if one.clusters == n and one.rejected is not None] for n in CLUSTERS}
+    heads = ("questions in three tasks", *("1 row" if rows == "1" else f"{rows} rows" for rows, _ in ROWS))
+    errs = ((f"{n} clusters", *(f"{one.rejected:.3f}" for one in own)) for n, own in tests.items())
+    return [*lines, "", *markdown(heads, errs)]
 
 
 def _cell(one: Measured) -> str:
@@ -148,19 +135,10 @@ def _cell(one: Measured) -> str:
     return f"{text}, none {one.missing:.3f}" if one.missing else text
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Print the tables: coverage, in brackets the mean width, and the share without an interval where there is one."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--simulations", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    found = list(measurements(options.simulations, options.seed))
-    if options.json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
-    else:
-        print(f"{options.simulations:,} simulations for each entry, seed {options.seed}, nominal {LEVEL:.0%}")
-        print("\n".join(printed(found)))
+    given = options(__doc__, {"--simulations": 200, "--seed": 0, "--json": False}, words)
+    tell(list(measurements(given.simulations, given.seed)), given, printed)
 
 
 if __name__ == "__main__":

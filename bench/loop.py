@@ -20,21 +20,16 @@ is the largest sum of resident memory over those processes.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench._chat_server import Served, chat_server
+from bench._frame import Ended, environment, measured, medians, options, resident_mb, table, turns, write_json
 from bench._loop_questions import write_questions
 
 BARE = ("aiohttp", "aiohttp-crop", "openai", "langgraph")
@@ -42,20 +37,8 @@ INSPECT = "inspect"
 HYBRID = {"hybrid-mllm": ("--solver", "mllm"), "hybrid-controller": ("--solver", "controller", "--tools", "crop")}
 CLIENTS = (*HYBRID, *BARE, INSPECT)
 LATENCY_S = 0.1
-SAMPLE_S = 0.1
 FEW = 2
 """Questions of the run that tells what start and end cost."""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A process that has ended: its times, and the largest memory that it and its children held together."""
-
-    began: float
-    """Seconds since the epoch."""
-    wall_s: float
-    cpu_s: float
-    memory_mb: float
 
 
 @dataclass(frozen=True)
@@ -109,78 +92,21 @@ def command(
     return [sys.executable, "-m", "hybrid", "run", "blink", *options]
 
 
-def environment(home: Path) -> dict[str, str]:
-    """The client's environment: its own home, a key that is none, no proxy in the way."""
-    plain = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
-    return {**plain, "HYBRID_HOME": str(home), "OPENAI_API_KEY": "not-a-key"}
-
-
-def family(root: int) -> set[int]:
-    """A process and its descendants."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    found, waiting = set(), [root]
-    while waiting:
-        one = waiting.pop()
-        found.add(one)
-        waiting += [child for child, parent in parents.items() if parent == one and child not in found]
-    return found
-
-
-def resident_mb(root: int) -> float:
-    """Resident memory of a process and its descendants, in MB; 0 when it is gone."""
-    pages = 0
-    for one in family(root):
-        try:
-            pages += int(Path(f"/proc/{one}/statm").read_text().split()[1])
-        except (OSError, IndexError):
-            continue
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def measured(arguments: Sequence[str], home: Path, log: Path, memory_mb: Callable[[int], float] = resident_mb) -> Ended:
-    """Run a command to its end; `memory_mb` tells its memory by its process id. Raises `SystemExit` where it fails."""
-    began, started = time.time(), time.monotonic()
-    with log.open("wb") as output:
-        process = subprocess.Popen(arguments, env=environment(home), stdout=output, stderr=output)  # noqa: S603
-    peak, over = [0.0], threading.Event()
-
-    def watch() -> None:
-        while not over.wait(SAMPLE_S):
-            peak[0] = max(peak[0], memory_mb(process.pid))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.monotonic() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    over.set()
-    watcher.join()
-    if process.returncode:
-        raise SystemExit(f"{' '.join(arguments)} ended with {process.returncode}:\n{log.read_text()[-3000:]}")
-    return Ended(began, wall, usage.ru_utime + usage.ru_stime, peak[0])
-
-
 def run_client(client: str, questions: Path, in_flight: int, inspect_python: str) -> tuple[Ended, tuple[Served, ...]]:
     """One run of a client against a fresh server."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
-        arguments = command(client, server.url, questions, in_flight, out, inspect_python)
-        return measured(arguments, out / "home", out / "output"), server.log()
+        words = command(client, server.url, questions, in_flight, out, inspect_python)
+        return measured(words, environment(out / "home"), out / "output", looks=(resident_mb,)), server.log()
 
 
 def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> LoopRow:
     """The numbers of a run of `count` questions, next to one of `FEW`."""
     ended, log = many
-    first, last = min(served.began for served in log), max(served.ended for served in log)
     asked = {served.question for served in log}
     if len(asked) != count:
         raise SystemExit(f"{client} asked {len(asked)} of {count} questions")
+    first, last = min(served.began for served in log), max(served.ended for served in log)
     return LoopRow(
         client,
         ended.wall_s,
@@ -188,16 +114,10 @@ def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: En
         last - first,
         1000 * ended.cpu_s / count,
         1000 * (ended.cpu_s - few.cpu_s) / max(1, count - FEW),
-        ended.memory_mb,
+        ended.peaks_mb[0],
         len(log),
         sum(served.request_bytes for served in log) / 1e6,
     )
-
-
-def medians(rows: Sequence[LoopRow]) -> LoopRow:
-    """One row of the medians of several."""
-    numbers = [field.name for field in fields(LoopRow) if field.name != "client"]
-    return LoopRow(rows[0].client, **{name: statistics.median(getattr(row, name) for row in rows) for name in numbers})
 
 
 def compared(found: Mapping[str, Sequence[LoopRow]]) -> list[Compared]:
@@ -210,49 +130,26 @@ def compared(found: Mapping[str, Sequence[LoopRow]]) -> list[Compared]:
     return made
 
 
-def table(rows: Sequence[LoopRow | Compared]) -> str:
-    """The rows as text, columns aligned."""
-    if not rows:
-        return ""
-    names = [field.name for field in fields(rows[0])]
-    cells = [names] + [[_cell(getattr(row, name)) for name in names] for row in rows]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(names))]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
-
-
-def _cell(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.2f}".removesuffix(".00")
-
-
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--client", action="append", choices=CLIENTS, dest="clients")
-    parser.add_argument("--questions", type=int, default=1000)
-    parser.add_argument("--in-flight", type=int, default=64)
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--inspect-python", default=sys.executable, help="an interpreter that has inspect_ai")
-    parser.add_argument("--json", type=Path, help="a file for every run's numbers and the ratios")
-    options = parser.parse_args()
-    chosen = options.inspect_python
+    flags = {"--client": list(CLIENTS), "--questions": 1000, "--in-flight": 64, "--repeat": 5}
+    given = options(__doc__, {**flags, "--inspect-python": sys.executable, "--json": Path})
+    chosen = given.inspect_python
     able = chosen != sys.executable or importlib.util.find_spec("inspect_ai") is not None
-    clients = tuple(options.clients or (client for client in CLIENTS if client != INSPECT or able))
-    runs: dict[str, list[LoopRow]] = {client: [] for client in clients}
+    clients = given.client or [client for client in CLIENTS if client != INSPECT or able]
     with tempfile.TemporaryDirectory() as folder:
-        many = write_questions(Path(folder) / "many", options.questions)
+        many = write_questions(Path(folder) / "many", given.questions)
         few = write_questions(Path(folder) / "few", FEW)
-        least = {client: run_client(client, few, options.in_flight, chosen)[0] for client in clients}
-        for _ in range(options.repeat):
-            for client in clients:
-                ended = run_client(client, many, options.in_flight, chosen)
-                runs[client].append(row(client, options.questions, ended, least[client]))
-                print(table(runs[client][-1:]), file=sys.stderr, flush=True)
-    ratios = compared(runs)
-    print(table([medians(runs[client]) for client in clients]), table(ratios), sep="\n\n")
-    if options.json:
-        rows = [asdict(row) for rows in runs.values() for row in rows]
-        numbers = {"runs": rows, "ratios": [asdict(one) for one in ratios]}
-        options.json.write_text(json.dumps(numbers, indent=1) + "\n")
+        least = {client: run_client(client, few, given.in_flight, chosen)[0] for client in clients}
+
+        def once(client: str) -> LoopRow:
+            ended = run_client(client, many, given.in_flight, chosen)
+            return row(client, given.questions, ended, least[client])
+
+        rows = turns(clients, given.repeat, once)
+    ratios = compared({client: [row for row in rows if row.client == client] for client in clients})
+    print(table(medians(rows, "client")), table(ratios), sep="\n\n")
+    write_json(given.json, {"runs": rows, "ratios": ratios})
 
 
 if __name__ == "__main__":

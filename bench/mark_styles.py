@@ -11,7 +11,6 @@ itself reads first, so that its errors there are not seen here.
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -21,8 +20,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
+from bench._accuracy import blink_rows
+from bench._frame import options
 from hybrid.benchmarks.blink import MARKED_POINTS
 from hybrid.benchmarks.blink.marks import LEAST_CONFIDENCE, TakenOff, drawn_again, read_restyle, taken_off
 from hybrid.errors import DataError
@@ -58,9 +58,7 @@ class Marked:
 def real(folder: Path, limit: int) -> Iterator[Marked]:
     """So many pictures of each of BLINK's marked tasks that the folder has."""
     for task in MARKED_POINTS:
-        rows = [
-            row for path in sorted((folder / task).glob("val-*.parquet")) for row in pq.read_table(path).to_pylist()
-        ]
+        rows = blink_rows(folder, task, least=0)
         for row in rows[:limit]:
             last = "image_2" if row.get("image_2") else "image_1"
             letters = tuple(m[1] for choice in row["choices"] if (m := re.search(r"\b([A-D])\b", choice)))
@@ -140,13 +138,9 @@ def table(pictures: Sequence[Marked], styles: Sequence[str] = STYLES) -> list[st
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of BLINK's layout")
-    parser.add_argument("--scenes", type=int, default=0, help="number of generated pictures")
-    parser.add_argument("--limit", type=int, default=6, help="pictures of each marked task")
-    options = parser.parse_args()
+    given = options(__doc__, {"--data": Path, "--scenes": 0, "--limit": 6})
     cv2.setNumThreads(1)
-    pictures = [*(real(options.data, options.limit) if options.data else ()), *generated(options.scenes)]
+    pictures = [*(real(given.data, given.limit) if given.data else ()), *generated(given.scenes)]
     started = time.monotonic()
     for line in table(pictures):
         print(line)

@@ -16,8 +16,6 @@ constants on, which are never those that are measured without it (`hybrid/sample
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -26,8 +24,9 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import pyarrow.parquet as pq
 
+from bench._accuracy import blink_rows, by_confidence
+from bench._frame import options
 from bench.marked_scenes import (
     MarkedScene,
     boxed_scene,
@@ -45,7 +44,7 @@ from hybrid.stats import wilson
 from hybrid.types import Box, Point
 from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, sure, told
 
-EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97, 1.01)
+EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97)
 TOLERANCE_PX = 3.0
 PAIRS = 14
 """Set apart the seeds of overlapping pairs from those of other scenes."""
@@ -184,20 +183,13 @@ def _share(k: int, n: int) -> str:
 
 def reliability(findings: Sequence[tuple[float, bool]]) -> None:
     """Print right / all by confidence."""
-    for low, high in itertools.pairwise(EDGES):
-        inside = [right for confidence, right in findings if low <= confidence < high]
-        print(f"  confidence {low:.2f}-{high:.2f}: right {sum(inside)}/{len(inside)}")
+    for one in by_confidence(findings, EDGES):
+        print(f"  confidence {one.low:.2f}-{one.high:.2f}: right {one.right}/{one.n}")
 
 
 def real(folder: Path) -> None:
     """Print on how many real images both letters were found, and the least sure of them."""
-    rows = [
-        row
-        for path in sorted((folder / "Relative_Depth").glob("val-*.parquet"))
-        for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
-    ]
-    if not rows:
-        raise SystemExit(f"no items in {folder}/Relative_Depth")
+    rows = blink_rows(folder, "Relative_Depth", columns=("idx", "image_1"))
     images = [(row["idx"], decode(row["image_1"]["bytes"], row["idx"])) for row in rows]
     started = time.perf_counter()
     findings = [(locate(pixels, MarkersArgs(labels=("A", "B"))), name) for name, pixels in images]
@@ -209,14 +201,7 @@ def real(folder: Path) -> None:
 
 def unmarked(folder: Path) -> None:
     """Print on how many photographs without marks (BLINK's Jigsaw and Spatial_Relation) a finding is believed."""
-    rows = [
-        row
-        for task in ("Jigsaw", "Spatial_Relation")
-        for path in sorted((folder / task).glob("val-*.parquet"))
-        for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
-    ]
-    if not rows:
-        raise SystemExit(f"no items in {folder}/Jigsaw and {folder}/Spatial_Relation")
+    rows = blink_rows(folder, "Jigsaw", "Spatial_Relation", columns=("idx", "image_1"))
     images = [decode(row["image_1"]["bytes"], row["idx"]) for row in rows]
     for labels in ((), ("A", "B"), ("A", "B", "C", "D"), ("REF",)):
         found = [find_all(pixels, MarkersArgs.model_validate({"labels": labels})) for pixels in images]
@@ -232,27 +217,20 @@ def unmarked(folder: Path) -> None:
 
 def main() -> None:
     """Print the tables that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of BLINK's layout")
-    parser.add_argument("--unmarked", type=Path, help="folder of BLINK's layout, for images without marks")
-    parser.add_argument("--scenes", type=int, default=0, help="number of generated scenes of each kind")
-    parser.add_argument("--overlap", type=int, default=0, help="number of generated pairs of overlapping boxes")
-    parser.add_argument("--seed", type=int, default=200000)
-    parser.add_argument("--unasked", action="store_true", help="leave the expected letters out")
-    parser.add_argument("--fit", action="store_true", help="scenes to set constants on, none of those measured")
-    options = parser.parse_args()
+    flags = {"--data": Path, "--unmarked": Path, "--scenes": 0, "--overlap": 0, "--seed": 200000}
+    given = options(__doc__, {**flags, "--unasked": False, "--fit": False})
     cv2.setNumThreads(1)
-    if options.scenes:
-        seeds = range(options.seed, options.seed + options.scenes)
-        purpose: Purpose = "fit" if options.fit else "evaluate"
-        measure(marked_scene, seeds, not options.unasked, "points", purpose)
-        measure(boxed_scene, seeds, not options.unasked, "boxes", purpose)
-    if options.overlap:
-        overlapping(range(options.seed, options.seed + options.overlap))
-    if options.data is not None:
-        real(options.data)
-    if options.unmarked is not None:
-        unmarked(options.unmarked)
+    if given.scenes:
+        seeds = range(given.seed, given.seed + given.scenes)
+        purpose: Purpose = "fit" if given.fit else "evaluate"
+        measure(marked_scene, seeds, not given.unasked, "points", purpose)
+        measure(boxed_scene, seeds, not given.unasked, "boxes", purpose)
+    if given.overlap:
+        overlapping(range(given.seed, given.seed + given.overlap))
+    if given.data is not None:
+        real(given.data)
+    if given.unmarked is not None:
+        unmarked(given.unmarked)
 
 
 if __name__ == "__main__":

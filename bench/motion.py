@@ -20,26 +20,24 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from bench._accuracy import bins, by_confidence, counted
+from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import (
     SETS,
     STRIDE,
     Matcher,
     Options,
-    bins_line,
-    by_confidence,
-    counted,
     pairs_of,
     parse,
+    row_of,
     side_by_side,
-    write_json,
 )
 from bench.planar_pairs import CHANGES, random_homography
 from bench.warped_pairs import Array, picture, warped_pair
 from hybrid.samples.layouts import backdrop, random_solid, random_texture
 from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, orbit, render
 from hybrid.samples.seeds import generator
-from hybrid.stats import wilson
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Json
 from tools.motion import TOOL, MotionArgs, solve, views_of
@@ -105,14 +103,6 @@ def _degenerate(options: Options, name: str) -> Iterator[ViewPair]:
         yield ViewPair((pixels, relit(rng, second, LIGHTS[DIFFICULTIES[index % len(DIFFICULTIES)]])), "", 0.0)
 
 
-def _same(_: np.random.Generator, __: int, ___: int) -> Array:
-    return np.eye(3)
-
-
-def _mirror(_: np.random.Generator, width: int, __: int) -> Array:
-    return np.array([[-1.0, 0, width - 1], [0, 1, 0], [0, 0, 1]])
-
-
 def _shift(rng: np.random.Generator, width: int, height: int) -> Array:
     """A crop beside the first one, by 2 to 15 % of the sides."""
     moved = np.eye(3)
@@ -137,19 +127,15 @@ def _turn(rng: np.random.Generator, width: int, height: int) -> Array:
     return np.asarray(lens @ turn @ np.linalg.inv(lens), np.float64)
 
 
-def _plane(rng: np.random.Generator, width: int, height: int) -> Array:
-    return random_homography(rng, (width, height), CHANGES["medium"])
-
-
 DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
-    "same": _same,
-    "mirror": _mirror,
+    "same": lambda *_: np.eye(3),
+    "mirror": lambda _, width, __: np.array([[-1.0, 0, width - 1], [0, 1, 0], [0, 0, 1]]),
     "shift": _shift,
     "zoom": _zoom,
     "turn": _turn,
-    "plane": _plane,
-    "mirrored-view": _same,
-    "unrelated": _same,
+    "plane": lambda rng, width, height: random_homography(rng, (width, height), CHANGES["medium"]),
+    # The second view is not a warp of the first.
+    **dict.fromkeys(("mirrored-view", "unrelated"), lambda *_: np.eye(3)),
 }
 
 
@@ -210,48 +196,27 @@ def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:
     return str(first["direction"]), float(str(first["confidence"]))
 
 
-def row_of(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
-    """The numbers of a set."""
-    right, n = sum(bool(one.right) for one in answers), len(answers)
-    around_ = wilson(right, n)
-    unsure = sum(one.right is None for one in answers)
-    return {
-        "set": name,
-        "backend": matcher.name,
-        "version": matcher.version,
-        "n": n,
-        "right": right,
-        "unsure": unsure,
-        "wrong": n - right - unsure,
-        "named": dict(Counter(one.named for one in answers if one.named)),
-        "interval": None if around_ is None else [around_.low, around_.high],
-        "turn_off_deg": turn_off(answers),
-        "seconds": float(np.mean([one.seconds for one in answers])),
-    }
-
-
 def turn_off(answers: Sequence[Answer]) -> float | None:
     """Median error of the turn over the answers that are not unsure, degrees."""
     sure = [one.turn_off_deg for one in answers if one.right is not None]
     return float(np.median(sure)) if sure else None
 
 
-def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> None:
-    """Print one set of one backend."""
+def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
+    """Print one set of one backend; its numbers."""
+    row = row_of(name, matcher, answers)
+    right, n, unsure = (int(str(row[key])) for key in ("right", "n", "undecided"))
+    named, off = Counter(one.named for one in answers if one.named), turn_off(answers)
     if name in DEGENERATE:
         sure = [sum(one.right is not None and one.confidence >= least for one in answers) for least in SURE]
-        named = ", ".join(f"{why} {count}" for why, count in Counter(one.named for one in answers if one.named).items())
         said = ", ".join(f"{count} with {least} or more" for least, count in zip(SURE, sure, strict=True))
-        print(f"{name:17s} {matcher.name:9s} of {len(answers)} say a direction: {said}; named: {named}", flush=True)
-        return
-    right, n, unsure = sum(bool(one.right) for one in answers), len(answers), sum(one.right is None for one in answers)
-    off, seconds = turn_off(answers), float(np.mean([one.seconds for one in answers]))
-    turn = "-" if off is None else f"{off:.1f}"
-    print(
-        f"{name:17s} {matcher.name:9s} right {counted(right, n)}, unsure {unsure}, wrong {n - right - unsure}, "
-        f"turn off by {turn} degrees (median), {seconds:.2f} s a pair",
-        flush=True,
-    )
+        told = f"of {n} say a direction: {said}; named: {', '.join(f'{why} {many}' for why, many in named.items())}"
+    else:
+        turn = "-" if off is None else f"{off:.1f}"
+        told = f"right {counted(right, n)}, unsure {unsure}, wrong {n - right - unsure}, "
+        told += f"turn off by {turn} degrees (median), {row['seconds']:.2f} s a pair"
+    print(f"{name:17s} {matcher.name:9s} {told}", flush=True)
+    return {**row, "wrong": n - right - unsure, "named": dict(named), "turn_off_deg": off}
 
 
 def main() -> None:
@@ -260,15 +225,14 @@ def main() -> None:
     said: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     rows: list[dict[str, Json]] = []
     for name, matcher, answers in side_by_side(options, pairs, answer):
-        report(name, matcher, answers)
-        rows.append(row_of(name, matcher, answers))
+        rows.append(report(name, matcher, answers))
         asked = "degenerate" if name in DEGENERATE else "directions" if name.startswith("straight") else "sides"
         decided = [(one.confidence, one.right) for one in answers if one.right is not None]
         said.setdefault((matcher.name, asked), []).extend(decided)
     for (backend, asked), decided in said.items():
-        print(f"{backend}, {asked} by confidence: {bins_line(decided)}")
-        bins: list[Json] = [list(one) for one in by_confidence(decided)]
-        rows.append({"backend": backend, "asked": asked, "bins": bins})
+        print(f"{backend}, {asked} by confidence: {bins(decided)}")
+        found: list[Json] = [[one.low, one.right, one.n] for one in by_confidence(decided)]
+        rows.append({"backend": backend, "asked": asked, "bins": found})
     write_json(options.json, rows)
 
 

@@ -16,18 +16,18 @@ user and system; making the package's record arrays is left out of its time.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import multimatch_gaze
 import numpy as np
 
+from bench._frame import options, write_json
 from hybrid.benchmarks.hvsbench.multimatch import Floats, Ints, multimatch
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.samples.seeds import generator
@@ -96,16 +96,16 @@ def _timed(work: Callable[[], Floats]) -> tuple[Floats, float]:
     return similarities, time.process_time() - began
 
 
-def measure(title: str, lengths: str, options: argparse.Namespace) -> PathRow:
+def measure(title: str, lengths: str, given: argparse.Namespace) -> PathRow:
     """Both on the same pairs, in turn."""
-    rng = generator("evaluate", options.seed)
-    paths = scanpaths(rng, options.questions, (PREDICTED, PREDICTED), DECIMALS[title])
-    paths += scanpaths(rng, options.questions * SUBJECTS, LENGTHS[lengths], DECIMALS[title])
-    pairs = pairs_of(options.questions)
-    many = min(options.pairs, len(pairs))
+    rng = generator("evaluate", given.seed)
+    paths = scanpaths(rng, given.questions, (PREDICTED, PREDICTED), DECIMALS[title])
+    paths += scanpaths(rng, given.questions * SUBJECTS, LENGTHS[lengths], DECIMALS[title])
+    pairs = pairs_of(given.questions)
+    many = min(given.pairs, len(pairs))
     package, ours, difference = [], [], 0.0
     multimatch(paths, pairs[:many], SCREEN)
-    for _ in range(options.repeats):
+    for _ in range(given.repeats):
         few = rng.choice(len(pairs), many, replace=False)
         expected, spent = by_package(paths, pairs[few])
         package.append(1e6 * spent / many)
@@ -134,18 +134,12 @@ def printed(rows: list[PathRow]) -> Table:
 
 def main() -> None:
     """Print one line for each way of making the paths."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, default=1083, help="scanpath questions, each with ten human paths")
-    parser.add_argument("--pairs", type=int, default=300, help="pairs that the package compares in a repeat")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
-    options = parser.parse_args()
+    flags = {"--questions": 1083, "--pairs": 300, "--repeats": 5, "--seed": 0, "--json": Path}
+    given = options(__doc__, flags)
     warnings.simplefilter("ignore", RuntimeWarning)
-    rows = [measure(title, lengths, options) for title in DECIMALS for lengths in LENGTHS]
+    rows = [measure(title, lengths, given) for title in DECIMALS for lengths in LENGTHS]
     print(as_text(printed(rows)), end="")
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+    write_json(given.json, rows)
 
 
 if __name__ == "__main__":

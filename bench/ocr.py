@@ -9,7 +9,6 @@ the card's numbers are of `--items 240 --seed 1000`.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -20,6 +19,8 @@ import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from bench._accuracy import bins
+from bench._frame import options
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels, Request
 from tools.ocr import LearnedOcr, OcrArgs
@@ -32,38 +33,11 @@ HERSHEY = {"simplex": cv2.FONT_HERSHEY_SIMPLEX, "complex": cv2.FONT_HERSHEY_COMP
 HEIGHTS_PX = (9, 12, 18, 28, 48)
 """Of capital letters."""
 GROUNDS = ("plain", "shaded", "texture", "crowded")
-WORDS = [
-    "street",
-    "exit",
-    "open",
-    "closed",
-    "market",
-    "garden",
-    "bridge",
-    "coffee",
-    "river",
-    "north",
-    "platform",
-    "museum",
-    "library",
-    "water",
-    "danger",
-    "parking",
-    "station",
-    "bakery",
-    "private",
-    "summer",
-    "orange",
-    "window",
-    "travel",
-    "machine",
-    "second",
-    "quiet",
-    "yellow",
-    "school",
-    "dinner",
-    "animal",
-]
+WORDS = (
+    *("street", "exit", "open", "closed", "market", "garden", "bridge", "coffee", "river", "north"),
+    *("platform", "museum", "library", "water", "danger", "parking", "station", "bakery", "private", "summer"),
+    *("orange", "window", "travel", "machine", "second", "quiet", "yellow", "school", "dinner", "animal"),
+)
 EDGES = (0.0, 0.1, 0.4, 0.5, 0.6, 0.8, 0.9, 0.95)
 
 
@@ -190,11 +164,7 @@ def lines(readings: Sequence[Read]) -> list[str]:
         for one in readings:
             parts[name(one)].append(one)
         text += [_row(key, part) for key, part in parts.items()]
-    for low, high in zip(EDGES, (*EDGES[1:], 1.01), strict=True):
-        inside = [one.exact for one in readings if low <= one.confidence < high]
-        if inside:
-            text.append(f"  Bin({low}, {sum(inside)}, {len(inside)}),")
-    return text
+    return [*text, f"  {bins(((one.confidence, one.exact) for one in readings), EDGES)}"]
 
 
 def _row(name: str, readings: Sequence[Read]) -> str:
@@ -209,21 +179,16 @@ def _row(name: str, readings: Sequence[Read]) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--weights", help="directory with det/ and rec/; without it the package rapidocr reads")
-    parser.add_argument("--picture", type=Path, help="write the first lines under each other")
-    options = parser.parse_args()
-    if options.picture:
-        rows = [render(index * 7, options.seed).pixels for index in range(10)]
-        Image.fromarray(np.vstack(rows)).save(options.picture)
+    given = options(__doc__, {"--items": 300, "--seed": 1000, "--weights": str, "--picture": Path})
+    if given.picture:
+        rows = [render(index * 7, given.seed).pixels for index in range(10)]
+        Image.fromarray(np.vstack(rows)).save(given.picture)
     backend = LearnedOcr()
-    backend.setup("cpu", options.weights)
+    backend.setup("cpu", given.weights)
     started = time.perf_counter()
-    readings = measure(options.items, options.seed, backend)
-    each = (time.perf_counter() - started) / max(1, options.items)
-    print(f"{backend.version}, {options.items} lines, seed {options.seed}: {each:.2f} s each, rendering included")
+    readings = measure(given.items, given.seed, backend)
+    each = (time.perf_counter() - started) / max(1, given.items)
+    print(f"{backend.version}, {given.items} lines, seed {given.seed}: {each:.2f} s each, rendering included")
     print("\n".join(lines(readings)))
     for one in [one for one in readings if not one.exact][:12]:
         print(f"  {one.made.text!r} read {one.said!r}, {one.made.face}, {one.made.height_px} px, {one.confidence:.2f}")

@@ -6,9 +6,7 @@ Options of `parse`: `--set`, `--pairs`, `--seed`, `--photos`, `--half`, `--fit`,
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,9 +16,9 @@ from typing import Protocol, TypeVar
 import cv2
 import numpy as np
 
+from bench._frame import parser
 from bench.light_change import DIFFICULTIES, Difficulty
 from bench.warped_pairs import KINDS, Kind, WarpedPair, photographs, picture, warped_pair
-from hybrid.display.tables import bounds
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.tool import Tool
@@ -34,8 +32,6 @@ Answer = TypeVar("Answer")
 
 STRIDE = 7
 """Photographs between one pair of a set and the next: neighbours in a folder are often alike."""
-EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-"""Lower ends of the bins of confidence, as in the cards."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +59,18 @@ class Matcher(Protocol):
     def match(self, views: tuple[View, View]) -> Matches:
         """Matches in pixels of the original pictures."""
         ...
+
+
+class Judged(Protocol):
+    """An answer to a pair."""
+
+    @property
+    def right(self) -> bool | None:
+        """Whether it is right; None where nothing was decided."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the matching took."""
 
 
 class FeatureMatcher:
@@ -159,21 +167,11 @@ class Options:
 
 def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[str]) -> Options:
     """Read the command line: `names` are the sets there are, `default` those of a call that names none."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", action="append", choices=names, dest="sets", help="all hard sets without one")
-    parser.add_argument("--pairs", type=int, default=30, help="pairs of each set")
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--photos", type=Path, help="folder of photographs, or a benchmark's parquet file, to warp")
-    parser.add_argument(
-        "--half", choices=("first", "second"), help="only every other photograph, from the 1st or 2nd on"
-    )
-    parser.add_argument("--fit", action="store_true", help="pairs to set constants on: other ones under any seed")
-    parser.add_argument("--backend", nargs="+", choices=("classical", "learned"), default=["classical"])
-    parser.add_argument("--weights", help="directory or hub id of the learned backend, else its default")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--matches", type=Path, help="folder that keeps matches for another run")
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
-    given = parser.parse_args()
+    flags = {"--set": list(names), "--pairs": 30, "--seed": 1000, "--photos": Path, "--fit": False, "--weights": str}
+    command = parser(doc, {**flags, "--device": "cpu", "--matches": Path, "--json": Path})
+    command.add_argument("--half", choices=("first", "second"), help="every other photograph, from the 1st or 2nd on")
+    command.add_argument("--backend", nargs="+", choices=("classical", "learned"), default=["classical"])
+    given = command.parse_args()
     cv2.setNumThreads(1)
     photos = tuple(photographs(given.photos)) if given.photos else ()
     start, step = {"first": (0, 2), "second": (1, 2), None: (0, 1)}[given.half]
@@ -182,7 +180,7 @@ def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[s
         for name in dict.fromkeys(given.backend)
     ]
     return Options(
-        tuple(given.sets or default),
+        tuple(given.set or default),
         given.pairs,
         given.seed,
         photos[start::step],
@@ -224,27 +222,17 @@ def side_by_side(
             yield name, matcher, answers[matcher.name]
 
 
-def counted(right: int, n: int) -> str:
-    """As `.867 [.70, .95] 26/30`; the interval is Wilson's of 95 %."""
-    return f"{right / n:.3f} {bounds(wilson(right, n))} {right}/{n}" if n else "-"
-
-
-def by_confidence(answers: Sequence[tuple[float, bool]]) -> list[tuple[float, int, int]]:
-    """Lower end, right and all answers of each bin of confidence that holds one, as `Bin` takes them."""
-    rows = []
-    for low, high in zip(EDGES, (*EDGES[1:], 1.01), strict=True):
-        inside = [right for confidence, right in answers if low <= confidence < high]
-        if inside:
-            rows.append((low, sum(inside), len(inside)))
-    return rows
-
-
-def bins_line(answers: Sequence[tuple[float, bool]]) -> str:
-    """The bins as they stand in a card."""
-    return ", ".join(f"Bin({low}, {right}, {n})" for low, right, n in by_confidence(answers))
-
-
-def write_json(path: Path | None, rows: Sequence[dict[str, Json]]) -> None:
-    """Write the numbers, if a file was asked for."""
-    if path is not None:
-        path.write_text(json.dumps(list(rows), indent=1) + "\n", encoding="utf-8")
+def row_of(name: str, matcher: Matcher, answers: Sequence[Judged]) -> dict[str, Json]:
+    """What is common to the numbers of a set of both benches."""
+    right, n = sum(bool(one.right) for one in answers), len(answers)
+    around = wilson(right, n)
+    return {
+        "set": name,
+        "backend": matcher.name,
+        "version": matcher.version,
+        "n": n,
+        "right": right,
+        "undecided": sum(one.right is None for one in answers),
+        "interval": None if around is None else [around.low, around.high],
+        "seconds": float(np.mean([one.seconds for one in answers])),
+    }

@@ -10,7 +10,6 @@ the folder that `bench/readme_table.py` reads: it shows charts and none of the i
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import os
@@ -23,6 +22,7 @@ from typing import Any
 
 from PIL import Image
 
+from bench._frame import options
 from bench.report import CHROMIUM
 
 PICTURES: Mapping[str, str] = {
@@ -35,18 +35,8 @@ PICTURES: Mapping[str, str] = {
 RECORDED = ("report.png",)
 """Those that need --data."""
 RUN = (
-    "run",
-    "blink",
-    "--data",
-    "sample",
-    "--task",
-    "Relative_Depth",
-    "--task",
-    "Jigsaw",
-    "--limit",
-    "40",
-    "--concurrency",
-    "4",
+    *("run", "blink", "--data", "sample", "--task", "Relative_Depth", "--task", "Jigsaw"),
+    *("--limit", "40", "--concurrency", "4"),
 )
 RUNS: Mapping[str, tuple[str, ...]] = {
     "real": (),
@@ -189,10 +179,7 @@ def _save(encoded: bytes, path: Path, longest_px: int | None = None) -> None:
 
 def main() -> None:
     """Make them and print their names and sizes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder with blink/ and blink_outputs/GPT4o")
-    parser.add_argument("-o", "--out", type=Path, default=Path("docs/pictures"))
-    given = parser.parse_args()
+    given = options(__doc__, {"--data": Path, "-o --out": Path("docs/pictures")})
     for name in made(given.out, given.data):
         print(f"{given.out / name}  {(given.out / name).stat().st_size / 1000:.0f} kB")
 

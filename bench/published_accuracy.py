@@ -11,11 +11,11 @@ weight in use.
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Mapping
 from statistics import mean, median, variance
 
+from bench._frame import options
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.scoring.published import published
 from hybrid.solving.answer_confidence import log_odds
@@ -61,7 +61,7 @@ def slope(found: Accuracies) -> float:
 
 def main() -> None:
     """Print the table."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    options(__doc__, {})
     found = accuracies()
     weights = {task: weight(cells) for task, cells in found.items()}
     rows = tuple(

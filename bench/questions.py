@@ -8,20 +8,18 @@ process of `hybrid data check FILE --json`: peak_mb is its largest resident memo
 
 from __future__ import annotations
 
-import argparse
 import base64
 import csv
 import io
 import json
-import os
-import resource
-import subprocess
 import sys
 import tempfile
-import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
+
+from bench._frame import environment, measured, options, table, turns
 
 COLUMNS = ("id", "image", "question", "choices", "answer", "task")
 
@@ -44,26 +42,28 @@ def write(path: Path, rows: int) -> None:
                 writer.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in row])
 
 
+@dataclass(frozen=True)
+class Peak:
+    """Reading a file of so many rows."""
+
+    rows: int
+    peak_mb: float
+    seconds: float
+
+
 def main() -> None:
     """Print a line a number of rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", action="append", type=int)
-    parser.add_argument("--ending", choices=(".jsonl", ".csv", ".tsv"), default=".jsonl")
-    chosen = parser.parse_args()
-    print(f"{'rows':>10}{'peak MB':>10}{'seconds':>10}")
-    # The peak of children is that of the largest so far, so the counts go up.
-    for rows in sorted(chosen.rows or (2_000, 200_000)):
+    given = options(__doc__, {"--rows": [int], "--ending": (".jsonl", ".csv", ".tsv")})
+
+    def read(rows: int) -> Peak:
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"questions{chosen.ending}"
+            path = Path(folder) / f"questions{given.ending}"
             write(path, rows)
-            begun = time.monotonic()
             words = [sys.executable, "-m", "hybrid", "data", "check", str(path), "--json"]
-            subprocess.run(  # noqa: S603 - our own program
-                words, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "HYBRID_HOME": f"{folder}/home"}
-            )
-            seconds = time.monotonic() - begun
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        print(f"{rows:>10,}{peak:>10.0f}{seconds:>10.0f}")
+            ended = measured(words, environment(Path(folder) / "home"), Path(folder) / "log")
+        return Peak(rows, ended.largest_mb, ended.wall_s)
+
+    print(table(turns(given.rows or (2_000, 200_000), 1, read)))
 
 
 if __name__ == "__main__":

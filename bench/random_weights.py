@@ -10,14 +10,13 @@ alone. Minutes a seed on a CPU.
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench._frame import parser, write_json
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.registry import load
 from hybrid.serving.known_answers import Checked, run_checks
@@ -91,19 +90,16 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Make the networks, ask, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=TOOLS)
-    parser.add_argument("--json", type=Path, help="also write every outcome there")
-    given = parser.parse_args(argv)
+    command = parser(__doc__, {"--seeds": 10, "--json": Path})
+    command.add_argument("--tools", nargs="+", choices=TOOLS, default=TOOLS)
+    given = command.parse_args(argv)
     outcomes = []
     for seed in range(given.seeds):
         with tempfile.TemporaryDirectory() as place:
             random_network(seed, Path(place))
             outcomes += [outcome(load("tools", name), seed, Path(place)) for name in given.tools]
     print(as_text(table(outcomes)))
-    if given.json is not None:
-        given.json.write_text(json.dumps([asdict(one) for one in outcomes], indent=1) + "\n")
+    write_json(given.json, outcomes)
 
 
 if __name__ == "__main__":

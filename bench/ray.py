@@ -12,7 +12,6 @@ average over a minute, at the start.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -21,9 +20,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from bench._frame import family, medians, options, table, turns, write_json
 
 TASK = "Visual_Correspondence"
 IN_FLIGHT = 16
@@ -36,43 +36,15 @@ class ClusterRow:
     """One run, from its 16th finished question to its last."""
 
     cpus: int
-    questions: int
-    window_s: float
-    cpu_s: float
-    own_s: float
-    """CPU seconds of the process that gives out the questions and records them."""
+    rate: float
+    """Questions a second."""
+    cores: float
+    """How many cores the run had."""
+    cpu_ms: float
+    """CPU a question, of all processes."""
+    own_ms: float
+    """CPU a question of the process that gives out the questions and records them."""
     load: float
-
-    @property
-    def rate(self) -> float:
-        """Questions a second."""
-        return self.questions / self.window_s
-
-    @property
-    def cores(self) -> float:
-        """How many cores the run had."""
-        return self.cpu_s / self.window_s
-
-
-def family_cpu_s(root: int) -> float:
-    """CPU seconds of a process and of all that it has started and that still run (Linux)."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            pid = int(entry.name)
-            parents[pid], ticks[pid] = int(words[1]), int(words[11]) + int(words[12])
-    family, waiting = {root}, [root]
-    while waiting:
-        parent = waiting.pop()
-        new = [pid for pid, above in parents.items() if above == parent and pid not in family]
-        family.update(new)
-        waiting += new
-    return sum(ticks.get(pid, 0) for pid in family) / os.sysconf("SC_CLK_TCK")
 
 
 def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
@@ -100,7 +72,7 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
 
     def progress(_: str, finished: int, total: int) -> None:
         if finished in (IN_FLIGHT, total):
-            seen.append((time.monotonic(), family_cpu_s(os.getpid()), time.process_time()))
+            seen.append((time.monotonic(), sum(family(os.getpid()).values()), time.process_time()))
 
     opener = local_engine
     if cpus:
@@ -114,7 +86,8 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     if end.failures or end.stopped:
         raise SystemExit(f"the run failed: {end.stopped or end.failures[0]}")
     window, cpu, own = (after - before for before, after in zip(*seen, strict=True))
-    return ClusterRow(cpus, questions - IN_FLIGHT, window, cpu, own, load)
+    many = questions - IN_FLIGHT
+    return ClusterRow(cpus, many / window, cpu / window, 1000 * cpu / many, 1000 * own / many, load)
 
 
 def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:
@@ -132,47 +105,20 @@ def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:
     return ClusterRow(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def table(rows: Sequence[ClusterRow]) -> str:
-    """Medians by cluster, and what two CPUs gain over one, turn by turn."""
-    lines = ["engine          questions/s   cores   CPU ms a question   of the run's process   load"]
-    for cpus in TURNS:
-        mine = [row for row in rows if row.cpus == cpus]
-        numbers = [
-            (one.rate, one.cores, 1000 * one.cpu_s / one.questions, 1000 * one.own_s / one.questions, one.load)
-            for one in mine
-        ]
-        rate, cores, each, own, load = map(statistics.median, zip(*numbers, strict=True))
-        name = f"ray, {cpus} CPU{'s'[: cpus > 1]}" if cpus else "this process"
-        lines.append(f"{name:14}  {rate:11.2f}  {cores:6.2f}  {each:18.0f}  {own:21.1f}  {load:5.1f}")
+def main() -> None:
+    """Print the medians of each cluster, and what two CPUs gain over one, turn by turn."""
+    given = options(__doc__, {"--questions": 60, "--repeat": 3, "--json": Path, "--cpus": int, "--out": Path})
+    if given.cpus is not None:
+        print(json.dumps(asdict(one(given.cpus, given.questions, given.out))), flush=True)
+        return
+    with tempfile.TemporaryDirectory() as home:
+        rows = turns(TURNS, given.repeat, lambda cpus: in_process(cpus, given.questions, Path(home)))
+    print(table(medians(rows, "cpus")))
     pairs = zip(*([row for row in rows if row.cpus == cpus] for cpus in (1, 2)), strict=True)
     gains = [(two.rate / single.rate, two.cores / single.cores) for single, two in pairs]
     told = ", ".join(f"{gain:.2f} (cores {cores:.2f})" for gain, cores in gains)
-    return "\n".join(
-        [*lines, f"two CPUs over one, turn by turn: {told}; median {statistics.median(g for g, _ in gains):.2f}"]
-    )
-
-
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, default=60)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="a file for every run's numbers")
-    parser.add_argument("--cpus", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.cpus is not None:
-        print(json.dumps(asdict(one(options.cpus, options.questions, options.out))), flush=True)
-        return
-    rows: list[ClusterRow] = []
-    with tempfile.TemporaryDirectory() as home:
-        for _ in range(options.repeat):
-            for cpus in TURNS:
-                rows.append(in_process(cpus, options.questions, Path(home)))
-                print(rows[-1], file=sys.stderr, flush=True)
-    print(table(rows))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    print(f"two CPUs over one, turn by turn: {told}; median {statistics.median(gain for gain, _ in gains):.2f}")
+    write_json(given.json, rows)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ model, counts as a guess; by task, after the stroke, also as wrong, where that i
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
+from bench._frame import options
 from bench._runs import finished
 from bench.arbiter import DEPTH, heard, recorded, replies, with_depth
 from bench.depth import blink_out_of_fold
@@ -141,10 +141,8 @@ def by_task(measured: Measured) -> Table:
 
 def main() -> None:
     """Print a table as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--by-task", action="store_true", help="a row for each model and task, with intervals")
-    given = parser.parse_args()
+    # --by-task: a row for each model and task, with intervals.
+    given = options(__doc__, {"--data": ..., "--by-task": False})
     measured = all_measured(given.data)
     print(as_markdown(by_task(measured) if given.by_task else table(measured)), end="")
 

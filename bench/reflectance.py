@@ -9,7 +9,6 @@ Points come from the markers tool when measuring, as in a run, and from the gene
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,15 +21,13 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 from scipy.optimize import minimize
 
+from bench._accuracy import bins, counted, marks_on
+from bench._frame import options
 from hybrid.benchmarks.blink.sample import item, letter, row
-from hybrid.display.tables import bounds
 from hybrid.images import decode
-from hybrid.registry import load
 from hybrid.samples.item import ReflectanceFacts
 from hybrid.samples.seeds import Purpose
-from hybrid.stats import wilson
-from hybrid.tool import Pixels, Request, Tool
-from hybrid.types import Finding
+from hybrid.tool import Pixels, Request
 from tools._shared.reading import shrink
 from tools.reflectance import PaintCues, ReflectanceArgs, clean_image
 from tools.reflectance.cues import WORK_PX, chromaticity, compare, segment
@@ -46,12 +43,10 @@ Matrix = npt.NDArray[np.float64]
 
 def marked(pixels: Pixels) -> Request[ReflectanceArgs]:
     """A picture as a request with what the markers tool finds on it."""
-    tool: Tool = load("tools", "markers")
-    card = tool.card.backends[0]
-    arguments = tool.args.model_validate({"labels": ["A", "B"], "kind": "point"})
-    (found,) = card.make().run([Request((pixels,), arguments)])
-    finding = Finding(found.text, found.data, found.confidence, card.name, card.version)
-    return Request((pixels,), ReflectanceArgs(labels=("A", "B")), {"markers": (finding,)})
+    labels = ("A", "B")
+    return Request(
+        (pixels,), ReflectanceArgs(labels=labels), {"markers": (marks_on(pixels, labels=labels, kind="point"),)}
+    )
 
 
 @dataclass(frozen=True)
@@ -110,14 +105,11 @@ def measure(items: int, seed: int) -> None:
     }
     for name, part in parts.items():
         right = sum(found.right for found in part)
-        print(f"  {name}: {right / len(part):.3f} of {len(part)} {bounds(wilson(right, len(part)))}")
+        print(f"  {name}: {counted(right, len(part))}")
     for truth in "ABC":
         said = [found.said for found in answers if found.truth == truth]
         print(f"  {truth}: " + ", ".join(f"{letter} {said.count(letter)}" for letter in "ABC"))
-    for low, high in zip(EDGES, (*EDGES[1:], 1.01), strict=True):
-        inside = [found.right for found in answers if low <= found.confidence < high]
-        if inside:
-            print(f"  Bin({low}, {sum(inside)}, {len(inside)}),")
+    print(f"  {bins(((found.confidence, found.right) for found in answers), EDGES)}")
 
 
 def spread(pixels: Pixels) -> tuple[float, float] | None:
@@ -188,20 +180,14 @@ def regress(values: Matrix, sign: Matrix) -> tuple[float, ...]:
 
 def main() -> None:
     """Print what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, default=160)
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--fit", action="store_true")
-    parser.add_argument("--spread", action="store_true")
-    parser.add_argument("--data", type=Path, help="folder in BLINK's layout, for --spread")
-    options = parser.parse_args()
+    given = options(__doc__, {"--items": 160, "--seed": 1000, "--fit": False, "--spread": False, "--data": Path})
     cv2.setNumThreads(1)
-    if options.fit:
-        fit(options.items)
-    elif options.spread:
-        spreads(options.items, options.data)
+    if given.fit:
+        fit(given.items)
+    elif given.spread:
+        spreads(given.items, given.data)
     else:
-        measure(options.items, options.seed)
+        measure(given.items, given.seed)
 
 
 if __name__ == "__main__":

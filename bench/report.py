@@ -14,17 +14,15 @@ its page.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from bench._frame import options, write_json
 from bench._large_run import write_run
 from bench.scale import Bench
 
@@ -126,30 +124,21 @@ def first_page(browser: Browser, index: str) -> dict[str, float]:
     return {"first page: kB": weight / 1e3, "first page: ms": median(drawn), "conclusion and chart end at px": lowest}
 
 
-def table(numbers: Mapping[str, float]) -> str:
-    """A line a number."""
-    return "\n".join(f"{name:<32}{value:>12,.2f}" for name, value in numbers.items())
-
-
 def main() -> None:
     """Print the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, default=QUESTIONS)
-    parser.add_argument("--keep", type=Path, help="a folder for the run and its report; without it they are removed")
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
-    options = parser.parse_args()
+    # Without --keep the run and its report are removed.
+    given = options(__doc__, {"--questions": QUESTIONS, "--keep": Path, "--json": Path})
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.keep or Path(temporary)
+        folder = given.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         os.environ["HYBRID_HOME"] = str(folder / "home")
         began = time.monotonic()
-        write_run(folder / "run", options.questions)
-        found = {"questions": float(options.questions), "run: seconds": time.monotonic() - began}
+        write_run(folder / "run", given.questions)
+        found = {"questions": float(given.questions), "run: seconds": time.monotonic() - began}
         found |= written(Bench(Path().resolve(), folder), folder / "run", folder / "site")
-        found |= read(folder / "site", options.questions)
-    print(table(found))
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        found |= read(folder / "site", given.questions)
+    print("\n".join(f"{name:<32}{value:>12,.2f}" for name, value in found.items()))
+    write_json(given.json, found)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ printed cells are those of `hybrid/benchmarks/published/`. No model is called.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from bench import _printed
+from bench._frame import options
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
@@ -79,7 +79,7 @@ def verdicts(data: Path) -> tuple[Verdict, ...]:
     verdicts_here: list[Verdict] = []
     for name, (derive, absence) in PAPERS.items():
         cells = published(name)
-        measure = MEASURES.get(name, _nothing)(data)
+        measure = MEASURES[name](data) if name in MEASURES else lambda _: None
         derived = {id(one.cell): one for one in derive(cells)}
         verdicts_here += (_verdict(name, cell, measure(cell), derived.get(id(cell)), absence(cell)) for cell in cells)
     return tuple(verdicts_here)
@@ -98,10 +98,6 @@ def _verdict(
         follows = abs(derived.value - cell.value) <= derived.tolerance
         return Verdict(name, cell, "follows" if follows else "contradicted", derived.value, derived.how)
     return Verdict(name, cell, "absent", None, absence)
-
-
-def _nothing(_: Path) -> Measure:
-    return lambda _: None
 
 
 BLINK_FILES: Final = {
@@ -159,13 +155,10 @@ def _mvp_bench(data: Path) -> Measure:
         rotated = cell.metric.startswith("circular") or "first rotation" in cell.note
         file = f"mcq_{MVP_FILES[cell.who]}" if rotated else MVP_FILES[cell.who]
         value = found.get(file, {}).get(cell.metric)
-        return None if value is None else Measured(value, f"{file}.jsonl, by rule{_other_run(cell)}")
+        other = "; the published outputs are of another run" if cell.who.startswith("InstructBLIP") else ""
+        return None if value is None else Measured(value, f"{file}.jsonl, by rule{other}")
 
     return measure
-
-
-def _other_run(cell: Published) -> str:
-    return "; the published outputs are of another run" if cell.who.startswith("InstructBLIP") else ""
 
 
 def _actiview(data: Path) -> Measure:
@@ -326,16 +319,13 @@ def sheet(verdicts: Sequence[Verdict]) -> str:
 
 def main() -> None:
     """Print or write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("-o", "--out", type=Path, help="Folder for reproducing.md and reproducing.csv.")
-    options = parser.parse_args()
-    found = verdicts(options.data)
-    if options.out is None:
+    given = options(__doc__, {"--data": ..., "-o --out": Path})
+    found = verdicts(given.data)
+    if given.out is None:
         print(page(found), end="")
         return
-    (options.out / "reproducing.md").write_text(page(found))
-    (options.out / "reproducing.csv").write_text(sheet(found))
+    (given.out / "reproducing.md").write_text(page(found))
+    (given.out / "reproducing.csv").write_text(sheet(found))
 
 
 if __name__ == "__main__":

@@ -9,20 +9,19 @@ contrast fall together in these pictures, and nothing here speaks of people.
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 from scipy.stats import spearmanr
 
+from bench._frame import options, write_json
 from hybrid.benchmarks.blink.sample import item
-from hybrid.samples.pop_out import Scene, pop_out
+from hybrid.samples.pop_out import pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
 from tools._shared.args import BoxArg
@@ -64,20 +63,13 @@ def ranks_of(evidence: Evidence) -> list[int]:
     return [rank for _, rank in rows]
 
 
-def scenes(items: int, seed: int) -> list[Scene]:
-    """Scenes with three to six things."""
-    findings = []
-    for index in range(items):
-        rng = generator("evaluate", seed, index)
-        findings.append(pop_out(rng, int(rng.integers(3, 7))))
-    return findings
-
-
 def ranked_and_counted(items: int, seed: int) -> Found:
     """Ranks of given boxes and numbers of objects on generated scenes."""
     correlations, firsts, beyond = [], [], []
     started = time.perf_counter()
-    for scene in scenes(items, seed):
+    for index in range(items):
+        rng = generator("evaluate", seed, index)
+        scene = pop_out(rng, int(rng.integers(3, 7)))
         pixels = scene.draw()
         order = np.random.default_rng(scene.seed).permutation(len(scene.things))
         boxes = [
@@ -112,21 +104,15 @@ def counting(items: int, seed: int) -> Counted:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--json", type=Path, help="write the numbers to this file")
-    options = parser.parse_args()
+    given = options(__doc__, {"--items": 100, "--seed": 1000, "--json": Path})
     cv2.setNumThreads(1)
-    found = ranked_and_counted(options.items, options.seed)
-    print(f"{found.items} pictures, seed {options.seed}: {found.ms:.0f} ms a call")
+    found = ranked_and_counted(given.items, given.seed)
+    print(f"{found.items} pictures, seed {given.seed}: {found.ms:.0f} ms a call")
     print(f"  rank correlation {found.rank_correlation:.3f}, first right {found.first_right:.3f}")
     print(f"  number right {found.number_right:.3f}, too small {found.number_too_small:.3f}")
-    counted = counting(min(60, options.items), options.seed)
+    counted = counting(min(60, given.items), given.seed)
     print(f"Counting: {counted.items} questions, number offered {counted.offered:.3f}, right {counted.right:.3f}")
-    if options.json is not None:
-        told = {"generated": asdict(found), "counting": asdict(counted)}
-        options.json.write_text(json.dumps(told, indent=1) + "\n")
+    write_json(given.json, {"generated": found, "counting": counted})
 
 
 if __name__ == "__main__":

@@ -15,22 +15,19 @@ that modules are compiled.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import itertools
-import json
 import multiprocessing
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from bench._frame import measured, options, write_json
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.types import Question
@@ -38,19 +35,8 @@ from hybrid.types import Question
 SIZES = (1_000, 10_000, 85_147)
 FEW = 26
 SHARES: Mapping[str, int] = {
-    "Q1": 819,
-    "Q2": 1886,
-    "Q3": 866,
-    "Q4": 800,
-    "Q5": 124,
-    "Q6": 818,
-    "Q7": 182,
-    "Q8": 808,
-    "Q9": 542,
-    "Q10": 870,
-    "Q11": 185,
-    "Q12": 541,
-    "Q13": 216,
+    f"Q{place}": rows
+    for place, rows in enumerate((819, 1886, 866, 800, 124, 818, 182, 808, 542, 870, 185, 541, 216), start=1)
 }
 """Rows of each type by the paper; the two types of scanpaths, of which it gives the sum, in halves."""
 COPIED = 20
@@ -89,18 +75,14 @@ class Bench:
         plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         kept = {"HYBRID_HOME": str(self.folder / "home"), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
         environment = {**plain, **kept, "PYTHONPATH": str(self._tree)}
-        log = self.folder / "log"
-        began = time.monotonic()
-        with log.open("wb") as messages, (self.folder / "out").open("wb") as out:
-            process = subprocess.Popen(  # noqa: S603 - our own words, no shell
-                [sys.executable, "-m", "hybrid", *words], env=environment, cwd=self._tree, stdout=out, stderr=messages
-            )
-            _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"{what}: exit {process.returncode}\n{log.read_text()[-3000:]}")
-        cpu_s = used.ru_utime + used.ru_stime
-        return ScaleRow(what, questions, cpu_s, time.monotonic() - began, used.ru_maxrss / 1024)
+        ended = measured(
+            [sys.executable, "-m", "hybrid", *words],
+            environment,
+            self.folder / "log",
+            out=self.folder / "out",
+            cwd=self._tree,
+        )
+        return ScaleRow(what, questions, ended.cpu_s, ended.wall_s, ended.largest_mb)
 
 
 def write_data(folder: Path, count: int) -> None:
@@ -217,7 +199,7 @@ def apart(work: Callable[..., None], *words: object) -> None:
         raise SystemExit(f"{work.__name__}: exit {process.exitcode}")
 
 
-def measured(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
+def on_runs(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
     """Every command on runs of `count` questions."""
     for path in bench.folder.glob(f"*{count}*"):
         shutil.rmtree(path)
@@ -258,53 +240,30 @@ def recorded(bench: Bench, outputs: Path, tell: Callable[[ScaleRow], None]) -> N
     tell(bench.command("compare imported", 1901, "compare", *map(str, runs), "--json"))
 
 
-def beyond_start(row: ScaleRow, least: Mapping[str, ScaleRow]) -> ScaleRow:
-    """A row with the time of each question."""
-    few = least.get(row.what)
-    if few is None or row.questions <= few.questions:
-        return row
-    each = 1e6 * (row.cpu_s - few.cpu_s) / (row.questions - few.questions)
-    return ScaleRow(row.what, row.questions, row.cpu_s, row.wall_s, row.memory_mb, each)
-
-
-def heading() -> str:
-    """The line above the rows."""
-    return f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(ScaleRow)[1:])
-
-
-def line(row: ScaleRow) -> str:
-    """A row as text."""
-    numbers = (getattr(row, field.name) for field in fields(ScaleRow)[1:])
-    return f"{row.what:<22}" + "".join(f"{number:>13,.2f}".replace(".00", "   ") for number in numbers)
-
-
 def main() -> None:
     """Print a line for each command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, action="append", help=f"may be given several times  [{SIZES}]")
-    parser.add_argument("--recorded", type=Path, help="the folder of published answers to BLINK val")
-    parser.add_argument("--tree", type=Path, default=Path(), help="the checkout whose `hybrid` is run")
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
-    options = parser.parse_args()
+    given = options(__doc__, {"--questions": [int], "--recorded": Path, "--tree": Path(), "--json": Path})
     found: list[ScaleRow] = []
     least: dict[str, ScaleRow] = {}
 
     def tell(row: ScaleRow) -> None:
-        least.setdefault(row.what, row)
-        found.append(beyond_start(row, least))
-        print(line(found[-1]), flush=True)
+        few = least.setdefault(row.what, row)
+        if row.questions > few.questions:
+            row = replace(row, us_question=1e6 * (row.cpu_s - few.cpu_s) / (row.questions - few.questions))
+        found.append(row)
+        numbers = (getattr(row, field.name) for field in fields(ScaleRow)[1:])
+        print(f"{row.what:<22}" + "".join(f"{number:>13,.2f}".replace(".00", "   ") for number in numbers), flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.tree.resolve(), Path(folder))
-        print(heading())
-        if options.recorded is not None:
-            recorded(bench, options.recorded, lambda row: None)
-            recorded(bench, options.recorded, tell)
-        measured(bench, FEW, lambda row: None)
-        for count in (FEW, *(options.questions or SIZES)):
-            measured(bench, count, tell)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
+        bench = Bench(given.tree.resolve(), Path(folder))
+        print(f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(ScaleRow)[1:]))
+        if given.recorded is not None:
+            recorded(bench, given.recorded, lambda row: None)
+            recorded(bench, given.recorded, tell)
+        on_runs(bench, FEW, lambda row: None)
+        for count in (FEW, *(given.questions or SIZES)):
+            on_runs(bench, count, tell)
+    write_json(given.json, found)
 
 
 if __name__ == "__main__":

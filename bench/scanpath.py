@@ -21,18 +21,17 @@ Sources of the published column:
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 from scipy.stats import skew
 
+from bench._accuracy import blink_rows
+from bench._frame import options, write_json
 from hybrid.images import decode
 from hybrid.samples.pop_out import pop_out
 from hybrid.samples.seeds import generator
@@ -130,10 +129,8 @@ def statistics(paths: Sequence[SeenPath]) -> Statistics:
 def photographs(folder: Path, half: str) -> Iterable[Pixels]:
     """The photographs of a folder of BLINK's layout, one half of the rows of each task."""
     for task in TASKS:
-        for path in sorted((folder / task).glob("val-*.parquet")):
-            rows = pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
-            for row in rows[HALVES[half]]:
-                yield decode(row["image_1"]["bytes"], row["idx"])
+        for row in blink_rows(folder, task, columns=("idx", "image_1"))[HALVES[half]]:
+            yield decode(row["image_1"]["bytes"], row["idx"])
 
 
 def generated(number: int, seed: int) -> Iterable[Pixels]:
@@ -160,27 +157,18 @@ def table(sets: dict[str, Statistics]) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of BLINK's layout")
-    parser.add_argument("--half", choices=tuple(HALVES), default="odd")
-    parser.add_argument("--scenes", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--fixations", type=int, default=6)
-    parser.add_argument("--json", type=Path, help="write the numbers to this file")
-    options = parser.parse_args()
-    if options.fixations < 3 or options.scenes < 1:
-        parser.error("a return takes three fixations, and there must be a picture")
+    flags = {"--data": Path, "--half": ("odd", "even", "all"), "--scenes": 60, "--seed": 1000, "--fixations": 6}
+    given = options(__doc__, {**flags, "--json": Path})
+    if given.fixations < 3 or given.scenes < 1:
+        raise SystemExit("a return takes three fixations, and there must be a picture")
     cv2.setNumThreads(1)
-    found = {"generated": statistics(predicted(generated(options.scenes, options.seed), options.fixations))}
-    if options.data is not None:
-        paths = predicted(photographs(options.data, options.half), options.fixations)
-        if not paths:
-            parser.error(f"--data {options.data}: it holds neither {TASKS[0]} nor {TASKS[1]}")
+    found = {"generated": statistics(predicted(generated(given.scenes, given.seed), given.fixations))}
+    if given.data is not None:
+        paths = predicted(photographs(given.data, given.half), given.fixations)
         found["photographs"] = statistics(paths)
     print(table(found))
     print("MultiMatch with people: not measured, no recorded path is at hand.")
-    if options.json is not None:
-        options.json.write_text(json.dumps({name: asdict(one) for name, one in found.items()}, indent=1) + "\n")
+    write_json(given.json, found)
 
 
 if __name__ == "__main__":

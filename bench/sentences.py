@@ -8,7 +8,6 @@ python -m bench.sentences --draws 100     bench/results/sentences.md
 
 from __future__ import annotations
 
-import argparse
 import re
 import tempfile
 from collections import Counter
@@ -22,6 +21,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bench._frame import options
+from bench._simulations import rejected
 from hybrid.errors import UsageError
 from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
@@ -342,8 +343,8 @@ def power(draws: int, seed: int) -> Iterator[str]:
         found = size = "-"
         if known:
             least = float(np.median(known))
-            p_values = (contrast(*pair(rng, sizes, max(discordant, least), least)).p_value for _ in range(draws))
-            found, size = f"{sum(p is not None and p < 0.05 for p in p_values) / draws:.2f}", f"{least:.3f}"
+            p_values = [contrast(*pair(rng, sizes, max(discordant, least), least)).p_value for _ in range(draws)]
+            found, size = f"{rejected(p_values):.2f}", f"{least:.3f}"
         yield f"| {name} | {discordant} | {size} | {1 - len(known) / draws:.2f} | {found} |"
 
 
@@ -367,19 +368,13 @@ def plan(draws: int, seed: int) -> Iterator[str]:
             least, said = discordant, f"none, {discordant} is not"
         else:
             said = f"{least:.3f}"
-        p_values = (contrast(*pair(rng, sizes, discordant, least, rows)).p_value for _ in range(draws))
-        found = sum(p is not None and p < 0.05 for p in p_values) / draws
-        yield f"| {' + '.join(map(str, sizes))} | {rows} | {discordant} | {said} | {found:.2f} |"
+        p_values = [contrast(*pair(rng, sizes, discordant, least, rows)).p_value for _ in range(draws)]
+        yield f"| {' + '.join(map(str, sizes))} | {rows} | {discordant} | {said} | {rejected(p_values):.2f} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table in Markdown."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--draws", type=int, default=60)
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--power", action="store_true")
-    options.add_argument("--plan", action="store_true")
-    given = options.parse_args(arguments)
+    given = options(__doc__, {"--draws": 60, "--seed": 0, "--power": False, "--plan": False}, arguments)
     for line in (power if given.power else plan if given.plan else sentences)(given.draws, given.seed):
         print(line, flush=True)
 

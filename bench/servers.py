@@ -8,7 +8,6 @@ weights that was taught to call (`bench/_tiny_qwen.py`). `--keep` leaves the fol
 
 from __future__ import annotations
 
-import argparse
 import base64
 import importlib.metadata
 import io
@@ -31,6 +30,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bench import _frame
 from hybrid.log.attempts import read_attempt
 
 CACHE = Path.home() / ".cache" / "hybrid-servers"
@@ -419,9 +419,9 @@ def absent(name: str, cache: Path) -> list[str]:
 
 def rows(name: str, cache: Path, folder: Path) -> Iterator[Row]:
     """Every row of one server."""
-    for title, options in VARIANTS[name].items():
+    for title, own in VARIANTS[name].items():
         out = Path(tempfile.mkdtemp(dir=folder))
-        with served(name, cache, out, *options) as server:
+        with served(name, cache, out, *own) as server:
             for tried, came in by_hand(server, tuple(DIALECTS)):
                 yield Row(title, tried, came)
             first = title == next(iter(VARIANTS[name]))
@@ -437,21 +437,16 @@ def rows(name: str, cache: Path, folder: Path) -> Iterator[Row]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Make what is needed, start the server, and print what came, row by row."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("server", choices=("vllm", "llama", "litellm"))
-    parser.add_argument("--cache", type=Path, default=CACHE)
-    parser.add_argument("--json", type=Path, help="also write the rows there")
-    parser.add_argument("--keep", action="store_true", help="leave the runs and the logs, and say where")
-    given = parser.parse_args(argv)
+    flags = {"server": ("vllm", "llama", "litellm"), "--cache": CACHE, "--json": Path, "--keep": False}
+    given = _frame.options(__doc__, flags, argv)
     folder, made = Path(tempfile.mkdtemp(prefix="servers-")), []
     print("| server | tried | came |\n|---|---|---|")
     try:
         for row in rows(given.server, given.cache, folder):
-            made.append(asdict(row))
-            cells = (value.replace("|", "\\|").replace("\n", " ") for value in made[-1].values())
+            made.append(row)
+            cells = (value.replace("|", "\\|").replace("\n", " ") for value in asdict(row).values())
             print(f"| {' | '.join(cells)} |", flush=True)
-            if given.json is not None:
-                given.json.write_text(json.dumps(made, indent=1) + "\n")
+            _frame.write_json(given.json, made)
     finally:
         print(folder, file=sys.stderr) if given.keep else shutil.rmtree(folder, ignore_errors=True)
 

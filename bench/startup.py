@@ -21,29 +21,24 @@ its end.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import signal
-import statistics
-import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from bench._frame import environment, measured, medians, options, table, turns, write_json
 from bench._loop_questions import TASK, write_questions
-from bench.loop import command, environment, measured
+from bench.loop import command
 
 QUESTIONS = 2
 IN_FLIGHT = 64
-PATIENCE_S = 300
+POLL_S = 1.0
 HYBRID = ("help", "mllm", "controller", "replay", "resume", "score", "compare")
 BARE = ("import-langgraph", "aiohttp", "openai", "langgraph")
 CASES = (*HYBRID, *BARE)
@@ -62,41 +57,16 @@ class Start:
     cpu_s: float
 
 
-@dataclass(frozen=True)
 class Places:
     """Where the questions, the recorded replies, the home and the run of all cases lie."""
 
-    root: Path
-    count: int
-    new_images: bool
-
-    @property
-    def questions(self) -> Path:
-        """As `write_questions` makes them."""
-        return self.root / "questions"
-
-    @property
-    def home(self) -> Path:
-        """The image store."""
-        return self.root / "home"
-
-    @property
-    def replies(self) -> Path:
-        """A recorded model."""
-        return self.root / "model"
-
-    @property
-    def run(self) -> Path:
-        """The files that `replay` leaves."""
-        return self.root / "run"
-
-    def prepare(self) -> None:
-        """Write questions and replies."""
-        write_questions(self.questions, self.count)
+    def __init__(self, root: Path, count: int, *, new_images: bool) -> None:
+        self.questions, self.home = write_questions(root / "questions", count), root / "home"
+        self.replies, self.run = root / "model", root / "run"
+        self.new_images = new_images
         self.replies.mkdir()
-        lines = [{"id": f"val_{TASK}_{number}", "text": "Answer: (A)"} for number in range(1, self.count + 1)]
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        (self.replies / "recordings.jsonl").write_text(text)
+        lines = [{"id": f"val_{TASK}_{number}", "text": "Answer: (A)"} for number in range(1, count + 1)]
+        (self.replies / "recordings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def words(case: str, places: Places) -> list[str]:
@@ -113,24 +83,6 @@ def words(case: str, places: Places) -> list[str]:
             return [*hybrid, case, str(places.run)]
         case _:
             return [sys.executable, "-c", "import langgraph.graph"]
-
-
-def cpu_s(root: int) -> float:
-    """Processor time of a living process and its descendants so far, and of those that it has waited for."""
-    times: dict[int, tuple[int, float]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            times[int(entry.name)] = int(fields[1]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    total, waiting = 0.0, [root]
-    while waiting:
-        one = waiting.pop()
-        total += times[one][1] if one in times else 0.0
-        waiting += [child for child, (parent, _) in times.items() if parent == one]
-    return total
 
 
 @contextmanager
@@ -155,74 +107,38 @@ def first_request() -> Iterator[tuple[str, threading.Event]]:
             thread.join()
 
 
-def until_request(case: str, places: Places, out: Path) -> Start:
-    """Start a client and end it when its first request has come. Raises `SystemExit` where none comes."""
-    with first_request() as (url, came), (out / "log").open("wb") as log:
-        words = command(ASKING[case], url, places.questions, IN_FLIGHT, out)
-        began = time.monotonic()
-        home = out / "home" if places.new_images else places.home
-        process = subprocess.Popen(  # noqa: S603 - our own client
-            words, env=environment(home), stdout=log, stderr=log, start_new_session=True
-        )
-        try:
-            if not came.wait(PATIENCE_S):
-                raise SystemExit(f"{' '.join(words)} asked nothing:\n{(out / 'log').read_text()[-3000:]}")
-            return Start(case, time.monotonic() - began, cpu_s(process.pid))
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def to_the_end(case: str, places: Places, out: Path) -> Start:
-    """Run a command to its end."""
-    if case == "replay" and places.run.exists():
-        places.run.rename(out / "earlier")
-    ended = measured(words(case, places), places.home, out / "log")
-    return Start(case, ended.wall_s, ended.cpu_s)
-
-
 def start(case: str, places: Places) -> Start:
-    """One start of a case."""
-    with tempfile.TemporaryDirectory() as folder:
-        run: Callable[[str, Places, Path], Start] = until_request if case in ASKING else to_the_end
-        return run(case, places, Path(folder))
-
-
-def table(found: Mapping[str, Sequence[Start]]) -> str:
-    """Medians as text, columns aligned."""
-    lines = [f"{'case':<18}{'wall_s':>9}{'cpu_s':>9}"]
-    for case, starts in found.items():
-        wall, cpu = (statistics.median(getattr(one, name) for one in starts) for name in ("wall_s", "cpu_s"))
-        lines.append(f"{case:<18}{wall:>9.2f}{cpu:>9.2f}")
-    return "\n".join(lines)
+    """One start of a case: until its first request, or to its end."""
+    with tempfile.TemporaryDirectory() as folder, first_request() as (url, came):
+        out = Path(folder)
+        if case in ASKING:
+            asking = command(ASKING[case], url, places.questions, IN_FLIGHT, out)
+            home = environment(out / "home" if places.new_images else places.home)
+            ended = measured(asking, home, out / "log", kill_when=lambda: came.wait(POLL_S))
+            if ended.killed is None:
+                raise SystemExit(f"{' '.join(asking)} asked nothing:\n{(out / 'log').read_text()[-3000:]}")
+        else:
+            if case == "replay" and places.run.exists():
+                places.run.rename(out / "earlier")
+            ended = measured(words(case, places), environment(places.home), out / "log")
+    return Start(case, ended.wall_s, ended.cpu_s)
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", action="append", choices=CASES, dest="cases")
-    parser.add_argument("--questions", type=int, default=QUESTIONS)
-    parser.add_argument("--new-images", action="store_true", help="begin each run with an empty image store")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="a file for every start's numbers")
-    options = parser.parse_args()
-    cases = [case for case in CASES if case in (options.cases or CASES)]
-    found: dict[str, list[Start]] = {case: [] for case in cases}
+    flags = {"--case": list(CASES), "--questions": QUESTIONS, "--new-images": False, "--repeat": 5, "--json": Path}
+    given = options(__doc__, flags)
+    cases = [case for case in CASES if case in (given.case or CASES)]
     with tempfile.TemporaryDirectory() as folder:
-        places = Places(Path(folder), options.questions, options.new_images)
-        places.prepare()
+        places = Places(Path(folder), given.questions, new_images=given.new_images)
         # What others read must be there, and the first round fills the disk's cache.
         for case in dict.fromkeys(["replay", *cases]):
             start(case, places)
-        for _ in range(options.repeat):
-            for case in cases:
-                found[case].append(start(case, places))
+        rows = turns(cases, given.repeat, lambda case: start(case, places))
     # Children inherit it: without bytecode on disk each start compiles every module, about 1.5 s more.
     print(f"PYTHONDONTWRITEBYTECODE is {'set' if sys.dont_write_bytecode else 'not set: bytecode is kept'}")
-    print(table(found))
-    if options.json:
-        numbers = [asdict(one) for starts in found.values() for one in starts]
-        options.json.write_text(json.dumps(numbers, indent=1) + "\n")
+    print(table(medians(rows, "case")))
+    write_json(given.json, rows)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,13 @@ otherwise fetches it, which is not done here. The package litellm ships the file
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
+from bench._frame import options, write_json
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import CHARACTERS_PER_TOKEN, tools_json
 from hybrid.registry import load, names
@@ -81,18 +80,14 @@ def measured(count: Count) -> list[Size]:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--encodings", type=Path, metavar="DIR", help=f"folder with the file of {ENCODING}")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
-    given = parser.parse_args(words)
+    given = options(__doc__, {"--encodings": Path, "--json": Path}, words)
     count, called = counter(given.encodings)
     rows = measured(count)
     print(f"{'':26}{'tools':>6}{'JSON bytes':>12}{'tokens':>8}{'text bytes':>12}{'tokens':>8}   ({called})")
     for row in rows:
         cells = f"{row.json_bytes:12,}{row.json_tokens:8,}{row.text_bytes:12,}{row.text_tokens:8,}"
         print(f"{row.name:26}{row.tools:6}{cells}")
-    if given.json is not None:
-        given.json.write_text(json.dumps({"tokens": called, "sizes": [asdict(row) for row in rows]}, indent=1) + "\n")
+    write_json(given.json, {"tokens": called, "sizes": rows})
 
 
 if __name__ == "__main__":

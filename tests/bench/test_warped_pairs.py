@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from bench._accuracy import bins, by_confidence, counted
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
-from bench.pair_bench import FeatureMatcher, MatchStore, bins_line, by_confidence, counted
+from bench.pair_bench import FeatureMatcher, MatchStore
 from bench.warped_pairs import KINDS, photographs, points_of, warped_pair
 from hybrid.errors import HybridError
 from hybrid.samples.layouts import random_camera, random_scene
@@ -108,6 +109,7 @@ def test_kept_matches_are_of_the_same_views_and_the_same_matcher(tmp_path) -> No
 
 def test_answers_are_counted_by_confidence() -> None:
     answers = [(0.5, False), (0.55, True), (0.94, True), (0.95, True), (1.0, False)]
-    assert by_confidence(answers) == [(0.0, 0, 1), (0.55, 1, 1), (0.9, 1, 1), (0.95, 1, 2)]
-    assert bins_line(answers[3:]) == "Bin(0.95, 1, 2)"
+    found = [(one.low, one.right, one.n) for one in by_confidence(answers)]
+    assert found == [(0.0, 0, 1), (0.55, 1, 1), (0.9, 1, 1), (0.95, 1, 2)]
+    assert bins(answers[3:]) == "{confidence = 0.95, right = 1, n = 2}"
     assert counted(8, 10).startswith("0.800 [0.49, 0.94] 8/10")

@@ -1,0 +1,76 @@
+"""The frame of a command that measures a tool on items: reading them, asking, shares right by group and by confidence.
+
+What it prints with `bins` are the lines of `reliability` in the tool's card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from hybrid.display.tables import bounds
+from hybrid.registry import load
+from hybrid.stats import wilson
+from hybrid.tool import Pixels, Request, Tool
+from hybrid.types import Finding
+
+EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+"""Lower ends of the bins of confidence in most cards."""
+
+
+class Bin(NamedTuple):
+    """Answers of a confidence from `low` to below `high`: how many were right, of how many, and the mean of both."""
+
+    low: float
+    high: float
+    right: float
+    n: int
+    confidence: float
+
+
+def blink_rows(folder: Path, *tasks: str, columns: Sequence[str] | None = None, least: int = 1) -> list[dict[str, Any]]:
+    """The rows of tasks in a folder of BLINK's layout. Raises `SystemExit` where there are fewer than `least`."""
+    rows = [
+        row
+        for task in tasks
+        for path in sorted((folder / task).glob("val-*.parquet"))
+        for row in pq.read_table(path, columns=list(columns) if columns else None).to_pylist()
+    ]
+    if len(rows) < least:
+        raise SystemExit(f"no items in {' and '.join(f'{folder}/{task}' for task in tasks)}")
+    return rows
+
+
+def marks_on(pixels: Pixels, **args: Any) -> Finding:
+    """What the markers tool finds on a picture without weights, as another tool is given it in a run."""
+    tool: Tool = load("tools", "markers")
+    card = tool.card.backends[0]
+    backend = card.make()
+    backend.setup("cpu", None)
+    (found,) = backend.run([Request((pixels,), tool.args.model_validate(args))])
+    return Finding(found.text, found.data, found.confidence, card.name, card.version)
+
+
+def by_confidence(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> list[Bin]:
+    """The bins that hold an answer; each has a confidence and how right it is, 0..1."""
+    known, found = list(answers), []
+    for low, high in zip(edges, (*edges[1:], 1.01), strict=True):
+        inside = [one for one in known if low <= one[0] < high]
+        if inside:
+            n = len(inside)
+            found.append(Bin(low, high, sum(right for _, right in inside), n, sum(said for said, _ in inside) / n))
+    return found
+
+
+def bins(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> str:
+    """The bins as they stand in a card."""
+    rows = by_confidence(answers, edges)
+    return ", ".join(f"{{confidence = {one.low}, right = {round(one.right)}, n = {one.n}}}" for one in rows)
+
+
+def counted(right: int, n: int) -> str:
+    """As `0.867 [0.70, 0.95] 26/30`; the interval is Wilson's of 95 %."""
+    return f"{right / n:.3f} {bounds(wilson(right, n))} {right}/{n}" if n else "-"
