@@ -233,7 +233,7 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
     The words of a refusal that came with an empty text are the text.
     """
     said = choice.message
-    calls, invalid = _calls(_said_calls(said), call)
+    calls, invalid = calls_of(_said_calls(said), call)
     text, refusal = _text(said.get("content")), said.get("refusal")
     refusal = refusal if isinstance(refusal, str) and refusal else None
     return AssistantMessage(
@@ -341,8 +341,8 @@ def _identified(said: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
         yield identity, one
 
 
-def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
-    """Calls of a message: those that can be made, and those whose arguments cannot be read."""
+def calls_of(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
+    """Calls of a message, in any form that servers give them: those that can be made, and those whose arguments cannot be read."""
     calls: list[ToolCall] = []
     invalid: list[InvalidCall] = []
     for identity, one in _identified(said, call):

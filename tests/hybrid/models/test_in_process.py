@@ -10,8 +10,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
 from hybrid.config import ModelSettings
@@ -25,8 +23,6 @@ from hybrid.models.in_process.generation import (
     Loaded,
     Sampling,
     Spoken,
-    read_calls,
-    split_calls,
     verify,
 )
 from hybrid.types import ImageRef
@@ -84,7 +80,7 @@ async def test_it_calls_reads_and_answers(
     tools = (tiny_words.tool(),)
     messages = [opening(store)]
     reply = await model.chat(messages, tools, CallKey("q"))
-    assert reply.calls == (ToolCall("call_0_0", "magnify", tiny_words.ARGUMENTS),)
+    assert reply.calls == (ToolCall("c00000000", "magnify", tiny_words.ARGUMENTS),)
     assert reply.text == ""
     assert reply.finish_reason == "tool_calls"
     messages += [reply, result(store, reply.calls[0])]
@@ -278,29 +274,6 @@ async def test_facts_know_the_weights_by_content(make: Make, tiny_vlm: Path, tmp
 def test_options_that_it_does_not_have_are_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
     with pytest.raises(UsageError, match=told):
         HuggingFaceChat("hf:x", ModelSettings(**settings), store)
-
-
-names = st.text(st.characters(exclude_characters="<>"), min_size=1, max_size=6)
-
-
-@given(st.lists(st.tuples(names, st.dictionaries(names, st.integers() | names, max_size=2)), max_size=3), st.booleans())
-def test_any_calls_survive(calls: list[tuple[str, dict[str, Any]]], as_string: bool) -> None:
-    raw = [{"name": name, "arguments": json.dumps(args) if as_string else args} for name, args in calls]
-    text = "".join(f"<tool_call>\n{json.dumps(call)}\n</tool_call>" for call in raw)
-    assert split_calls(text) == ("", tuple(calls), ())
-
-
-@given(st.lists(st.none() | st.integers() | st.text() | st.dictionaries(st.text(), st.none() | st.text()), max_size=3))
-def test_any_junk_is_invalid_or_a_call(raw: list[Any]) -> None:
-    calls, invalid = read_calls(raw)
-    assert len(calls) + len(invalid) == len(raw)
-
-
-@given(st.text(max_size=60) | st.lists(st.sampled_from(["<tool_call>", "</tool_call>", "{", "}", "a"])).map("".join))
-def test_any_text_splits(text: str) -> None:
-    rest, calls, invalid = split_calls(text)
-    assert "<tool_call>" not in rest
-    assert len(calls) + len(invalid) <= text.count("<tool_call>")
 
 
 def test_what_is_wrong_with_a_checkpoint_is_listed() -> None:
