@@ -342,7 +342,7 @@ def _identified(said: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
 
 
 def calls_of(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
-    """Calls of a message, in any form that servers give them: those that can be made, and those whose arguments cannot be read."""
+    """Calls of a message in any form of servers': those that can be made, and those whose arguments cannot be read."""
     calls: list[ToolCall] = []
     invalid: list[InvalidCall] = []
     for identity, one in _identified(said, call):

@@ -128,7 +128,7 @@ class Loaded:
         return Spoken(text.strip(), marked, calls, len(prompt), len(ids), not stopped and len(ids) >= limit)
 
     def plain(self, marked: str) -> str:
-        """A text without the special tokens in it; those of thoughts stay, so that no thought is taken for an answer."""
+        """A text without its special tokens; those of thoughts stay, so that no thought is taken for an answer."""
         added = {token.content for token in self._tokenizer.added_tokens_decoder.values() if token.special}
         special = sorted((added | set(self._tokenizer.all_special_tokens)) - set(marks_in(marked)), key=len)
         return re.sub("|".join(map(re.escape, reversed(special))), "", marked) if special else marked

@@ -53,9 +53,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
 
-OTHER_WAY = (
-    "openai:MODEL asks in that way, where the server speaks chat completions and no --model-arg is LangChain's own"
-)
+OTHER_WAY = "openai:MODEL does, where the server speaks chat completions and no --model-arg is LangChain's own"
 
 
 @dataclass(frozen=True, slots=True)
