@@ -29,7 +29,7 @@ class Spoken:
     """Without special tokens, but for those around thoughts."""
     marked: str
     """With special tokens: in many dialects calls stand between them."""
-    calls: tuple[Any, ...]
+    calls: list[Any]
     """As they are written, in OpenAI's form."""
     input_tokens: int
     output_tokens: int
@@ -117,13 +117,13 @@ class Loaded:
         tokenizer = self._tokenizer
         stopped = bool(ids) and ids[-1] in self._ends
         marked = tokenizer.decode(ids[:-1] if stopped else ids, skip_special_tokens=False)
-        text, calls = self.plain(marked), ()
+        text, calls = self.plain(marked), list[Any]()
         # A call of a tool that was not offered is text like any other.
         if tools and (template := getattr(tokenizer, "response_template", None)):
             # A template refuses what it cannot read; the text is as good as ever.
             with suppress(ValueError):
                 parsed = tokenizer.parse_response(ids, template, prefix=tokenizer.decode(prompt), tools=tools)
-                if calls := tuple(parsed.get("tool_calls") or ()):
+                if calls := list(parsed.get("tool_calls") or ()):
                     text = parsed.get("content") or ""
         return Spoken(text.strip(), marked, calls, len(prompt), len(ids), not stopped and len(ids) >= limit)
 

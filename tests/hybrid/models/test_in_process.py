@@ -80,9 +80,10 @@ async def test_it_calls_reads_and_answers(
     tools = (tiny_words.tool(),)
     messages = [opening(store)]
     reply = await model.chat(messages, tools, CallKey("q"))
-    assert reply.calls == (ToolCall("c00000000", "magnify", tiny_words.ARGUMENTS),)
+    read = ToolCall("text00000", "magnify", tiny_words.ARGUMENTS, "Hermes")
+    assert reply.calls == (ToolCall("c00000000", "magnify", tiny_words.ARGUMENTS) if template else read,)
     assert reply.text == ""
-    assert reply.finish_reason == "tool_calls"
+    assert reply.finish_reason == ("tool_calls" if template else "stop")
     messages += [reply, result(store, reply.calls[0])]
     final = await model.chat(messages, tools, CallKey("q", 0, 1))
     assert final.text == "The red side is left.\nAnswer: (A)"
@@ -93,6 +94,23 @@ async def test_it_calls_reads_and_answers(
     assert final.usage is not None
     assert reply.usage is not None
     assert final.usage.input_tokens > reply.usage.input_tokens > 16
+
+
+async def test_a_call_between_special_tokens_is_read_and_they_are_no_text(
+    make: Make, tiny_vlm: Path, tiny_words: ModuleType, store: ImageStore, tmp_path: Path
+) -> None:
+    def special(data: dict[str, Any]) -> None:
+        token = {"id": data["model"]["vocab"]["tool"], "content": "tool", "special": True}
+        data["added_tokens"].append({**data["added_tokens"][0], **token})
+
+    folder = changed(
+        tiny_vlm, tmp_path / "special", tokenizer=special, tokenizer_config=lambda data: data.pop("response_template")
+    )
+    model = make(folder)
+    reply = await model.chat([opening(store)], (tiny_words.tool(),), CallKey("q"))
+    assert reply.calls == (ToolCall("text00000", "magnify", tiny_words.ARGUMENTS, "Hermes"),)
+    plain = await make(folder, max_tokens=3).chat([opening(store)], (), CallKey("q"))
+    assert "tool" not in plain.text
 
 
 async def test_a_call_nobody_offered_is_text(make: Make, tiny_vlm: Path, store: ImageStore) -> None:
