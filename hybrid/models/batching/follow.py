@@ -273,10 +273,7 @@ class Follower:
         back, sent = (sum(getattr(one, name) for one in self._out.values()) for name in ("back", "requests"))
         if not out:
             self._out.clear()
-        oldest = f", oldest batch since {_clock(min(one.since for one in out))}" if out else ""
+        began = time.localtime(min(one.since for one in out)) if out else None
+        oldest = time.strftime(", oldest batch since %H:%M", began) if began else ""
         look = f", next look in {pause:.0f} s" if pause and out else ""
         self.news(f"round {self._round}, {back:,} of {sent:,} back{oldest}{look}")
-
-
-def _clock(moment: float) -> str:
-    return time.strftime("%H:%M", time.localtime(moment))

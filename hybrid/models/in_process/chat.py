@@ -175,8 +175,13 @@ class HuggingFaceChat:
         """Work of the one thread; `begun` is done when it takes it up."""
         loop = asyncio.get_running_loop()
 
+        def mark() -> None:
+            for one in begun:
+                if not one.done():
+                    one.set_result(None)
+
         def taken_up() -> T:
-            loop.call_soon_threadsafe(_mark, begun)
+            loop.call_soon_threadsafe(mark)
             return work()
 
         return await loop.run_in_executor(self._thread, taken_up)
@@ -313,12 +318,6 @@ async def _served(reply: asyncio.Future[T], begun: Begun) -> T:
         return await reply
     finally:
         reply.cancel()
-
-
-def _mark(begun: Sequence[Begun]) -> None:
-    for one in begun:
-        if not one.done():
-            one.set_result(None)
 
 
 def _take(queue: list[Waiting], most: int) -> list[Waiting]:

@@ -85,7 +85,10 @@ class Loaded:
         for index, conversation in enumerate(conversations):
             kept = inputs["attention_mask"][index].bool()
             prompt = inputs["input_ids"][index][kept]
-            rows.append(self._read(prompt, self._ended(out[index, length:]), conversation.tools, limit))
+            said = out[index, length:].tolist()
+            # Up to the first end-of-sequence token, that one included.
+            end = next((place for place, token in enumerate(said, 1) if token in self._ends), None)
+            rows.append(self._read(prompt, said[:end], conversation.tools, limit))
         return rows
 
     def _inputs(self, conversations: Sequence[Conversation]) -> Any:
@@ -101,12 +104,6 @@ class Loaded:
             processor_kwargs={"padding": len(conversations) > 1},
         )
         return inputs.to(self.model.device, dtype=self.model.dtype)
-
-    def _ended(self, ids: Any) -> list[int]:
-        """Token ids up to the first end-of-sequence token, that one included."""
-        tokens: list[int] = ids.tolist()
-        end = next((place for place, token in enumerate(tokens, 1) if token in self._ends), None)
-        return tokens[:end]
 
     @property
     def _ends(self) -> set[int]:

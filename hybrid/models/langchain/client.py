@@ -127,7 +127,9 @@ class LangChainClient:
         if tools and self._row.cache == "marks" and self._settings.prompt_cache:
             wired = marked(wired)
         sha256 = conversation_sha256(messages, schemas)
-        return ChatRequest(call, Invocation(wired, schemas, _called(messages)), sha256, images)
+        said = (one for message in messages if isinstance(message, AssistantMessage) for one in message.calls)
+        called = tuple(dict.fromkeys(one.name for one in said))
+        return ChatRequest(call, Invocation(wired, schemas, called), sha256, images)
 
     async def send(self, request: ChatRequest[Invocation], keep: Keep) -> AssistantMessage:
         """The reply of the chat model.
@@ -250,7 +252,9 @@ class LangChainClient:
             except NotImplementedError as error:
                 raise ModelRefused(f"--model {self.name}: {CHECK[Failure.TOOLS]}") from error
         if body.called and self._row.keeps_tools:
-            withdrawn = [_withdrawn(name) for name in body.called]
+            nothing: dict[str, Any] = {"description": "Withdrawn.", "parameters": {"type": "object", "properties": {}}}
+            # Declared all the same: they may not be called any more.
+            withdrawn = [{"type": "function", "function": {"name": name, **nothing}} for name in body.called]
             return chat_model.bind_tools(withdrawn, tool_choice={"type": "none"}, **late)
         return chat_model.bind(**late) if late else chat_model
 
@@ -277,14 +281,3 @@ def _checked(reply: AIMessage) -> AIMessage:
     if not (ended or reply.content or reply.tool_calls or reply.invalid_tool_calls):
         raise ValueError("the reply holds neither content nor a reason why it ended")
     return reply
-
-
-def _called(messages: Sequence[Message]) -> tuple[str, ...]:
-    names = (call.name for message in messages if isinstance(message, AssistantMessage) for call in message.calls)
-    return tuple(dict.fromkeys(names))
-
-
-def _withdrawn(name: str) -> dict[str, Any]:
-    """A declaration of a tool that may not be called any more."""
-    parameters: dict[str, Any] = {"type": "object", "properties": {}}
-    return {"type": "function", "function": {"name": name, "description": "Withdrawn.", "parameters": parameters}}
