@@ -77,6 +77,8 @@ class Batch:
     looks: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
     results: bytes = b""
+    file: str = ""
+    """Of its requests, until it is deleted."""
 
 
 class BatchServer:
@@ -88,6 +90,7 @@ class BatchServer:
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour = behaviour
         self.files: dict[str, bytes] = {}
+        self.uploads = 0
         self.batches: dict[str, Batch] = {}
         self.accepted: Counter[str] = Counter()
         self.singles: Counter[str] = Counter()
@@ -245,6 +248,12 @@ class _Handler(BaseHTTPRequestHandler):
                 of = next(one for one in state.batches.values() if named and one.id.endswith(named[1]))
                 self._answer(of.results)
 
+    def do_DELETE(self) -> None:
+        """A file: /v1/files/in-ID, /v1beta/files/in-ID."""
+        with self.server.state.lock:
+            del self.server.state.files[re.sub("^/(v1/files|v1beta)/", "", self.path)]
+            self._answer({})
+
     def do_POST(self) -> None:
         """Single requests, files and batches."""
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
@@ -286,8 +295,10 @@ class _Handler(BaseHTTPRequestHandler):
                 )
 
     def _keep(self, data: bytes, *, google: bool = False) -> None:
-        name = f"{'files/' if google else ''}in-{len(self.server.state.files)}"
-        self.server.state.files[name] = data
+        state = self.server.state
+        name = f"{'files/' if google else ''}in-{state.uploads}"
+        state.uploads += 1
+        state.files[name] = data
         self._answer({"file": {"name": name}} if google else {"id": name})
 
     def _taken(self, path: str, asked: dict[str, Any]) -> tuple[Batch, Callable[[Batch], dict[str, Any]]]:
@@ -298,16 +309,20 @@ class _Handler(BaseHTTPRequestHandler):
                 raise ValueError("an id that Anthropic does not take")
             return state.take("anthropic", "", requests), _anthropic_view
         if path == "/v1/batches":
-            lines = [json.loads(line) for line in state.files.pop(asked["input_file_id"]).splitlines() if line]
+            lines = [json.loads(line) for line in state.files[asked["input_file_id"]].splitlines() if line]
             if any((line["url"], line["method"]) != (asked["endpoint"], "POST") for line in lines):
                 raise ValueError("a line of another endpoint than its batch")
             requests = [(line["custom_id"], json.dumps(line["body"]).encode()) for line in lines]
-            return state.take("openai", asked["metadata"]["hybrid_batch"], requests), _openai_view
+            taken = state.take("openai", asked["metadata"]["hybrid_batch"], requests)
+            taken.file = asked["input_file_id"]
+            return taken, _openai_view
         batch = asked["batch"]
-        file = state.files.pop(batch["inputConfig"]["fileName"])
+        file = state.files[batch["inputConfig"]["fileName"]]
         lines = [json.loads(line) for line in file.splitlines() if line]
         requests = [(line["key"], json.dumps(line["request"]).encode()) for line in lines]
-        return state.take("google", batch["displayName"], requests), _google_view
+        taken = state.take("google", batch["displayName"], requests)
+        taken.file = batch["inputConfig"]["fileName"]
+        return taken, _google_view
 
     def _answer(self, value: object, status: int = 200, headers: dict[str, str] | None = None) -> None:
         data = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -329,6 +344,7 @@ def _openai_view(batch: Batch) -> dict[str, Any]:
         "object": "batch",
         "status": batch.state,
         "metadata": {"hybrid_batch": batch.name},
+        "input_file_id": batch.file,
         "request_counts": {"total": len(batch.requests), "completed": done, "failed": 0},
         "output_file_id": f"out-{batch.number}" if batch.results else None,
         "error_file_id": None,
@@ -353,6 +369,7 @@ def _anthropic_view(batch: Batch) -> dict[str, Any]:
 def _google_view(batch: Batch) -> dict[str, Any]:
     state = _GOOGLE_STATE.get(batch.state, batch.state.upper())
     facts: dict[str, Any] = {"displayName": batch.name, "state": f"BATCH_STATE_{state}"}
+    facts["inputConfig"] = {"fileName": batch.file}
     if batch.results:
         facts["output"] = {"responsesFile": f"files/out-{batch.number}"}
         facts["batchStats"] = {"requestCount": str(len(batch.requests)), "successfulRequestCount": "0"}

@@ -96,6 +96,8 @@ class Behaviour:
     unstreamed: str = ""
     cut: int = 1 << 20
     options: Mapping[str, Any] = field(default_factory=dict)
+    tool: str = "crop"
+    task: str = "Jigsaw"
 
 
 def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:

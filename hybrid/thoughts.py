@@ -41,3 +41,8 @@ def thoughts(text: str) -> Iterator[tuple[int, int]]:
             begun, done = None, end
     if begun is not None:
         yield begun.start(), len(text)
+
+
+def marks_in(text: str) -> Iterator[str]:
+    """The marks around thoughts that stand in a text."""
+    return (mark[0] for mark in _MARKS.finditer(text) if mark.lastgroup != "channel")

@@ -53,15 +53,21 @@ def run_options() -> list[click.Parameter]:
     return [_click_option(field) for field in FIELDS]
 
 
+# One question at a time makes no batches.
+_MODEL_FIELDS = [
+    field for field in FIELDS if field.path[0] == "model_settings" and not field.option.key.startswith("batch")
+]
+
+
 def model_options() -> list[click.Parameter]:
     """Those that say how a model is asked."""
-    return [_click_option(field) for field in FIELDS if field.path[0] == "model_settings"]
+    return [_click_option(field) for field in _MODEL_FIELDS]
 
 
 def settings_of(options: Mapping[str, Any]) -> ModelSettings:
     """How a model is asked, of parsed `model_options`. Raises `UsageError` for a value that does not fit."""
     args = parse_model_args(options["model_arg"])
-    typed = [field for field in FIELDS if field.path[0] == "model_settings" and not field.is_pairs]
+    typed = [field for field in _MODEL_FIELDS if not field.is_pairs]
     values = {field.path[1]: _from_click(field, options[field.option.key]) for field in typed}
     return replace(args, **values, extra={key: value for key, value in args.extra.items() if key != "frame"})
 

@@ -60,7 +60,9 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
     if word not in names(OPENED):
         if why := left_out(OPENED).get(word):
             raise UsageError(f"--model {name!r}: {why}")
-        if not (rest and _langchain_knows(word, rest)):
+        from hybrid.models.langchain.chat_models import chat_model_named
+
+        if not rest or chat_model_named(word, rest) is None:
             raise _unknown(name)
         return by_langchain(name, settings, store)
     opener: ModelOpener = load(OPENED, word)
@@ -68,12 +70,6 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
     if is_outside(OPENED, word) and not isinstance(model, ChatModel):
         raise UsageError(f"--model {name!r}: {place_of(OPENED, word)} gives a {type(model).__name__} and no ChatModel")
     return model
-
-
-def _langchain_knows(word: str, model: str) -> bool:
-    from hybrid.models.langchain.chat_models import chat_model_named
-
-    return chat_model_named(word, model) is not None
 
 
 def _unknown(name: str) -> UsageError:

@@ -369,17 +369,15 @@ class Circuit:
             elif row.wrong_keys >= limits.wrong_keys:
                 said = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}: {words}"
                 self._end(ModelRefused(f"--model {self._name}: {said}"))
-            elif self._all_refused():
+            elif len(row.refused_questions) >= limits.refusals or (
+                not self._successes and row.refusals >= limits.refusals
+            ):
                 check = f"; {CHECK[kind]}" if kind in CHECK else ""
                 said = f"--model {self._name}: the last {row.refusals} requests were all refused{check}: {words}"
                 self._end(ModelRefused(said))
         if self._over is not None:
             return type(self._over)(str(self._over))
         return Outage(f"{self._name} does not take this request: {words}")
-
-    def _all_refused(self) -> bool:
-        row, most = self._row, self._limits.refusals
-        return len(row.refused_questions) >= most or (not self._successes and row.refusals >= most)
 
     def was_crowded(self, turn: Turn) -> bool:
         """Whether fewer requests go out than when this one was sent: its failure says nothing of it."""

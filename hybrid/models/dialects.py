@@ -131,7 +131,10 @@ class _Reading:
         self._hidden: list[tuple[int, int]] = []
         alone = text.strip() if text.lstrip().startswith("`") else ""  # Code that is all of a reply is no quotation.
         # With one mark too many on its line, what stands between two of them is as likely not to.
-        paired = (one for one in _QUOTED.finditer(text) if one[0][0] != "`" or not _line_of(text, one).count("`") % 2)
+        lines = (
+            (one, text[text.rfind("\n", 0, one.start()) + 1 :].partition("\n")[0]) for one in _QUOTED.finditer(text)
+        )
+        paired = (one for one, line in lines if one[0][0] != "`" or not line.count("`") % 2)
         quoted = (match.span() for match in paired if match[0] != alone)
         for span in merge(thoughts(text), quoted):
             if not self._hidden or span[0] >= self._hidden[-1][1]:
@@ -155,7 +158,10 @@ class _Reading:
             before = _BEFORE.search(self._text, max(at, start - 200), start)
             begin, after = before.start() if before else start, _AFTER.match(self._text, end)
             at = after.end() if after else end
-            if self._is_quoted(begin, at, self._text[start:end]):
+            closing = _PAIRS.get(self._text[begin - 1 : begin])
+            in_marks = closing is not None and self._text[at : at + 1] == closing
+            # Or said again of what the model was given to read.
+            if in_marks or _IGNORED.sub("", self._text[start:end]) in self._given:
                 insort(self._hidden, (begin, at))
                 continue
             calls += made
@@ -167,7 +173,10 @@ class _Reading:
             if len(calls) > MOST_CALLS:
                 wrong.append((at, row, f"a reply may hold {MOST_CALLS} calls"))
                 break
-        return Found(tuple(calls[:MOST_CALLS]), self._rest(spans), self._unreadable(spans, wrong))
+        edges = [0, *(edge for span in spans for edge in span), len(self._text)]
+        rest = "".join(self._text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
+        unreadable = self._unreadable(spans, wrong)
+        return Found(tuple(calls[:MOST_CALLS]), rest.strip() if spans else self._text, unreadable)
 
     def _is_hidden(self, at: int) -> bool:
         place = bisect_right(self._hidden, (at, len(self._text) + 1)) - 1
@@ -201,21 +210,10 @@ class _Reading:
             identity, tool.card.name if tool else name, typed, row.name, tuple(dict.fromkeys(repairs + more))
         )
 
-    def _is_quoted(self, begin: int, end: int, call: str) -> bool:
-        """Whether a call stands in quotation marks, or in what the model was given to read."""
-        closing = _PAIRS.get(self._text[begin - 1 : begin])
-        return (closing is not None and self._text[end : end + 1] == closing) or _IGNORED.sub("", call) in self._given
-
     @cached_property
     def _given(self) -> str:
         given = (message.text for message in self._messages if isinstance(message, UserMessage | ToolMessage))
         return _IGNORED.sub("", "\n".join(given))
-
-    def _rest(self, spans: Sequence[tuple[int, int]]) -> str:
-        if not spans:
-            return self._text
-        edges = [0, *(edge for span in spans for edge in span), len(self._text)]
-        return "".join(self._text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)).strip()
 
     def _unreadable(
         self, spans: Sequence[tuple[int, int]], wrong: Sequence[tuple[int, Dialect, str]]
@@ -235,10 +233,6 @@ class _Reading:
             if not inside and not self._is_hidden(start) and _IGNORED.sub("", shown[:60]) not in self._given:
                 return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
         return None
-
-
-def _line_of(text: str, match: re.Match[str]) -> str:
-    return text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
 
 
 def _marks(place: int, row: Dialect, text: str) -> Iterator[tuple[int, int, re.Match[str]]]:

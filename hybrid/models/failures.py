@@ -183,17 +183,13 @@ def _status(chain: Sequence[BaseException]) -> int | None:
 def _code(chain: Sequence[BaseException]) -> str:
     """The provider's own code of the error (`insufficient_quota`), or an empty string."""
     for link in chain:
-        for value in (getattr(link, "code", None), _body_code(getattr(link, "body", None))):
+        body = getattr(link, "body", None)
+        inner = body.get("error", body) if isinstance(body, Mapping) else None
+        within = inner.get("code") if isinstance(inner, Mapping) else None
+        for value in (getattr(link, "code", None), within):
             if isinstance(value, str):
                 return value
     return ""
-
-
-def _body_code(body: Any) -> Any:
-    if not isinstance(body, Mapping):
-        return None
-    inner = body.get("error", body)
-    return inner.get("code") if isinstance(inner, Mapping) else None
 
 
 def _kind(error: BaseException, chain: Sequence[BaseException], status: int | None, said: str) -> Failure:
@@ -202,8 +198,10 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
         return Failure.KEY
     if status is None:
         return _kind_without_status(error, chain)
-    if status >= 400 and (missing := _missing_ability(said)) is not None:
-        return missing
+    if status >= 400 and _TOOL_WORDS.search(said):
+        return Failure.TOOLS
+    if status >= 400 and _IMAGE_WORDS.search(said):
+        return Failure.IMAGES
     if status in _RETRY_STATUS or status >= 500:
         return Failure.RETRY
     if status == 401:
@@ -219,13 +217,6 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
         return Failure.ADDRESS
     policy = code in _POLICY_CODES or any(words in said.lower() for words in _POLICY_WORDS)
     return Failure.POLICY if policy else Failure.REQUEST
-
-
-def _missing_ability(said: str) -> Failure | None:
-    """Whether the server's words mean that its model takes no tools or no images."""
-    if _TOOL_WORDS.search(said):
-        return Failure.TOOLS
-    return Failure.IMAGES if _IMAGE_WORDS.search(said) else None
 
 
 def _kind_without_status(error: BaseException, chain: Sequence[BaseException]) -> Failure:

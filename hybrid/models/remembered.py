@@ -128,10 +128,10 @@ def _message(kept: dict[str, Any]) -> AssistantMessage:
             "invalid": tuple(InvalidCall(**call) for call in kept["invalid"]),
             "unreadable": None if unreadable is None else UnreadableCall(**unreadable),
             "usage": None if usage is None else TokenUsage(**usage),
-            "images_sent": None if sent is None else tuple(map(_sent, sent)),
+            "images_sent": None
+            if sent is None
+            else tuple(
+                SentImage(one["name"], StoredImage(**one["original"]), StoredImage(**one["sent"])) for one in sent
+            ),
         }
     )
-
-
-def _sent(image: dict[str, Any]) -> SentImage:
-    return SentImage(image["name"], StoredImage(**image["original"]), StoredImage(**image["sent"]))

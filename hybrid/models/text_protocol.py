@@ -100,7 +100,8 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
     results: list[Part] = []
     for message in _introduced(messages, tools):
         if isinstance(message, ToolMessage):
-            results += _result(message)
+            head = f"{'Error' if message.failed else 'Result'} of {message.name or 'the tool'}:\n{message.text}"
+            results += [head, *map(ImagePart, images_of([message]))]
             continue
         if results:
             out.append(UserMessage(tuple(results)))
@@ -121,11 +122,6 @@ def _introduced(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Mess
         return [SystemMessage(f"{first.text}\n\n{described}"), *messages[1:]]
     # Not every chat template takes a system message that was not there.
     return [UserMessage((described, *parts_of(first))), *messages[1:]]
-
-
-def _result(message: ToolMessage) -> list[Part]:
-    head = f"{'Error' if message.failed else 'Result'} of {message.name or 'the tool'}:\n{message.text}"
-    return [head, *map(ImagePart, images_of([message]))]
 
 
 def _spoken(message: AssistantMessage) -> str:

@@ -16,10 +16,10 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
     The form in which another model's provider wants a reply back goes to no other. With `drop` none goes back, and a
     thought that stands in a text is cut out of it. A server that checks what it signed refuses such a conversation.
     """
-    return [_for_model(one, name, thoughts) if isinstance(one, AssistantMessage) else one for one in messages]
-
-
-def _for_model(message: AssistantMessage, name: str, thoughts: Thoughts) -> AssistantMessage:
-    if thoughts == "drop":
-        return replace(message, text=without_thoughts(message.text).strip(), reasoning="", native=None)
-    return message if message.said_by == name else replace(message, native=None)
+    own = list(messages)
+    for place, one in enumerate(own):
+        if isinstance(one, AssistantMessage) and thoughts == "drop":
+            own[place] = replace(one, text=without_thoughts(one.text).strip(), reasoning="", native=None)
+        elif isinstance(one, AssistantMessage) and one.said_by != name:
+            own[place] = replace(one, native=None)
+    return own

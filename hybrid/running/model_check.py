@@ -175,7 +175,9 @@ class _Check:
         ]
         price = self.settings.price
         means = "costs are counted" if price else "give --model-arg price=IN/OUT, USD per million tokens"
-        return [*found, Found("price", "given" if price else "not given", means)]
+        # No table of prices is shipped (`models/prices.py`): it is known where it was given.
+        given = "/".join(f"{one:g}" for one in (price.input_usd, price.output_usd)) if price else "not known"
+        return [*found, Found("price", given, means)]
 
     async def all_others(self, seconds: float) -> list[Found]:
         until = time.monotonic() + seconds

@@ -58,6 +58,8 @@ class Look:
     errors: tuple[BatchError, ...] = ()
     missing: int = FAILED
     """The status of requests of which the results say nothing."""
+    input: str | None = None
+    """The file of its requests, which is deleted once they are over; None where it is none of ours."""
 
 
 @dataclass(frozen=True, slots=True)

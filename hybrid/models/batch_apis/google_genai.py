@@ -84,7 +84,9 @@ class GeminiBatches:
         error = said.get("error") if state == "FAILED" else None
         errors = (BatchError({"error": error}, is_queue=error.get("code") == _QUEUE),) if error else ()
         missing = {"EXPIRED": EXPIRED, "CANCELLED": CANCELLED}.get(state, FAILED)
-        return Look(state, back, state in _ENDED, results, errors, missing)
+        return Look(
+            state, back, state in _ENDED, results, errors, missing, (_of(said, "inputConfig") or {}).get("fileName")
+        )
 
     def read(self, line: bytes) -> Result:
         """See `BatchApi`."""

@@ -79,6 +79,7 @@ class OpenAIBatches:
             tuple(f"files/{file}/content" for file in files),
             tuple(BatchError({"error": one}, one.get("line"), one.get("code") in _QUEUE) for one in errors),
             {"expired": EXPIRED, "cancelled": CANCELLED}.get(state, FAILED),
+            f"files/{file}" if (file := said.get("input_file_id")) else None,
         )
 
     def read(self, line: bytes) -> Result:

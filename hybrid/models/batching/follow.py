@@ -200,6 +200,7 @@ class Follower:
             said = {"error": {"message": f"the batch is {look.state}, without this request", "code": look.state}}
             for call in rest:
                 self._give(call, (look.missing, dumped(said)))
+            await self._input_deleted(look)
             self._journal.change(batch.name, "over")
         log.info("batch %s: %s, %d of %d", identity, look.state, len(done), len(batch.calls))
         self._tell(0.0)
@@ -215,8 +216,19 @@ class Follower:
                         self._give(batch.calls[at], (result.status, result.body))
                         done.add(at)
 
+    async def _input_deleted(self, look: Look) -> None:
+        """Delete what was uploaded, pictures included; a provider that keeps it is told of in the log, and no more."""
+        if look.input is not None:
+            try:
+                await self._api.http.exchange("DELETE", look.input)
+            except Exception as error:
+                if (failed := read_failure(error)).kind is Failure.BUG:
+                    raise
+                log.warning("%s stays at the provider: %s", look.input, failed.text)
+
     async def _failed(self, batch: LoggedBatch, look: Look) -> None:
         """Nothing was done of a batch: lines that are named end by that, and what is about all of it ends all."""
+        await self._input_deleted(look)
         self._journal.change(batch.name, "refused")
         if any(error.is_queue for error in look.errors) and (self._others_are_out(batch.name) or len(batch.calls) > 1):
             # More than the account may have waiting: later, or in smaller batches.
@@ -261,10 +273,7 @@ class Follower:
         back, sent = (sum(getattr(one, name) for one in self._out.values()) for name in ("back", "requests"))
         if not out:
             self._out.clear()
-        oldest = f", oldest batch since {_clock(min(one.since for one in out))}" if out else ""
+        began = time.localtime(min(one.since for one in out)) if out else None
+        oldest = time.strftime(", oldest batch since %H:%M", began) if began else ""
         look = f", next look in {pause:.0f} s" if pause and out else ""
         self.news(f"round {self._round}, {back:,} of {sent:,} back{oldest}{look}")
-
-
-def _clock(moment: float) -> str:
-    return time.strftime("%H:%M", time.localtime(moment))

@@ -23,7 +23,6 @@ from hybrid.messages import (
     AssistantMessage,
     InvalidCall,
     Message,
-    Part,
     SystemMessage,
     TokenUsage,
     ToolCall,
@@ -129,12 +128,23 @@ def wire_messages(messages: Sequence[Message], image: ImageBlock, model: str) ->
 
 def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, Any]:
     if isinstance(message, UserMessage):
-        return {"content": [_wire_part(part, image) for part in message.parts], "role": "user"}
+        parts = [_wire_text(part) if isinstance(part, str) else image(part.ref) for part in message.parts]
+        return {"content": parts, "role": "user"}
     if isinstance(message, ToolMessage):
         return {"content": message.text, "role": "tool", "tool_call_id": message.call}
     if isinstance(message, SystemMessage):
         return {"content": message.text, "role": "developer" if _REASONING_MODEL.match(model) else "system"}
-    calls = [*map(_wire_call, message.calls), *map(_wire_invalid, message.invalid)]
+    asked = [(call.id, call.name, call.args) for call in message.calls]
+    # llama.cpp answers 500 to every conversation with arguments that are no JSON, and templates ask for an object.
+    asked += [(call.id, call.name or "unknown", {"unreadable": call.written}) for call in message.invalid]
+    calls = [
+        {
+            "type": "function",
+            "id": identity,
+            "function": {"name": name, "arguments": json.dumps(args, ensure_ascii=False)},
+        }
+        for identity, name, args in asked
+    ]
     wire: dict[str, Any] = {"content": message.text, "role": "assistant"}
     wire = {**wire, "content": message.text or None, "tool_calls": calls} if calls else wire
     return wire if message.native is None else _as_it_came(wire, message.native)
@@ -155,23 +165,8 @@ def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
     return whole
 
 
-def _wire_part(part: Part, image: ImageBlock) -> dict[str, Any]:
-    return _wire_text(part) if isinstance(part, str) else image(part.ref)
-
-
 def _wire_text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
-
-
-def _wire_call(call: ToolCall) -> dict[str, Any]:
-    arguments = json.dumps(call.args, ensure_ascii=False)
-    return {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": arguments}}
-
-
-def _wire_invalid(call: InvalidCall) -> dict[str, Any]:
-    # llama.cpp answers 500 to every conversation with arguments that are no JSON, and templates ask for an object.
-    arguments = json.dumps({"unreadable": call.written}, ensure_ascii=False)
-    return {"type": "function", "id": call.id, "function": {"name": call.name or "unknown", "arguments": arguments}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +228,7 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
     The words of a refusal that came with an empty text are the text.
     """
     said = choice.message
-    calls, invalid = _calls(_said_calls(said), call)
+    calls, invalid = calls_of(_said_calls(said), call)
     text, refusal = _text(said.get("content")), said.get("refusal")
     refusal = refusal if isinstance(refusal, str) and refusal else None
     return AssistantMessage(
@@ -341,28 +336,24 @@ def _identified(said: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
         yield identity, one
 
 
-def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
-    """Calls of a message: those that can be made, and those whose arguments cannot be read."""
+def calls_of(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
+    """Calls of a message in any form of servers': those that can be made, and those whose arguments cannot be read."""
     calls: list[ToolCall] = []
     invalid: list[InvalidCall] = []
     for identity, one in _identified(said, call):
         function = one.get("function", one) if isinstance(one, dict) else None
         if not isinstance(function, dict) or (function is one and "name" not in one):
-            invalid.append(_invalid(None, one, identity, "no function is named"))
+            invalid.append(InvalidCall(identity, None, as_written(one), "no function is named"))
             continue
         name = function.get("name")
         written = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
         name = name if isinstance(name, str) else ""
         args, error, repairs = read_object(written)
         if args is None:
-            invalid.append(_invalid(name, written, identity, error))
+            invalid.append(InvalidCall(identity, name, as_written(written), error))
         else:
             calls.append(ToolCall(identity, name, args, repairs=repairs))
     return calls, invalid
-
-
-def _invalid(name: str | None, written: Any, identity: str, error: str) -> InvalidCall:
-    return InvalidCall(identity, name, as_written(written), error)
 
 
 def as_written(arguments: Any) -> str:

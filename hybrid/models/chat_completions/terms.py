@@ -34,7 +34,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "detail": "leave --image-detail away",
     "stream": "say --stream off",
     "streaming": "say --stream off",
-    OLDER: "leave --max-tokens away",
+    **dict.fromkeys((OLDER, "max_output_tokens", "num_predict"), "leave --max-tokens away"),
     **dict.fromkeys(SENT_BACK, "--reasoning drop sends it no thoughts"),
 }
 _STATUSES = frozenset({400, 404, 415, 422, 500, 501})

@@ -148,7 +148,7 @@ class Wire:
         at = self._address
         import aiohttp
 
-        session = self._opened()
+        self._session = session = self._session or opened_session(at, self._timeout_s)
         given: dict[str, Any] = {"headers": at.headers}
         if stream:
             long = aiohttp.ClientTimeout(total=STREAM_TIMES * self._timeout_s, sock_read=self._timeout_s)
@@ -193,11 +193,6 @@ class Wire:
                     break
         return reply.body()
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = opened_session(self._address, self._timeout_s)
-        return self._session
-
     async def close(self) -> None:
         """Drop what is in flight, close the connections and end the thread."""
         loop, thread = self._loop, self._thread
@@ -225,18 +220,16 @@ def opened_session(address: Address, total_s: float | None, silence_s: float | N
     """Connections to an address: a request may take so long, and be silent so long."""
     import aiohttp
 
-    tls = _tls() if address.url.startswith("https:") or address.proxy else True
+    tls: ssl.SSLContext | bool = True
+    if address.url.startswith("https:") or address.proxy:
+        import httpx
+
+        # The certificates that the other clients trust: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else those of certifi.
+        tls = httpx.create_ssl_context()
     # The run bounds how many calls are in flight.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=tls)
     timeout = aiohttp.ClientTimeout(total=total_s, sock_read=silence_s)
     return aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
-
-
-def _tls() -> ssl.SSLContext:
-    """The certificates that the other clients trust: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else those of certifi."""
-    import httpx
-
-    return httpx.create_ssl_context()
 
 
 async def _body(response: aiohttp.ClientResponse, most: int) -> bytes:

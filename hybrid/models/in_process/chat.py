@@ -25,16 +25,15 @@ from hybrid.images import ImageStore
 from hybrid.messages import (
     AssistantMessage,
     ImagePart,
-    InvalidCall,
     Message,
     Part,
     SentImage,
     TokenUsage,
-    ToolCall,
     ToolMessage,
     parts_of,
 )
 from hybrid.models.base import CallKey, ModelRefused
+from hybrid.models.chat_completions.codec import calls_of
 from hybrid.models.images import arrange, scaled
 from hybrid.models.in_process import generation
 from hybrid.models.text_protocol import as_text, with_calls
@@ -129,8 +128,11 @@ class HuggingFaceChat:
             raise ModelRefused(f"--tool-calling native: the chat template of {self.name} has no tools; use text")
         shown = as_text(messages, tools) if as_blocks else list(messages)
         conversation, sent = await self._conversation(shown, () if as_blocks else tools)
-        reply = self._message(await self._submit(conversation, call), sent, call.call)
-        return with_calls(reply, tools, messages, call.call, asked=as_blocks)
+        spoken = await self._submit(conversation, call)
+        reply = self._message(spoken, sent, call)
+        read = with_calls(replace(reply, text=spoken.marked), tools, messages, call.call, asked=as_blocks)
+        found = read.calls != reply.calls or read.unreadable is not None
+        return replace(read, text=loaded.plain(read.text).strip()) if found else reply
 
     async def likelihood(
         self, messages: Sequence[Message], options: Sequence[str], prefix: str = "Answer: ("
@@ -160,9 +162,7 @@ class HuggingFaceChat:
             raise _outage(self.name, error) from error
         best = max(options, key=lambda option: probabilities[option])
         text = f"{prefix}{best}{')' if prefix.endswith('(') else ''}"
-        spoken = generation.Spoken(text, (), (), 0, 0, cut=False)
-        reply = self._message(spoken, sent)
-        return replace(reply, likelihood=probabilities, usage=None)
+        return AssistantMessage(text, finish_reason="stop", images_sent=tuple(sent), likelihood=probabilities)
 
     async def close(self) -> None:
         """End the thread and let go of the weights."""
@@ -175,8 +175,13 @@ class HuggingFaceChat:
         """Work of the one thread; `begun` is done when it takes it up."""
         loop = asyncio.get_running_loop()
 
+        def mark() -> None:
+            for one in begun:
+                if not one.done():
+                    one.set_result(None)
+
         def taken_up() -> T:
-            loop.call_soon_threadsafe(_mark, begun)
+            loop.call_soon_threadsafe(mark)
             return work()
 
         return await loop.run_in_executor(self._thread, taken_up)
@@ -274,12 +279,8 @@ class HuggingFaceChat:
         parts = (conversations[start : start + size] for start in range(0, len(conversations), size))
         return [one for part in parts for one in self._generate(part, sampling)]
 
-    def _message(self, spoken: generation.Spoken, sent: Sequence[SentImage], turn: int = 0) -> AssistantMessage:
-        calls = [ToolCall(f"call_{turn}_{number}", name, args) for number, (name, args) in enumerate(spoken.calls)]
-        invalid = [
-            InvalidCall(f"bad_{turn}_{number}", None, text, error)
-            for number, (text, error) in enumerate(spoken.invalid)
-        ]
+    def _message(self, spoken: generation.Spoken, sent: Sequence[SentImage], call: CallKey) -> AssistantMessage:
+        calls, invalid = calls_of(spoken.calls, call)
         ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
         usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
         return AssistantMessage(spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent))
@@ -317,12 +318,6 @@ async def _served(reply: asyncio.Future[T], begun: Begun) -> T:
         return await reply
     finally:
         reply.cancel()
-
-
-def _mark(begun: Sequence[Begun]) -> None:
-    for one in begun:
-        if not one.done():
-            one.set_result(None)
 
 
 def _take(queue: list[Waiting], most: int) -> list[Waiting]:

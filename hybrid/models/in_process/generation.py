@@ -9,31 +9,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError
+from hybrid.thoughts import marks_in
 
 DEFAULT_MAX_TOKENS = 512
 DTYPES = ("auto", "float32", "bfloat16", "float16")
-_TOOL_CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.DOTALL)
-
-
-Calls = tuple[tuple[str, dict[str, Any]], ...]
-"""Name and arguments of each."""
-Invalid = tuple[tuple[str, str], ...]
-"""The text of each call that cannot be read, and the reason."""
-Read = tuple[str, Calls, Invalid]
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """A generated reply: text without special tokens, calls, calls that cannot be read, and token counts."""
+    """A generated reply: its text, the calls that the checkpoint's response template finds, and token counts."""
 
     text: str
-    calls: Calls
-    invalid: Invalid
+    """Without special tokens, but for those around thoughts."""
+    marked: str
+    """With special tokens: in many dialects calls stand between them."""
+    calls: list[Any]
+    """As they are written, in OpenAI's form."""
     input_tokens: int
     output_tokens: int
     cut: bool
@@ -88,7 +85,10 @@ class Loaded:
         for index, conversation in enumerate(conversations):
             kept = inputs["attention_mask"][index].bool()
             prompt = inputs["input_ids"][index][kept]
-            rows.append(self._read(prompt, self._ended(out[index, length:]), conversation.tools, limit))
+            said = out[index, length:].tolist()
+            # Up to the first end-of-sequence token, that one included.
+            end = next((place for place, token in enumerate(said, 1) if token in self._ends), None)
+            rows.append(self._read(prompt, said[:end], conversation.tools, limit))
         return rows
 
     def _inputs(self, conversations: Sequence[Conversation]) -> Any:
@@ -105,12 +105,6 @@ class Loaded:
         )
         return inputs.to(self.model.device, dtype=self.model.dtype)
 
-    def _ended(self, ids: Any) -> list[int]:
-        """Token ids up to the first end-of-sequence token, that one included."""
-        tokens: list[int] = ids.tolist()
-        end = next((place for place, token in enumerate(tokens, 1) if token in self._ends), None)
-        return tokens[:end]
-
     @property
     def _ends(self) -> set[int]:
         eos = self.model.generation_config.eos_token_id
@@ -118,27 +112,23 @@ class Loaded:
 
     def _read(self, prompt: Any, ids: list[int], tools: list[dict[str, Any]], limit: int) -> Spoken:
         tokenizer = self._tokenizer
-        plain = tokenizer.decode(ids, skip_special_tokens=True)
-        try:
-            text, calls, invalid = self._parse(prompt, ids, tools)
-        except ValueError:
-            # The template of the checkpoint refuses what was written: the calls in it are unreadable, the text is not.
-            text, calls, invalid = split_calls(plain)
-        if not tools and (calls or invalid):
-            # A call of a tool that was not offered is text like any other.
-            text, calls, invalid = plain, (), ()
-        stopped = ids[-1:] and ids[-1] in self._ends
-        return Spoken(text.strip(), calls, invalid, len(prompt), len(ids), not stopped and len(ids) >= limit)
+        stopped = bool(ids) and ids[-1] in self._ends
+        marked = tokenizer.decode(ids[:-1] if stopped else ids, skip_special_tokens=False)
+        text, calls = self.plain(marked), list[Any]()
+        # A call of a tool that was not offered is text like any other.
+        if tools and (template := getattr(tokenizer, "response_template", None)):
+            # A template refuses what it cannot read; the text is as good as ever.
+            with suppress(ValueError):
+                parsed = tokenizer.parse_response(ids, template, prefix=tokenizer.decode(prompt), tools=tools)
+                if calls := list(parsed.get("tool_calls") or ()):
+                    text = parsed.get("content") or ""
+        return Spoken(text.strip(), marked, calls, len(prompt), len(ids), not stopped and len(ids) >= limit)
 
-    def _parse(self, prompt: Any, ids: list[int], tools: list[dict[str, Any]]) -> Read:
-        """By the checkpoint's own response template where it has one, else by `<tool_call>` blocks."""
-        tokenizer = self._tokenizer
-        template = getattr(tokenizer, "response_template", None)
-        if not template:
-            return split_calls(tokenizer.decode(ids, skip_special_tokens=True))
-        parsed = tokenizer.parse_response(ids, template, prefix=tokenizer.decode(prompt), tools=tools or None)
-        raw = [call.get("function") for call in parsed.get("tool_calls") or []]
-        return parsed.get("content") or "", *read_calls(raw)
+    def plain(self, marked: str) -> str:
+        """A text without its special tokens; those of thoughts stay, so that no thought is taken for an answer."""
+        added = {token.content for token in self._tokenizer.added_tokens_decoder.values() if token.special}
+        special = sorted((added | set(self._tokenizer.all_special_tokens)) - set(marks_in(marked)), key=len)
+        return re.sub("|".join(map(re.escape, reversed(special))), "", marked) if special else marked
 
     def likelihood(self, conversation: Conversation, prefix: str, options: Sequence[str]) -> dict[str, float]:
         """Probability of each option, given that the reply starts with `prefix` and goes on with one of them.
@@ -175,43 +165,6 @@ def _decoding(sampling: Sampling) -> dict[str, Any]:
         # The sampling values of a checkpoint's own configuration would only be warned about.
         return {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
     return {"do_sample": True, "temperature": sampling.temperature}
-
-
-def split_calls(text: str) -> Read:
-    """Text without `<tool_call>` blocks, the calls in them, and the blocks that cannot be read, with the reason.
-
-    The form of Qwen and Hermes: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`. A block that was cut off
-    by the limit of tokens counts as one that cannot be read.
-    """
-    raw: list[Any] = []
-    bad: list[tuple[str, str]] = []
-    for block in _TOOL_CALL.findall(text):
-        try:
-            raw.append(json.loads(block))
-        except (ValueError, RecursionError) as error:
-            bad.append((block, f"not JSON: {error}"))
-    calls, invalid = read_calls(raw)
-    return _TOOL_CALL.sub("", text), calls, (*bad, *invalid)
-
-
-def read_calls(raw: Sequence[Any]) -> tuple[Calls, Invalid]:
-    """Calls as (name, arguments), and those without a name or with arguments that are no object."""
-    calls: list[tuple[str, dict[str, Any]]] = []
-    invalid: list[tuple[str, str]] = []
-    for call in raw:
-        name = call.get("name") if isinstance(call, Mapping) else None
-        arguments = call.get("arguments", {}) if isinstance(call, Mapping) else None
-        if isinstance(arguments, str):
-            try:
-                arguments = json.loads(arguments)
-            except (ValueError, RecursionError):
-                arguments = None
-        if isinstance(name, str) and name and isinstance(arguments, Mapping):
-            calls.append((name, dict(arguments)))
-        else:
-            shown = json.dumps(call, ensure_ascii=False, default=str)
-            invalid.append((shown, "a call needs a name and an object of arguments"))
-    return tuple(calls), tuple(invalid)
 
 
 def load(folder: Path, device: str, dtype: str) -> Loaded:

@@ -8,17 +8,19 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import ModelSettings
+from hybrid.display.notes import tell
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
+from hybrid.models.chat_completions.terms import NEWER, OLDER, PLAIN, learnt
 from hybrid.models.circuit import CHECK
-from hybrid.models.failures import Failure, UnreadableReplyError
+from hybrid.models.failures import Failure, StatusError, UnreadableReplyError, read_failure, summary
 from hybrid.models.images import ImageEncoder
 from hybrid.models.langchain.chat_models import (
     chat_model_metadata,
@@ -29,7 +31,7 @@ from hybrid.models.langchain.chat_models import (
     refuse_settings,
     row_of,
 )
-from hybrid.models.langchain.messages import from_langchain, to_langchain
+from hybrid.models.langchain.messages import REPAIRS, from_langchain, to_langchain
 from hybrid.models.langchain.pools import OWN_POOL, anthropic_pool, httpx_arguments, openai_pool
 from hybrid.models.options import (
     client_limits,
@@ -50,6 +52,8 @@ from hybrid.types import Json
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
+
+OTHER_WAY = "openai:MODEL does, where the server speaks chat completions and no --model-arg is LangChain's own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class LangChainClient:
         self.images = ImageEncoder(store, image_rules(self._row, self._connection, settings))
         self._chat_models: dict[int, BaseChatModel] = {}
         """By the number of the repetition, where each is sent a seed of its own; else one for all."""
+        self._terms = PLAIN
         self._transports: list[Any] = []
 
     def _row_of(self, handed_in: BaseChatModel | None) -> tuple[Provider, tuple[str, ...]]:
@@ -111,8 +116,9 @@ class LangChainClient:
         return metadata if self._handed_in is None else {**metadata, **chat_model_metadata(self._handed_in)}
 
     def connection(self) -> Mapping[str, Json]:
-        """Address without secrets, timeout and retries."""
-        return self._connection.metadata(self._settings)
+        """Address without secrets, timeout and retries, and what the server is asked without."""
+        terms = self._terms.changes(PLAIN)
+        return self._connection.metadata(self._settings) | ({"terms": [*terms]} if terms else {})
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Invocation]:
         """The messages in LangChain's form. Raises `DataError` for an image that is not in the store."""
@@ -121,24 +127,64 @@ class LangChainClient:
         if tools and self._row.cache == "marks" and self._settings.prompt_cache:
             wired = marked(wired)
         sha256 = conversation_sha256(messages, schemas)
-        return ChatRequest(call, Invocation(wired, schemas, _called(messages)), sha256, images)
+        said = (one for message in messages if isinstance(message, AssistantMessage) for one in message.calls)
+        called = tuple(dict.fromkeys(one.name for one in said))
+        return ChatRequest(call, Invocation(wired, schemas, called), sha256, images)
 
     async def send(self, request: ChatRequest[Invocation], keep: Keep) -> AssistantMessage:
         """The reply of the chat model.
 
         Raises:
             UsageError: the chat model cannot be made, or does not know an option.
-            ModelRefused: it takes no tools.
+            ModelRefused: it takes no tools, or its server wants to be asked in a way that LangChain does not have.
             TimeoutError: there is no reply after the settings' `timeout_s`.
             Exception: whatever the provider's package raises.
         """
-        with waiting():
-            chat_model = self._opened(request.call.repetition if "seed" in self._options else 1)
-        bound = self._bound(chat_model, request)
-        async with asyncio.timeout(self._settings.timeout_s):
-            reply = from_langchain(_checked(await bound.ainvoke(request.body.messages)))
-        keep(message_json(reply))
-        return reply
+        while True:
+            terms = self._terms
+            with waiting():
+                chat_model = self._opened(request.call.repetition if "seed" in self._options else 1)
+            bound = self._bound(chat_model, request)
+            REPAIRS.set({})
+            try:
+                async with asyncio.timeout(self._settings.timeout_s):
+                    reply = from_langchain(_checked(await bound.ainvoke(request.body.messages)))
+            except Exception as error:
+                # What another request has learnt meanwhile may be all that was wrong with this one.
+                if self._terms == terms and not self._learns(error):
+                    raise
+            else:
+                keep(message_json(reply))
+                return reply
+
+    def _learns(self, error: Exception) -> bool:
+        """Whether a refusal is about an option that the server can be asked without, as it is from now on.
+
+        Raises:
+            ModelRefused: it is about anything else in how it is asked; says what can be done.
+        """
+        failed = read_failure(error)
+        if failed.status is None:
+            return False
+        said = StatusError(failed.status, summary(error, 4000))
+        sent = {*self._options, *(["prompt_cache_key"] if self._row.cache == "key" else [])}
+        sent |= {NEWER, OLDER} if self._settings.max_tokens is not None else set()
+        try:
+            terms = learnt(self._terms, said, sent, (), self._settings)
+        except ModelRefused as refused:
+            raise ModelRefused(f"--model {self.name}: {refused}") from error
+        if terms is None or terms == self._terms:
+            return False
+        changes = terms.changes(self._terms)
+        if terms != replace(PLAIN, without=terms.without):
+            raise ModelRefused(
+                f"--model {self.name}: its server takes requests only where {changes[0]}, which LangChain does not do; "
+                f"{OTHER_WAY}: {failed.text}"
+            ) from error
+        for change in changes:
+            tell(f"note: {self.name}: from now on {change} ({failed.text})")
+        self._terms, self._chat_models = terms, {}
+        return True
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
         """The message that was kept. Raises `UnreadableReplyError`."""
@@ -152,7 +198,8 @@ class LangChainClient:
             return self._handed_in
         if repetition not in self._chat_models:
             own = options_of_repetition(self._options, repetition)
-            given = {key: value for key, value in own.items() if key not in self._row.call_options}
+            left_out = self._row.call_options | self._terms.without
+            given = {key: value for key, value in own.items() if key not in left_out}
             arguments: dict[str, Any] = {**client_limits(self._row, self._settings), **given, **self._private()}
             with warnings.catch_warnings():
                 # An option that the chat model does not know is only warned about there; it is refused below.
@@ -194,7 +241,8 @@ class LangChainClient:
     def _bound(self, chat_model: Any, request: ChatRequest[Invocation]) -> Any:
         """The chat model with the tools, and the options that are given with each call."""
         late = {key: value for key, value in self._options.items() if key in self._row.call_options}
-        if self._row.cache == "key" and self._settings.prompt_cache and "prompt_cache_key" not in self._options:
+        none_cached = {"prompt_cache_key"} & {*self._options, *self._terms.without}
+        if self._row.cache == "key" and self._settings.prompt_cache and not none_cached:
             key = lane(self._connection.base_url, request.call)
             late |= {"prompt_cache_key": key} if key is not None else {}
         body = request.body
@@ -204,7 +252,9 @@ class LangChainClient:
             except NotImplementedError as error:
                 raise ModelRefused(f"--model {self.name}: {CHECK[Failure.TOOLS]}") from error
         if body.called and self._row.keeps_tools:
-            withdrawn = [_withdrawn(name) for name in body.called]
+            nothing: dict[str, Any] = {"description": "Withdrawn.", "parameters": {"type": "object", "properties": {}}}
+            # Declared all the same: they may not be called any more.
+            withdrawn = [{"type": "function", "function": {"name": name, **nothing}} for name in body.called]
             return chat_model.bind_tools(withdrawn, tool_choice={"type": "none"}, **late)
         return chat_model.bind(**late) if late else chat_model
 
@@ -231,14 +281,3 @@ def _checked(reply: AIMessage) -> AIMessage:
     if not (ended or reply.content or reply.tool_calls or reply.invalid_tool_calls):
         raise ValueError("the reply holds neither content nor a reason why it ended")
     return reply
-
-
-def _called(messages: Sequence[Message]) -> tuple[str, ...]:
-    names = (call.name for message in messages if isinstance(message, AssistantMessage) for call in message.calls)
-    return tuple(dict.fromkeys(names))
-
-
-def _withdrawn(name: str) -> dict[str, Any]:
-    """A declaration of a tool that may not be called any more."""
-    parameters: dict[str, Any] = {"type": "object", "properties": {}}
-    return {"type": "function", "function": {"name": name, "description": "Withdrawn.", "parameters": parameters}}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from hybrid.messages import (
@@ -37,6 +38,8 @@ Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
 
 UNREAD = "(arguments that are no JSON object)"
 """Stands alone in the arguments of a call that LangChain could not hold, with `[what was written, what is wrong]`."""
+REPAIRS: ContextVar[dict[str, tuple[str, ...]]] = ContextVar("repairs of the reply that is being read")
+"""By the id of its call, the repairs of arguments that were made before LangChain read them."""
 
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "status")
 """Under which of these names a provider says why a reply ended."""
@@ -108,10 +111,15 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     reasons = [str(metadata[name]) for name in _REASONS if metadata.get(name)]
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
     others = [_repaired(call) for call in reply.invalid_tool_calls]
+    repairs = REPAIRS.get({})
     return AssistantMessage(
         _text(reply) or words or "",
         (
-            *(ToolCall(one["id"] or "", one["name"], one["args"]) for one in reply.tool_calls if one not in unread),
+            *(
+                ToolCall(one["id"] or "", one["name"], one["args"], repairs=repairs.get(one["id"] or "", ()))
+                for one in reply.tool_calls
+                if one not in unread
+            ),
             *(call for call in others if isinstance(call, ToolCall)),
         ),
         (
@@ -149,26 +157,30 @@ def holdable(reply: bytes) -> bytes:
     LangChain refuses the whole reply over another JSON value, `[1, 2]`. Such a value is put under `UNREAD`, where
     `from_langchain` finds it. A body that is no such reply comes back as it is.
     """
+    other = False
     try:
         whole = json.loads(reply)
-        read = [(called, *read_object(called.get("arguments"))) for called in _called(whole)]
+        for identity, called in _called(whole):
+            args, error, repairs = read_object(called.get("arguments"))
+            if args is None or TWICE in repairs:
+                unread = {UNREAD: [as_written(called["arguments"]), error]}
+                called["arguments"] = json.dumps(unread if args is None else args)
+                REPAIRS.get({})[identity or ""] = repairs
+                other = True
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
         return reply
-    other = [(called, args, error) for called, args, error, repairs in read if args is None or TWICE in repairs]
-    for called, args, error in other:
-        unread = {UNREAD: [as_written(called["arguments"]), error]}
-        called["arguments"] = json.dumps(unread if args is None else args)
     return json.dumps(whole).encode() if other else reply
 
 
-def _called(whole: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a reply that hold the arguments of a call."""
+def _called(whole: Any) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    """The objects of a reply that hold the arguments of a call, each with its id."""
     choices, output = (whole.get(key) if isinstance(whole, dict) else None for key in ("choices", "output"))
     for choice in choices or ():
-        yield from (call["function"] for call in choice["message"].get("tool_calls") or () if call.get("function"))
+        calls = choice["message"].get("tool_calls") or ()
+        yield from ((call.get("id"), call["function"]) for call in calls if call.get("function"))
     for item in output or ():
         if item.get("type") == "function_call":
-            yield item
+            yield item.get("call_id"), item
 
 
 def _usage(counts: Mapping[str, Any] | None) -> TokenUsage | None:

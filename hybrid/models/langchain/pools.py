@@ -11,23 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid.models.batching.ticket import exchanged
 from hybrid.models.chat_completions.wire import proxy_for
-from hybrid.models.failures import redirected
+from hybrid.models.failures import StatusError, redirected
 from hybrid.models.langchain.messages import holdable
 
 if TYPE_CHECKING:
     import httpx
 
+ONLY_STREAMS = 400
 GOOGLE = "https://generativelanguage.googleapis.com"
 
 
-async def _refuse_redirect(response: httpx.Response) -> None:
-    """Called by httpx before it follows: raises `StatusError`."""
+async def _refuse_unread(response: httpx.Response) -> None:
+    """Called by httpx before it reads or follows: raises `StatusError` for a redirection or a reply in pieces."""
     if response.has_redirect_location:
         raise redirected(response.status_code, str(response.url), response.headers.get("location"))
+    if response.is_success and "text/event-stream" in response.headers.get("content-type", ""):
+        raise StatusError(ONLY_STREAMS, "the server only streams")
 
 
-HOOKS: Mapping[str, Any] = {"response": [_refuse_redirect]}
-"""For clients of httpx, which follow redirections where a provider's package says so."""
+HOOKS: Mapping[str, Any] = {"response": [_refuse_unread]}
+"""For clients of httpx, which follow redirections where a provider's package says so, and ask for whole replies."""
 
 OWN_POOL: Mapping[str, str] = {"ollama": "async_client_kwargs", "google_genai": "client_args"}
 """By provider without `pool_option`, the option of its client that takes the arguments of a client of httpx."""

@@ -111,3 +111,63 @@ async def test_an_object_without_tools_says_what_to_do(store: ImageStore, crop_t
     model = open_model("langchain:x", ModelSettings(), store, FakeListChatModel(responses=["(A)"]))
     with pytest.raises(ModelRefused, match="--tool-calling text"):
         await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
+
+
+def refusal(answer: Any, words: str) -> Any:
+    return answer({"error": {"message": words, "type": "invalid_request_error"}}, 400)
+
+
+async def test_a_server_that_is_asked_through_langchain_is_asked_without_what_it_does_not_know(
+    recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorder.says(refusal(answer, "Unrecognized request argument supplied: seed"), GOOD)
+    settings = ModelSettings(base_url=recorder.url, seed=3, extra={"n": 1}, retries=0)
+    model = open_model("openai:m", settings, store)
+    for number in range(2):
+        assert (await model.chat([user_message(["Which?"])], (), CallKey("q", call=number))).text == "(A)"
+    assert ["seed" in body for _, body in recorder.requests] == [True, False, False]
+    assert "it is sent no seed" in str(model.connection()["terms"])
+    assert capsys.readouterr().err.count("from now on it is sent no seed") == 1
+    await model.close()
+
+
+STREAMED = b'data: {"id":"1","choices":[]}\n\ndata: [DONE]\n\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "told"),
+    [
+        ("This model only support stream mode", {}, "asked for its replies in pieces, which LangChain does not do"),
+        ("", {}, "asked for its replies in pieces, which LangChain does not do"),
+        ("This model only support stream mode", {"stream": "off"}, "--stream off does not allow"),
+        ("Unsupported parameter: max_completion_tokens", {"max_tokens": 9}, "max_tokens for max_completion_tokens"),
+        ("Unsupported parameter: n", {}, "leave --model-arg n away"),
+        ("temperature is not supported", {}, "--model-arg temperature=null"),
+    ],
+)
+async def test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words(
+    words: str, settings: dict[str, Any], told: str, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(refusal(answer, words) if words else answer(STREAMED, 200, {"content-type": "text/event-stream"}))
+    model = open_model("openai:m", ModelSettings(base_url=recorder.url, extra={"n": 1}, **settings), store)
+    with pytest.raises(ModelRefused, match=told):
+        await model.chat([user_message(["Which?"])], (), CallKey("q"))
+    assert len(recorder.requests) == 1
+    await model.close()
+
+
+@pytest.mark.parametrize(
+    ("written", "repairs"),
+    [('"{\\"zoom\\": 3}"', ("encoded twice",)), ("{'zoom': 3}", ("loose JSON",)), ('{"zoom": 3}', ())],
+)
+async def test_repairs_are_counted_as_those_of_our_own_client(
+    written: str, repairs: tuple[str, ...], recorder: Any, store: ImageStore, crop_tool: Any
+) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": written}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    recorder.says({**GOOD, "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]})
+    for extra in ({"n": 1}, {}):
+        model = open_model("openai:m", ModelSettings(base_url=recorder.url, extra=extra), store)
+        reply = await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
+        assert [(one.args, one.repairs) for one in reply.calls] == [({"zoom": 3}, repairs)]
+        await model.close()

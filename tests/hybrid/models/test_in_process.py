@@ -10,8 +10,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
 from hybrid.config import ModelSettings
@@ -25,8 +23,6 @@ from hybrid.models.in_process.generation import (
     Loaded,
     Sampling,
     Spoken,
-    read_calls,
-    split_calls,
     verify,
 )
 from hybrid.types import ImageRef
@@ -84,9 +80,10 @@ async def test_it_calls_reads_and_answers(
     tools = (tiny_words.tool(),)
     messages = [opening(store)]
     reply = await model.chat(messages, tools, CallKey("q"))
-    assert reply.calls == (ToolCall("call_0_0", "magnify", tiny_words.ARGUMENTS),)
+    read = ToolCall("text00000", "magnify", tiny_words.ARGUMENTS, "Hermes")
+    assert reply.calls == (ToolCall("c00000000", "magnify", tiny_words.ARGUMENTS) if template else read,)
     assert reply.text == ""
-    assert reply.finish_reason == "tool_calls"
+    assert reply.finish_reason == ("tool_calls" if template else "stop")
     messages += [reply, result(store, reply.calls[0])]
     final = await model.chat(messages, tools, CallKey("q", 0, 1))
     assert final.text == "The red side is left.\nAnswer: (A)"
@@ -97,6 +94,23 @@ async def test_it_calls_reads_and_answers(
     assert final.usage is not None
     assert reply.usage is not None
     assert final.usage.input_tokens > reply.usage.input_tokens > 16
+
+
+async def test_a_call_between_special_tokens_is_read_and_they_are_no_text(
+    make: Make, tiny_vlm: Path, tiny_words: ModuleType, store: ImageStore, tmp_path: Path
+) -> None:
+    def special(data: dict[str, Any]) -> None:
+        token = {"id": data["model"]["vocab"]["tool"], "content": "tool", "special": True}
+        data["added_tokens"].append({**data["added_tokens"][0], **token})
+
+    folder = changed(
+        tiny_vlm, tmp_path / "special", tokenizer=special, tokenizer_config=lambda data: data.pop("response_template")
+    )
+    model = make(folder)
+    reply = await model.chat([opening(store)], (tiny_words.tool(),), CallKey("q"))
+    assert reply.calls == (ToolCall("text00000", "magnify", tiny_words.ARGUMENTS, "Hermes"),)
+    plain = await make(folder, max_tokens=3).chat([opening(store)], (), CallKey("q"))
+    assert "tool" not in plain.text
 
 
 async def test_a_reply_that_is_cut_off_leaves_no_call(make: Make, tiny_words: ModuleType, store: ImageStore) -> None:
@@ -250,29 +264,6 @@ async def test_absent_weights_are_named(make: Make, store: ImageStore, tmp_path:
 def test_options_that_it_does_not_have_are_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
     with pytest.raises(UsageError, match=told):
         HuggingFaceChat("hf:x", ModelSettings(**settings), store)
-
-
-names = st.text(st.characters(exclude_characters="<>"), min_size=1, max_size=6)
-
-
-@given(st.lists(st.tuples(names, st.dictionaries(names, st.integers() | names, max_size=2)), max_size=3), st.booleans())
-def test_any_calls_survive(calls: list[tuple[str, dict[str, Any]]], as_string: bool) -> None:
-    raw = [{"name": name, "arguments": json.dumps(args) if as_string else args} for name, args in calls]
-    text = "".join(f"<tool_call>\n{json.dumps(call)}\n</tool_call>" for call in raw)
-    assert split_calls(text) == ("", tuple(calls), ())
-
-
-@given(st.lists(st.none() | st.integers() | st.text() | st.dictionaries(st.text(), st.none() | st.text()), max_size=3))
-def test_any_junk_is_invalid_or_a_call(raw: list[Any]) -> None:
-    calls, invalid = read_calls(raw)
-    assert len(calls) + len(invalid) == len(raw)
-
-
-@given(st.text(max_size=60) | st.lists(st.sampled_from(["<tool_call>", "</tool_call>", "{", "}", "a"])).map("".join))
-def test_any_text_splits(text: str) -> None:
-    rest, calls, invalid = split_calls(text)
-    assert "<tool_call>" not in rest
-    assert len(calls) + len(invalid) <= text.count("<tool_call>")
 
 
 def test_what_is_wrong_with_a_checkpoint_is_listed() -> None:

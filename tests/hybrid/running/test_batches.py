@@ -83,6 +83,7 @@ def test_a_batched_run_asks_the_same_and_pays_half(config: RunConfig, model: str
         assert go(at(config, server), said).answered == 6
         assert sizes(server) == [6, 6]
         assert server.accepted == server.singles, "the same requests, each once"
+        assert (server.files, server.uploads) == ({}, 0 if model.startswith("anthropic") else 2), "none is left there"
     assert replies(config) == replies(alone)
     one, other = (RunFolder(each.out or Path()).manifest for each in (config, alone))
     assert one["identity"] == other["identity"]
@@ -139,7 +140,7 @@ def test_a_request_that_fails_every_time_ends_as_its_single_form_would(config: R
 def test_the_line_that_a_batch_fails_at_is_refused_and_the_others_are_sent_again(config: RunConfig) -> None:
     with batch_server(Behaviour(looks=0, bad_line=3)) as server:
         end = go(replace(at(config, server), solvers=("mllm",)))
-        assert sizes(server) == [6, 5]
+        assert (sizes(server), server.files) == ([6, 5], {})
     assert end.answered == 5
     assert "does not take this request" in end.failures[0].error
     assert "not parseable" in end.failures[0].error
