@@ -13,8 +13,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tests.tables import cases
 from tools._shared.args import PointArg
-from tools.reflectance import TOOL, LearnedAlbedo, ReflectanceArgs
-from tools.reflectance.models import IntrinsicModel
+from tools.reflectance import TOOL, IntrinsicModel, LearnedAlbedo, ReflectanceArgs
 
 Rename = Callable[[dict[str, object]], dict[str, object]]
 

@@ -22,8 +22,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import content_hash, first_line, put_tensors
 from hybrid.tool.networks import Network, in_float32, loaded, normalised
 from tools._shared.batches import in_batches, on_host
-from tools._shared.prepared_pair import PreparedPair
-from tools._shared.view_matches import Matches, Points
+from tools._shared.view_matches import Matches, Points, PreparedPair
 
 if TYPE_CHECKING:
     import torch

@@ -26,8 +26,7 @@ from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
 from tools._shared.batches import by_form, on_host, shape, together
 from tools._shared.local_features import read_tensors
-from tools._shared.prepared_pair import PreparedPair
-from tools._shared.view_matches import Matches, Points
+from tools._shared.view_matches import Matches, Points, PreparedPair
 
 if TYPE_CHECKING:
     import torch

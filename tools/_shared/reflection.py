@@ -15,8 +15,7 @@ import numpy as np
 
 from hybrid.marks.marks import Marks, PointMark
 from hybrid.types import Box
-from tools._shared.prepared_pair import Views
-from tools._shared.view_matches import Matches, View, match_views, to_frame
+from tools._shared.view_matches import Matches, View, Views, match_views, to_frame
 
 # Matches on one epipolar geometry from which no mirrored view is tried.
 VERIFIED = 250

@@ -21,7 +21,7 @@ from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box
 from tools._shared.batches import by_form, on_host, shape, together
 from tools._shared.boxes import overlap
-from tools._shared.nouns import singular
+from tools._shared.question_words import singular
 from tools._shared.reading import shrink
 
 # One row a query, one column a name, 0..1.

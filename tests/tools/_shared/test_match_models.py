@@ -15,8 +15,8 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tools._shared.args import PointArg
-from tools._shared.efficient_loftr import coarse_matches, fine_offsets, match_pairs
 from tools._shared.match_models import MatchModel
+from tools._shared.transformers_matchers import coarse_matches, fine_offsets, match_pairs
 from tools._shared.view_matches import Matches, View, view_of
 from tools.correspondence import CandidateArg, CorrespondenceArgs, LearnedMatches
 from tools.motion import LearnedMotion, MotionArgs
