@@ -180,7 +180,10 @@ class ToolService:
         name = tool.card.name
         if self._closed:
             raise Outage("the tool service is closed")
-        _check_number(tool, images)
+        fewest, most = tool.card.images
+        if not fewest <= len(images) <= most:
+            wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+            raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
         json_args = args.model_dump(mode="json")
@@ -325,13 +328,6 @@ class ToolService:
             return asyncio.get_running_loop().run_in_executor(self._threads, run, *args)
         except RuntimeError as error:
             raise Outage(f"the tool service is closed, or no thread can be started: {error}") from error
-
-
-def _check_number(tool: Tool, images: Sequence[ImageRef]) -> None:
-    fewest, most = tool.card.images
-    if not fewest <= len(images) <= most:
-        wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-        raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
 
 
 def _hashed(tool: Tool) -> None:

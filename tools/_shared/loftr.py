@@ -24,7 +24,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import fill
 from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
-from tools._shared.batches import by_form, on_host, shape, together
+from tools._shared.batches import by_form, doubles, shape, together
 from tools._shared.local_features import read_tensors
 from tools._shared.view_matches import Matches, Points, PreparedPair
 
@@ -81,8 +81,8 @@ class Loftr:
     def _pass(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         first, second = (together([pair.values[side] for pair in pairs], self._device) for side in (0, 1))
         output = self.network({"image0": first, "image1": second})
-        points = [_array(output[name]) for name in ("keypoints0", "keypoints1")]
-        scores, numbers = np.clip(_array(output["confidence"]), 0, 1), output["batch_indexes"].cpu().numpy()
+        points = [doubles(output[name]) for name in ("keypoints0", "keypoints1")]
+        scores, numbers = np.clip(doubles(output["confidence"]), 0, 1), output["batch_indexes"].cpu().numpy()
         return [
             Matches(
                 _on_view(points[0][numbers == number], pair, 0),
@@ -109,7 +109,3 @@ def _input(pixels: Pixels) -> torch.Tensor:
     size = tuple(max(LEAST_PX, round(side * factor / STEP_PX) * STEP_PX) for side in (width, height))
     grey = cv2.resize(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), size, interpolation=cv2.INTER_AREA)
     return torch.from_numpy(np.asarray(grey, np.float32) / 255)[None, None]
-
-
-def _array(values: torch.Tensor) -> Any:
-    return on_host(values).astype(np.float64)

@@ -28,7 +28,7 @@ import numpy as np
 
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import load_verified
-from tools._shared.batches import in_batches, on_host, together
+from tools._shared.batches import doubles, in_batches, together
 from tools._shared.view_matches import Matches, Points, PreparedPair
 
 if TYPE_CHECKING:
@@ -76,7 +76,11 @@ def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, tor
     best = (similarity == similarity.max(0, keepdim=True).values) & (
         similarity == similarity.max(1, keepdim=True).values
     )
-    inner = _inner(rows, columns, config.coarse_matching_border_removal).to(coarse.device)
+    # Which cells, in row order, are at least `border` cells from the edge.
+    border = config.coarse_matching_border_removal
+    inside = torch.zeros(rows, columns, dtype=torch.bool)
+    inside[border : rows - border, border : columns - border] = True
+    inner = inside.flatten().to(coarse.device)
     kept = best & (similarity > config.coarse_matching_threshold) & inner[:, None] & inner[None, :]
     # One cell a row even where two score the same.
     value, column = kept.int().max(1)
@@ -117,15 +121,6 @@ def _corner(numbers: torch.Tensor, columns: int) -> torch.Tensor:
     import torch
 
     return torch.stack([numbers % columns, numbers // columns], dim=1).float()
-
-
-def _inner(rows: int, columns: int, border: int) -> torch.Tensor:
-    """Which cells, in row order, are at least `border` cells from the edge."""
-    import torch
-
-    inside = torch.zeros(rows, columns, dtype=torch.bool)
-    inside[border : rows - border, border : columns - border] = True
-    return inside.flatten()
 
 
 EFFICIENT = "efficientloftr"
@@ -199,7 +194,7 @@ class TransformersMatcher:
     def _dense(self, pairs: Sequence[PreparedPair], batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
         pairings = match_pairs(self.checkpoint.model, batch)
         return [
-            self._on_pictures(pairs[place], (_array(one.first), _array(one.second)), _array(one.scores), 0.5)
+            self._on_pictures(pairs[place], (doubles(one.first), doubles(one.second)), doubles(one.scores), 0.5)
             for place, one in zip(members, pairings, strict=True)
         ]
 
@@ -214,9 +209,9 @@ class TransformersMatcher:
         masks = [outputs.mask[0, side] > 0 for side in (0, 1)]
         # Keypoints are fractions of the input: whole pixels would lose what the networks resolve.
         whole = np.array([pair.values.shape[-1], pair.values.shape[-2]])
-        here, there = (_array(outputs.keypoints[0, side][masks[side]]) * whole for side in (0, 1))
-        partners = _array(outputs.matches[0, 0][masks[0]]).astype(int)
-        scores = _array(outputs.matching_scores[0, 0][masks[0]])
+        here, there = (doubles(outputs.keypoints[0, side][masks[side]]) * whole for side in (0, 1))
+        partners = doubles(outputs.matches[0, 0][masks[0]]).astype(int)
+        scores = doubles(outputs.matching_scores[0, 0][masks[0]])
         kept = (partners >= 0) & (partners < len(there)) & (scores > 0)
         return self._on_pictures(pair, (here[kept], there[partners[kept]]), scores[kept], 0.0)
 
@@ -236,7 +231,3 @@ class TransformersMatcher:
             scale = np.array([size[1] / fitted[1], size[0] / fitted[0]])
             placed.append((own + 0.5 - centre) * scale - 0.5)
         return Matches(placed[0][inside], placed[1][inside], scores[inside], self.checkpoint.model_type)
-
-
-def _array(values: torch.Tensor) -> Any:
-    return on_host(values).astype(np.float64)

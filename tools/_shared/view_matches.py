@@ -150,12 +150,6 @@ def _rooted(descriptors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.asarray(np.sqrt(descriptors / (descriptors.sum(axis=1, keepdims=True) + 1e-7)), np.float32)
 
 
-def _grey(view: View) -> Grey:
-    import cv2
-
-    return np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
-
-
 def _mask(view: View) -> Grey:
     """255 where features may lie."""
     import cv2
@@ -194,7 +188,8 @@ def _unique(
 def _features(view: View, kind: str) -> Features:
     import cv2
 
-    grey, mask = _grey(view), _mask(view)
+    grey = np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+    mask = _mask(view)
     if min(grey.shape) < SMALLEST_PX:
         return np.zeros((0, 2)), np.zeros((0, 1))
     detector = cv2.SIFT.create(FEATURES, contrastThreshold=CONTRAST) if kind == "sift" else cv2.ORB.create(FEATURES)

@@ -22,7 +22,7 @@ from hybrid.tool.card_file import tool_card
 from hybrid.tool.checkpoint import load_verified
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import RegionArg, read_boxes
-from tools._shared.batches import by_shape, on_host, together
+from tools._shared.batches import by_shape, doubles, together
 from tools._shared.boxes import corners
 from tools._shared.known_answers import expects
 from tools._shared.overlay import PALETTE, Overlay
@@ -83,8 +83,8 @@ class TextScorer:
             batch = {name: together([images[at][name] for at in members], loaded.device) for name in images[0]}
             with torch.inference_mode():
                 outputs = loaded.model(**batch, **read)
-                cosines = _floats(_unit(outputs.image_embeds) @ _unit(outputs.text_embeds).T)
-            logits = _floats(outputs.logits_per_image)
+                cosines = doubles(_unit(outputs.image_embeds) @ _unit(outputs.text_embeds).T)
+            logits = doubles(outputs.logits_per_image)
             for row, at in enumerate(members):
                 comparisons[at] = Comparison(logits[row, columns[at]], cosines[row, columns[at]])
         return [comparisons[place] for place in range(len(images))]
@@ -113,10 +113,6 @@ class TextScorer:
 
 def _unit(vectors: Any) -> Any:
     return vectors / vectors.norm(dim=-1, keepdim=True)
-
-
-def _floats(tensor: Any) -> npt.NDArray[np.float64]:
-    return on_host(tensor).astype(np.float64)
 
 
 # Score from which a single text counts as fitting.

@@ -70,10 +70,18 @@ def measure(pixels: Pixels) -> NoiseStatistics:
     )
     total = float(power[frequency > 0].sum())
     peaks = _power(residual)[frequency > 0.05]
+    # Exponent b of power ~ frequency^b by least squares over rings; 0 where there is no power.
+    edges = np.geomspace(0.05, 0.45, 13)
+    middles, levels = [], []
+    for low, high in pairwise(edges):
+        ring = power[(frequency >= low) & (frequency < high)]
+        if ring.size and ring.mean() > 0:
+            middles.append(np.log((low + high) / 2))
+            levels.append(np.log(ring.mean()))
     return NoiseStatistics(
         deviation,
         kurtosis,
-        _slope(power, frequency),
+        float(np.polyfit(middles, levels, 1)[0]) if len(middles) > 1 else 0.0,
         float(power[frequency > 0.25].sum() / total) if total > 0 else 0.0,
         float(np.percentile(peaks, 99.9) / max(np.median(peaks), 1e-9)) if deviation > 1e-6 else 1.0,
     )
@@ -99,18 +107,6 @@ def _power(values: Spectrum) -> Spectrum:
     # A window keeps the borders, which do not join up, from spreading over all frequencies.
     window = np.outer(np.hanning(values.shape[0]), np.hanning(values.shape[1]))
     return np.asarray(np.abs(np.fft.fft2((values - values.mean()) * window)) ** 2, np.float64)
-
-
-def _slope(power: Spectrum, frequency: Spectrum) -> float:
-    """Exponent b of power ~ frequency^b by least squares over rings; 0 where there is no power."""
-    edges = np.geomspace(0.05, 0.45, 13)
-    middles, levels = [], []
-    for low, high in pairwise(edges):
-        ring = power[(frequency >= low) & (frequency < high)]
-        if ring.size and ring.mean() > 0:
-            middles.append(np.log((low + high) / 2))
-            levels.append(np.log(ring.mean()))
-    return float(np.polyfit(middles, levels, 1)[0]) if len(middles) > 1 else 0.0
 
 
 Logits = npt.NDArray[np.float64]
