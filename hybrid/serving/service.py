@@ -258,7 +258,6 @@ class ToolService:
         return tool
 
     async def _cached(self, key: str, overlays: bool) -> Finding | None:
-        """The finding of that key, if the cache has it with its overlays, or without those where none is wanted."""
         if self.cache.folder is None or self._slow:
             return None
         try:
@@ -283,7 +282,6 @@ class ToolService:
         return replace(found, images=tuple(ref for ref in found.images if ref.box is not None))
 
     async def _made(self, call: ToolCall, watch: Stopwatch) -> Finding:
-        """The finding of a call that the executor makes."""
         name = call.tool.card.name
         try:
             finding, answering = await self.executor.find(call, watch)

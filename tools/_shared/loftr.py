@@ -95,7 +95,6 @@ class Loftr:
 
 
 def _on_view(points: Points, pair: PreparedPair, side: int) -> Points:
-    """Points of the input in pixels of the view."""
     (height, width), values = pair.sizes[side], pair.values[side]
     return np.asarray(points * np.array([width / values.shape[-1], height / values.shape[-2]]) - 0.5)
 

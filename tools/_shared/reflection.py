@@ -89,6 +89,5 @@ def _mirrored_mark(mark: PointMark, width: int) -> PointMark:
 
 
 def _original_size(view: View) -> tuple[int, int]:
-    """Height and width of the original picture in pixels."""
     height, width = view.pixels.shape[:2]
     return round(height * view.scale_y), round(width * view.scale_x)

@@ -242,7 +242,6 @@ def _near_miss(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: floa
 
 
 def _only(ranked: Sequence[Transfer], candidate: Spot, diagonal_px: float) -> CandidateChoice:
-    """Whether the one candidate is the point."""
     hit = next((transfer for transfer in ranked if _hit(transfer, [candidate], diagonal_px)), None)
     first = hit or (ranked[0] if ranked else None)
     confidence = 0.5 if hit is None else FAR_PLACE if hit.gap >= FAR else HIT

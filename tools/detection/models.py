@@ -171,7 +171,6 @@ class Detector:
         return rows
 
     def _tokenized(self, group: Sequence[DetectionInput]) -> Any:
-        """The names as the text model reads them."""
         loaded = self._checkpoint
         if self.family.kind == "sentence":
             sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in group[0].names)

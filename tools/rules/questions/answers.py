@@ -156,7 +156,6 @@ async def _marks(
 
 
 def _around(row: Mapping[str, Json]) -> Box | None:
-    """The box around a ring."""
     x, y, radius = (number_of(row, key) for key in ("x", "y", "radius_px"))
     return None if x is None or y is None or radius is None else Box(x - radius, y - radius, x + radius, y + radius)
 
