@@ -25,9 +25,9 @@ from hybrid.tool import Pixels
 from hybrid.types import Box, Finding, Json
 from tools._shared.boxes import overlap
 from tools._shared.known_answers import box_arg, darker, point_args
-from tools.attributes.checks import disc
-from tools.relation.rules import PHRASES
-from tools.segmentation.checks import shape_area
+from tools.attributes import disc
+from tools.relation import PHRASES
+from tools.segmentation import shape_area
 
 LEAST_OVERLAP, AREA_OFF = 0.7, 0.3
 """Of a mask's box with that of its shape, and the largest relative error of its area."""

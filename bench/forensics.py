@@ -18,7 +18,7 @@ from bench._accuracy import blink_rows
 from bench._frame import options, write_json
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.images import decode
-from tools.forensics.cues import LEAST_PX, measure
+from tools.forensics import LEAST_PX, measure
 
 MIDDLE = (5, 95)
 TASKS = ("Spatial_Relation", "Relative_Depth")

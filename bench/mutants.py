@@ -79,7 +79,7 @@ SUBJECTS = {
         system=True,
     ),
     "pictures": Subject(
-        ("tools/_shared/whole_picture.py", "tools/_shared/dense_features.py"),
+        ("tools/_shared/reading.py", "tools/_shared/dense_features.py"),
         (
             "tests/tools/_shared/test_whole_picture.py",
             "tests/tools/_shared/test_dense_features.py",

@@ -108,7 +108,7 @@ def test_the_families_that_are_said_to_load_are_those_that_do() -> None:
         "semantic_correspondence": dense_features.FAMILIES,
         "saliency": attention.FAMILIES,
         "similarity": (*likeness.CLASS_TOKEN, *likeness.POOLED),
-        "attributes": attributes.models.FAMILIES,
+        "attributes": attributes.FAMILIES,
         "correspondence": transformers_matchers.FAMILIES,
     }
     page = (ROOT / "docs" / "specialists.md").read_text().partition("## What loads")[2].partition("\n## ")[0]

@@ -29,7 +29,7 @@ from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
-from tools.detection.detection_json import ThingName, seen_from
+from tools.detection.rules import ThingName, seen_from
 
 WORKING_PX = 480
 LEAST_PX = 24

@@ -263,7 +263,8 @@ class _Probe:
             answer, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
             wrong += broken
             if isinstance(answer, Finding) or "outside" not in str(answer):
-                wrong.append(f"places outside of the image are not refused as outside: {_answer_text(answer)}")
+                said = answer.text if isinstance(answer, Finding) else str(answer)
+                wrong.append(f"places outside of the image are not refused as outside: {said}")
         return wrong
 
     def _plain(self, args: Mapping[str, Json] | None) -> tuple[list[ImageRef], Mapping[str, Json]]:
@@ -287,7 +288,3 @@ class _Probe:
 
 def _refs(images: Sequence[Any]) -> list[ImageRef]:
     return [ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1)]
-
-
-def _answer_text(answer: Finding | HybridError) -> str:
-    return answer.text if isinstance(answer, Finding) else str(answer)

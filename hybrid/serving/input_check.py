@@ -208,7 +208,6 @@ def _judged(network: _Watched, troubles: Sequence[str]) -> str | None:
 
 
 def _images(tensor: Any) -> list[Values]:
-    """The pixels (n, C) of each picture of a tensor."""
     values = np.asarray(tensor.numpy(), np.float64)
     if values.ndim == 3:
         return [one.reshape(-1, 3) for one in values]
@@ -278,7 +277,6 @@ def _input(weights: Values, offsets: Values) -> PictureInput:
 
 
 def _turned(made: PictureInput) -> PictureInput:
-    """Channels exchanged after they were normalised."""
     return PictureInput(made.weights[::-1], made.offsets[::-1])
 
 

@@ -128,5 +128,4 @@ def judge(worker: Worker, options: ServiceOptions, passed_s: float, now: float) 
 
 
 def _most_s(job: Job, options: ServiceOptions) -> float:
-    """Seconds that a job may take."""
     return {IMPORT: options.import_s, LOAD: options.load_s}.get(job.start.stage, options.timeout_s)

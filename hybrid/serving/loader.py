@@ -232,7 +232,6 @@ class Loader:
         return ready
 
     def _evict(self, wanted: int, device: str) -> None:
-        """Keep to the budget of a device."""
         budget = self.choice.memory_bytes
         if budget is None:
             return

@@ -134,7 +134,6 @@ class ThreadExecutor(Generic[W]):
             raise Outage(f"no worker thread could be started: {error}") from error
 
     async def _ready(self, tool: Tool, token: W) -> LoadedBackend:
-        """The backend that answers for this tool, set up on first use and again after it was evicted."""
         if (ready := self.loader.get(tool.card.name)) is not None:
             return ready
         return await self._in_thread(self._first, self._load, tool, [token], None)

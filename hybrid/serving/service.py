@@ -180,7 +180,10 @@ class ToolService:
         name = tool.card.name
         if self._closed:
             raise Outage("the tool service is closed")
-        _check_number(tool, images)
+        fewest, most = tool.card.images
+        if not fewest <= len(images) <= most:
+            wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+            raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
         json_args = args.model_dump(mode="json")
@@ -255,7 +258,6 @@ class ToolService:
         return tool
 
     async def _cached(self, key: str, overlays: bool) -> Finding | None:
-        """The finding of that key, if the cache has it with its overlays, or without those where none is wanted."""
         if self.cache.folder is None or self._slow:
             return None
         try:
@@ -280,7 +282,6 @@ class ToolService:
         return replace(found, images=tuple(ref for ref in found.images if ref.box is not None))
 
     async def _made(self, call: ToolCall, watch: Stopwatch) -> Finding:
-        """The finding of a call that the executor makes."""
         name = call.tool.card.name
         try:
             finding, answering = await self.executor.find(call, watch)
@@ -325,13 +326,6 @@ class ToolService:
             return asyncio.get_running_loop().run_in_executor(self._threads, run, *args)
         except RuntimeError as error:
             raise Outage(f"the tool service is closed, or no thread can be started: {error}") from error
-
-
-def _check_number(tool: Tool, images: Sequence[ImageRef]) -> None:
-    fewest, most = tool.card.images
-    if not fewest <= len(images) <= most:
-        wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-        raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
 
 
 def _hashed(tool: Tool) -> None:

@@ -222,13 +222,6 @@ def _needs(tool: Tool) -> tuple[Need, ...]:
 def _installed(
     tools: tuple[str, ...], offered: tuple[tuple[str, tuple[str, ...]], ...], others_files: tuple[tuple[str, Path], ...]
 ) -> Sources:
-    """The packages as they are installed.
-
-    Args:
-        tools: the folders of the tools.
-        offered: the installed package that offers a tool, with its folders.
-        others_files: the files of modules that are in none of them.
-    """
     packages = {"hybrid": folders("hybrid"), "tools": tools, **dict(offered)}
     return Sources({name: [Path(place) for place in places] for name, places in packages.items()}, dict(others_files))
 

@@ -348,7 +348,6 @@ class _Supervisor:
             one.sent = False
 
     def _drop_abandoned(self) -> None:
-        """Send no request again that no caller waits for."""
         for one in [one for one in self._pending.values() if not one.awaited]:
             self._settle(one, Outage("its callers have given up"))
 

@@ -24,8 +24,7 @@ from tools._shared.args import PointArg, Spot
 from tools._shared.reading import shrink
 from tools._shared.view_matches import Matches, match_views, view_of
 from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, solve, views_of
-from tools.correspondence.choice import choose
-from tools.correspondence.point_transfer import Transfer, transfers
+from tools.correspondence.point_transfer import Transfer, choose, transfers
 
 SCENE = render(
     random_scene(np.random.default_rng(21)),

@@ -15,8 +15,8 @@ from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
 from tools._shared.boxes import overlap
 from tools.detection import TOOL, DetectionArgs, LearnedDetection, confidence, report
-from tools.detection.detection_json import seen_from
 from tools.detection.models import Detection, Detector, by_phrase, gather
+from tools.detection.rules import seen_from
 
 SIDE = st.floats(0, 100)
 SCORE = st.floats(0.01, 1)

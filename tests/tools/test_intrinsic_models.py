@@ -12,8 +12,7 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tools._shared.args import PointArg
-from tools.reflectance import TOOL, LearnedAlbedo, ReflectanceArgs
-from tools.reflectance.models import IntrinsicModel
+from tools.reflectance import TOOL, IntrinsicModel, LearnedAlbedo, ReflectanceArgs
 
 Rename = Callable[[dict[str, object]], dict[str, object]]
 

@@ -22,8 +22,8 @@ from tests.tables import cases
 from tools._shared.known_answers import depth_item
 from tools.depth import LearnedDepth
 from tools.depth.models import DepthInput
-from tools.detection.checks import CHECKS as SIGNS
-from tools.detection.checks import SCENES, street
+from tools.detection import CHECKS as SIGNS
+from tools.detection import SCENES, street
 from tools.ocr import LearnedOcr
 from tools.ocr.models import TextLine
 from tools.reflectance import LearnedAlbedo

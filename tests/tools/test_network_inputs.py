@@ -23,7 +23,7 @@ from tools.depth.models import DepthModel
 from tools.detection.models import Detector
 from tools.forensics.models import SyntheticDetector
 from tools.ocr.models import PaddleReader, RapidReader
-from tools.reflectance.models import IntrinsicModel
+from tools.reflectance import IntrinsicModel
 from tools.segmentation.models import Prompt, segmenter
 
 SMALL, LARGE = (90, 120), (1500, 3000)

@@ -14,12 +14,10 @@ from hybrid.registry import load
 from hybrid.tool import Request
 from hybrid.types import Box, Finding
 from tools.detection import report as detected
-from tools.detection.detection_json import DetectedThing
 from tools.detection.models import Detection
-from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
-from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
-from tools.relation.relation_names import RelationName
-from tools.relation.rules import asked_relation
+from tools.detection.rules import DetectedThing
+from tools.relation import TOOL, BoxRelation, RelationArgs, asked_relation, decide, depths_of
+from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, RelationName, holds
 
 EDGE, LENGTH = st.floats(0, 500), st.floats(1, 300)
 BOXES = st.builds(lambda x, y, w, h: Box(x, y, x + w, y + h), EDGE, EDGE, LENGTH, LENGTH)

@@ -14,9 +14,19 @@ from hybrid.serving.input_check import run_probes
 from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Request
 from tools._shared.dense_features import DenseFeatures, feature_map
-from tools.jigsaw import DECIDED, TOOL, JigsawArgs, SecondOpinion, report, solve, vote
+from tools.jigsaw import (
+    DECIDED,
+    OPINION_CERTAIN,
+    TOOL,
+    JigsawArgs,
+    SecondOpinion,
+    affinity,
+    decide_by_features,
+    report,
+    solve,
+    vote,
+)
 from tools.jigsaw.checks import CHECKS
-from tools.jigsaw.seam_features import OPINION_CERTAIN, affinity, decide_by_features
 
 REFERENCE, *PIECES = CHECKS[-1].pose().images
 TIED = (REFERENCE, *PIECES[2:])

@@ -69,3 +69,8 @@ def together(tensors: Sequence[Any], device: str) -> Any:
 def on_host(tensor: Any) -> npt.NDArray[np.float32]:
     """A tensor of a device in any precision as an array: numpy has no bfloat16."""
     return np.asarray(tensor.detach().float().cpu().numpy(), np.float32)
+
+
+def doubles(tensor: Any) -> npt.NDArray[np.float64]:
+    """A tensor as an array of 64 bits in host memory."""
+    return on_host(tensor).astype(np.float64)

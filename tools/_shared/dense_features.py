@@ -19,8 +19,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import load_verified
 from tools._shared.batches import in_batches, on_host
-from tools._shared.reading import check_elongation
-from tools._shared.whole_picture import whole_picture
+from tools._shared.reading import check_elongation, whole_picture
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 # Patches along the long side: a patch of 14 px sees an image of 560 px.

@@ -56,7 +56,12 @@ def flat_pair(index: int, seed: int = SEED) -> FlatPair:
         _camera(scene.shape[0], sizes[0], 0.0, 1.0, np.zeros(2)),
         _camera(scene.shape[0], sizes[1], side * rng.uniform(10, 15), rng.uniform(0.68, 0.75), shift),
     )
-    first, second = (_seen(scene, camera, size) for camera, size in zip(cameras, sizes, strict=True))
+    import cv2
+
+    first, second = (
+        np.asarray(cv2.warpPerspective(scene, camera, (size[1], size[0]), flags=cv2.INTER_LINEAR), np.uint8)
+        for camera, size in zip(cameras, sizes, strict=True)
+    )
     return FlatPair((first, second), np.asarray(cameras[1] @ np.linalg.inv(cameras[0]), np.float64))
 
 
@@ -109,9 +114,3 @@ def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) 
     height, width = size
     matrix[:2, 2] += np.array([width, height]) * (0.5 + shift) - side / 2
     return matrix
-
-
-def _seen(scene: Pixels, camera: Array, size: Size) -> Pixels:
-    import cv2
-
-    return np.asarray(cv2.warpPerspective(scene, camera, (size[1], size[0]), flags=cv2.INTER_LINEAR), np.uint8)

@@ -21,9 +21,8 @@ from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import content_hash, first_line, put_tensors
 from hybrid.tool.networks import Network, in_float32, loaded, normalised
-from tools._shared.batches import in_batches, on_host
-from tools._shared.prepared_pair import PreparedPair
-from tools._shared.view_matches import Matches, Points
+from tools._shared.batches import doubles, in_batches
+from tools._shared.view_matches import Matches, Points, PreparedPair
 
 if TYPE_CHECKING:
     import torch
@@ -126,7 +125,7 @@ class LocalFeatures:
             _on_picture(one.points[rows[:, side]], one.size, size)
             for side, (one, size) in enumerate(zip(features, pair.sizes, strict=True))
         )
-        return Matches(first, second, _array(result["scores"][0]), name)
+        return Matches(first, second, doubles(result["scores"][0]), name)
 
     def _features(self, batch: torch.Tensor, _: Sequence[int]) -> list[Features]:
         extractor, size = self.networks["extractor"], (batch.shape[-1], batch.shape[-2])
@@ -173,8 +172,4 @@ def _input(pixels: Pixels) -> torch.Tensor:
 def _on_picture(points: torch.Tensor, size: tuple[int, int], picture: tuple[int, int]) -> Points:
     """Points of an input of (width, height) in pixels of a picture of (height, width)."""
     scale = np.array([picture[1] / size[0], picture[0] / size[1]])
-    return np.asarray((_array(points) + 0.5) * scale - 0.5, np.float64)
-
-
-def _array(values: torch.Tensor) -> Any:
-    return on_host(values).astype(np.float64)
+    return np.asarray((doubles(points) + 0.5) * scale - 0.5, np.float64)

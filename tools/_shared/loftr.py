@@ -24,10 +24,9 @@ from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import fill
 from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
-from tools._shared.batches import by_form, on_host, shape, together
+from tools._shared.batches import by_form, doubles, shape, together
 from tools._shared.local_features import read_tensors
-from tools._shared.prepared_pair import PreparedPair
-from tools._shared.view_matches import Matches, Points
+from tools._shared.view_matches import Matches, Points, PreparedPair
 
 if TYPE_CHECKING:
     import torch
@@ -82,8 +81,8 @@ class Loftr:
     def _pass(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         first, second = (together([pair.values[side] for pair in pairs], self._device) for side in (0, 1))
         output = self.network({"image0": first, "image1": second})
-        points = [_array(output[name]) for name in ("keypoints0", "keypoints1")]
-        scores, numbers = np.clip(_array(output["confidence"]), 0, 1), output["batch_indexes"].cpu().numpy()
+        points = [doubles(output[name]) for name in ("keypoints0", "keypoints1")]
+        scores, numbers = np.clip(doubles(output["confidence"]), 0, 1), output["batch_indexes"].cpu().numpy()
         return [
             Matches(
                 _on_view(points[0][numbers == number], pair, 0),
@@ -96,7 +95,6 @@ class Loftr:
 
 
 def _on_view(points: Points, pair: PreparedPair, side: int) -> Points:
-    """Points of the input in pixels of the view."""
     (height, width), values = pair.sizes[side], pair.values[side]
     return np.asarray(points * np.array([width / values.shape[-1], height / values.shape[-2]]) - 0.5)
 
@@ -110,7 +108,3 @@ def _input(pixels: Pixels) -> torch.Tensor:
     size = tuple(max(LEAST_PX, round(side * factor / STEP_PX) * STEP_PX) for side in (width, height))
     grey = cv2.resize(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), size, interpolation=cv2.INTER_AREA)
     return torch.from_numpy(np.asarray(grey, np.float32) / 255)[None, None]
-
-
-def _array(values: torch.Tensor) -> Any:
-    return on_host(values).astype(np.float64)

@@ -23,10 +23,9 @@ from hybrid.weights import find_weights
 from tools._shared import local_features, loftr
 from tools._shared.batches import shape
 from tools._shared.matching_package import converted, package_folder
-from tools._shared.prepared_pair import PairNetwork, PreparedPair, Views
 from tools._shared.reflection import believed_hands
 from tools._shared.transformers_matchers import TransformersMatcher
-from tools._shared.view_matches import Matches
+from tools._shared.view_matches import Matches, PairNetwork, PreparedPair, Views
 
 LEAST_PX = 32
 # Weights loaded when none are named and no installed package provides any.

@@ -114,7 +114,6 @@ class Overlay:
 
     @property
     def _font(self) -> float:
-        """The usual size of letters."""
         return float(0.75 * self._scale + 0.12)
 
     def _wrapped(self, text: str) -> tuple[list[str], float]:

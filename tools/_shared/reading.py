@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,30 @@ from hybrid.marks.marks import remove_marks, scale_marks
 from hybrid.marks.marks_json import marks_from
 from hybrid.places import at, size_px
 from hybrid.tool import Pixels
+from hybrid.tool.checkpoint import Checkpoint
 from hybrid.types import Finding
+
+
+def whole_picture(checkpoint: Checkpoint, pixels: Pixels, height: int, width: int) -> Any:
+    """An RGB image (H, W, 3) as a tensor (1, 3, height, width)."""
+    return checkpoint.process(
+        images=[pixels],
+        # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
+        input_data_format="channels_last",
+        do_resize=True,
+        size={"height": height, "width": width},
+        do_center_crop=False,
+    )["pixel_values"]
+
+
+def square_side(processor: Any) -> int:
+    """Side, in pixels, of the square that a processor gives to its network. Raises `ValueError` if it names none."""
+    size = (getattr(processor, "do_center_crop", False) and processor.crop_size) or processor.size
+    side = size.get("height") or size.get("shortest_edge")
+    if not side:
+        raise ValueError("the image processor names no size")
+    return int(side)
+
 
 # Side of the median window in which a point is read: one pixel may lie on the wrong side of an edge.
 WINDOW = 5

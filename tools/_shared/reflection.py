@@ -15,8 +15,7 @@ import numpy as np
 
 from hybrid.marks.marks import Marks, PointMark
 from hybrid.types import Box
-from tools._shared.prepared_pair import Views
-from tools._shared.view_matches import Matches, View, match_views, to_frame
+from tools._shared.view_matches import Matches, View, Views, match_views, to_frame
 
 # Matches on one epipolar geometry from which no mirrored view is tried.
 VERIFIED = 250
@@ -90,6 +89,5 @@ def _mirrored_mark(mark: PointMark, width: int) -> PointMark:
 
 
 def _original_size(view: View) -> tuple[int, int]:
-    """Height and width of the original picture in pixels."""
     height, width = view.pixels.shape[:2]
     return round(height * view.scale_y), round(width * view.scale_x)

@@ -22,19 +22,106 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import load_verified
-from tools._shared.batches import in_batches, on_host, together
-from tools._shared.efficient_loftr import match_pairs
-from tools._shared.prepared_pair import PreparedPair
-from tools._shared.view_matches import Matches, Points
+from tools._shared.batches import doubles, in_batches, together
+from tools._shared.view_matches import Matches, Points, PreparedPair
 
 if TYPE_CHECKING:
     import torch
+
+
+class PairedPoints(NamedTuple):
+    """Points (N, 2) in pixels of the network's input, scores (N,) 0..1; row k of both belongs together."""
+
+    first: torch.Tensor
+    second: torch.Tensor
+    scores: torch.Tensor
+
+
+def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[PairedPoints]:
+    """Matches of each pair, `pixel_values` (B, 2, C, H, W) with H and W multiples of 32; one pass of the network.
+
+    `model` is transformers' `EfficientLoFTRForKeypointMatching`.
+    """
+    config = model.config
+    coarse, *residual = model.efficientloftr(pixel_values).feature_maps
+    rows, columns = coarse.shape[-2:]
+    step = pixel_values.shape[-2] // rows
+    points = []
+    for place in range(len(coarse)):
+        cells, scores = coarse_matches(coarse[place], config)
+        # The windows of all cells are large: one pair at a time, as the network's own code does not decode batches.
+        layers = [layer[2 * place : 2 * place + 2] for layer in residual]
+        fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, layers)
+        first, second = fine_offsets(fine_first[0][cells[:, 0]], fine_second[0][cells[:, 1]], config)
+        here, there = (_corner(cells[:, side], columns) * step for side in (0, 1))
+        points.append(PairedPoints(here + first, there + second, scores))
+    return points
+
+
+def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mutual best cells (N, 2) of coarse features (2, C, h, w), as numbers in row order, and their scores (N,)."""
+    import torch
+
+    channels, rows, columns = coarse.shape[1:]
+    flat = coarse.flatten(2).transpose(1, 2) / channels**0.5
+    similarity = flat[0] @ flat[1].T / config.coarse_matching_temperature
+    if not config.coarse_matching_skip_softmax:
+        similarity = similarity.softmax(0) * similarity.softmax(1)
+    best = (similarity == similarity.max(0, keepdim=True).values) & (
+        similarity == similarity.max(1, keepdim=True).values
+    )
+    # Which cells, in row order, are at least `border` cells from the edge.
+    border = config.coarse_matching_border_removal
+    inside = torch.zeros(rows, columns, dtype=torch.bool)
+    inside[border : rows - border, border : columns - border] = True
+    inner = inside.flatten().to(coarse.device)
+    kept = best & (similarity > config.coarse_matching_threshold) & inner[:, None] & inner[None, :]
+    # One cell a row even where two score the same.
+    value, column = kept.int().max(1)
+    cells = torch.nonzero(value).flatten()
+    pairs = torch.stack([cells, column[cells]], dim=1)
+    return pairs, similarity[pairs[:, 0], pairs[:, 1]]
+
+
+def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where in paired windows the match is: offsets (N, 2) of both in pixels, x first.
+
+    `first` is (N, w * w, C), `second` (N, (w + 2) * (w + 2), C): windows of fine features. The first stage takes the
+    best pair of pixels, the second the expectation over 3 x 3 pixels of image 2 in the last channels.
+    """
+    import torch
+
+    count, area, channels = first.shape
+    side, slice_ = int(area**0.5), config.fine_matching_slice_dim
+    likeness = first[..., :-slice_] @ second[..., :-slice_].transpose(1, 2) / channels
+    likeness = (likeness.softmax(1) * likeness.softmax(2)).reshape(count, area, side + 2, side + 2)
+    best = likeness[..., 1:-1, 1:-1].reshape(count, area * area).argmax(1)
+    here, there = best // area, best % area
+    regress = first[..., -slice_:] @ second[..., -slice_:].transpose(1, 2) / slice_**0.5
+    regress = regress.reshape(count, area, side + 2, side + 2)
+    steps = torch.arange(-1, 2, device=first.device)
+    # Indices of the inner window read in the padded one, as the published weights were trained; -1 is the last.
+    rows = (there // side)[:, None, None] + steps[None, :, None]
+    columns = (there % side)[:, None, None] + steps[None, None, :]
+    numbers = torch.arange(count, device=first.device)[:, None, None]
+    around = regress[numbers, here[:, None, None], rows, columns].reshape(count, 9)
+    weights = (around / config.fine_matching_regress_temperature).softmax(1).reshape(count, 3, 3)
+    expected = torch.stack([(weights.sum(1) * steps).sum(1), (weights.sum(2) * steps).sum(1)], dim=1)
+    return _corner(here, side) - side // 2 + 0.5, _corner(there, side) - side // 2 + 0.5 + expected
+
+
+def _corner(numbers: torch.Tensor, columns: int) -> torch.Tensor:
+    """Places (N, 2), x first, float, of cells numbered in row order."""
+    import torch
+
+    return torch.stack([numbers % columns, numbers // columns], dim=1).float()
+
 
 EFFICIENT = "efficientloftr"
 FAMILIES = (EFFICIENT, "lightglue", "superglue")
@@ -107,7 +194,7 @@ class TransformersMatcher:
     def _dense(self, pairs: Sequence[PreparedPair], batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
         pairings = match_pairs(self.checkpoint.model, batch)
         return [
-            self._on_pictures(pairs[place], (_array(one.first), _array(one.second)), _array(one.scores), 0.5)
+            self._on_pictures(pairs[place], (doubles(one.first), doubles(one.second)), doubles(one.scores), 0.5)
             for place, one in zip(members, pairings, strict=True)
         ]
 
@@ -122,9 +209,9 @@ class TransformersMatcher:
         masks = [outputs.mask[0, side] > 0 for side in (0, 1)]
         # Keypoints are fractions of the input: whole pixels would lose what the networks resolve.
         whole = np.array([pair.values.shape[-1], pair.values.shape[-2]])
-        here, there = (_array(outputs.keypoints[0, side][masks[side]]) * whole for side in (0, 1))
-        partners = _array(outputs.matches[0, 0][masks[0]]).astype(int)
-        scores = _array(outputs.matching_scores[0, 0][masks[0]])
+        here, there = (doubles(outputs.keypoints[0, side][masks[side]]) * whole for side in (0, 1))
+        partners = doubles(outputs.matches[0, 0][masks[0]]).astype(int)
+        scores = doubles(outputs.matching_scores[0, 0][masks[0]])
         kept = (partners >= 0) & (partners < len(there)) & (scores > 0)
         return self._on_pictures(pair, (here[kept], there[partners[kept]]), scores[kept], 0.0)
 
@@ -144,7 +231,3 @@ class TransformersMatcher:
             scale = np.array([size[1] / fitted[1], size[0] / fitted[0]])
             placed.append((own + 0.5 - centre) * scale - 0.5)
         return Matches(placed[0][inside], placed[1][inside], scores[inside], self.checkpoint.model_type)
-
-
-def _array(values: torch.Tensor) -> Any:
-    return on_host(values).astype(np.float64)

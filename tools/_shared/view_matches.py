@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -150,12 +150,6 @@ def _rooted(descriptors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.asarray(np.sqrt(descriptors / (descriptors.sum(axis=1, keepdims=True) + 1e-7)), np.float32)
 
 
-def _grey(view: View) -> Grey:
-    import cv2
-
-    return np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
-
-
 def _mask(view: View) -> Grey:
     """255 where features may lie."""
     import cv2
@@ -194,7 +188,8 @@ def _unique(
 def _features(view: View, kind: str) -> Features:
     import cv2
 
-    grey, mask = _grey(view), _mask(view)
+    grey = np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+    mask = _mask(view)
     if min(grey.shape) < SMALLEST_PX:
         return np.zeros((0, 2)), np.zeros((0, 1))
     detector = cv2.SIFT.create(FEATURES, contrastThreshold=CONTRAST) if kind == "sift" else cv2.ORB.create(FEATURES)
@@ -221,3 +216,34 @@ def _two_nearest(
     best = cosines[np.arange(len(near)), near].copy()
     cosines[np.arange(len(near)), near] = -1
     return near, np.sqrt(np.maximum(2 - 2 * np.stack([best, cosines.max(axis=1)], axis=1), 0)).astype(np.float64)
+
+
+Views = tuple[View, View]
+
+
+class PreparedPair(NamedTuple):
+    """Two views and the network's input for them, in host memory; its `prepare` documents the shape."""
+
+    views: Views
+    values: Any
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Height and width of both views in pixels."""
+        first, second = (view.pixels.shape for view in self.views)
+        return (first[0], first[1]), (second[0], second[1])
+
+
+class PairNetwork(Protocol):
+    """A verified matching network on a device."""
+
+    # Its family and the content of its weights: `efficientloftr@0123456789ab`.
+    version: str
+
+    def prepare(self, pictures: tuple[Pixels, Pixels]) -> Any:
+        """The network's input for two pictures (H, W, 3)."""
+        ...
+
+    def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
+        """The matches of each pair, in pixels of its views: the centre of the first pixel is at 0."""
+        ...

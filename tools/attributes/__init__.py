@@ -2,26 +2,118 @@
 
 `hybrid tools run attributes photo.jpg --weights DIR --args '{"texts": ["a wooden chair", "a metal chair"]}'`
 
-Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text (`models.py`).
+Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
-from hybrid.tool.backends import Learned
+from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.checkpoint import load_verified
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import RegionArg, read_boxes
+from tools._shared.batches import by_shape, doubles, together
 from tools._shared.boxes import corners
+from tools._shared.known_answers import expects
 from tools._shared.overlay import PALETTE, Overlay
-from tools.attributes.checks import CHECKS
-from tools.attributes.models import Comparison, TextScorer
+from tools._shared.reading import check_elongation, shrink
+
+FAMILIES = ("siglip", "siglip2", "clip")
+# Families whose scores are shares among the texts.
+COMPARES = ("clip",)
+LONGEST_PX = 1024
+MOST_ELONGATED = 50.0
+
+
+class Comparison(NamedTuple):
+    """Logits and cosines of one image with each of its texts, (n)."""
+
+    logits: npt.NDArray[np.float64]
+    cosines: npt.NDArray[np.float64]
+
+
+class TextScorer:
+    """A verified checkpoint of one of `FAMILIES` on a device."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        self._checkpoint = load_verified(
+            "AutoModel",
+            weights,
+            device=device,
+            processor_class="AutoProcessor",
+            model_types=FAMILIES,
+            harmless=("position_ids",),
+        )
+        self.version = self._checkpoint.version
+        self.compares = self._checkpoint.model_type in COMPARES
+
+    def prepare(self, pixels: Pixels) -> dict[str, Any]:
+        """An image as the network takes it, by the network's names of it, each (1, ...).
+
+        Raises:
+            ToolError: the image is more elongated than 50 : 1.
+        """
+        from PIL import Image
+
+        check_elongation("attributes", pixels, MOST_ELONGATED)
+        reduced = Image.fromarray(shrink(pixels, LONGEST_PX))
+        return dict(self._checkpoint.process(images=[reduced]))
+
+    def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[Comparison]:
+        """Every image compared with its own texts, in one forward pass for images of one shape."""
+        import torch
+
+        loaded, words = self._checkpoint, list(dict.fromkeys(text for wanted in texts for text in wanted))
+        read = self._tokenized(words).to(loaded.device)
+        columns = [[words.index(text) for text in wanted] for wanted in texts]
+
+        comparisons: dict[int, Comparison] = {}
+        for members in by_shape([image["pixel_values"] for image in images]):
+            batch = {name: together([images[at][name] for at in members], loaded.device) for name in images[0]}
+            with torch.inference_mode():
+                outputs = loaded.model(**batch, **read)
+                cosines = doubles(_unit(outputs.image_embeds) @ _unit(outputs.text_embeds).T)
+            logits = doubles(outputs.logits_per_image)
+            for row, at in enumerate(members):
+                comparisons[at] = Comparison(logits[row, columns[at]], cosines[row, columns[at]])
+        return [comparisons[place] for place in range(len(images))]
+
+    def _tokenized(self, texts: Sequence[str]) -> Any:
+        # SigLIP was trained on lower-case texts of a fixed length, CLIP on any.
+        return self._checkpoint.processor(
+            text=list(texts) if self.compares else [text.lower() for text in texts],
+            padding=True if self.compares else "max_length",
+            truncation=True,
+            max_length=int(self._checkpoint.model.config.text_config.max_position_embeddings),
+            return_tensors="pt",
+        )
+
+    def scores(self, comparison: Comparison) -> tuple[list[float], list[float]]:
+        """Scores 0..1 of the texts (shares where the family compares) and their cosines -1..1 with the image.
+
+        Raises:
+            ToolError: a value is not finite.
+        """
+        check_finite("attributes", comparison.logits, comparison.cosines)
+        shifted = np.exp(comparison.logits - comparison.logits.max())
+        shares = shifted / shifted.sum() if self.compares else 1 / (1 + np.exp(-np.clip(comparison.logits, -60, 60)))
+        return [float(share) for share in shares], [float(np.clip(cosine, -1, 1)) for cosine in comparison.cosines]
+
+
+def _unit(vectors: Any) -> Any:
+    return vectors / vectors.norm(dim=-1, keepdim=True)
+
 
 # Score from which a single text counts as fitting.
 FITS = 0.5
@@ -126,6 +218,35 @@ def confidence(scores: Sequence[float]) -> float:
         return min(MOST_CERTAIN, max(ordered[0], 1 - ordered[0]))
     total = ordered[0] + ordered[1]
     return min(MOST_CERTAIN, ordered[0] / total) if total > 0 else 1 / len(ordered)
+
+
+COLOURS = {"red": (220, 30, 30), "green": (30, 160, 60), "blue": (30, 60, 220), "yellow": (240, 215, 30)}
+SHAPES = ("circle", "square")
+SERIES = CheckSeries("the colour of a thing", 7)
+
+
+def disc(colour: tuple[int, int, int]) -> Pixels:
+    """A disc of an RGB colour on grey, (320, 320, 3)."""
+    import cv2
+
+    canvas = np.full((320, 320, 3), 128, np.uint8)
+    return np.asarray(cv2.circle(canvas, (160, 160), 110, colour, -1, cv2.LINE_AA), np.uint8)
+
+
+def _thing(colour: str, shape: str) -> CheckCase:
+    names = list(COLOURS)
+    picture = disc(COLOURS[colour])
+    if shape == "square":
+        # Larger than what any network takes, so that it is reduced first.
+        picture = np.full((1280, 1280, 3), 235, np.uint8)
+        picture[320:960, 320:960] = COLOURS[colour]
+    texts = [f"a {name} {shape}" for name in names]
+    return CheckCase((picture,), {"texts": texts}, expects("best", names.index(colour)))
+
+
+CHECKS = tuple(
+    KnownAnswer(f"a {colour} {shape}", partial(_thing, colour, shape), SERIES) for shape in SHAPES for colour in COLOURS
+)
 
 
 TOOL = Tool(

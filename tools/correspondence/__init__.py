@@ -19,20 +19,30 @@ from pydantic import Field
 
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, Evidence, Picture, Request, Tool
+from hybrid.places import at, size_px, spot_px
+from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, letter
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
+from tools._shared.flat_pairs import NEAR, SIZES, FlatPair, agreeing, flat_pair, wrong_matches
+from tools._shared.known_answers import expects, known_item, number, point_args
 from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
 from tools._shared.reflection import match_either_hand
-from tools._shared.view_matches import Matches, View, view_of
-from tools.correspondence.checks import CHECKS
-from tools.correspondence.choice import POINT_UNKNOWN, CandidateChoice, choose, distances_px
-from tools.correspondence.point_transfer import descriptor_distances, transfers
-from tools.correspondence.wording import describe, names_of
+from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
+from tools.correspondence.point_transfer import (
+    FAR,
+    POINT_UNKNOWN,
+    CandidateChoice,
+    Transfer,
+    choose,
+    descriptor_distances,
+    distances_px,
+    place_confidence,
+    transfers,
+)
 from tools.markers import MarkersArgs, locate
 
 REFERENCE: Label = "REF"
@@ -222,6 +232,112 @@ def marker_arguments(_: CorrespondenceArgs) -> Mapping[str, Json]:
     """All drawn points."""
     # Which letters are drawn differs between the two images, so none is named.
     return {"labels": [], "kind": "point"}
+
+
+LISTED = 4
+# Confidence in the transferred point below which the words call it unsure.
+UNSURE_PLACE = 0.5
+BASES = {
+    "homography": "one flat mapping of the whole picture",
+    "local_affine": "the matches nearest to the point",
+    "descriptor": "how alike the surroundings of the points look; no mapping hit a candidate",
+    "none": "nothing: the matches around the point do not agree",
+}
+
+
+def names_of(candidates: Sequence[Spot]) -> list[str]:
+    """The label of each candidate, else `candidate N`."""
+    return [spot.label or f"candidate {number}" for number, spot in enumerate(candidates, 1)]
+
+
+def describe(
+    choice: CandidateChoice,
+    candidates: Sequence[Spot],
+    matches: Matches,
+    confidence: float,
+    size: tuple[int, int],
+    *,
+    searched: bool,
+) -> str:
+    """The lines about a choice. `size` is (height, width) of image 2; `searched`: its drawn points were looked for."""
+    lines = [_headline(choice, candidates, confidence)]
+    if choice.transfer is not None:
+        lines += _place_lines(choice.transfer, candidates, size, place_confidence(choice.transfer))
+    if not candidates and searched:
+        lines.append("No points to choose from were found in image 2.")
+    if matches.mirrored:
+        lines.append("Image 2 shows the scene as in a mirror.")
+    inliers = 0 if choice.transfer is None else choice.transfer.inliers
+    lines.append(f"Basis: {BASES[choice.method]}; {len(matches)} matches, {inliers} agree.")
+    return "\n".join(line for line in lines if line)
+
+
+def _headline(choice: CandidateChoice, candidates: Sequence[Spot], confidence: float) -> str:
+    if choice.best is not None:
+        name = names_of(candidates)[choice.best]
+        return f"{name} of image 2 is the point of image 1, confidence {confidence:.2f}."
+    if not candidates:
+        return "" if choice.transfer else "Undecided where in image 2 the point of image 1 is."
+    if choice.transfer is not None:
+        return "None of the points of image 2 lies where the point of image 1 goes."
+    return "Undecided which point of image 2 is the point of image 1."
+
+
+def _place_lines(transfer: Transfer, candidates: Sequence[Spot], size: tuple[int, int], sure: float) -> list[str]:
+    """Where the point goes, and how far the candidates nearest to there are from it."""
+    (height, width), (x, y) = size, (transfer.x, transfer.y)
+    inside = "" if 0 <= x < width and 0 <= y < height else ", outside of it"
+    lies = "lies" if sure >= UNSURE_PLACE else "may lie (unsure)"
+    there = f"{spot_px(x, y, 2)} of image 2 ({size_px(width, height, 2)}){inside}"
+    lines = [f"By the matches the point of image 1 {lies} at {there}."]
+    if transfer.gap >= FAR:
+        lines.append("No match near the point supports that.")
+    names, away = names_of(candidates), distances_px(transfer, candidates)
+    order = sorted(range(len(candidates)), key=lambda index: away[index])[:LISTED]
+    return lines + (
+        ["Distance from there: " + ", ".join(f"{names[i]} {at('width', away[i], 2)} px" for i in order) + "."]
+        if order
+        else []
+    )
+
+
+# The point that is asked for, in shares of the first picture.
+ASKED = (0.6, 0.4)
+
+
+def _same_place(index: int) -> CheckCase:
+    from hybrid.samples.geometry import visual_correspondence
+    from hybrid.samples.item import CorrespondenceFacts
+
+    made = known_item(visual_correspondence, "Visual_Correspondence", index, 1 - index)
+    assert isinstance(made.facts, CorrespondenceFacts)  # noqa: S101 - what this task makes
+    facts = made.facts
+    args: dict[str, Json] = {"point": point_args([facts.ref])[0], "candidates": point_args(facts.candidates)}
+    return CheckCase(made.images, args, expects("best_index", made.answer))
+
+
+def _flat(index: int) -> CheckCase:
+    pair = flat_pair(index)
+    height, width = pair.images[0].shape[:2]
+    asked = (ASKED[0] * width, ASKED[1] * height)
+    args: dict[str, Json] = {"point": point_args([asked])[0]}
+    return CheckCase(pair.images, args, partial(_misplaced, pair, asked), partial(wrong_matches, pair=pair))
+
+
+def _misplaced(pair: FlatPair, asked: tuple[float, float], evidence: Evidence) -> str | None:
+    place = evidence.data["transferred_px"]
+    if not isinstance(place, dict):
+        return "the point was not found"
+    here = np.array([number(place, "x"), number(place, "y")])
+    unit = max(pair.images[1].shape[:2]) / FRAME_PX
+    off = float(np.hypot(*(here - pair.true_points(np.array([asked]))[0]))) / unit
+    return f"the point is {off:.1f} of {FRAME_PX:.0f} off" if off > NEAR else agreeing(evidence)
+
+
+CHECKS = (
+    *(KnownAnswer(f"same place, pair {index}", partial(_same_place, index)) for index in (0, 1)),
+    *(KnownAnswer(f"flat scene, pair {index}", partial(_flat, index)) for index in range(len(SIZES))),
+)
 
 
 TOOL = Tool(

@@ -19,9 +19,9 @@ from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box
-from tools._shared.batches import by_form, on_host, shape, together
+from tools._shared.batches import by_form, doubles, shape, together
 from tools._shared.boxes import overlap
-from tools._shared.nouns import singular
+from tools._shared.question_words import singular
 from tools._shared.reading import shrink
 
 # One row a query, one column a name, 0..1.
@@ -163,15 +163,14 @@ class Detector:
         inputs = {name: together([one.image[name] for one in group], loaded.device) for name in group[0].image}
         read = {} if self.family.kind == "closed" else self._tokenized(group).to(loaded.device)
         outputs = loaded.model(**inputs, **read)
-        scores, boxes = torch.sigmoid(outputs.logits.float()), _floats(outputs.pred_boxes)
+        scores, boxes = torch.sigmoid(outputs.logits.float()), doubles(outputs.pred_boxes)
         rows = []
         for place, one in enumerate(group):
             named = self._scores_of_names(scores[place], one.names, read)
-            rows.append(DetectionOutput(_floats(named), boxes[place]))
+            rows.append(DetectionOutput(doubles(named), boxes[place]))
         return rows
 
     def _tokenized(self, group: Sequence[DetectionInput]) -> Any:
-        """The names as the text model reads them."""
         loaded = self._checkpoint
         if self.family.kind == "sentence":
             sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in group[0].names)
@@ -260,7 +259,3 @@ def _classes(config: Any, weights: str) -> dict[str, int]:
     if not named or all(name.startswith("label_") for name in named):
         raise WeightsError(f"{weights}: config.json names no classes (id2label)")
     return named
-
-
-def _floats(tensor: Any) -> npt.NDArray[np.float64]:
-    return on_host(tensor).astype(np.float64)

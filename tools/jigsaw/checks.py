@@ -13,8 +13,7 @@ from functools import partial
 import numpy as np
 
 from hybrid.tool import CheckCase, CheckSeries, KnownAnswer, Pixels
-from tools._shared.known_answers import expects, known_item
-from tools._shared.patterns import coloured, pattern
+from tools._shared.known_answers import coloured, expects, known_item, pattern
 
 HEIGHT, WIDTH, LINE = 240, 480, 4
 PERIOD = 34

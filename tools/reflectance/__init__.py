@@ -3,35 +3,121 @@
     hybrid tools run reflectance photo.jpg --args '{"points": [{"x": 40, "y": 300}, {"x": 200, "y": 90}]}'
 
 Without points the rings drawn on the picture are compared. The weight-free backend weighs the cues of
-`cues.py`; the learned one reads the albedo that a Marigold model predicts (`models.py`).
+`cues.py`; the learned one reads the albedo that a Marigold model predicts.
 `bench/reflectance.py` prints what the weight-free backend scores and how its weights were fitted.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from hybrid.errors import ToolError, WeightsError
 from hybrid.marks.marks_json import Label
 from hybrid.places import spot_px
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, drawn_labels
 from hybrid.types import Finding, Json, Prompt
 from tools._shared.args import PointArg, Spot, point_markers, read_points
+from tools._shared.batches import on_host
+from tools._shared.diffusers_parts import load_parts
 from tools._shared.finding_text import Lines
+from tools._shared.known_answers import expects, point_args
 from tools._shared.overlay import PALETTE, Overlay, heat
-from tools._shared.reading import unmarked, window_median
-from tools.reflectance.checks import CHECKS
+from tools._shared.reading import check_size, shrink, unmarked, window_median
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
-from tools.reflectance.models import IntrinsicModel
+
+# Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four.
+STEPS = 4
+LONGEST_PX = 768
+LEAST_PX = 16
+GAMMA = 2.2
+PIPELINES = ("MarigoldIntrinsicsPipeline",)
+SCHEDULERS = ("DDIMScheduler", "LCMScheduler")
+SPACES = ("srgb", "linear")
+TARGET = "albedo"
+
+
+class IntrinsicModel:
+    """A verified Marigold intrinsic decomposition pipeline on a device."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when diffusers or weights are absent, do not fit, or predict no albedo."""
+        parts = load_parts(weights, device, pipelines=PIPELINES, schedulers=SCHEDULERS)
+        properties = _properties(parts.index, weights)
+        targets = len(properties["target_names"])
+        latents = int(parts.vae.config.latent_channels)
+        if int(parts.unet.config.out_channels) != targets * latents:
+            raise WeightsError(
+                f"{weights}: the network predicts {parts.unet.config.out_channels} channels, "
+                f"model_index.json names {targets} targets of {latents}"
+            )
+        self._place = properties["target_names"].index(TARGET)
+        self._exponent = GAMMA if properties[TARGET]["prediction_space"] == "srgb" else 1.0
+        self._device = device
+        self.version = f"marigold-iid@{parts.sha256[:12]}"
+        # `load_parts` has raised an error if the package is absent.
+        diffusers: Any = importlib.import_module("diffusers")
+        self._pipeline = diffusers.MarigoldIntrinsicsPipeline(
+            unet=parts.unet,
+            vae=parts.vae,
+            scheduler=parts.scheduler,
+            text_encoder=parts.text_encoder,
+            tokenizer=parts.tokenizer,
+            prediction_type="intrinsics",
+            target_properties=properties,
+            default_denoising_steps=parts.index.get("default_denoising_steps") or STEPS,
+            default_processing_resolution=parts.index.get("default_processing_resolution") or LONGEST_PX,
+        )
+        self._pipeline.set_progress_bar_config(disable=True)
+
+    def albedo(self, pixels: Pixels, seed: int) -> npt.NDArray[np.float32]:
+        """Albedo 0..1 in linear light, (h, w, 3), long side at most 768 px, of an RGB image (H, W, 3).
+
+        Raises:
+            ToolError: the image is smaller than 16 px, or the network returned no finite number.
+        """
+        import torch
+        from PIL import Image
+
+        check_size("reflectance", pixels, LEAST_PX)
+        small = shrink(pixels, LONGEST_PX)
+        result = self._pipeline(
+            Image.fromarray(small),
+            ensemble_size=1,
+            output_type="pt",
+            generator=torch.Generator(device=self._device).manual_seed(seed),
+        )
+        # One prediction a target, (targets, 3, h, w).
+        values = on_host(result.prediction[self._place].permute(1, 2, 0))
+        if not np.isfinite(values).all():
+            raise ToolError("reflectance: the network returned values that are not finite")
+        return np.asarray(np.clip(values, 0, 1) ** self._exponent, np.float32)
+
+
+def _properties(index: Mapping[str, Any], weights: str) -> dict[str, Any]:
+    """The predicted targets named in model_index.json. Raises `WeightsError` if albedo is not among them."""
+    properties = index.get("target_properties") or {}
+    names = properties.get("target_names") or []
+    if TARGET not in names:
+        raise WeightsError(f"{weights}: model_index.json names the targets {names}; {TARGET} is wanted")
+    space = (properties.get(TARGET) or {}).get("prediction_space", "srgb")
+    if space not in SPACES:
+        raise WeightsError(
+            f"{weights}: model_index.json gives albedo in {space!r}; expected one of {', '.join(SPACES)}"
+        )
+    return {**properties, TARGET: {**(properties.get(TARGET) or {}), "prediction_space": space}}
+
 
 # Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`.
 DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
@@ -227,6 +313,45 @@ def darker_surface(finding: Finding, prompt: Prompt) -> str | None:
         return r"(?i)\b(?:same|equal(?:ly)?)\b"
     darker = finding.data.get("darker")
     return rf"\b{re.escape(darker)}\b.*\bdarker\b" if isinstance(darker, str) else None
+
+
+HEIGHT, WIDTH, STRIPE = 320, 440, 14
+# The stripes that there are, counted from the border: three beside either of the two that are asked about.
+BAND = range(18, 26)
+WALL, DARK, LIGHT = (150, 145, 138), (60, 38, 34), (232, 214, 150)
+
+
+def _paints(place: int) -> CheckCase:
+    import cv2
+
+    canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.float32)
+    centres = ((120, 160), (320, 160))
+    for centre, colour in zip(centres, (DARK, LIGHT), strict=True):
+        cv2.circle(canvas, centre, 80, colour, -1, cv2.LINE_AA)
+    light = np.linspace(1.05, 0.85, canvas.shape[0], dtype=np.float32)[:, None, None]
+    picture = np.clip(canvas * light, 0, 255).astype(np.uint8)
+    return CheckCase((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
+
+
+def _stripes(place: int, scale: int, *, turned: bool) -> CheckCase:
+    """Stripes of two paints; the points lie in the middle of a dark and a light one, far from the origin."""
+    canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.uint8)
+    for number in BAND:
+        canvas[:, number * STRIPE : (number + 1) * STRIPE] = LIGHT if number % 2 else DARK
+    picture = np.repeat(np.repeat(canvas, scale, axis=0), scale, axis=1)
+    # About 320 px from the origin, where 5 % is a stripe.
+    centres = [((number + 0.5) * STRIPE * scale - 0.5, HEIGHT / 2 * scale) for number in (22, 21)]
+    if turned:
+        picture, centres = np.ascontiguousarray(picture.swapaxes(0, 1)), [(y, x) for x, y in centres]
+    return CheckCase((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
+
+
+CHECKS = (
+    *(KnownAnswer(f"dark paint at point {'AB'[place]}", partial(_paints, place)) for place in (0, 1)),
+    KnownAnswer("dark stripe at point A", partial(_stripes, 0, 1, turned=False)),
+    KnownAnswer("dark stripe at point B, across", partial(_stripes, 1, 1, turned=True)),
+    KnownAnswer("dark stripe of a large picture", partial(_stripes, 1, 3, turned=False)),
+)
 
 
 TOOL = Tool(

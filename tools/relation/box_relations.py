@@ -8,10 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from hybrid.types import Box
 from tools._shared.boxes import area, shared_area
-from tools.relation.relation_names import RelationName
+
+RelationName = Literal[
+    "left of",
+    "right of",
+    "above",
+    "below",
+    "on",
+    "under",
+    "inside",
+    "containing",
+    "outside",
+    "touching",
+    "next to",
+    "far from",
+    "in front of",
+    "behind",
+]
+
 
 BY_DEPTH: tuple[RelationName, ...] = ("in front of", "behind")
 

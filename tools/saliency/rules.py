@@ -155,7 +155,6 @@ def rank_in(choice: str) -> int | None:
 
 
 async def _ranked_choices(prompt: Prompt, ctx: RuleContext) -> SaliencyRanking | None:
-    """The boxes of the choices, ranked."""
     boxes = prompt.given.boxes
     if len(boxes) != len(prompt.choices) or not 2 <= len(boxes) <= MOST_BOXES:
         ctx.rule("no boxes", f"the text gives {len(boxes)} boxes for {len(prompt.choices)} choices")

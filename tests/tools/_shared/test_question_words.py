@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
 from tests.tables import cases
-from tools._shared.nouns import singular
-from tools._shared.question_words import NUMBERS, counted_thing, number_in
+from tools._shared.question_words import NUMBERS, counted_thing, number_in, singular
 from tools.localization import boxed_thing
-from tools.relation.relation_names import RelationName
-from tools.relation.rules import PHRASES, AskedRelation, asked_relation
+from tools.relation import PHRASES, AskedRelation, asked_relation
+from tools.relation.box_relations import RelationName
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8)
 

@@ -11,9 +11,8 @@ from hybrid.marks.marks import Marks, PointMark
 from hybrid.tool import Pixels
 from hybrid.types import Box
 from tools._shared import view_matches
-from tools._shared.prepared_pair import Views
 from tools._shared.reflection import believed_hands, match_either_hand, mirrored, verified
-from tools._shared.view_matches import Matches, View, match_views, view_of
+from tools._shared.view_matches import Matches, View, Views, match_views, view_of
 
 WIDTH, HEIGHT = 640, 480
 LEVEL: Views = (view_of(np.full((HEIGHT, WIDTH, 3), 90, np.uint8)),) * 2

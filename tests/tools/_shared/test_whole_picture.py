@@ -11,8 +11,8 @@ from PIL import Image
 from hybrid.serving.input_check import chart
 from hybrid.tool import Pixels, Request
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureInput
-from tools._shared.whole_picture import square_side
-from tools.attributes.models import TextScorer
+from tools._shared.reading import square_side
+from tools.attributes import TextScorer
 from tools.saliency import models as saliency
 from tools.semantic_correspondence import DenseMatch, SemanticArgs
 from tools.similarity.models import Features

@@ -5,7 +5,7 @@ import pytest
 from hybrid.types import Box
 from tests.tables import cases
 from tools.rules.questions.answers import _region
-from tools.rules.questions.things import Thing
+from tools.rules.questions.sentence import Thing
 from tools.rules.questions.values import (
     Attribute,
     relations_in,

@@ -13,9 +13,9 @@ from typing import Final, TypeVar
 from hybrid.tool.rules import Rule, RuleByText, RuleContext, RuleInWords, SpecialistAnswer
 from hybrid.types import Prompt
 from tools.rules.questions.answers import counted, described, exists, nearest, placed, related, written
-from tools.rules.questions.asked_kinds import Asked, Counted, Described, Exists, Nearest, Placed, Related, Written
 from tools.rules.questions.recognising import asked
 from tools.rules.questions.sentence import Unclear
+from tools.rules.questions.values import Asked, Counted, Described, Exists, Nearest, Placed, Related, Written
 
 _Kind = TypeVar("_Kind", Counted, Described, Exists, Nearest, Placed, Related, Written)
 

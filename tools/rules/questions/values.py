@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from tools._shared.question_words import NUMBERS, number_in
-from tools.relation.relation_names import RelationName
-from tools.relation.rules import PHRASES
-from tools.rules.questions.things import Thing, thing_in
+from tools.relation import PHRASES
+from tools.relation.box_relations import RelationName
+from tools.rules.questions.sentence import Thing, thing_in
 
 Attribute = Literal["color", "material", "shape", "pattern"]
 Third = Literal["low", "middle", "high"]
@@ -146,3 +146,61 @@ def _value(choice: str, attribute: Attribute, thing: Thing) -> str | None:
     if attribute == "color":
         return value if is_color(value) else None
     return value if re.fullmatch(r"[A-Za-z-]+(?: [A-Za-z-]+){0,2}", value) else None
+
+
+NearestForm = Literal["nearest", "farthest", "nearer than", "farther than", "nearer or farther"]
+
+
+class Exists(NamedTuple):
+    """Whether there is a thing of that name."""
+
+    name: str
+
+
+class Counted(NamedTuple):
+    """How many things of that name there are."""
+
+    name: str
+
+
+class Nearest(NamedTuple):
+    """Which of some things is nearest to the camera or farthest; of two whether the first is nearer, or farther."""
+
+    things: tuple[Thing, ...]
+    form: NearestForm
+    # The choice of each thing, or of "nearer" and "farther"; empty where yes or no is asked.
+    places: tuple[int, ...] = ()
+
+
+class Related(NamedTuple):
+    """Which relation one thing is in to another, or whether it is in this one."""
+
+    subject: Thing
+    reference: Thing
+    # The relation of a question for yes or no.
+    relation: RelationName | None = None
+    # The relation of each choice.
+    options: tuple[RelationName, ...] = ()
+
+
+class Placed(NamedTuple):
+    """Which part of the picture a thing lies in, or whether it lies in this one."""
+
+    thing: Thing
+    part: Part | None = None
+    options: tuple[Part, ...] = ()
+
+
+class Described(NamedTuple):
+    """Which value of an attribute a thing has: of each choice its value."""
+
+    thing: Thing
+    attribute: Attribute
+    values: tuple[str, ...]
+
+
+class Written(NamedTuple):
+    """Which choice is written in the picture."""
+
+
+Asked = Exists | Counted | Nearest | Related | Placed | Described | Written

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.types import ImageRef, Kind, Prompt, StoredImage
-from tools.rules.questions.asked_kinds import Asked, Counted, Described, Exists, Nearest, Placed, Related
 from tools.rules.questions.recognising import asked
-from tools.rules.questions.sentence import Unclear
-from tools.rules.questions.things import Thing
+from tools.rules.questions.sentence import Thing, Unclear
+from tools.rules.questions.values import Asked, Counted, Described, Exists, Nearest, Placed, Related
 
 KINDS = {"c": Kind.CHOICE, "y": Kind.YES_NO, "i": Kind.INTEGER, "t": Kind.FREE}
 
