@@ -134,7 +134,7 @@ def test_both_tools_run_their_learned_backend(checkpoint, pair) -> None:
         motion.run([Request(pair, MotionArgs())])
     motion.setup("cpu", weights)
     assert motion.run([Request(pair, MotionArgs())])[0].data["matcher"] == "efficientloftr"
-    assert "motion-4+efficientloftr@" in motion.version
+    assert "motion-5+efficientloftr@" in motion.version
 
 
 # Decoding EfficientLoFTR
