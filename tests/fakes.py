@@ -37,8 +37,23 @@ if TYPE_CHECKING:
 TaskRow = dict[str, Any]
 
 
+class Scripted:
+    """The parts of a model that is in this process; what it says is `chat` of the class above."""
+
+    name: str
+
+    def metadata(self) -> Mapping[str, Json]:
+        return {"model": self.name}
+
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
 @dataclass
-class QueueModel:
+class QueueModel(Scripted):
     """Says the queued replies in order and keeps what it was asked: a text, a message, or an exception to raise."""
 
     replies: list[str | AssistantMessage | Exception]
@@ -48,12 +63,6 @@ class QueueModel:
     """Awaited before each reply."""
     calls: list[tuple[tuple[Message, ...], tuple[Tool, ...], CallKey]] = field(default_factory=list)
     closed: bool = False
-
-    def metadata(self) -> Mapping[str, Json]:
-        return {"model": self.name}
-
-    def connection(self) -> Mapping[str, Json]:
-        return {}
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         self.calls.append((tuple(messages), tuple(tools), call))

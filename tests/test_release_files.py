@@ -50,7 +50,7 @@ DRAWS = {
 
 @pytest.mark.parametrize("room", ["hybrid", "tools", "graphs", "baselines"])
 def test_no_module_needs_what_an_extra_brings_to_be_imported(room: str) -> None:
-    for path in sorted({*(ROOT / room).rglob("*.py")} - DRAWS):
+    for path in sorted({*(ROOT / room).rglob("*.py")} - DRAWS - {*(ROOT / "hybrid" / "templates").rglob("*.py")}):
         for node in ast.parse(path.read_text()).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -52,11 +52,10 @@ FORMAT = OneOf("format", FORMATS)
 @path_option
 @told_options
 def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int:
-    """Write a run as other tools read it, and say on stderr what it came to. No model is called.
+    """Write a run as other tools read it. No model is called.
 
     lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
-    every ask; conversations and sharegpt are training data for tool use; submission is for hidden answers, and
-    every_eval_ever for stores of results.
+    every ask; conversations and sharegpt train tool use; submission is for hidden answers, every_eval_ever for stores.
 
     \b
     Examples:

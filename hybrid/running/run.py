@@ -109,8 +109,7 @@ async def ask_run_to_end(
         watch: is told what each solver has used and lost so far.
 
     Raises:
-        UsageError: the folder holds another run, is being written, or cannot be; the model does not see, or says no
-            place that could be its coordinate frame.
+        UsageError: the folder holds another run or cannot be written; the model sees nothing, or in no frame of ours.
         DataError: what the folder holds is damaged beyond what the data can mend.
     """
     try:
@@ -120,7 +119,6 @@ async def ask_run_to_end(
                 state = open_folder(run, tell)
                 # Into a folder that is refused nothing is written.
                 opened.enter_context(_logged(run))
-                opened.enter_context(_traced(run))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
             asking = run
             try:
@@ -148,13 +146,14 @@ async def ask_run_to_end(
 
 @contextmanager
 def _logged(run: ResolvedRun) -> Iterator[None]:
-    """Log the events of the body in the run's folder."""
+    """Log the events of the body in the run's folder, and trace them where `--trace` says."""
     with ExitStack() as stack:
         with writing(run.folder.path):
             stack.enter_context(run_log(run.folder.path / LOG))
         log.info("begun: %s, %d questions", ", ".join(run.solvers), len(run.sound))
         try:
-            yield
+            with _traced(run):
+                yield
         except BaseException as error:
             log.info("ended by %s: %s", type(error).__name__, error)
             raise

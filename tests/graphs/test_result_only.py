@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.types import Fault
+from baselines.result_only import SOLVER
+from hybrid.config import Limits
+from hybrid.types import Fault, Kind, Prompt
 
 TOOLS = ("jigsaw",)
 
@@ -32,3 +34,9 @@ async def test_a_tool_that_cannot_answer_has_found_nothing(asker: Any, completio
     plain = [np.full((96, 96, 3), 200, np.uint8), *(np.full((48, 48, 3), shade, np.uint8) for shade in (90, 70))]
     reply = await asker.about(*plain)(completion("(B)"), solver="result_only", tools=TOOLS)
     assert (reply.text, reply.usage.model_calls, asker.faults(reply)) == ("(B)", 1, {Fault.TOOL_ERROR: 2})
+
+
+def test_its_cost_is_one_call() -> None:
+    for route, findings in (("Jigsaw", 1), ("nothing", 0)):
+        found = SOLVER.call_estimate(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
+        assert (found.low.calls, found.high.calls, found.high.findings) == (1, 1, findings)

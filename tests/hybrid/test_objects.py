@@ -1,6 +1,5 @@
 """`hybrid.run` with objects in place of names: models, solvers and tools of the program that calls it."""
 
-import io
 import json
 import linecache
 import re
@@ -62,14 +61,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.system
-def test_a_whole_configuration_takes_objects() -> None:
-    config = RunConfig(
-        "blink", ("mine",), tasks=("Jigsaw",), data="sample", limit=2, objects=Objects(solvers={"mine": AlwaysA()})
-    )
-    assert list(hybrid.run(config).as_json()["solvers"]) == ["mine"]  # type: ignore[call-overload]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -90,19 +81,6 @@ def test_an_object_stays_in_its_process() -> None:
     objects = Objects(solvers={"mine": AlwaysA()})
     with pytest.raises(UsageError, match="an object is asked in this process, not by --engine ray"):
         prepare(RunConfig("blink", ("mine",), data="sample", objects=objects, engine="ray"))
-
-
-@pytest.mark.system
-@pytest.mark.parametrize("quiet", [False, True])
-async def test_progress_is_shown_where_a_loop_is_running_as_in_a_notebook(
-    quiet: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A notebook puts its own stream there.
-    shown = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", shown)
-    hybrid.run("blink", **SAMPLE, solvers=AlwaysA(), quiet=quiet)
-    assert ("always_a: 100%" in shown.getvalue()) is not quiet
-    assert not quiet or shown.getvalue() == ""
 
 
 FILE = """

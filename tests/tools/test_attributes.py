@@ -1,6 +1,5 @@
 """Attributes: what scores say, and SigLIP and CLIP through their processors."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.errors import ToolError
 from hybrid.tool import Evidence, Request
 from tools.attributes import TOOL, AttributesArgs, LearnedAttributes, confidence, judge
 
@@ -77,16 +76,3 @@ def test_clip_only_compares(things_checkpoint: Callable[[str], Path]):
 def test_wrong_arguments_are_refused(texts: tuple[str, ...]):
     with pytest.raises(ValidationError):
         AttributesArgs(texts=texts)
-
-
-def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path):
-    from safetensors.torch import load_file, save_file
-
-    folder = Path(shutil.copytree(things_checkpoint("clip"), tmp_path / "copy"))
-    tensors = load_file(folder / "model.safetensors")
-    del tensors["logit_scale"]
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match="logit_scale"):
-        started(folder)
-    with pytest.raises(ToolError, match="before its weights"):
-        ask(LearnedAttributes(), "a dog")

@@ -215,11 +215,6 @@ def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(
     assert " m" in found.text.splitlines()[-1]
 
 
-def test_a_second_relative_family_has_no_metres(depth_checkpoint: Callable[[str], Path]):
-    (found,) = started(depth_checkpoint("dpt")).run([Request((picture(8, 80, 100),), PAIR)])
-    assert set(found.data["points"][0]) == {"label", "x_px", "y_px", "depth_0_1"}
-
-
 def test_the_learned_backend_survives_odd_shapes_and_refuses_strips(depth_checkpoint: Callable[[str], Path]):
     backend = started(depth_checkpoint("depth_anything"))
     corner = DepthArgs(points=(PointArg(x=0, y=0),))

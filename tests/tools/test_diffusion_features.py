@@ -1,6 +1,5 @@
 """DIFT through diffusers: a small Stable Diffusion in the published layout, as features of semantic correspondence."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.tool.networks import collecting
-from tests.tables import cases
 from tools._shared.dense_features import FeatureMap, feature_map
 from tools._shared.diffusers_parts import load_parts
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs
@@ -100,19 +98,6 @@ def test_the_layout_of_the_weights_chooses_the_family(checkpoint: Path):
     assert ask(1).data["candidates"][0]["cosine"] != first.data["candidates"][0]["cosine"]
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+dift@")
     assert "Basis: features of a network" in first.text
-
-
-@pytest.mark.parametrize(*cases(__file__, "test_a_part_without_one_tensor_is_refused"))
-def test_a_part_without_one_tensor_is_refused(checkpoint: Path, tmp_path: Path, part: str, tensor: str):
-    from safetensors.torch import load_file, save_file
-
-    folder = Path(shutil.copytree(checkpoint, tmp_path / "copy"))
-    (path,) = (folder / part).glob("*.safetensors")
-    tensors = load_file(path)
-    del tensors[tensor]
-    save_file(tensors, path, metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match=rf"copy/{part} does not fit .* 1 missing \({tensor}\)"):
-        DenseMatch().setup("cpu", str(folder))
 
 
 def test_another_pipeline_is_refused(things_checkpoint: Callable[[str], Path]):

@@ -123,19 +123,6 @@ def test_both_layouts_load_and_score(things_checkpoint: Callable[[str], Path], l
     assert alone.data["scores"][0]["score_0_1"] == pytest.approx(scores[0], abs=1e-5)
 
 
-@pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
-def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path, layout: str):
-    from safetensors.torch import load_file, save_file
-
-    folder = Path(shutil.copytree(things_checkpoint(layout), tmp_path / "copy"))
-    tensors = load_file(folder / "model.safetensors")
-    name = next(name for name in sorted(tensors) if name.endswith("bias"))
-    tensors["surplus"] = tensors.pop(name)
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match=rf"1 missing \({name.removeprefix('vit.')}\); 1 unexpected \(surplus\)"):
-        started(folder)
-
-
 @pytest.mark.parametrize(*cases(__file__, "test_a_configuration_that_is_no_detector_is_refused"))
 def test_a_configuration_that_is_no_detector_is_refused(
     things_checkpoint: Callable[[str], Path], tmp_path: Path, change: dict, message: str

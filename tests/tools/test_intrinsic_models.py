@@ -11,7 +11,6 @@ import pytest
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
-from tests.tables import cases
 from tools._shared.args import PointArg
 from tools.reflectance import TOOL, LearnedAlbedo, ReflectanceArgs
 from tools.reflectance.models import IntrinsicModel
@@ -51,10 +50,6 @@ def change_index(folder: Path, **entries: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
 
 
-def without(name: str) -> Rename:
-    return lambda tensors: {key: value for key, value in tensors.items() if key != name}
-
-
 def test_albedo_has_the_form_of_the_picture_and_depends_on_the_seed_alone(model: IntrinsicModel, scene: Pixels):
     first, again, other = (model.albedo(scene, seed) for seed in (0, 0, 1))
     assert first.shape == scene.shape
@@ -79,13 +74,6 @@ def test_two_points_are_compared_in_the_albedo(checkpoint: Path, scene: Pixels):
     assert sum(found.data["probability_0_1"].values()) == pytest.approx(1)
     assert found.pictures[0].pixels.shape == scene.shape
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+marigold-iid@")
-
-
-@pytest.mark.parametrize(*cases(__file__, "test_a_part_without_one_tensor_is_refused"))
-def test_a_part_without_one_tensor_is_refused(copy: Path, part: str, tensor: str):
-    change(copy, part, without(tensor))
-    with pytest.raises(WeightsError, match=rf"copy/{part} does not fit .* 1 missing \({tensor}\)"):
-        IntrinsicModel(str(copy), "cpu")
 
 
 def test_tensors_of_another_shape_or_too_many_are_refused(copy: Path):

@@ -33,7 +33,7 @@ def compressed(pixels: Pixels) -> Pixels:
 
 
 def lighter(pixels: Pixels) -> Pixels:
-    return np.rint(255 * np.sqrt(pixels / 255)).astype(np.uint8)
+    return np.asarray(np.rint(255 * np.sqrt(pixels / 255)), np.uint8)
 
 
 def padded(pixels: Pixels) -> Pixels:

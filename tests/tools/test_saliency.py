@@ -1,7 +1,6 @@
 """Saliency on generated things that stand out in a known order, on odd images, and the learned path."""
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,17 +12,13 @@ from pydantic import ValidationError
 
 from hybrid.benchmarks.actiview.sample import item
 from hybrid.benchmarks.actiview.views import GRIDS, lined, whole
-from hybrid.errors import ToolError, WeightsError
-from hybrid.samples.pop_out import HEIGHT, WIDTH, Scene, pop_out
+from hybrid.errors import ToolError
+from hybrid.samples.pop_out import Scene
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import LETTERS
 from tools._shared.args import BoxArg
-from tools.saliency import AttentionSaliency, SaliencyArgs, SaliencyCues
+from tools.saliency import SaliencyArgs, SaliencyCues
 from tools.saliency.cues import without_lines
-
-
-def scene(seed: int, count: int) -> Scene:
-    return pop_out(np.random.default_rng([7000, seed]), count)
 
 
 def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
@@ -129,36 +124,6 @@ def test_lines_of_any_grid_in_any_image_of_one_colour_change_nothing(
 def test_a_box_outside_is_refused():
     with pytest.raises(ToolError, match="saliency: box 1"):
         ask(np.zeros((20, 20, 3), np.uint8), SaliencyArgs(boxes=(BoxArg(x0=30, y0=1, x1=40, y1=5),)))
-
-
-@pytest.mark.parametrize("family", ["dinov2", "dinov3"])
-def test_the_learned_backend_loads_and_ranks(family: str, things_checkpoint: Callable[[str], Path]):
-    backend = AttentionSaliency()
-    backend.setup("cpu", str(things_checkpoint(family)))
-    made = scene(1, 3)
-    wide = np.tile(made.draw()[:60], (1, 1, 1))
-    first, second = backend.run([Request((pixels,), SaliencyArgs()) for pixels in (made.draw(), wide)])
-    assert first.pictures[0].pixels.shape == (HEIGHT, WIDTH, 3)
-    assert second.pictures[0].pixels.shape == wide.shape
-    assert first.data == backend.run([Request((made.draw(),), SaliencyArgs())])[0].data
-    assert "not trained on people" in first.text
-    assert backend.version.startswith(f"attention-3+{family}")
-    with pytest.raises(ToolError, match="too elongated"):
-        backend.run([Request((np.zeros((2, 60, 3), np.uint8),), SaliencyArgs())])
-
-
-def test_a_checkpoint_without_one_tensor_is_refused(tmp_path: Path, things_checkpoint: Callable[[str], Path]):
-    from safetensors.torch import load_file, save_file
-
-    folder = tmp_path / "cut"
-    shutil.copytree(things_checkpoint("dinov2"), folder)
-    tensors = load_file(folder / "model.safetensors")
-    tensors.pop(sorted(tensors)[0])
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match="missing"):
-        AttentionSaliency().setup("cpu", str(folder))
-    with pytest.raises(ToolError, match="before its weights"):
-        AttentionSaliency().run([Request((np.zeros((9, 9, 3), np.uint8),), SaliencyArgs())])
 
 
 def test_attention_to_artifacts_is_that_of_their_sound_neighbours():

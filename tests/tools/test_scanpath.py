@@ -1,19 +1,13 @@
 """Scanpaths: limits on number and time, seeds, search with and without weights."""
 
-import shutil
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import ToolError, WeightsError
-from hybrid.samples.pop_out import pop_out
 from hybrid.tool import Evidence, Pixels, Request
-from tools.scanpath import FreeViewing, ScanpathArgs, TargetSearch
+from tools.scanpath import FreeViewing, ScanpathArgs
 from tools.scanpath.fixations import (
     MOST_MS,
     durations,
@@ -65,32 +59,3 @@ def test_arguments_are_bounded():
     for wrong in ({"fixations": 0}, {"fixations": 13}, {"target": ""}, {"steps": 3}):
         with pytest.raises(ValidationError):
             ScanpathArgs.model_validate(wrong)
-
-
-def test_the_learned_backend_searches(things_checkpoint: Callable[[str], Path]):
-    backend = TargetSearch()
-    backend.setup("cpu", str(things_checkpoint("clipseg")))
-    pixels = pop_out(np.random.default_rng(5), 4).draw()
-    search = Request((pixels,), ScanpathArgs(target="cup", fixations=4))
-    (found,) = backend.run([search])
-    assert len(found.data["t_ms"]) == 4
-    assert "'cup'" in found.text
-    assert found.data == backend.run([search])[0].data
-    (free,) = backend.run([Request((pixels,), ScanpathArgs(fixations=4))])
-    assert free.data == ask(pixels, ScanpathArgs(fixations=4)).data
-    (tiny,) = backend.run([Request((np.zeros((1, 1, 3), np.uint8),), ScanpathArgs(target="cup"))])
-    assert len(tiny.data["t_ms"]) == 6
-
-
-def test_a_checkpoint_without_one_tensor_is_refused(tmp_path: Path, things_checkpoint: Callable[[str], Path]):
-    from safetensors.torch import load_file, save_file
-
-    folder = tmp_path / "cut"
-    shutil.copytree(things_checkpoint("clipseg"), folder)
-    tensors = load_file(folder / "model.safetensors")
-    tensors.pop(next(name for name in sorted(tensors) if "decoder" in name))
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match="missing"):
-        TargetSearch().setup("cpu", str(folder))
-    with pytest.raises(ToolError, match="before its weights"):
-        TargetSearch().run([Request((np.zeros((9, 9, 3), np.uint8),), ScanpathArgs(target="a"))])

@@ -1,6 +1,5 @@
 """Segmentation: GrabCut on plain scenes, masks as data, SAM 2 and CLIPSeg through their processors."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import NoBackend, ToolError, WeightsError
+from hybrid.errors import NoBackend, ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
 from tools.segmentation import (
@@ -173,17 +172,3 @@ def test_clipseg_takes_words(things_checkpoint: Callable[[str], Path]):
     assert one.data["area_px"] != other.data["area_px"]
     with pytest.raises(ToolError, match="takes words, not points"):
         ask(backend, pixels, points=[{"x": 1, "y": 1}])
-
-
-def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path):
-    from safetensors.torch import load_file, save_file
-
-    folder = Path(shutil.copytree(things_checkpoint("sam2"), tmp_path / "copy"))
-    tensors = load_file(folder / "model.safetensors")
-    name = next(name for name in tensors if name.startswith("mask_decoder.iou"))
-    del tensors[name]
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match="missing"):
-        started(folder)
-    with pytest.raises(ToolError, match="before its weights"):
-        ask(LearnedSegmentation(), scene()[0], words="x")

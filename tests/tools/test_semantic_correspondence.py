@@ -1,6 +1,5 @@
 """Semantic correspondence: reading points, interpolation, the order of cosines, DINO through its processor."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import ToolError, WeightsError
+from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
@@ -100,16 +99,3 @@ def test_points_that_are_not_drawn_are_undecided_and_a_single_candidate_is_a_fau
         assert evidence.confidence < 0.25
     with pytest.raises(ToolError, match="1 candidate;"):
         read_spots(Request((picture(), picture()), given_points((5, 5))))
-
-
-def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path):
-    from safetensors.torch import load_file, save_file
-
-    folder = Path(shutil.copytree(things_checkpoint("dinov2"), tmp_path / "copy"))
-    tensors = load_file(folder / "model.safetensors")
-    del tensors["layernorm.weight"]
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match=r"layernorm\.weight"):
-        started(folder)
-    with pytest.raises(ToolError, match="before its weights"):
-        ask(DenseMatch(), (picture(), picture()), given_points((1, 1), (2, 2)))

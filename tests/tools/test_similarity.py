@@ -1,9 +1,6 @@
 """Similarity: copies and changes of one picture, ties, odd images, the learned path, and the rules that read it."""
 
-import shutil
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import ToolError, WeightsError
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render
 from hybrid.tool import Evidence, Pixels, Request
-from tools.similarity import LearnedFeatures, SimilarityArgs, Statistics, decide
+from tools.similarity import SimilarityArgs, Statistics, decide
 
 
 @cache
@@ -75,34 +71,3 @@ def test_confidence_lies_between_chance_and_its_ceiling(scores: list[float]):
 def test_arguments_are_checked():
     with pytest.raises(ValidationError):
         SimilarityArgs(aspect="mood")
-
-
-@pytest.mark.parametrize("family", ["dinov2", "dinov3", "siglip"])
-def test_the_learned_backend_finds_a_copy(family: str, things_checkpoint: Callable[[str], Path]):
-    backend = LearnedFeatures()
-    backend.setup("cpu", str(things_checkpoint(family)))
-    pixels = photo(1)
-    request = Request((pixels, photo(2), pixels.copy()), SimilarityArgs(aspect="all"))
-    (found,) = backend.run([request])
-    assert found.data["best"] == 1
-    assert found.data["candidates"][1]["all_0_1"] == pytest.approx(1, abs=1e-3)
-    assert found.data == backend.run([request])[0].data
-    strip = np.zeros((1, 300, 3), np.uint8)
-    (odd,) = backend.run([Request((strip, np.zeros((1, 1, 3), np.uint8)), SimilarityArgs())])
-    assert len(odd.data["candidates"]) == 1
-
-
-def test_a_checkpoint_without_one_tensor_is_refused(tmp_path: Path, things_checkpoint: Callable[[str], Path]):
-    from safetensors.torch import load_file, save_file
-
-    folder = tmp_path / "cut"
-    shutil.copytree(things_checkpoint("dinov2"), folder)
-    tensors = load_file(folder / "model.safetensors")
-    tensors.pop(sorted(tensors)[-1])
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match="missing"):
-        LearnedFeatures().setup("cpu", str(folder))
-    with pytest.raises(WeightsError, match="expected one of"):
-        LearnedFeatures().setup("cpu", str(things_checkpoint("clipseg")))
-    with pytest.raises(ToolError, match="before its weights"):
-        LearnedFeatures().run([Request((photo(1), photo(2)), SimilarityArgs())])

@@ -27,6 +27,8 @@ SURE = 0.9
 LEGIBLE = 0.7
 # How many views are searched besides the picture as it is: each takes as long again.
 MOST_VIEWS = 2
+# Least confidence of a mark of another view.
+LIKELY = 0.5
 # Sum of confidences by which a view must be better than the picture as it is.
 BETTER = 0.1
 
@@ -56,7 +58,7 @@ def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> M
     legible = {view: _legible(pixels, view, wanted) for view in VIEWS}
     for view in sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MOST_VIEWS]:
         other = found(view)
-        if _trust(other) > _trust(best) + BETTER:
+        if _complete(other, labels) and _trust(other) > _trust(best) + BETTER:
             best = other
         if _all_sure(best, labels):
             break
@@ -97,9 +99,16 @@ def _all_sure(marks: Marks, labels: Sequence[str]) -> bool:
     return sure.issuperset(labels) if labels else len(sure) >= 2
 
 
+def _complete(marks: Marks, labels: Sequence[str]) -> bool:
+    """Whether a view holds all that is asked for: of part of it, chance in one of several views is likelier."""
+    likely = {mark.label for mark in _named(marks) if mark.confidence >= LIKELY}
+    return likely.issuperset(labels) if labels else likely.issuperset(("A", "B")) or "REF" in likely
+
+
 def _trust(marks: Marks) -> float:
     return sum(mark.confidence for mark in _named(marks))
 
 
 def _named(marks: Marks) -> list[PointMark | BoxMark]:
-    return [mark for mark in (*marks.points, *marks.boxes) if mark.label is not None]
+    every: list[PointMark | BoxMark] = [*marks.points, *marks.boxes]
+    return [mark for mark in every if mark.label is not None]

@@ -24,13 +24,13 @@ from hybrid.models.images import arrange
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.tool import Tool
-from hybrid.types import Json
+from tests.fakes import Scripted
 
 Heard = tuple[str, list[str]]
 
 
 @dataclass
-class Listener:
+class Listener(Scripted):
     """Says what is queued for a question and keeps what went out: the arranged messages, pictures by number."""
 
     plan: ResolvedRun
@@ -39,12 +39,6 @@ class Listener:
     name: str = "listener"
     provider: str = "listener"
 
-    def metadata(self) -> Mapping[str, Json]:
-        return {"model": self.name}
-
-    def connection(self) -> Mapping[str, Json]:
-        return {}
-
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         question = next(each for each in self.plan.sound if each.id == call.question)
         numbers = {image.sha256: f"<{place}>" for place, image in enumerate(question.images, 1)}
@@ -52,9 +46,6 @@ class Listener:
         calls.append([_plain(message, numbers) for message in arrange(messages, 8)])
         queued = self.replies.get(call.question, ("A",))
         return AssistantMessage(queued[min(len(calls), len(queued)) - 1])
-
-    async def close(self) -> None:
-        """Nothing is held open."""
 
 
 def _plain(message: Message, numbers: Mapping[str, str]) -> Heard:

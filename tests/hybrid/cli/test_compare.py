@@ -1,7 +1,5 @@
 """`hybrid compare` as typed: the same p in every command, what is refused, and the numbers of the published data."""
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -56,26 +54,6 @@ def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
     assert "there is no such solver; there are: specialist, mllm, arbiter" in ended.err
 
 
-@pytest.mark.system
-def test_what_failed_is_missing_and_nothing_is_tested(command: Command, tmp_path: Path, fakes: Any) -> None:
-    data = fakes.blink_folder(tmp_path / "blink")
-    replies = fakes.blink_replies()
-    del replies["val_Jigsaw_2"]
-    model = fakes.recordings(tmp_path / "model", replies)
-    words = ("blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical", "--out", tmp_path / "run")
-    ran = command("run", *words, "--solver", "mllm", "--solver", "specialist")
-    assert ran.code == 3
-    assert "warning: mllm: 1 of 6 questions failed" in ran.out
-    assert "--allow-failed" in ran.out
-    for name in ("run", "score", "compare"):
-        rest = (*words, "--solver", "mllm", "--solver", "specialist") if name == "run" else (tmp_path / "run",)
-        row, tested = (
-            next(line for line in headline(command(name, *rest, *allowed).out) if line.startswith("specialist"))
-            for allowed in ((), ("--allow-failed",))
-        )
-        assert (row.count("["), tested.count("[")) == (1, 2)
-
-
 def saved(folder: Path, letters: str) -> Path:
     folder.mkdir(parents=True)
     rows = [
@@ -91,21 +69,6 @@ def controls(tmp_path: Path, made_up_runs: Any) -> tuple[Path, ...]:
     """A real run, and the controller's runs with blank and with shuffled tools."""
     found: tuple[Path, ...] = made_up_runs.write(tmp_path, "blink", size=5).paths
     return found
-
-
-@pytest.mark.system
-def test_a_section_under_its_heading_in_every_form(command: Command, controls: tuple[Path, ...]) -> None:
-    heading = "Does the gain come from what the tools say?"
-    assert f"\n{heading}\n====" in command("compare", *controls, "--all").out
-    assert f"\n## {heading}\n" in command("compare", *controls, "--all", "--markdown").out
-    assert (
-        command("compare", *controls, "--only", "gain", "--latex").out.partition("\n\n")[2].startswith(f"% {heading}\n")
-    )
-    told = json.loads(command("compare", *controls, "--json").out)
-    assert {row["b"] for row in told["results"] if row["quantity"] == "gain"} == {"controller"}
-    assert told["conclusions"]["gain"].startswith("controller: ")
-    lines = list(csv.DictReader(io.StringIO(command("compare", *controls, "--csv").out)))
-    assert sum((line["section"], line["quantity"]) == ("gain", "presence") for line in lines) == 4
 
 
 def test_what_is_printed_can_be_chosen(command: Command, controls: tuple[Path, ...]) -> None:

@@ -145,6 +145,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
     )
     found["setting"] = st.dictionaries(st.sampled_from(["hints", "set", "style"]), text, max_size=2)
     found["wait-for-server"] = found["batch-wait"] = st.sampled_from(["90m", "2h"])
+    found["keep-pictures"] = st.sampled_from(["all", "latest", "asked", "3"])
     found["task"] = st.lists(text.map(str.strip).filter(bool), min_size=1, max_size=2)
     found["weights"] = st.dictionaries(st.sampled_from(["ocr", "depth"]), text, max_size=2)
     found["mcp-image"] = st.dictionaries(st.sampled_from(["a_look", "b"]), text, min_size=1, max_size=2)

@@ -45,23 +45,6 @@ def answers(path: Path) -> dict[str, str]:
     return {row["id"]: row["exchanges"][0]["reply"]["text"] for row in rows}
 
 
-def test_answers_without_a_manifest_are_nobodys(
-    command: Command, blink: tuple[str, ...], run: Path, tmp_path: Path, fakes: Any
-) -> None:
-    (run / "manifest.json").unlink()
-    before = (run / "mllm" / "attempts.jsonl").read_bytes()
-    other = fakes.recordings(tmp_path / "other", fakes.blink_replies(text="Answer: (B)"))
-    words = [word if not word.startswith("replay:") else f"replay:{other}" for word in blink]
-    for ended in (command("run", *words, "--solver", "mllm"), command("score", run), command("compare", run)):
-        assert ended.code == 2
-        assert ended.out == ""
-        told = f"hybrid: {run} holds answers of mllm, specialist and no manifest.json, so nothing says which model"
-        assert told in ended.err
-        assert "put the manifest back, or move these answers away" in ended.err
-    assert (run / "mllm" / "attempts.jsonl").read_bytes() == before
-    assert not (run / "manifest.json").exists()
-
-
 @pytest.mark.parametrize("how", ["half of the lines", "in a line", "a line is garbage", "a line is another", "twice"])
 def test_questions_that_are_not_all_there_are_refused_and_made_anew(
     command: Command, blink: tuple[str, ...], run: Path, how: str
@@ -127,14 +110,6 @@ def test_lost_attempts_are_failed_questions_until_they_are_asked_again(
     assert command("score", run, "--json").out == whole
 
 
-def test_attempts_that_are_gone_are_told(command: Command, run: Path) -> None:
-    (run / "mllm" / "attempts.jsonl").unlink()
-    scored = command("score", run, "--json")
-    assert scored.code == 3
-    assert "attempts.jsonl holds 0 of the 6 lines that were written" in scored.err
-    assert json.loads(scored.out)["solvers"]["mllm"]["failed"] == 6
-
-
 @pytest.mark.parametrize("line", [b'{"id": 3}\n', b"\xff\xfe\0\n", b"\n", "score", "verdict"])
 def test_a_corrupted_line_is_named_and_costs_its_own_question(
     command: Command, blink: tuple[str, ...], run: Path, line: bytes | str
@@ -171,43 +146,6 @@ def answers_of_sound_lines(path: Path) -> dict[str, str]:
         except (ValueError, KeyError):
             continue
     return found
-
-
-def test_an_answer_that_was_changed_is_told_for_as_long_as_it_is_there(
-    command: Command, blink: tuple[str, ...], run: Path
-) -> None:
-    path = run / "mllm" / "attempts.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"Answer: (A)", b"Answer: (B)", 1))
-    told = f"{path} was changed: its first 6 lines are not those that were written"
-    for _ in range(2):
-        scored = command("score", run, "--json")
-        assert (scored.code, scored.err) == (3, f"failed: {told}\n")
-        resumed = again(command, blink)
-        assert resumed.code == 3
-        assert f"note: {told}" in resumed.err
-
-
-def test_answers_to_questions_of_another_run_are_refused(command: Command, run: Path) -> None:
-    path = run / "mllm" / "attempts.jsonl"
-    path.write_bytes(path.read_bytes() + lines(path)[0].replace(b"val_Jigsaw", b"val_Chess"))
-    for words in (("score", run), ("compare", run), ("calibrate", run, "-o", run / "trust.json")):
-        ended = command(*words)
-        assert ended.code == 2
-        assert f"hybrid: {path} answers 1 questions that are not in {run / 'questions.jsonl'}" in ended.err
-
-
-def test_attempts_that_grew_until_a_crash_are_whole(command: Command, blink: tuple[str, ...], run: Path) -> None:
-    """The manifest tells of the last command that ended in order."""
-    shutil.rmtree(run)
-    assert again(command, blink, "--limit", "2").code == 0
-    before = (run / "manifest.json").read_bytes()
-    assert again(command, blink).code == 0
-    files = json.loads((run / "manifest.json").read_text())["files"]
-    assert [files[name]["lines"] for name in ("questions.jsonl", "mllm/attempts.jsonl")] == [6, 6]
-    (run / "manifest.json").write_bytes(before)
-    scored = command("score", run, "--json")
-    assert scored.code == 0
-    assert json.loads(scored.out)["solvers"]["mllm"]["n"] == 6
 
 
 def test_a_changed_manifest_is_refused_in_one_sentence(command: Command, run: Path) -> None:
@@ -275,12 +213,3 @@ def test_a_damaged_manifest_is_one_line(command: Command, blink: tuple[str, ...]
         assert line.startswith(f"hybrid: {path} {told}")
         assert "Traceback" not in ended.err
     assert path.read_bytes() == before
-
-
-def test_a_manifest_that_is_a_folder_is_one_line(command: Command, blink: tuple[str, ...], run: Path) -> None:
-    (run / "manifest.json").unlink()
-    (run / "manifest.json").mkdir()
-    for ended in (command("score", run), again(command, blink)):
-        assert ended.code == 2
-        assert "Traceback" not in ended.err
-        assert "manifest.json" in ended.err

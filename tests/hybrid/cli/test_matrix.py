@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.config import Limits, ModelSettings, RunConfig, parse_price
+from hybrid.config import parse_price
 from hybrid.running.cost_estimate import CostEstimate, ManyEstimate, SolverEstimate, Spent
-from hybrid.running.plan import answers_rest_on
-from hybrid.running.resolve import prepare
 
 Command = Callable[..., Any]
 
@@ -74,62 +72,6 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     text = command("run", "--config", matrix)
     assert (text.code, f"tool-output=blank; mllm is in {folders[0]}" in text.out) == (0, True)
     assert f"every table: hybrid compare {found['runs'][0]['run']}" in text.out
-
-
-@pytest.mark.system
-def test_folders_bear_the_choices_and_a_budget_is_for_all(command: Command, matrix: Path, tmp_path: Path) -> None:
-    model = json.loads(matrix.read_text())["matrix"]["model"][0]
-    words = ("run", "--config", matrix, "--model", model, "--out", tmp_path / "out", "--solver", "arbiter")
-    short = command(*words, "--run-max-calls", 5, "--concurrency", 1)
-    assert short.code == 3
-    assert "stopped with 3 questions open: " in short.err
-    assert "run it again to go on" in short.err
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["blank", "real"]
-    assert command(*words).code == 0
-
-
-@pytest.mark.system
-def test_repetitions_are_shared_as_well(command: Command, matrix: Path, tmp_path: Path) -> None:
-    content = json.loads(matrix.read_text())
-    content |= {"solver": ["mllm", "chance"], "setting": {"repeats": 2}, "data": "sample", "limit": 1, "task": "Jigsaw"}
-    content |= {"model": "embedded", "model-arg": {"temperature": 1}}
-    content["matrix"] = {"tools": ["default", "none", "jigsaw"], "max-tool-calls": [1, 2]}
-    matrix.write_text(json.dumps(content))
-    ended = command("run", "--config", matrix, "--json")
-    assert ended.code == 0, ended.err
-    found = [run["solvers"] for run in json.loads(ended.out)["runs"]]
-    assert found == [["mllm", "chance", "mllm@2", "chance@2"], [], [], [], [], []]
-
-
-@pytest.mark.system
-def test_what_the_model_alone_rests_on(tmp_path: Path, fakes: Any) -> None:
-    data = str(fakes.blink_folder(tmp_path / "blink", 1, 1))
-
-    def rest(**options: Any) -> str:
-        settings = ModelSettings(base_url=options.pop("url", "http://127.0.0.1:9/v1"), temperature=1.0)
-        config = RunConfig("blink", ("mllm",), "openai:m", model_settings=settings, data=data, **options)
-        return answers_rest_on(prepare(config), "mllm")
-
-    plain = rest()
-    assert rest(tools=("crop",), tool_output="blank", show="text", limits=Limits(tool_calls=3)) == plain
-    assert len({plain, rest(url="http://127.0.0.1:8/v1"), rest(seed=1), rest(images="concat"), rest(repeats=2)}) == 5
-
-
-@pytest.mark.system
-def test_several_benchmarks_are_a_run_each_and_one_summary(command: Command, tmp_path: Path) -> None:
-    words = ("--data", "sample", "--limit", 4, "--solver", "chance")
-    typed = command("run", "mmvp,cvbench", *words, "--out", tmp_path / "typed", "--json")
-    assert typed.code == 0, typed.err
-    found = json.loads(typed.out)
-    assert [Path(run["run"]).name for run in found["runs"]] == ["mmvp", "cvbench"]
-    assert list(found["comparisons"]) == ["mmvp", "cvbench"]
-    assert all(told["solvers"]["chance"]["n"] == 4 for told in found["comparisons"].values())
-    file = tmp_path / "run.yaml"
-    file.write_text("benchmark: [mmvp, cvbench]\ndata: sample\nlimit: 4\nsolver: chance\nout: typed\n")
-    text = command("run", "--config", file)
-    assert (text.code, text.err.count(" 0 of 4 questions open")) == (0, 2)
-    assert text.out.count("every table: hybrid compare typed/") == 2
-    assert all(f"\n{name}: " in text.out for name in ("mmvp", "cvbench"))
 
 
 def test_nothing_is_asked_where_one_run_cannot_be(command: Command, matrix: Path, tmp_path: Path) -> None:

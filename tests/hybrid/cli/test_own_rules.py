@@ -196,26 +196,3 @@ def test_its_rule_is_evidence_for_every_solver_and_calibrated(
     # It was right for two of four. Each fold counts what is not in it, next to two answers at the rate of a guess.
     assert sorted(one["rate"] for one in weighed) == pytest.approx([(1 + 1) / (3 + 2), *[(1 + 1) / (1 + 2)] * 3])
     assert {one["said"] for one in weighed} == {None}, "what a rule of thumb says of its own answer is no claim"
-
-
-@pytest.mark.system
-def test_it_is_left_out_and_added_by_an_ablation(
-    command: Callable[..., Any], asked: tuple[object, ...], own: Path, tmp_path: Path
-) -> None:
-    ended = command("ablate", *asked, "--tools", "ruled,crop", "-o", "out", "--json")
-    assert ended.code == 0, ended.err
-    calls = {
-        name: sum(
-            step["name"] == "ruled"
-            for one in attempts(tmp_path / "out" / name, "controller")
-            for ask in one["steps"]
-            for step in ask
-        )
-        for name in ("full", "none", "without-ruled", "without-crop")
-    }
-    assert calls == {"full": 4, "none": 0, "without-ruled": 0, "without-crop": 4}
-    code = json.loads((tmp_path / "out" / "full" / "manifest.json").read_text())["solvers"]["controller"]["tools"]
-    assert set(code["ruled"]) == {"backend", "code"}
-    # What reads runs needs no tool.
-    tools.__path__.remove(str(own))
-    assert "without ruled" in command("ablate", "--report", "out").out

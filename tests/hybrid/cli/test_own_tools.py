@@ -1,13 +1,11 @@
 """Tools that lie outside of the project: begun, found, refused, checked, and asked in a run."""
 
-import asyncio
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import tools
 from hybrid import plugins
-from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.registry import described_by, load, loaded, look_also_in, names, outside
-from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import ask_run_to_end
-from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import breaches
-from hybrid.serving.service import ToolService
-from hybrid.serving.sources import code_of
-from hybrid.types import ImageRef
 from tests.tables import cases
 
 FORTY_LINES = '''"""Redness: how red an image is."""
@@ -253,56 +242,9 @@ def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: 
     assert code(tmp_path / "moved") != before
 
 
-def planned(tmp_path: Path, fakes: Any, **changes: Any) -> ResolvedRun:
-    """A run of the controller on one question, with a model that calls the tool and answers."""
-    settings = ModelSettings(base_url="http://127.0.0.1:9/v1")
-    config = RunConfig("blink", ("controller",), "openai:words", model_settings=settings, data="sample", limit=1)
-    service = ServiceOptions("classical", isolated=True)
-    config = replace(config, tasks=("Jigsaw",), tools=("redness",), out=tmp_path / "run", service=service)
-    run = prepare(replace(config, **changes))
-    call = AssistantMessage("", (ToolCall("1", "redness", {"images": ["img:1"]}),))
-    model = fakes.QueueModel([call, "Answer: (A)"], name="openai:words")
-    assert run.resources.model is not None
-    model.metadata = run.resources.model.metadata
-    return replace(run, resources=replace(run.resources, model=model))
-
-
-@pytest.mark.system
-def test_a_model_is_offered_it_and_calls_it_in_a_run(
-    command: Callable[..., Any], own: Path, tmp_path: Path, fakes: Any
-) -> None:
-    """In the process of the tools; the manifest has the hash of its code and no word of where it lies."""
-    assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ()
-    run = planned(tmp_path, fakes)
-    end = asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
-    assert (end.answered, end.failures) == (1, ())
-    model: Any = run.resources.model
-    assert [tool.card.name for tool in model.calls[0][1]] == ["redness"]
-    assert "of the light" in str(model.calls[1][0])
-    (exchange,) = next(iter(run.folder.attempts("controller"))).exchanges
-    assert exchange.reply.text == "Answer: (A)"
-    manifest = (run.folder.path / "manifest.json").read_text()
-    assert str(own) not in manifest
-    assert json.loads(manifest)["solvers"]["controller"]["tools"]["redness"]["code"] == code_of(_looked_up(own))[:12]
-    # What reads runs needs no tool.
-    tools.__path__[:] = [place for place in tools.__path__ if place != str(own)]
-    ended = command("compare", run.folder.path, "--only", "tool_use")
-    assert (ended.code, "redness" in ended.out) == (0, True), ended
-
-
 def _looked_up(own: Path) -> Any:
     look_also_in([own], "--path")
     return load("tools", "redness")
-
-
-@pytest.mark.system
-def test_a_run_is_told_by_its_option(command: Callable[..., Any], own: Path) -> None:
-    model = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
-    words = ("run", "blink", "--data", "sample", "--task", "Jigsaw", *model, "--solver", "controller", "--limit", "1")
-    told = command(*words, "--tools", "redness", "--path", own, "--dry-run")
-    assert told.code == 0, told.err
-    tools.__path__.remove(str(own))
-    assert "no 'redness' in tools/" in command(*words, "--tools", "redness", "--dry-run").err
 
 
 @pytest.mark.system
@@ -327,18 +269,6 @@ def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
     drawn = FORTY_LINES.replace("share = float(", "import itertools\n            share = next(DRAWS) * float(")
     (own / "redness.py").write_text("import itertools\nDRAWS = itertools.cycle((1, 0.5, 0.25))\n" + drawn)
     assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ("the same question has two findings",)
-
-
-@pytest.mark.system
-def test_a_new_tool_is_written_once_and_checked_as_it_is(command: Callable[..., Any], tmp_path: Path) -> None:
-    ended = command("tools", "new", "glow", "--path", "my tools")
-    assert ended.code == 0, ended.err
-    assert ended.out.splitlines()[:2] == ["wrote my tools/glow.py", "wrote my tools/test_glow.py"]
-    assert sorted(path.name for path in (tmp_path / "my tools").iterdir()) == ["glow.py", "test_glow.py"]
-    assert command("tools", "check", "glow", "--path", "my tools").out.startswith("0 of 1 wrong: glow, ")
-    for name, said in {"glow": "is there already", "depth": "is there already", "Glow": "lower-case letters"}.items():
-        again = command("tools", "new", name, "--path", "my tools")
-        assert (again.code, said in again.err) == (2, True)
 
 
 LEARNED = """
@@ -429,27 +359,6 @@ def test_a_check_that_asks_nothing_says_so(command: Callable[..., Any], learned:
 
 
 @pytest.mark.system
-def test_the_tests_of_new_tools_run_as_they_are_written_and_for_a_learned_backend_alone(
-    command: Callable[..., Any], learned: Callable[..., Path], tmp_path: Path
-) -> None:
-    """A weight-free tool, a learned one, and one whose weights are not here."""
-    for name in ("glow", "soft", "absent"):
-        assert command("tools", "new", name, "--path", "mine").code == 0
-    for name in ("soft", "absent"):
-        tool = learned(name, trained=True) / f"{name}.py"
-    tool.write_text(tool.read_text().replace("./weights", "./nowhere"))
-    words = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "mine"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    ended = re.findall(r"test_(\w+)\.py::\S+ (PASSED|SKIPPED|FAILED|ERROR)", done.stdout)
-    passed, skipped = "PASSED", "SKIPPED"
-    assert ended == [
-        *(("absent", skipped), ("absent", skipped)),
-        *(("glow", passed), ("glow", passed)),
-        *(("soft", passed), ("soft", skipped)),
-    ], done.stdout
-
-
-@pytest.mark.system
 def test_a_tool_that_falls_back_says_so_once(own: Path, photo: Path) -> None:
     known = 'provenances=(Provenance("./nowhere", "CC0", ("none",)),)'
     card = f'BackendCard("learned", "1", Classical, "Nothing is loaded.", weights="./nowhere", {known}), '
@@ -477,23 +386,6 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (facts / "entry_points.txt").write_text("[hybrid.tools]\nredness = red_package.colour\n")
     monkeypatch.syspath_prepend(str(site))
     return site
-
-
-@pytest.mark.system
-async def test_an_installed_package_offers_a_tool(
-    installed: Path, command: Callable[..., Any], photo: Path, tmp_path: Path
-) -> None:
-    assert "redness" in names("tools")
-    tool = load("tools", "redness")
-    assert loaded("tools", "redness") is tool
-    assert sys.modules["red_package.colour"].TOOL is tool
-    store = ImageStore(tmp_path / "images")
-    runner = ToolService(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
-    try:
-        found = await runner.call(tool, tool.parse({}), [ImageRef("img:1", store.put(photo.read_bytes(), "photo"))])
-    finally:
-        runner.close()
-    assert found.text == "Red is 100% of the light."
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_rules_are_the_same_for_an_installed_package"))

@@ -13,35 +13,6 @@ Command = Callable[..., Any]
 
 
 @pytest.mark.system
-def test_json_is_one_object_on_stdout(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
-    ended = command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
-    assert ended.code == 0
-    assert ended.out.count("\n") == 1
-    report = json.loads(ended.out)
-    assert report["run"] == str(tmp_path / "run")
-    assert list(report["solvers"]) == ["mllm", "specialist"]
-    assert report["solvers"]["mllm"]["metrics"]["accuracy_micro"] == pytest.approx(4 / 6)
-    assert report["solvers"]["specialist"]["tasks"]["Jigsaw"] == {"n": 3, "accuracy": 1.0}
-    assert "6 questions, run folder" in ended.err
-    again = command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
-    assert again.out == ended.out
-
-
-@pytest.mark.system
-def test_the_default_solvers_of_a_recorded_model(command: Command, blink: tuple[str, ...]) -> None:
-    ended = command("run", *blink, "--json")
-    assert list(json.loads(ended.out)["solvers"]) == ["arbiter", "mllm", "specialist"]
-
-
-@pytest.mark.system
-def test_without_json_tables_are_printed(command: Command, blink: tuple[str, ...]) -> None:
-    ended = command("run", *blink, "--solver", "specialist")
-    assert ended.code == 0
-    assert "specialist has accuracy (mean of 2 tasks) 0.750 over 6 questions " in ended.out
-    assert ["Jigsaw", "1.000"] in [line.split() for line in ended.out.splitlines()]
-
-
-@pytest.mark.system
 def test_a_broken_image_costs_one_question_and_the_code_is_3(
     command: Command, blink: tuple[str, ...], tmp_path: Path, fakes: Any
 ) -> None:
@@ -86,14 +57,6 @@ def test_data_that_cannot_be_used_is_code_2(command: Command, tmp_path: Path, fa
     ended = command("run", "blink", "--data", tmp_path / "data", "--solver", "specialist")
     assert ended.code == 2
     assert ended.err.startswith(f"hybrid: {path} lacks the column choices")
-
-
-@pytest.mark.system
-def test_another_configuration_is_code_2_with_the_difference(command: Command, blink: tuple[str, ...]) -> None:
-    assert command("run", *blink, "--solver", "specialist").code == 0
-    ended = command("run", *blink, "--solver", "specialist", "--seed", "4")
-    assert ended.code == 2
-    assert "seed: 0 -> 4" in ended.err
 
 
 @pytest.mark.system

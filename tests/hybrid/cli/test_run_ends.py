@@ -181,9 +181,8 @@ def test_a_question_that_cannot_be_scored_costs_itself(
     from hybrid.benchmarks import blink as module
 
     monkeypatch.setattr(module, "BENCHMARK", Unscorable())
-    told = (
-        "failed: val_Jigsaw_2 (mllm): cannot be scored: IndexError: string index out of range (test_run_ends.py, line"
-    )
+    told = "failed: val_Jigsaw_2 (mllm): cannot be scored: IndexError: string index out of range"
+    told += " (cli/test_run_ends.py, line"
     for words in (("run", *blink, "--solver", "mllm", "--json"), ("score", tmp_path / "run", "--json")):
         ended = command(*words)
         assert ended.code == 3

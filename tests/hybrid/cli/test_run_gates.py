@@ -1,6 +1,5 @@
 """Weights in a run: refused, labelled everywhere, or used without a word, by what their card knows of them."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,17 +27,6 @@ def words(blink: tuple[str, ...], tmp_path: Path) -> Callable[[Path], list[str]]
     return with_weights
 
 
-def test_unknown_weights_are_labelled_everywhere(
-    command: Command, words: Callable[[Path], list[str]], tmp_path: Path
-) -> None:
-    label = "unknown training data and licence: depth, detection"
-    ended = command(*words(tmp_path / "mine"), "--json")
-    assert ended.code == 0, ended.err
-    assert f"note: {label}\n" in ended.err
-    assert label in json.loads((tmp_path / "run" / "manifest.json").read_text())["labels"]
-    assert label in command("score", tmp_path / "run").out
-
-
 def test_known_weights_that_saw_the_images_are_refused_by_name(
     command: Command, words: Callable[[Path], list[str]], tmp_path: Path
 ) -> None:
@@ -51,19 +39,6 @@ def test_known_weights_that_saw_the_images_are_refused_by_name(
     opened = command(*words(folder), "--allow", "non-commercial", "--json")
     assert opened.code == 0, opened.err
     assert "note: non-commercial: depth\n" in opened.err
-
-
-def test_weights_close_nothing_on_generated_questions(
-    command: Command, words: Callable[[Path], list[str]], tmp_path: Path
-) -> None:
-    folder = tmp_path / "models--google--owlv2-base-patch16-ensemble" / "snapshots" / "1"
-    asked = [word if not word.startswith("detection=") else f"detection={folder}" for word in words(folder)]
-    refused = command(*asked, "--dry-run")
-    assert refused.code == 2
-    assert "which may share images with VSR (--allow overlap)" in refused.err
-    asked[asked.index("--data") + 1] = "sample"
-    asked[asked.index("--limit") + 1] = "4"
-    assert command(*asked, "--dry-run").code == 0
 
 
 @pytest.mark.parametrize(("samples", "said"), [(2, True), (3, False)])

@@ -52,27 +52,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.system
-def test_the_command_line_reads_a_run_made_with_objects(fakes: Any, command: Any) -> None:
-    tool = fakes.counter(fakes.CountingBackend())
-    for out, tools in (("ablation/full", [tool]), ("ablation/none", ["none"])):
-        asked: dict[str, Any] = {"model": says(), "tools": tools, "out": out}
-        hybrid.run("blink", **SAMPLE, **asked, solvers=["controller", "specialist", AlwaysA()])
-    for words in (("score",), ("compare",), ("score", "--json"), ("compare", "--all")):
-        ended = command(words[0], "ablation/full", *words[1:])
-        assert (ended.code, "always_a" in ended.out) == (0, True), ended.err
-    assert command("report", "ablation/full", "-o", "site").code == 0
-    # The specialist's own tools are those of the project.
-    assert command("calibrate", "ablation/full", "-o", "trust.json").code == 0
-    ended = command("ablate", "--report", "ablation")
-    assert (ended.code, "no tool" in ended.out) == (0, True), ended.err
-    # What has to ask the object says that it is not there.
-    for words in (("run", "--config", "ablation/full"), ("ablate", "blink", "--solver", "always_a", "-o", "x")):
-        ended = command(*words)
-        assert ended.code == 2
-        assert "always_a" in ended.err
-
-
 def test_an_answer_of_a_tool_that_was_an_object_cannot_be_calibrated(command: Any) -> None:
     hybrid.run("blink", **SAMPLE, solvers=Quotes(), out="run")
     ended = command("calibrate", "run", "-o", "trust.json")

@@ -51,15 +51,6 @@ def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.system
-def test_one_solver_of_a_run(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
-    command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
-    report = json.loads(command("score", tmp_path / "run" / "specialist", "--json").out)
-    assert report["tasks"]["Jigsaw"]["accuracy"] == 1.0
-    wrong = json.loads(command("score", tmp_path / "run" / "specialist", "--abstain", "wrong", "--json").out)
-    assert wrong["tasks"]["Spatial_Relation"]["accuracy"] == 0.0
-
-
-@pytest.mark.system
 def test_a_line_that_is_no_attempt_is_code_3(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "specialist", "--json")
     path = tmp_path / "run" / "specialist" / "attempts.jsonl"
@@ -67,27 +58,6 @@ def test_a_line_that_is_no_attempt_is_code_3(command: Command, blink: tuple[str,
     ended = command("score", tmp_path / "run", "--json")
     assert ended.code == 3
     assert ended.err == f"failed: {path}, line 1: not an Attempt (id: Field required)\n"
-
-
-@pytest.mark.system
-def test_solvers_side_by_side(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
-    command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
-    ended = command("compare", tmp_path / "run", "--json")
-    assert (ended.code, ended.out.count("\n")) == (0, 1)
-    report = json.loads(ended.out)
-    assert set(report["solvers"]) == {"mllm", "specialist"}
-    wanted = ("differences", "Jigsaw", "mllm", "specialist")
-    jigsaw = {
-        row["quantity"]: row
-        for row in report["results"]
-        if (row["section"], row.get("group"), row.get("a"), row.get("b")) == wanted
-    }
-    assert (jigsaw["helped"]["value"], jigsaw["harmed"]["value"]) == (1, 0)
-    assert (jigsaw["difference"]["n"], jigsaw["difference"]["value"]) == (3, pytest.approx(1 / 3))
-    for form in ("--csv", "--latex", "--markdown"):
-        ended = command("compare", tmp_path / "run", form)
-        assert ended.code == 0
-        assert "specialist" in ended.out
 
 
 @pytest.mark.system

@@ -1,8 +1,6 @@
 """`hybrid tools gallery`, `new` and `cache`, as a person calls them."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,18 +52,3 @@ def test_wrong_arguments_end_the_gallery_before_it_starts(tmp_path: Path, words:
     assert isinstance(result.exception, UsageError)
     assert message in str(result.exception)
     assert not (tmp_path / "page").exists()
-
-
-@pytest.mark.system
-def test_a_new_tool_runs_as_it_is_written(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli, ["tools", "new", "image_size", "--tool-path", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    code = (
-        "import numpy as np; from image_size import TOOL; from hybrid.tool import Request;"
-        "b = TOOL.backend('classical').make(); b.setup('cpu', None);"
-        "print(b.run([Request((np.zeros((3, 7, 3), np.uint8),), TOOL.args())])[0].data)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "{'lightness_0_1': 0.0}"
-    again = CliRunner().invoke(cli, ["tools", "new", "image_size", "--tool-path", str(tmp_path)])
-    assert "is there already" in str(again.exception)

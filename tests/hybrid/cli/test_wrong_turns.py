@@ -139,28 +139,6 @@ def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, c
     assert sayer.asked <= 8
 
 
-@pytest.mark.parametrize(
-    ("model", "told"),
-    [
-        pytest.param(
-            "anthropic:claude-none",
-            {"type": "error", "error": {"type": "not_found_error", "message": "model: claude-none"}},
-            marks=pytest.mark.system,  # The client alone takes longer to load than the test.
-        ),
-        pytest.param(
-            "google_genai:gemini-none",
-            {"error": {"code": 404, "message": "models/gemini-none is not found for API version v1beta."}},
-            marks=pytest.mark.system,
-        ),
-        pytest.param("ollama:none", {"error": "model 'none' not found"}, marks=pytest.mark.system),
-    ],
-)
-def test_a_wrong_name_of_a_model_elsewhere(asking: Command, sayer: Sayer, model: str, told: dict[str, Any]) -> None:
-    sayer.status, sayer.body = 404, json.dumps(told)
-    said = the_message(asking("--solver", "mllm", "--model", model, "--base-url", sayer.url))
-    assert f"--model {model}: rejected by the provider; check the model's name and the options: " in said
-
-
 @pytest.mark.parametrize(*cases(__file__, "test_no_key_and_no_such_provider"))
 def test_no_key_and_no_such_provider(asking: Command, model: str, told: str) -> None:
     ended = asking("--solver", "mllm", "--model", model)

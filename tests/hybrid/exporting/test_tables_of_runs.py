@@ -43,20 +43,6 @@ def test_a_table_has_a_row_a_question_and_solver(made_up_runs: Any, tmp_path: Pa
     assert json.loads(metadata[b"conclusion"]) == [sentence.text for sentence in run.conclusion] != []
 
 
-@pytest.mark.system
-def test_every_ask_is_in_the_table(traced: Path, tmp_path: Path) -> None:
-    run = ExportedRun.at(traced / "specialist")
-    rows = {row["id"]: row for row in table_of(traced / "specialist", tmp_path / "run.parquet").to_pylist()}
-    for name, attempt in run.folder.recorded("specialist").by_id.items():
-        row, question = rows[name], run.folder.questions().by_id[name]
-        assert row["replies"] == [exchange.reply.text for exchange in attempt.exchanges]
-        assert row["prompts"] == [exchange.prompt.text for exchange in attempt.exchanges]
-        assert row["tool_calls"] == sum(exchange.reply.usage.tool_calls for exchange in attempt.exchanges)
-        assert row["started"].timestamp() == pytest.approx(attempt.started)
-        assert dict(row["groups"]) == question.groups
-        assert json.loads(row["target"]) == question.target  # type: ignore[union-attr]
-
-
 def test_a_hidden_split_is_submitted(made_up_runs: Any, tmp_path: Path) -> None:
     made = made_up_runs.write(tmp_path, "blink", size=2)
     told = RunFolder(made.real).manifest

@@ -4,9 +4,6 @@ import asyncio
 import base64
 import io
 import os
-import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -118,15 +115,6 @@ async def test_a_process_that_is_started_gets_no_variable_of_ours(
 
 
 @pytest.mark.system
-async def test_a_tool_that_ends_its_server_costs_its_call_alone(store: ImageStore, ref: ImageRef) -> None:
-    async with tools(store) as runner:
-        for _ in range(2):
-            with pytest.raises(ToolError, match="plain_dies: Connection closed"):
-                await asked(runner, "plain_dies", ref)
-            assert (await asked(runner, "plain_look", ref)).backend == "mcp"
-
-
-@pytest.mark.system
 async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_other(
     store: ImageStore, ref: ImageRef
 ) -> None:
@@ -138,20 +126,6 @@ async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_
     faults = [one.fault if isinstance(one, ToolError) else None for one in found]
     assert faults == [None, Fault.TIMEOUT, *[None] * 10, Fault.BAD_ARGUMENTS]
     assert spent[1].busy >= 0.5 > spent[0].busy
-
-
-@pytest.mark.system
-async def test_a_call_takes_no_longer_than_its_question_has(store: ImageStore, ref: ImageRef) -> None:
-    async with tools(store) as runner:
-        spent = CallTime(left=0.2)
-        await asked(runner, "plain_look", ref)
-        before = children()
-        with pytest.raises(ToolError, match="did not answer within the question's time"):
-            await asked(runner, "plain_unwilling", ref, spent=spent)
-        assert spent.busy >= 0.2
-        # The connection stays: that a question has no time left says nothing about the server.
-        assert (await asked(runner, "plain_look", ref)).backend == "mcp"
-        assert children() == before
 
 
 @pytest.mark.system
@@ -182,42 +156,6 @@ async def test_a_server_that_is_gone_costs_calls_until_it_is_back(
                 await asked(runner, "plain_look", ref)
         there.write_text(PLAIN.read_text())
         assert (await asked(runner, "plain_look", ref)).backend == "mcp"
-
-
-@pytest.mark.system
-async def test_a_server_that_starts_anew_costs_no_call(store: ImageStore, ref: ImageRef, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    address = f"far=http://127.0.0.1:{port}/mcp"
-    command = [sys.executable, str(Path(__file__).with_name("far_server.py")), str(port)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        await listening(port)
-        async with tools(store, address) as runner:
-            calls = [asyncio.create_task(asked(runner, "far_slow", number=number)) for number in range(12)]
-            await asyncio.sleep(0.3)
-            process.kill()
-            process.wait()
-            calls += [asyncio.create_task(asked(runner, "far_slow", number=number)) for number in range(12, 20)]
-            await asyncio.sleep(0.5)
-            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            assert [found.text for found in await asyncio.gather(*calls)] == [str(number) for number in range(20)]
-            # Else it is taken for one that the client has left.
-            process.kill()
-            process.wait()
-    finally:
-        process.kill()
-        process.wait()
-
-
-async def listening(port: int) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            with suppress(OSError):
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.close()
-                return
-            await asyncio.sleep(0.1)
 
 
 def result(*content: Any, structured: Any = None, error: bool = False) -> protocol.CallToolResult:

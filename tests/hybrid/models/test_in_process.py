@@ -99,13 +99,6 @@ async def test_it_calls_reads_and_answers(
     assert final.usage.input_tokens > reply.usage.input_tokens > 16
 
 
-async def test_a_call_nobody_offered_is_text(make: Make, tiny_vlm: Path, store: ImageStore) -> None:
-    model = make()
-    reply = await model.chat([opening(store)], (), CallKey("q"))
-    assert not reply.calls
-    assert not reply.invalid
-
-
 async def test_a_reply_that_is_cut_off_leaves_no_call(make: Make, tiny_words: ModuleType, store: ImageStore) -> None:
     model = make(max_tokens=6)
     reply = await model.chat([opening(store)], (tiny_words.tool(),), CallKey("q"))
@@ -193,19 +186,6 @@ async def test_sampling_is_repeatable_by_call(make: Make, store: ImageStore) -> 
     assert len(set(first)) > 1
 
 
-async def test_every_repetition_of_a_solver_samples_anew(make: Make, store: ImageStore) -> None:
-    model = make(temperature=5.0, max_tokens=12, seed=1)
-
-    async def say(solver: str) -> list[str]:
-        return [(await model.chat([opening(store)], (), CallKey(f"q{n}", solver=solver))).text for n in range(4)]
-
-    first, second = await say("mllm"), await say("mllm@2")
-    assert first != second
-    assert (await say("mllm"), await say("mllm@2")) == (first, second)
-    # What else is asked in the run changes nothing: the seed looks at the number of the repetition alone.
-    assert await say("controller") == first
-
-
 async def test_likelihoods_of_letters(make: Make, tiny_words: ModuleType, store: ImageStore) -> None:
     model = make()
     call = ToolCall("c", "magnify", tiny_words.ARGUMENTS)
@@ -264,14 +244,6 @@ async def test_absent_weights_are_named(make: Make, store: ImageStore, tmp_path:
         await model.chat([opening(store)], (), CallKey("q"))
     with pytest.raises(WeightsError, match="nowhere"):
         model.metadata()
-
-
-async def test_facts_know_the_weights_by_content(make: Make, tiny_vlm: Path, tmp_path: Path) -> None:
-    facts = make().metadata()
-    assert facts["model"] == f"hf:{tiny_vlm.name}"
-    other = changed(tiny_vlm, tmp_path / "other", config=lambda data: data.update(note=1))
-    assert make(other).metadata()["weights_sha256"] == facts["weights_sha256"]
-    assert make(other).metadata()["configuration_sha256"] != facts["configuration_sha256"]
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_options_that_it_does_not_have_are_refused"))

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,144 +54,10 @@ def call(identity: str, arguments: Any, name: str = "crop", **more: Any) -> dict
 
 STOP, CALLS = piece("stop"), piece("tool_calls")
 USAGE = {"prompt_tokens": 5, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 3}}
-BOX, OTHER = '{"box": [0, 0, 5, 5]}', '{"box": [1, 1, 9, 9]}'
-SIGNED = {"google": {"thought_signature": "c2ln"}}
-TEXT = {"type": "reasoning.text", "format": "f", "index": 0}
-SEALED = {"type": "reasoning.encrypted", "data": "x", "index": 0}
-COUNTED = {"choices": [], "usage": USAGE}
 
-PUT_TOGETHER: dict[str, tuple[list[Any], AssistantMessage]] = {
-    "text": (
-        [piece(role="assistant", content=""), piece(content="(A"), piece(content=")é"), STOP, COUNTED, DONE],
-        whole("stop", USAGE, content="(A)é"),
-    ),
-    "equal pieces": ([piece(content="ha"), piece(content="ha"), STOP], whole("stop", content="haha")),
-    "counts in the last choice": (
-        [piece(content="A"), {"choices": [{**STOP["choices"][0], "usage": USAGE}]}],
-        whole("stop", USAGE, content="A"),
-    ),
-    "counts of Groq": (
-        [piece(content="A"), {**STOP, "x_groq": {"usage": USAGE}}, DONE],
-        whole("stop", USAGE, content="A"),
-    ),
-    "no reason but an end": ([piece(content="A"), DONE], whole(None, content="A")),
-    "other choices": (
-        [piece(content="A"), {"choices": [{"index": 1, "delta": {"content": "B"}}]}, STOP],
-        whole("stop", content="A"),
-    ),
-    "reasoning_content": (
-        [piece(reasoning_content="I "), piece(reasoning_content="look"), piece(content="A"), STOP],
-        whole("stop", content="A", reasoning_content="I look"),
-    ),
-    "reasoning in details": (
-        [
-            piece(reasoning="I ", reasoning_details=[{**TEXT, "text": "I "}]),
-            piece(reasoning="I ", reasoning_details=[{**TEXT, "text": "I "}]),
-            piece(reasoning_details=[{**TEXT, "text": "", "signature": "s"}, SEALED, SEALED]),
-            piece(content="A"),
-            STOP,
-        ],
-        whole(
-            "stop",
-            content="A",
-            reasoning="I I ",
-            reasoning_details=[{**TEXT, "text": "I I ", "signature": "s"}, SEALED, SEALED],
-        ),
-    ),
-    "thoughts as parts": (
-        [
-            piece(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "I "}]}]),
-            piece(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "look"}]}]),
-            piece(content="(A"),
-            piece(content=[{"type": "text", "text": ")"}]),
-            STOP,
-        ],
-        whole(
-            "stop",
-            content=[
-                {"type": "thinking", "thinking": [{"type": "text", "text": "I look"}]},
-                {"type": "text", "text": "(A)"},
-            ],
-        ),
-    ),
-    "a refusal": ([piece(refusal="I "), piece(refusal="may not"), STOP], whole("stop", refusal="I may not")),
-    "two calls by index": (
-        [
-            calls(part(0, "a", name="crop", arguments="")),
-            calls(part(0, arguments=BOX[:9])),
-            calls(part(1, "b", name="zoom", arguments="")),
-            calls(part(0, arguments=BOX[9:]), part(1, arguments="{}")),
-            CALLS,
-        ],
-        whole("tool_calls", tool_calls=[call("a", BOX), call("b", "{}", "zoom")]),
-    ),
-    "whole calls that all have index 0, and signatures": (
-        [
-            calls({**part(0, "a", name="crop", arguments=BOX), "extra_content": SIGNED}),
-            calls(part(0, "b", name="crop", arguments=OTHER)),
-            CALLS,
-        ],
-        whole("tool_calls", tool_calls=[call("a", BOX, extra_content=SIGNED), call("b", OTHER)]),
-    ),
-    "whole calls in one piece, without an index": (
-        [calls(part(None, "a", name="crop", arguments=BOX), part(None, "b", name="crop", arguments=BOX)), CALLS],
-        whole("tool_calls", tool_calls=[call("a", BOX), call("b", BOX)]),
-    ),
-    "neither index nor id": (
-        [
-            calls(part(None, name="crop", arguments=BOX), part(None, name="crop", arguments=OTHER)),
-            calls(part(None, name="zoom", arguments="")),
-            CALLS,
-        ],
-        whole("tool_calls", tool_calls=[call("", BOX), call("", OTHER), call("", "", "zoom")]),
-    ),
-    "pieces without an index": (
-        [
-            calls(part(None, "a", name="crop", arguments="")),
-            calls(part(None, arguments=BOX[:9])),
-            calls(part(None, "", arguments=BOX[9:])),
-            CALLS,
-        ],
-        whole("tool_calls", tool_calls=[call("a", BOX)]),
-    ),
-    "a new id with every piece": (
-        [
-            calls(part(0, "a", name="crop")),
-            calls(part(0, "b", arguments=BOX[:9])),
-            calls(part(0, "c", arguments=BOX[9:])),
-            CALLS,
-        ],
-        whole("tool_calls", tool_calls=[call("a", BOX)]),
-    ),
-    "a name in two pieces": (
-        [calls(part(0, "a", name="cr")), calls(part(0, name="op")), calls(part(0, arguments=BOX)), CALLS],
-        whole("tool_calls", tool_calls=[call("a", BOX)]),
-    ),
-    "a name in every piece, and the call again at the end": (
-        [
-            calls(part(0, "a", name="crop", arguments=BOX[:9])),
-            calls(part(0, "a", name="crop", arguments=BOX[9:])),
-            calls(part(0, "a", name="crop", arguments=BOX)),
-            CALLS,
-        ],
-        whole("tool_calls", tool_calls=[call("a", BOX)]),
-    ),
-    "arguments as an object": (
-        [calls(part(0, "a", name="crop", arguments=json.loads(BOX))), CALLS],
-        whole("tool_calls", tool_calls=[call("a", json.loads(BOX))]),
-    ),
-    "the whole message at the end": (
-        [
-            piece(content="("),
-            piece(content="A)"),
-            {"choices": [{"message": {"content": "(A)"}, "finish_reason": "stop"}]},
-        ],
-        whole("stop", content="(A)"),
-    ),
-    "half characters": (
-        [piece(content="\ud83d"), piece(content="\ude00"), STOP],
-        whole("stop", content="\N{GRINNING FACE}"),
-    ),
+PUT_TOGETHER = {
+    case: (row["events"], whole(row["reply"]["finish_reason"], row["reply"]["usage"], **row["reply"]["message"]))
+    for case, row in json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8")).items()
 }
 
 

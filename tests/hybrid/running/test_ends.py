@@ -1,6 +1,7 @@
 """How a run ends before all is asked, and what it leaves: finished questions, open ones, and replies already said."""
 
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,18 +54,20 @@ def finished(run: ResolvedRun, solver: str = "mllm") -> list[str]:
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (SystemExit(0), "SystemExit: 0"),
-        (ExceptionGroup("two", [ValueError("a"), ValueError("b")]), "ExceptionGroup: two (2 sub-exceptions)"),
+        (SystemExit(0), "SystemExit: 0 (AT)"),
+        (ExceptionGroup("two", [ValueError("a"), ValueError("b")]), "ExceptionGroup: two (2 sub-exceptions) (AT)"),
         (BaseExceptionGroup("one", [SystemExit("out")]), "SystemExit: out"),
         (ExceptionGroup("one", [Outage("503")]), "503"),
-        (asyncio.CancelledError("a library's own"), "CancelledError: a library's own"),
-        (RecursionError("too deep"), "RecursionError: too deep"),
+        (asyncio.CancelledError("a library's own"), "CancelledError: a library's own (AT)"),
+        (RecursionError("too deep"), "RecursionError: too deep (AT)"),
     ],
 )
 async def test_any_error_costs_its_own_question(config: RunConfig, fakes: Any, error: BaseException, told: str) -> None:
     run = failing(config, fakes, val_Jigsaw_2=error)
     end = await ended(run)
-    assert end == RunEnd((UnfinishedQuestion("mllm", "val_Jigsaw_2", told),), 5)
+    (failure,) = end.failures
+    placed = replace(failure, error=re.sub(r"tests/fakes\.py, line \d+", "AT", failure.error))
+    assert (placed, end.answered) == (UnfinishedQuestion("mllm", "val_Jigsaw_2", told), 5)
     ((identity, why),) = run.folder.recorded("mllm").unfinished.items()
     assert identity == "val_Jigsaw_2"
     assert f'{Path("tests") / "fakes.py"}", line ' in why

@@ -25,7 +25,8 @@ from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import RunCaptions, captioner_sha256
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
-from hybrid.types import Json, Kind, Prompt, Reply
+from hybrid.types import Kind, Prompt, Reply
+from tests.fakes import Scripted
 from tests.tables import stored
 
 SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
@@ -213,7 +214,7 @@ REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"
 
 
 @dataclass
-class Counting:
+class Counting(Scripted):
     """Calls the tool of a question's task and answers at the length of GPT-4o; counts its requests as they go out."""
 
     tasks: Mapping[str, str]
@@ -222,12 +223,6 @@ class Counting:
     """The questions in which it called a tool."""
     name: str = "openai:gpt-4o"
     provider: str = "openai"
-
-    def metadata(self) -> Mapping[str, Json]:
-        return {"model": self.name}
-
-    def connection(self) -> Mapping[str, Json]:
-        return {}
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         read = sum(_size(message) for message in arrange(messages, 8))
@@ -240,9 +235,6 @@ class Counting:
         images = [ref.name for ref in images_of(messages)][: tool.card.images[1]]
         made = ToolCall(f"call_{call.ask}_{call.call}", tool.card.name, {"images": images})
         return AssistantMessage("", (made,), usage=TokenUsage(read, text_tokens(repr(made))))
-
-    async def close(self) -> None:
-        """Nothing is held open."""
 
 
 def _size(message: Message) -> int:

@@ -1,7 +1,6 @@
 """Tools of other MCP servers in runs: called by a controller, in the trace, the store, the manifest and the report."""
 
 import asyncio
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,7 +17,6 @@ from hybrid.images import ImageStore
 from hybrid.integrations.mcp import client
 from hybrid.messages import AssistantMessage, ToolCall, images_of
 from hybrid.report.collect import collect_run
-from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.solving.controls import BLANK_TEXT
@@ -147,49 +145,6 @@ def _version() -> str:
 
 
 @pytest.mark.system
-def test_the_manifest_knows_what_answered_and_another_form_is_another_run(planned: Planned, tmp_path: Path) -> None:
-    said = (calls(("plain_look", {"image": "img:1"})), "Answer: (A)")
-    offered: dict[str, Any] = {"tools": ("plain_look",)}
-    carried_out(planned((f"{plain()} '' --token secret-word-7",), *said, **offered))
-    path = tmp_path / "run" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    facts = manifest["solvers"]["controller"]["tools"]
-    (server,) = manifest["mcp"]
-    assert (server["name"], server["prefix"], server["version"]) == ("Plain", "plain", "1.0")
-    assert "plain_server.py '' --token '[redacted]'" in server["address"]
-    assert "secret-word-7" not in path.read_text()
-    assert set(facts) == set(server["tools"]) == {"plain_look"}
-    assert facts["plain_look"]["backend"] == "mcp:Plain 1.0"
-    assert server["tools"]["plain_look"].startswith(facts["plain_look"]["code"])
-    # How the server is started is no part of what it is; what it says of a tool is.
-    assert carried_out(planned((f"{plain()} '' more",), **offered)).stopped is None
-    assert len(json.loads(path.read_text())["mcp"]) == 2
-    changed = planned((plain(" Or so."),), **offered)
-    with pytest.raises(UsageError, match=r"solver controller.tools.plain_look.code: .* -> "):
-        carried_out(changed)
-    # A tool that no solver is offered does not count.
-    without = planned((plain(" Or so."),), tools=("crop",), out=tmp_path / "other")
-    carried_out(replace(without, solvers={}))
-    assert "mcp" not in without.folder.manifest
-
-
-@pytest.mark.system
-def test_the_menu_without_names_has_those_that_take_an_image(planned: Planned, stranger: str) -> None:
-    run = planned((stranger,), tools=())
-    names = [tool.card.name for tool in run.resources.tools_offered]
-    strange = [f"strange_{name}" for name in ("invert", "measure", "fails", "hangs", "hostile")]
-    benchmark_tools = names[: -len(strange)]
-    assert names == [*benchmark_tools, *strange]
-    assert benchmark_tools == [name for name in run.benchmark.card.tools_offered if name in benchmark_tools]
-    assert [tool.card.name for tool in planned((stranger,), tools=("default",)).resources.tools_offered] == names
-    beside = planned((stranger,), tools=("default", "strange_add"))
-    assert [tool.card.name for tool in beside.resources.tools_offered] == [*benchmark_tools, "strange_add"]
-    notes = asyncio.run(estimate(run)).notes
-    assert any("offers: strange_invert, " in note and "unless named: strange_add" in note for note in notes)
-    assert any(note.startswith("not offered: strange_untold: tool 'strange_untold': an") for note in notes)
-
-
-@pytest.mark.system
 @pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_refused_before_anything_is_asked"))
 def test_what_does_not_fit_is_refused_before_anything_is_asked(
     planned: Planned, stranger: str, changes: dict[str, Any], words: str
@@ -197,22 +152,6 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(
     mcp = (stranger, stranger) if changes.pop("twice", False) else (stranger,)
     with pytest.raises(UsageError, match=words):
         planned(**{"mcp": mcp, **changes})
-
-
-def test_a_tool_without_an_image_and_one_whose_image_was_told(planned: Planned, stranger: str) -> None:
-    run = planned(
-        (stranger,),
-        calls(("strange_add", {"a": 2, "b": 3}), ("strange_untold", {"image": "img:1"}), ("strange_add", {"a": "2"})),
-        "Answer: (A)",
-        tools=("strange_add", "strange_untold"),
-        mcp_images={"strange_untold": "image:data_url"},
-    )
-    carried_out(run)
-    added, untold, wrong = sorted(steps(run), key=lambda step: (step.fault is not None, step.name))
-    assert (added.text, added.data["images"]) == ("5", [])
-    assert untold.text.endswith("characters: data:")
-    assert wrong.fault is Fault.TOOL_ERROR
-    assert "Field required" in wrong.text
 
 
 @pytest.mark.parametrize("control", ["blank", "shuffled", "oracle"])

@@ -21,7 +21,8 @@ from hybrid.running.run import ask_run
 from hybrid.scoring.judge import judge_run
 from hybrid.scoring.runs import score_run
 from hybrid.tool import Tool
-from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Question, Reply
+from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
+from tests.fakes import Scripted
 
 OFFICIAL = ScoreOptions(parse="official")
 IN_OUR_LINE = {
@@ -38,7 +39,7 @@ SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
 
 
 @dataclass
-class Obedient:
+class Obedient(Scripted):
     """Answers each question in the form of its kind: in our line, or bare where the line is not asked for."""
 
     kinds: Mapping[str, Kind]
@@ -47,18 +48,9 @@ class Obedient:
     name: str = "openai:mock"
     provider: str = "openai"
 
-    def metadata(self) -> Mapping[str, Json]:
-        return {"model": self.name}
-
-    def connection(self) -> Mapping[str, Json]:
-        return {}
-
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         answer = IN_OUR_LINE[self.kinds[call.question]]
         return AssistantMessage(answer if self.lined else bare(answer))
-
-    async def close(self) -> None:
-        """Nothing is held open."""
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """Tools from outside of the tree, imported in a worker process alone: whatever one does there, it costs itself."""
 
-import asyncio
 import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,9 +22,8 @@ from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.service import ToolService
 from hybrid.serving.sources import code_of
-from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
-from hybrid.types import Fault, Finding, Kind, Prompt
+from hybrid.types import Fault
 
 pytestmark = pytest.mark.system
 
@@ -213,64 +210,3 @@ def test_a_run_goes_on_without_a_tool_that_cannot_be_imported_unless_it_was_name
     assert [tool.card.name for tool in found.tools_offered] == ["crop", "sound"]
     (why,) = found.left_out
     assert why.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
-
-
-RULED = """
-from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
-from hybrid.tool.rules import OneCall, letter
-
-
-class RuledArgs(Args):
-    pass
-
-
-class Backend:
-    def setup(self, device, weights):
-        pass
-
-    def run(self, requests):
-        return [Evidence("B", {"best": "B"}, 0.5) for one in requests]
-
-
-def breaks(prompt):
-    raise ValueError("no such wording")
-
-
-RULES = {"Jigsaw": OneCall("NAME", letter()), "IQ_Test": OneCall("NAME", letter(), breaks)}
-TOOL = Tool(Card("NAME", "Says B.", "None.", (BackendCard("classical", "1", Backend, "B"),)), RuledArgs, rules=RULES)
-"""
-
-
-def test_a_tool_from_outside_brings_its_rules(outside: Path) -> None:
-    """They run in the worker; one takes the place of the project's, one raises and costs its own answer."""
-    before = table().rules["Jigsaw"]
-    (outside / "ruled.py").write_text(RULED.replace("NAME", "ruled"))
-    importlib.invalidate_caches()
-    finding = Finding("B", {"best": "B"}, 0.5, "classical", "1")
-
-    async def tool(name: str, images: Any, args: Any) -> Finding:
-        return finding
-
-    ctx: Any = SimpleNamespace(tool=tool, rule=lambda name, text: None)
-
-    def asked(route: str) -> Any:
-        async def answer() -> Any:
-            return await table().rules[route](
-                Prompt(("Which?",), Kind.CHOICE, ("Point A", "Point B"), route=route), ctx
-            )
-
-        return asyncio.run(answer())
-
-    with described_by(Describer):
-        assert table().notes == ("ruled answers 'Jigsaw' instead of the project's rule",)
-        assert "tools.ruled" not in sys.modules
-        said = asked("Jigsaw")
-        assert (said.choice, said.tool, said.finding, said.on_card) == (1, "ruled", finding, True)
-        with pytest.raises(ToolError, match=r"ruled, its rule for 'IQ_Test': .*ValueError: no such wording"):
-            asked("IQ_Test")
-        (outside / "second.py").write_text(RULED.replace("NAME", "second"))
-        importlib.invalidate_caches()
-        with pytest.raises(UsageError, match=r"more than one tool has a rule for 'Jigsaw': ruled \(.*, second \(.*"):
-            table().refuse_two(["Jigsaw"])
-        table().refuse_two(["Relative_Depth"])
-    assert before.tools == ("jigsaw",)

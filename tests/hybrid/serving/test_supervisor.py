@@ -322,53 +322,12 @@ async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libra
 
 
 @pytest.mark.system
-@pytest.mark.usefixtures("hurried")
-async def test_two_that_hang_cost_themselves_alone(make: Make, ask: Any) -> None:
-    runner = make(timeout_s=60.0)
-    asked = [*({"fault": "sleep", "number": number} for number in (1, 2)), *numbers(3, 4, 5, 6)]
-    found = await ask(runner, asked)
-    assert texts(found[:2]) == ["ToolError: faulty did not answer within 60 s"] * 2
-    assert {one.fault for one in found[:2]} == {Fault.TIMEOUT}
-    assert texts(found[2:]) == [f"number {number}" for number in (3, 4, 5, 6)]
-
-
-@pytest.mark.system
-async def test_a_kernel_that_fails_costs_its_call_and_one_process_and_no_other_call(make: Make, ask: Any) -> None:
-    runner = make()
-    for name in ("faulty", "faulty_batch"):
-        found = await ask(runner, [{"fault": "kernel"}, *numbers(1, 2, 3)], name)
-        lost = f"ToolError: {name} cost its worker process: exit code 70"
-        assert texts(found) == [lost, "number 1", "number 2", "number 3"]
-
-
-@pytest.mark.system
-@pytest.mark.usefixtures("hurried")
-async def test_of_a_batch_that_hangs_the_one_that_does_is_found(make: Make, ask: Any) -> None:
-    found = await ask(make(timeout_s=60.0), [{"fault": "sleep"}, *numbers(1, 2, 3)], "faulty_batch")
-    assert texts(found) == ["ToolError: faulty_batch did not answer within 60 s", "number 1", "number 2", "number 3"]
-
-
-@pytest.mark.system
 async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) -> None:
     runner = make(silence_s=2.0)
     assert texts(await ask(runner, [{"fault": "hold"}])) == [
         "ToolError: faulty cost its worker process: no sign of life for 2 s"
     ]
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
-
-
-@pytest.mark.system
-@pytest.mark.usefixtures("started_workers")
-async def test_of_those_that_ran_when_the_process_died_the_guilty_ones_are_found(make: Make, ask: Any) -> None:
-    runner = make()
-    found = await ask(runner, [{"fault": "os_exit"}, {"fault": "segfault"}, *numbers(1, 2, 3, 4)])
-    assert texts(found) == [
-        "ToolError: faulty cost its worker process: exit code 3",
-        "ToolError: faulty cost its worker process: signal SIGSEGV",
-        *(f"number {number}" for number in (1, 2, 3, 4)),
-    ]
-    assert {one.fault for one in found[:2]} == {Fault.TOOL_ERROR}
-    assert runner.notices == []
 
 
 @pytest.mark.system

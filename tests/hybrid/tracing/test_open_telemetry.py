@@ -14,6 +14,7 @@ pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
 
 from hybrid.config import RunConfig, ServiceOptions, parse_model_args
 from hybrid.errors import UsageError
@@ -108,6 +109,48 @@ def test_the_spans_of_a_run_lie_in_each_other_and_count_what_its_attempts_count(
     assert sum(one["hybrid.cost_usd"] for one in chats) == pytest.approx(used.cost_usd)
     assert len(chats) == used.model_calls
     assert len(named(spans, "execute_tool ")) == used.tool_calls
+
+
+def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
+    call = ToolCall("c1", "crop", CROP)
+    model = fakes.QueueModel(
+        [answered("", call), *(answered("Answer: (A)") for _ in range(2))], name="openai:org/words", provider="openai"
+    )
+    run = prepare(replace(config, solvers=("controller",)))
+    spans, _ = asked(run, model)
+    shown = {"hybrid.images.sha256": (run.sound[0].images[0].sha256[:12],)}
+    assert named(spans, "chat ")[0] == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "org/words",
+        **shown,
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 7,
+        "gen_ai.usage.reasoning.output_tokens": 3,
+        "gen_ai.usage.cache_read.input_tokens": 20,
+        "gen_ai.response.finish_reasons": ("stop",),
+        "hybrid.cost_usd": pytest.approx(114e-6),
+        "hybrid.requests": 1,
+    }
+    (tool,) = named(spans, "execute_tool ")
+    assert tool == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "crop",
+        "gen_ai.tool.type": "function",
+        **shown,
+        "hybrid.tool.backend": "classical",
+        "hybrid.tool.version": tool["hybrid.tool.version"],
+        "hybrid.tool.cached": False,
+    }
+    assert named(spans, "question ")[0] == {
+        "hybrid.solver": "controller",
+        "hybrid.question.id": "val_Spatial_Relation_1",
+        "hybrid.task": "Spatial_Relation",
+        "hybrid.outcome": "answered",
+    }
+    kinds = {one.name.split()[0]: one.kind for one in spans}
+    assert kinds.pop("chat") is SpanKind.CLIENT
+    assert set(kinds.values()) == {SpanKind.INTERNAL}
 
 
 @pytest.mark.parametrize("text", [False, True])

@@ -1,6 +1,5 @@
 """Learned backends in stages: a batch finds what each request finds alone, in fewer forward passes."""
 
-import asyncio
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -10,17 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.config import BackendChoice, ServiceOptions
-from hybrid.images import ImageStore
+from hybrid.config import BackendChoice
 from hybrid.registry import load, names
-from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import Loader
-from hybrid.serving.service import ToolService
 from hybrid.tool import Request, Stages, Tool
-from hybrid.types import ImageRef, Json
+from hybrid.types import Json
 from tests.tables import stored
 from tools._shared.batches import by_form, together
-from tools.depth.models import DepthModel
 
 SIZES = ((120, 90), (90, 120), (120, 90), (200, 60))
 ASKED: Mapping[str, list[dict[str, Json]]] = stored(__file__, "ASKED")
@@ -186,18 +181,6 @@ def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: 
     assert torch.bfloat16 in seen
 
 
-def test_depth_in_fewer_bits_tells_neighbouring_points_apart(checkpoint: Callable[[str], Path]) -> None:
-    import torch
-
-    model = DepthModel(str(checkpoint("depth_anything")), "cpu")
-    asked = [model.prepare(pixels(1, (120, 90)))]
-    with torch.autocast("cpu", torch.bfloat16):
-        (rounded,) = model.predict(asked)
-    (exact,) = model.predict(asked)
-    assert not np.array_equal(rounded, exact)
-    assert len(np.unique(rounded)) > 0.9 * len(np.unique(exact))
-
-
 @pytest.mark.system
 def test_to_cuda_a_batch_goes_through_pinned_memory_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
@@ -224,27 +207,3 @@ def test_what_lies_on_a_device_already_and_what_does_not_become_one_batch_there(
     import torch
 
     assert together([torch.ones(1, 2), torch.ones(1, 2, device="meta")], "meta").shape == (2, 2)
-
-
-async def test_many_requests_of_a_network_are_batched_and_find_what_each_finds_alone(
-    checkpoint: Callable[[str], Path], passes: list[str], tmp_path: Path
-) -> None:
-    tool: Tool = load("tools", "similarity")
-    card = tool.backend("learned")
-    store = ImageStore(tmp_path / "images")
-    options = ServiceOptions("learned", {"similarity": str(checkpoint("dinov2"))}, unchecked=True, threads=2)
-    service = ToolService(store, FindingCache(None, store), options)
-    pictures = [store.put_pixels(pixels(seed, (70, 70))) for seed in range(21)]
-    asked = [
-        ([ImageRef("img:1", pictures[n % 20]), ImageRef("img:2", pictures[n % 20 + 1])], n // 20) for n in range(60)
-    ]
-    args = tool.args()
-    together = await asyncio.gather(*(service.call(tool, args, refs, seed) for refs, seed in asked))
-    assert passes.count("Dinov2Model") <= 60 // card.batch + 5
-    assert service.computed == 60
-    alone = [await service.call(tool, args, refs, seed) for refs, seed in asked[:12]]
-    service.close()
-    for batched, single in zip(together, alone, strict=False):
-        apart = [value for _, value in differences(dict(batched.data), dict(single.data))]
-        assert max(apart) <= card.learned_tolerance
-    assert len({found.text for found in alone}) > 10

@@ -12,14 +12,11 @@ import numpy as np
 import pytest
 
 from hybrid.benchmarks.blink.sample import item
-from hybrid.errors import ToolError, WeightsError
-from hybrid.tool import Pixels, Request
-from tools._shared.args import PointArg
+from hybrid.errors import WeightsError
+from hybrid.tool import Pixels
 from tools._shared.efficient_loftr import coarse_matches, fine_offsets, match_pairs
 from tools._shared.match_models import MatchModel
 from tools._shared.view_matches import Matches, View, view_of
-from tools.correspondence import CandidateArg, CorrespondenceArgs, LearnedMatches
-from tools.motion import LearnedMotion, MotionArgs
 
 pytestmark = pytest.mark.system
 
@@ -55,37 +52,6 @@ def pair() -> tuple[Pixels, Pixels]:
     return images[0], images[1]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_checkpoint_loads_and_points_lie_inside_both_pictures(family, checkpoint, pair) -> None:
-    model = MatchModel(str(checkpoint(family)), "cpu")
-    assert model.version.startswith(f"{family}@")
-    found = match(model, view_of(pair[0]), view_of(pair[1]))
-    assert found.first.shape == found.second.shape == (len(found), 2)
-    assert found.scores.shape == (len(found),)
-    assert len(found) > 0
-    for points, pixels in ((found.first, pair[0]), (found.second, pair[1])):
-        assert (points > -8).all()
-        assert (points < (pixels.shape[1] + 8, pixels.shape[0] + 8)).all()
-    again = match(model, view_of(pair[0]), view_of(pair[1]))
-    assert np.array_equal(found.first, again.first)
-    assert np.array_equal(found.second, again.second)
-
-
-@pytest.mark.parametrize("family", [*FAMILIES, "kornia"])
-def test_a_checkpoint_without_one_tensor_is_refused(family, checkpoint, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    damaged = tmp_path / "damaged"
-    shutil.copytree(checkpoint(family), damaged)
-    path = next(damaged.glob("*.safetensors"))
-    tensors = load_file(path)
-    gone = sorted(name for name in tensors if name.endswith("weight"))[0]
-    del tensors[gone]
-    save_file(tensors, path, metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match="missing"):
-        MatchModel(str(damaged), "cpu")
-
-
 def test_loftr_of_kornia_is_read_from_a_state_dict(checkpoint, pair) -> None:
     folder = checkpoint("kornia")
     model = MatchModel(str(folder), "cpu")
@@ -109,32 +75,6 @@ def test_a_folder_of_another_kind_is_named(tmp_path: Path, checkpoint) -> None:
     (other / "config.json").write_text("{")
     with pytest.raises(WeightsError, match="not JSON"):
         MatchModel(str(other), "cpu")
-
-
-def test_a_tiny_picture_is_refused_by_name(checkpoint, pair) -> None:
-    model = MatchModel(str(checkpoint("efficientloftr")), "cpu")
-    with pytest.raises(ToolError, match="image 2 is smaller than 32 px"):
-        match(model, view_of(pair[0]), view_of(pair[1][:16]))
-
-
-def test_both_tools_run_their_learned_backend(checkpoint, pair) -> None:
-    weights = str(checkpoint("efficientloftr"))
-    args = CorrespondenceArgs(
-        point=PointArg(x=200, y=150), candidates=tuple(CandidateArg(x=x, y=150, label=str(x)) for x in (80, 200, 320))
-    )
-    tool = LearnedMatches()
-    with pytest.raises(ToolError, match="before its weights were loaded"):
-        tool.run([Request(pair, args)])
-    tool.setup("cpu", weights)
-    (evidence,) = tool.run([Request(pair, args)])
-    assert "correspondence-4+efficientloftr@" in tool.version
-    assert evidence.data["matcher"] == "efficientloftr"
-    motion = LearnedMotion()
-    with pytest.raises(ToolError, match="before its weights were loaded"):
-        motion.run([Request(pair, MotionArgs())])
-    motion.setup("cpu", weights)
-    assert motion.run([Request(pair, MotionArgs())])[0].data["matcher"] == "efficientloftr"
-    assert "motion-5+efficientloftr@" in motion.version
 
 
 # Decoding EfficientLoFTR

@@ -1,22 +1,14 @@
 """The rules over ActiView's asks for parts: what a finding makes them say, in the forms that the dialogue reads."""
 
-import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.answers import parse
 from hybrid.answers.views import ViewPlan
-from hybrid.benchmarks.actiview import BENCHMARK
 from hybrid.benchmarks.actiview.views import GRIDS as THEIRS
-from hybrid.benchmarks.base import ScoreOptions
-from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
-from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run
-from hybrid.scoring.runs import score_run
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
 from tools.rules import ask_specialists as ask_rules
 from tools.rules.actiview import GRIDS
@@ -102,22 +94,3 @@ async def test_a_second_plan_keeps_and_shifts(fakes: Any) -> None:
     plan = parse(specialist_answer.answer, Kind.VIEW_PLAN, FOUR).value
     assert isinstance(plan, ViewPlan)
     assert (plan.keep, plan.shift) == (frozenset({2}), frozenset({4}))
-
-
-@pytest.mark.system
-def test_generated_pictures_without_weights(tmp_path: Path) -> None:
-    """The benchmark reads the rule's parts, and they hold more clues than as many parts drawn at random."""
-    BENCHMARK.generate(tmp_path / "data", BENCHMARK.card.sample_tasks, 4, 0)
-    config = RunConfig(
-        "actiview",
-        solvers=("specialist",),
-        data=str(tmp_path / "data"),
-        seed=3,
-        service=ServiceOptions("classical"),
-        out=tmp_path / "run",
-    )
-    plan = prepare(config)
-    assert not asyncio.run(ask_run(plan, lambda *_: None))
-    (scored,) = score_run(plan.folder, ScoreOptions())
-    values = [score.values for score in scored.scores]
-    assert sum(each["hits"] for each in values) > sum(each["clues"] * each["views"] / 4 for each in values)

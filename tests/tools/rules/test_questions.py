@@ -1,8 +1,7 @@
 """The rule by_text: what it asks of tools, what it makes of their findings, when it abstains."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -14,13 +13,12 @@ from hybrid.errors import ToolError
 from hybrid.scoring.findings import recorded_answer
 from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import counted_route
-from hybrid.tool import Request
 from hybrid.types import Box, Fault, Finding, ImageRef, Json, Kind, Prompt, StoredImage
+from tests.tables import cases
 from tests.tools.rules.wordings import prompt
-from tools.detection import DetectionArgs, LearnedDetection, report
+from tools.detection import report
 from tools.detection.models import Detection
 from tools.markers import MarkersArgs, locate
-from tools.relation.box_relations import CERTAIN
 from tools.rules import ask_specialists as ask_rules
 
 SURE = 0.8
@@ -37,16 +35,6 @@ def seen(*boxes: tuple[str, float, tuple[float, ...]], names: Sequence[str] = ()
     return finding(report(np.zeros((480, 640, 3), np.uint8), named, found, 0.1).data)
 
 
-def drawn(**colors: tuple[float, float, float, float]) -> Finding:
-    """A finding of markers with boxes by colour."""
-    rows: list[Json] = [
-        {"label": None, "color": color, "box_px": list(box), "label_box_px": None, "edge_score": 0.9,
-         "letter_score": 0.0, "confidence": 0.9}
-        for color, box in colors.items()
-    ]  # fmt: skip
-    return finding({"points_px": [], "boxes_px": rows})
-
-
 async def said(fakes: Any, one: Prompt, *findings: Finding | Exception) -> tuple[str | None, Any, str]:
     """The answer (the choice's words where there are choices), the calls, and the last note."""
     ctx = fakes.context_of(one, findings=list(findings))
@@ -57,228 +45,37 @@ async def said(fakes: Any, one: Prompt, *findings: Finding | Exception) -> tuple
     return words, ctx.tool.calls, notes[-1] if notes else ""
 
 
-NEARER = "{} the mug (highlighted by a red box) {} the jug (highlighted by a blue box)?"
-MUG_JUG = NEARER.format("Is", "closer or farther than")
-BOTH_DRAWN = drawn(red=(10, 20, 31, 41), blue=(100, 20, 121, 81))
-CUP_BOX: Mapping[str, Json] = {"subject": {"name": "cup"}, "reference": {"name": "box"}}
-
-
-def dogs(number: int) -> Finding:
-    return seen(*(("dog", 0.9, (20 * place, 0, 20 * place + 9, 9)) for place in range(number)))
-
-
-def lettered(letters: str) -> Finding:
-    places = zip(letters, ((50, 20), (60, 200), (90, 90)), strict=False)
-    rows: list[Json] = [{"label": name, "x": x, "y": y, "radius_px": 9, "confidence": 0.9} for name, (x, y) in places]
-    return finding({"points_px": rows, "boxes_px": []})
-
-
 @pytest.mark.parametrize(
-    ("one", "findings", "answer", "tool", "sure", "on_card"),
-    [
-        (
-            prompt(NEARER.format("Is", "closer to the camera than")),
-            [BOTH_DRAWN, finding({"nearer": "0"})],
-            "yes",
-            "depth",
-            0.77,
-            False,
-        ),
-        (
-            prompt(NEARER.format("Which is closer to the camera,", "or"), "jug", "mug"),
-            [BOTH_DRAWN, finding({"nearer": "0"})],
-            "(B)",
-            "depth",
-            0.77,
-            False,
-        ),
-        (
-            prompt("Where is the dog in the image?", "top", "bottom"),
-            [seen(("dog", 0.9, (10, 270, 60, 310)))],
-            "(B)",
-            "detection",
-            0.9**0.25,
-            False,
-        ),
-        (prompt("How many dogs are there?", "three", "two"), [dogs(2)], "(B)", "detection", SURE, True),
-        (prompt("How many dogs are there?", kind=Kind.INTEGER), [dogs(4)], "4", "detection", SURE, False),
-        (prompt("Is there a dog?"), [dogs(1)], "yes", "detection", SURE, False),
-        (prompt(MUG_JUG, "farther", "closer"), [BOTH_DRAWN, finding({"nearer": "0"})], "(B)", "depth", 0.77, False),
-        (prompt(MUG_JUG, "farther", "closer"), [BOTH_DRAWN, finding({"nearer": "1"})], "(A)", "depth", 0.77, False),
-        (prompt(MUG_JUG, "closer", "farther"), [BOTH_DRAWN, finding({"nearer": "0"})], "(A)", "depth", 0.77, False),
-        (
-            prompt("Which point is farther from the camera?", "A", "B"),
-            [finding({"nearer": "B"})],
-            "(A)",
-            "depth",
-            SURE,
-            True,
-        ),
-        (
-            prompt("Is the cup in front of the box?"),
-            [finding({"holds": False, **CUP_BOX})],
-            "no",
-            "relation",
-            SURE,
-            False,
-        ),
-        (
-            prompt("Where is the cup relative to the box?", "right", "above"),
-            [finding({"holds": False, **CUP_BOX}), finding({"holds": True, **CUP_BOX})],
-            "(B)",
-            "relation",
-            SURE,
-            False,
-        ),
-        # Between boxes: as sure as the relation's card, by the degree and the marks; 0.9 is the marks' confidence.
-        (
-            prompt("Is the red box to the left or right of the blue box?", "right", "left"),
-            [drawn(red=(0, 10, 40, 40), blue=(150, 0, 190, 90))],
-            "(B)",
-            "markers",
-            0.5 + (CERTAIN["left of"] - 0.5) * 0.9,
-            False,
-        ),
-        (
-            prompt("Is the cup to the left of the box?"),
-            [finding({"holds": None}), seen(("cup", 0.5, (0, 0, 9, 9)), ("box", 0.2, (50, 0, 59, 9)))],
-            "yes",
-            "detection",
-            0.5 + (CERTAIN["left of"] - 0.5) * 0.2**0.25,
-            False,
-        ),
-        (
-            prompt("Is point A above or below point B?", "below", "above"),
-            [lettered("AB")],
-            "(B)",
-            "markers",
-            0.5 + (CERTAIN["above"] - 0.5) * 0.9,
-            False,
-        ),
-        (prompt("Where is the dog in the image?", "right", "left"), [dogs(1)], "(B)", "detection", 0.9**0.25, False),
-        (prompt("Is the dog on the left side of the image?"), [dogs(1)], "yes", "detection", 0.9**0.25, False),
-        (prompt("Is the dog in the bottom left corner of the image?"), [dogs(1)], "no", "detection", 0.9**0.25, False),
-        (
-            prompt("Where is the object in the red box in the image?", "right", "left"),
-            [drawn(red=(10, 10, 60, 60))],
-            "(B)",
-            "markers",
-            0.9,
-            False,
-        ),
-        (
-            prompt("What color is the dog?", "red", "blue"),
-            [dogs(1), finding({"best": 1})],
-            "(B)",
-            "attributes",
-            SURE,
-            False,
-        ),
-        # The second is no rival.
-        (
-            prompt("What color is the dog?", "red", "blue"),
-            [seen(("dog", 0.8, (0, 0, 9, 9)), ("dog", 0.2, (50, 0, 59, 9))), finding({"best": 0})],
-            "(A)",
-            "attributes",
-            SURE,
-            False,
-        ),
-        (
-            prompt("What does the sign say?", "Push", "Pull"),
-            [finding({"text": "please pull"})],
-            "(B)",
-            "ocr",
-            SURE,
-            False,
-        ),
-    ],
+    *cases(__file__, "test_an_answer_rests_on_the_last_finding_and_says_how_sure_it_is", list, choices=tuple, kind=Kind)
 )
 async def test_an_answer_rests_on_the_last_finding_and_says_how_sure_it_is(
-    fakes: Any, one: Prompt, findings: list[Finding], answer: str, tool: str, sure: float, on_card: bool
+    fakes: Any,
+    question: str,
+    choices: tuple[str, ...],
+    kind: Kind,
+    findings: list[Any],
+    answer: str,
+    tool: str,
+    sure: float,
+    on_card: bool,
 ) -> None:
-    ctx = fakes.context_of(one, findings=list(findings))
+    one, told = prompt(question, *choices, kind=kind), list(map(finding, findings))
+    ctx = fakes.context_of(one, findings=list(told))
     found = await ask_rules(one, ctx)
     assert found is not None
     assert (found.answer, found.tool, found.on_card) == (f"Answer: {answer}", tool, on_card)
-    assert found.finding is findings[-1]
+    assert found.finding is told[-1]
     assert found.confidence == pytest.approx(sure)
     assert [step for step in ctx.log.steps if step.kind == "rule"] == []
 
 
-@pytest.mark.parametrize(
-    ("one", "findings", "note", "text"),
-    [
-        (prompt("How many dogs are there?", "three", "two"), [dogs(4)], "no count", "no choice states 4 x dog"),
-        (
-            prompt("Which point is closer to the camera?", "A", "B"),
-            [finding({"nearer": "C"})],
-            "undecided",
-            "depth does not say which is nearest",
-        ),
-        (
-            prompt("Is the cup in front of the box?"),
-            [finding({"holds": True})],
-            "not found",
-            "the boxes of cup and box say nothing about depth",
-        ),
-        (
-            prompt("Is the cup in front of the box?"),
-            [finding({"holds": None, **CUP_BOX})],
-            "undecided",
-            "0 of the relations asked for hold clearly",
-        ),
-        (
-            prompt("Where is the cup relative to the box?", "right", "above"),
-            [finding({"holds": True, **CUP_BOX})] * 2,
-            "undecided",
-            "2 of the relations asked for hold clearly",
-        ),
-        (
-            prompt("Where is the dog in the image?", "right", "left"),
-            [seen(("dog", 0.9, (310, 10, 330, 60)))],
-            "undecided",
-            "dog lies near a border of the parts asked for",
-        ),
-        (
-            prompt("What does the sign say?", "Push", "Pull"),
-            [finding({"text": "x"})],
-            "not read",
-            "not one choice alone stands in the text that ocr reads",
-        ),
-        (
-            prompt("What does the sign say?", "None", "Pull"),
-            [finding({})],
-            "not read",
-            "not one choice alone stands in the text that ocr reads",
-        ),
-        (prompt("Is there a unicycle?"), [seen(names=["cup"])], "unknown", "detection does not know unicycle"),
-        (prompt("Is there a cup?"), [ToolError("no such class", Fault.BAD_ARGUMENTS)], "unknown", "no such class"),
-        (prompt("What color is the dog?", "red", "blue"), [seen(names=["dog"])], "not found", "detection finds no dog"),
-        (prompt("What color is the dog?", "red", "blue"), [dogs(2)], "several", "detection finds more than one dog"),
-        (
-            prompt("Is point A above or below point B?", "below", "above"),
-            [lettered("A")],
-            "not found",
-            "markers finds 0 of point B",
-        ),
-        (
-            prompt("Is point A above or below point B?", "below", "above"),
-            [lettered("ABB")],
-            "several",
-            "markers finds 2 of point B",
-        ),
-        (
-            prompt("Is point A above or below the red box?", "below", "above"),
-            [],
-            "not found",
-            "the question names coloured boxes and letters, which are looked for in different ways",
-        ),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_abstention_says_why", list, choices=tuple, kind=Kind))
 async def test_an_abstention_says_why(
-    fakes: Any, one: Prompt, findings: list[Finding | Exception], note: str, text: str
+    fakes: Any, question: str, choices: tuple[str, ...], kind: Kind, findings: list[Any], note: str, text: str
 ) -> None:
-    ctx = fakes.context_of(one, findings=list(findings))
+    one = prompt(question, *choices, kind=kind)
+    told = [ToolError(data["error"], Fault.BAD_ARGUMENTS) if "error" in data else finding(data) for data in findings]
+    ctx = fakes.context_of(one, findings=told)
     assert await ask_rules(one, ctx) is None
     assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [(note, text)]
     assert not ctx.tool.findings
@@ -326,18 +123,6 @@ async def test_what_a_model_heard_of_a_tool_is_evidence_for_the_question() -> No
         assert await recorded_answer(one, [heard]) == answer
     other = TracedCall("detection", ("img:1",), {"names": ["dog"]}, 0.1, None, seen(names=["dog"]))
     assert await recorded_answer(one, [other]) is None
-
-
-async def test_a_detector_in_the_real_format_answers_through_the_rule(
-    things_checkpoint: Callable[[str], Path], fakes: Any
-) -> None:
-    backend = LearnedDetection()
-    backend.setup("cpu", str(things_checkpoint("owlv2")))
-    pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
-    for threshold, answer in ((0.02, "Answer: yes"), (0.99, "Answer: no")):
-        (found,) = backend.run([Request((pixels,), DetectionArgs(names=("cat",), threshold=threshold))])
-        one = prompt("Is there a cat in the image?", size=(120, 90))
-        assert (await said(fakes, one, finding(found.data)))[0] == answer
 
 
 @pytest.mark.parametrize("width", [2, 3, 5])

@@ -68,13 +68,6 @@ def test_tools_without_weights_abstain(tmp_path: Path, monkeypatch: pytest.Monke
     assert found == [(Outcome.ABSTAINED, "")] * 4
 
 
-@pytest.mark.system
-def test_a_drawn_box_is_answered_without_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
-    found = outcomes(tmp_path, ("Object_Localization",), backend="classical")
-    assert any(outcome is Outcome.ANSWERED and text.startswith("Answer: (") for outcome, text in found)
-
-
 @pytest.mark.parametrize("name", LEARNED_ONLY)
 async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., ToolService], name: str):
     tool: Tool = load("tools", name)

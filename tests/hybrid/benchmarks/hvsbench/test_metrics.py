@@ -77,6 +77,16 @@ def by_name(scores: list[Score]) -> dict[str, float | None]:
     return {metric.name: metric.value for metric in summarise(scores)}
 
 
+def test_rescaled_between_random_and_human() -> None:
+    found = by_name([scanpath_score("1", rows(0.8)), scanpath_score("2", rows(0.9))])
+    assert found["m_dir_rescaled_measured.q9"] == pytest.approx(0.75)
+    assert found["m_dir_human.q9"] == pytest.approx(0.9)
+    assert found["m_pos_random.q9"] == pytest.approx(0.7)
+    assert found["m_pos_rescaled_published.q9"] == pytest.approx((0.85 - 0.8304) / (0.8863 - 0.8304))
+    assert "m_len_rescaled_measured.q9" not in found
+    assert not any(name.endswith("q12") for name in found)
+
+
 def test_no_measured_scale_unless_every_question_has_both_ends() -> None:
     partial = {key: value for key, value in rows(0.8).items() if not key.endswith("_human")}
     found = by_name([scanpath_score("1", rows(0.8)), scanpath_score("2", partial)])

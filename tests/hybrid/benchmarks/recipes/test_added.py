@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.benchmarks.base import Source
-from hybrid.benchmarks.questions.recipe import benchmark_of
 from hybrid.samples.named import SCENES
 from tests.runnable import forked
 
@@ -56,20 +54,6 @@ def test_one_file_is_a_benchmark_that_runs_and_is_scored(folder: Path) -> None:
     scored = found.get("solvers", {}).get("chance", found)
     assert scored["n"] == 4
     assert {"all_right", "accuracy_macro"} <= set(scored["metrics"])
-
-
-@pytest.mark.system
-def test_its_data_are_counted_against_what_it_expects(folder: Path) -> None:
-    benchmark = benchmark_of(folder / "benchmarks/mine.yaml")
-    whole, short = folder / "whole", folder / "short"
-    benchmark.generate(whole, ("sides",), 4, 0)
-    benchmark.generate(short, ("sides",), 2, 0)
-    code, said = hybrid("data", "check", whole, "--benchmark", "mine", "--path", folder)
-    assert code == 0, said
-    code, said = hybrid("data", "check", short, "--benchmark", "mine", "--path", folder)
-    assert code == 3, said
-    assert re.search(r"sides\D+2\D+4", said), said
-    assert benchmark.tasks(Source(short, None, "test")) == ("sides",)  # type: ignore[arg-type] - no image is read
 
 
 def test_every_recipe_has_a_line_of_its_page() -> None:

@@ -126,6 +126,21 @@ def test_every_class_by_hand(tmp_path: Path) -> None:
             assert [one[-3:] for one in row.ids] == members if row else members == []
 
 
+def test_what_is_unread_is_counted_and_named(tmp_path: Path) -> None:
+    rows = [
+        ("IQ_Test", attempt("a", "r"), attempt("a", "w", STEPS["r"], "IQ_Test")),
+        ("Jigsaw", attempt("b", "r"), attempt("b", "r", STEPS["r"])),
+        ("Jigsaw", attempt("c", "w"), attempt("c", "r", STEPS["r"])),
+        ("IQ_Test", attempt("d", "w"), attempt("d", "w", (), "IQ_Test")),
+    ]
+    solvers = run(tmp_path, rows)
+    made = list(SECTION.rows(compare(solvers)))
+    assert classes(made) == {"unread": ("a",), "confirmed": ("b",), "correct adoption": ("c",), "no call": ("d",)}
+    assert {row.quantity: row.ids for row in made if row.quantity.startswith("why unread")} == {
+        "why unread: there is no rule for 'IQ_Test'": ("a",),
+    }
+
+
 def test_what_failed_or_one_was_not_asked_is_left_out(tmp_path: Path) -> None:
     rows = [
         ("Jigsaw", attempt("a", "r"), attempt("a", "r", STEPS["r"])),
