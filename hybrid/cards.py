@@ -7,7 +7,7 @@ read_card(Path(__file__).with_name("card.toml"), Card, {"Seams": Seams})     # m
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -43,18 +43,18 @@ def read_card(path: Path, kind: type[T], code: Mapping[str, object] = NO_CODE) -
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
     try:
-        made: T = _made(kind, data, (), code)
-    except _Unfit as error:
-        raise DataError(f"{path}, line {_line(text, error.steps)}: {error}") from error
+        made: T = Reader(code).made(kind, data)
+    except Unfit as error:
+        raise DataError(f"{path}, line {_line(text, error.steps)}: {_named(error)}") from error
     return made
 
 
 def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T:
     """The dataclass of data that came from elsewhere, as `as_data` gives it. Raises `DataError` that names the key."""
     try:
-        made: T = _made(kind, data, (), code)
-    except _Unfit as error:
-        raise DataError(str(error)) from error
+        made: T = Reader(code).made(kind, data)
+    except Unfit as error:
+        raise DataError(_named(error)) from error
     return made
 
 
@@ -70,99 +70,132 @@ def as_data(value: Any) -> Any:
     return getattr(value, "__name__", type(value).__name__) if callable(value) else value
 
 
-class _Unfit(Exception):
-    def __init__(self, steps: Steps, said: str) -> None:
-        named = ".".join(step for step in steps if isinstance(step, str))
-        super().__init__(f"{named}: {said}" if named else said)
-        self.steps = steps
+class Unfit(Exception):
+    """Why a value does not fit; `steps` lead to it, which the text names itself where it is not `named`."""
+
+    def __init__(self, steps: Steps, said: str, *, named: bool = True) -> None:
+        super().__init__(said)
+        self.steps, self.named = steps, named
 
 
-def _made(kind: Any, value: Any, steps: Steps, code: Mapping[str, object]) -> Any:
-    """A value of TOML as its annotation says."""
-    origin, parts = get_origin(kind) or kind, get_args(kind)
-    if origin in (Union, UnionType):
-        # TOML has no null, so the key of an optional value is left out instead.
-        (kind,) = (part for part in parts if part is not NoneType)
-        return _made(kind, value, steps, code)
-    if isinstance(origin, type) and issubclass(origin, Enum):
-        return origin(_word(value, [each.value for each in origin], steps))
-    if origin is Literal:
-        return _word(value, parts, steps)
-    if is_dataclass(origin):
-        return _dataclass(origin, _checked(value, dict, "a table", steps), steps, code)
-    if origin is Mapping:
-        table = _checked(value, dict, "a table", steps)
-        return {key: _made(parts[1], one, (*steps, key), code) for key, one in table.items()}
-    if origin in (tuple, frozenset):
-        items = _checked(value, list, "a list", steps)
-        # tuple[X, ...] holds many of one kind, tuple[X, Y] one of each.
-        if origin is frozenset or parts[-1] is ...:
-            several = (_entries(parts[0], one, (*steps, place), code) for place, one in enumerate(items))
-            return origin(entry for entries in several for entry in entries)
-        if len(parts) != len(items):
-            raise _Unfit(steps, f"has {len(items)} entries, not {len(parts)}")
-        return tuple(_made(of, one, (*steps, n), code) for n, (of, one) in enumerate(zip(parts, items, strict=True)))
-    if origin in (str, int, float, bool):
-        return _scalar(origin, value, steps)
-    if not isinstance(value, str) or value not in code:
-        known = ", ".join(code) or "none"
-        raise _Unfit(steps, f"{value!r:.60} names nothing that the code gives; there are: {known}")
-    return code[value]
+def _named(error: Unfit) -> str:
+    named = ".".join(step for step in error.steps if isinstance(step, str))
+    return f"{named}: {error}" if named else str(error)
 
 
-def _entries(kind: Any, value: Any, steps: Steps, code: Mapping[str, object]) -> tuple[Any, ...]:
-    """The entries that one item of a list stands for: more than one where dataclasses share their facts."""
-    hints = _hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
-    shared = {name: one for name, one in code.items() if isinstance(one, tuple)} if isinstance(value, str) else {}
-    if hints and shared:
-        return shared[_word(value, shared, steps)]
-    # Sizes of one network differ in their name alone.
-    lists = [key for key, one in value.items() if isinstance(one, list)] if isinstance(value, dict) else []
-    if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
-        return tuple(_made(kind, {**value, key: one}, steps, code) for one in value[key])
-    return (_made(kind, value, steps, code),)
+class Reader:
+    """Plain values -> what annotations say; those of another notation are read by a subclass.
 
+    A field's metadata may hold a `check`, which takes its value and raises `Unfit` with the steps from there.
+    """
 
-def _dataclass(kind: Any, table: Mapping[str, Any], steps: Steps, code: Mapping[str, object]) -> Any:
-    hints = _hints(kind)
-    known = {one.name: one for one in fields(kind) if one.init}
-    for key in table:
-        if key not in known:
-            hint = did_you_mean(key, known)
-            raise _Unfit((*steps, key), f"{kind.__name__} has no such key{hint}; there are: {', '.join(known)}")
-    read = {key: _made(hints[key], one, (*steps, key), code) for key, one in table.items()}
-    for name, one in known.items():
-        if name not in read and one.default is MISSING and one.default_factory is MISSING:
-            if NoneType not in get_args(hints[name]):
-                raise _Unfit(steps, f"{kind.__name__} needs {name}")
-            read[name] = None
-    return kind(**read)
+    def __init__(self, code: Mapping[str, object] = NO_CODE) -> None:
+        self._code = code
+
+    def made(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
+        """A value as its annotation says. Raises `Unfit`."""
+        origin, parts = get_origin(kind) or kind, get_args(kind)
+        if origin in (Union, UnionType):
+            # TOML has no null, so the key of an optional value is left out instead.
+            (kind,) = (part for part in parts if part is not NoneType)
+            return self.made(kind, value, steps)
+        if isinstance(origin, type) and issubclass(origin, Enum):
+            return origin(self.word(value, [each.value for each in origin], steps))
+        if origin is Literal:
+            return self.word(value, parts, steps)
+        if is_dataclass(origin):
+            return self._dataclass(origin, self.table(value, steps), steps)
+        if origin is Mapping:
+            return {key: self.made(parts[1], one, (*steps, key)) for key, one in self.table(value, steps).items()}
+        if origin in (tuple, frozenset):
+            items = self.items(value, steps)
+            # tuple[X, ...] holds many of one kind, tuple[X, Y] one of each.
+            if origin is frozenset or parts[-1] is ...:
+                several = (self.entries(parts[0], one, (*steps, place)) for place, one in enumerate(items))
+                return origin(entry for entries in several for entry in entries)
+            if len(parts) != len(items):
+                raise Unfit(steps, f"has {len(items)} entries, not {len(parts)}")
+            each = enumerate(zip(parts, items, strict=True))
+            return tuple(self.made(of, one, (*steps, place)) for place, (of, one) in each)
+        if origin in (str, int, float, bool):
+            return self.scalar(origin, value, steps)
+        if not isinstance(value, str) or value not in self._code:
+            known = ", ".join(self._code) or "none"
+            raise Unfit(steps, f"{value!r:.60} names nothing that the code gives; there are: {known}")
+        return self._code[value]
+
+    def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
+        """The entries that one item of a list stands for: more than one where dataclasses share their facts."""
+        hints = _hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
+        given = self._code.items() if isinstance(value, str) else ()
+        shared = {name: one for name, one in given if isinstance(one, tuple)}
+        if hints and shared:
+            return shared[self.word(value, shared, steps)]
+        # Sizes of one network differ in their name alone.
+        lists = [key for key, one in value.items() if isinstance(one, list)] if isinstance(value, dict) else []
+        if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
+            return tuple(self.made(kind, {**value, key: one}, steps) for one in value[key])
+        return (self.made(kind, value, steps),)
+
+    def _dataclass(self, kind: Any, table: Mapping[str, Any], steps: Steps) -> Any:
+        hints = _hints(kind)
+        known = {one.name: one for one in fields(kind) if one.init}
+        read = {}
+        for key, value in table.items():
+            if key not in known:
+                raise self.unknown(kind, (*steps, key), known)
+            read[key] = self.made(hints[key], value, (*steps, key))
+            try:
+                known[key].metadata.get("check", lambda _: None)(read[key])
+            except Unfit as error:
+                raise Unfit((*steps, key, *error.steps), str(error), named=error.named) from error
+        for name, one in known.items():
+            if name not in read and one.default is MISSING and one.default_factory is MISSING:
+                if NoneType not in get_args(hints[name]):
+                    raise self.needs(kind, steps, name)
+                read[name] = None
+        return kind(**read)
+
+    def unknown(self, kind: type, steps: Steps, known: Collection[str]) -> Unfit:
+        """The last step is no key of a dataclass."""
+        hint = did_you_mean(str(steps[-1]), known)
+        return Unfit(steps, f"{kind.__name__} has no such key{hint}; there are: {', '.join(known)}")
+
+    def needs(self, kind: type, steps: Steps, name: str) -> Unfit:
+        """A key must be there."""
+        return Unfit(steps, f"{kind.__name__} needs {name}")
+
+    def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
+        """One of some words."""
+        if value not in words:
+            raise Unfit(steps, f"{value!r:.60} is none of: {', '.join(map(str, words))}")
+        return value
+
+    def scalar(self, kind: type, value: Any, steps: Steps) -> Any:
+        """A text, a number or a truth value."""
+        # A truth value is an int to Python, and a whole number may stand where any number may.
+        accepted = (int, float) if kind is float else kind
+        if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+            raise Unfit(steps, f"{value!r:.60} is not of type {kind.__name__}")
+        return kind(value)
+
+    def table(self, value: Any, steps: Steps) -> Mapping[str, Any]:
+        """Values by their keys."""
+        if not isinstance(value, dict):
+            raise Unfit(steps, f"{value!r:.60} is not a table")
+        return value
+
+    def items(self, value: Any, steps: Steps) -> Sequence[Any]:
+        """Values one after the other."""
+        if not isinstance(value, list):
+            raise Unfit(steps, f"{value!r:.60} is not a list")
+        return value
 
 
 @cache
 def _hints(kind: type) -> Mapping[str, Any]:
     """Evaluating annotations takes longer than reading a whole card."""
     return get_type_hints(kind)
-
-
-def _word(value: Any, words: Collection[object], steps: Steps) -> Any:
-    if value not in words:
-        raise _Unfit(steps, f"{value!r:.60} is none of: {', '.join(map(str, words))}")
-    return value
-
-
-def _scalar(kind: type, value: Any, steps: Steps) -> Any:
-    # A truth value is an int to Python, and a whole number may stand where any number may.
-    accepted = (int, float) if kind is float else kind
-    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise _Unfit(steps, f"{value!r:.60} is not of type {kind.__name__}")
-    return kind(value)
-
-
-def _checked(value: Any, kind: type, name: str, steps: Steps) -> Any:
-    if not isinstance(value, kind):
-        raise _Unfit(steps, f"{value!r:.60} is not {name}")
-    return value
 
 
 def _line(text: str, steps: Steps) -> int:

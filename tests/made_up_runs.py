@@ -229,6 +229,14 @@ def from_letters(
     return write_run(path, "blink", questions, solvers, tool_output, show=show)
 
 
+def calling(solver: str, question: Question, reply: Reply) -> Reply:
+    """A `costing`: the solvers with tools call one, which answers."""
+    if not solver.startswith("controller"):
+        return reply
+    step = Step("tool", "jigsaw", "a finding", 0.1, data={"images": ["img:1"], "args": {}})
+    return replace(reply, usage=Usage(tool_calls=1), steps=(step,))
+
+
 def answering(scored: Scored, letters: str) -> Scored:
     """A scored solver of `from_letters` as if it had answered so, in the order of its questions: no file is written."""
     worth: Mapping[Abstain, float] = {"chance": 0.5, "wrong": 0.0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from _reference.markdown import Page, code, escaped, table
-from hybrid.scoring.conclusion_cases import CASES
+from hybrid.scoring.conclusion_cases import cases
 
 INTRODUCTION = """# The conclusion
 
@@ -32,6 +32,6 @@ them.
 
 def pages() -> tuple[Page, ...]:
     """One page with every case."""
-    rows = [(code(case.id), escaped(case.condition), escaped(case.words)) for case in CASES]
+    rows = [(code(case.id), escaped(case.condition), escaped(case.words)) for case in cases().values()]
     text = f"{INTRODUCTION}\n{table(('case', 'condition', 'words'), rows)}\n"
     return (Page("reference/conclusion.md", "The conclusion", text),)

@@ -69,11 +69,6 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
         Kind.VIEWS: lambda: parse_views(text, parts),
         Kind.CONTINUE: lambda: parse_continue(text),
         Kind.VIEW_PLAN: lambda: parse_view_plan(text, parts),
-        Kind.FREE: lambda: _free(text),
+        Kind.FREE: lambda: Parsed(text.strip(), "text") if text.strip() else undecided(),
     }
     return readers[Kind(kind)]()
-
-
-def _free(text: str) -> Parsed[str]:
-    stripped = text.strip()
-    return Parsed(stripped, "text") if stripped else undecided()

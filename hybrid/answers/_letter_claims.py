@@ -28,13 +28,6 @@ _APOLOGY: Final = re.compile(
 _TURN: Final = re.compile(r"[,;]\s(?=(?:but|however|yet|still|though)\b)", re.IGNORECASE)
 
 
-def _after_doubt(reply: LetterReply) -> tuple[str, ...]:
-    """The clauses behind the last one that declines, a turn (`, but`) beginning a clause; none if none declines."""
-    clauses = [clause for sentence in reply.sentences for clause in _TURN.split(sentence)]
-    doubts = [place for place, clause in enumerate(clauses) if _DECLINES.search(clause)]
-    return tuple(clauses[doubts[-1] + 1 :]) if doubts else ()
-
-
 def declines(reply: LetterReply) -> bool:
     """Whether the reply opens with an apology, announces several, or ends by declining (`impossible to determine`)."""
     if _APOLOGY.match(reply.text) or any(left_open for _, left_open in announcements(reply)):
@@ -114,7 +107,9 @@ def claim(reply: LetterReply, sentence: str) -> str | None:
 
 def reluctant_claim(reply: LetterReply) -> str | None:
     """The text after the last doubt claims one choice: `It is hard to tell. However, the third image ...`."""
-    behind = _after_doubt(reply)
+    clauses = [clause for sentence in reply.sentences for clause in _TURN.split(sentence)]
+    doubts = [place for place, clause in enumerate(clauses) if _DECLINES.search(clause)]
+    behind = clauses[doubts[-1] + 1 :] if doubts else []
     concluding = [clause for clause in behind if _CONCLUSION.match(clause)]
     found = {claim(reply, clause) for clause in concluding[-1:] or behind} - {None}
     return found.pop() if len(found) == 1 else None

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-from hybrid.answers.base import CUE, TRANSLATIONS, answer_part, bare, normalise, plain, sentences
+from hybrid.answers.base import CUE, answer_part, bare, normalise, plain, sentences
+from hybrid.answers.lexicon import TRANSLATIONS
 
 # Names of option letters in the questions of the benchmarks.
 NOUN: Final = (

@@ -67,12 +67,12 @@ _LATEX: Final = re.compile(r"\\(?:boxed|fbox|text(?:bf|it|rm)?|math(?:bf|rm|it|b
 
 
 READ_FIRST: Final = 5_000
+# Characters at the beginning and at the end of a reply that are read; of a longer one the middle is left out.
 READ_LAST: Final = 20_000
-"""Characters at the beginning and at the end of a reply that are read; of a longer one the middle is left out."""
 
 
+# Characters of a text whose canonical spelling is remembered.
 SHORT: Final = 100
-"""Characters of a text whose canonical spelling is remembered."""
 
 
 def within_reach(text: str) -> str:
@@ -149,20 +149,14 @@ def answer_part(text: str) -> str:
     (`<answer>B</answer>`), or LaTeX's box. A call of a tool in JSON is left out.
     """
     said = _CALL.sub("", normalise(text))
-    return _without_latex(
-        next((part for part in (_tagged(said), _boxed(said), _keyed(said)) if part is not None), said)
-    )
-
-
-def _tagged(said: str) -> str | None:
     end = _TAG_ENDS.search(said, max(0, said.rfind("</")))
     begin = said.lower().rfind(f"<{end[1].lower()}>", 0, end.start()) if end else -1
-    return said[begin + len(end[1]) + 2 : end.start()] if end and begin >= 0 else None
-
-
-def _boxed(said: str) -> str | None:
-    box = _BOX.match(said, max(0, said.rfind("\\boxed{")))
-    return box[1] if box else None
+    if end and begin >= 0:
+        return _without_latex(said[begin + len(end[1]) + 2 : end.start()])
+    if box := _BOX.match(said, max(0, said.rfind("\\boxed{"))):
+        return _without_latex(box[1])
+    keyed = _keyed(said)
+    return _without_latex(said if keyed is None else keyed)
 
 
 def _keyed(said: str) -> str | None:
@@ -237,15 +231,6 @@ def denies_existence(text: str) -> bool:
 def bare(text: str) -> str:
     """A text lower-cased without the punctuation and blanks around it: what whole replies are compared by."""
     return text.strip(string.punctuation + string.whitespace + "。、").casefold()
-
-
-# Translations of short English option texts; only used for whole replies and after a cue.
-TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
-    "yes": frozenset({"是", "是的", "对", "はい", "예", "네", "sí", "sì", "oui", "ja", "sim", "да"}),
-    "no": frozenset({"否", "不", "不是", "不对", "没有", "いいえ", "아니요", "non", "nein", "não", "нет"}),
-    "left": frozenset({"左", "左边", "左侧", "向左", "왼쪽", "izquierda", "gauche", "links", "esquerda", "слева"}),
-    "right": frozenset({"右", "右边", "右侧", "向右", "오른쪽", "derecha", "droite", "rechts", "direita", "справа"}),
-}
 
 
 def _no_word_before(*words: str) -> str:

@@ -12,8 +12,8 @@ from dataclasses import asdict
 from hybrid.answers.views import ViewPlan
 from hybrid.types import Box, Json, Point, Scanpath
 
+# A parsed answer of any kind.
 Value = str | int | float | Scanpath | Point | Box | frozenset[int] | ViewPlan | None
-"""A parsed answer of any kind."""
 
 
 def as_json(value: Value) -> Json:
@@ -29,13 +29,9 @@ def as_json(value: Value) -> Json:
         case frozenset():
             return sorted(value)
         case ViewPlan():
-            return {name: _parts(getattr(value, name)) for name in ("part", "keep", "shift")}
+            return {name: as_json(getattr(value, name)) for name in ("part", "keep", "shift")}
         case _:
             return value
-
-
-def _parts(chosen: frozenset[int] | None) -> Json:
-    return None if chosen is None else sorted(chosen)
 
 
 def path_distance(one: Scanpath, other: Scanpath) -> float:

@@ -5,35 +5,23 @@ counts for a reply without a number belongs to the scorer.
 """
 
 import re
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._reports import read_own
-from hybrid.answers.base import (
-    CUE,
-    Parsed,
-    bare,
-    denies_existence,
-    first_match,
-    sentences,
-    statement,
-    undecided,
-)
+from hybrid.answers.base import CUE, Parsed, bare, denies_existence, first_match, sentences, statement, undecided
+from hybrid.answers.lexicon import ELSEWHERE, HAN, TENS, UNITS, WORDS
 
-_UNITS: Final = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-WORDS: Final = {word: n for n, word in enumerate(_UNITS)} | {word: 10 * n for n, word in enumerate(_TENS, 2)}
 # Counts in these questions are small; a longer run of digits is no count.
 MAX_DIGITS: Final = 9
 _DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_0-9]|\.[0-9])"
 # Commas set groups of three digits apart; "1,2,3" is a list and "0,5" a fraction.
 _WHOLE: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+")
 _LIST: Final = re.compile(r"[0-9]+(?:,\s?[0-9]+)+")
-_TEN: Final = "|".join(_TENS)
-_UNIT: Final = "|".join(sorted(_UNITS, key=len, reverse=True))
+_TEN: Final = "|".join(TENS)
+_UNIT: Final = "|".join(sorted(UNITS, key=len, reverse=True))
 # "one" is a pronoun after these: "the one on the left", "no one".
 _PRONOUN: Final = "".join(
     rf"(?<!\b{word}\s)" for word in ("no", "the", "this", "that", "each", "every", "which", "any")
@@ -74,40 +62,11 @@ _DOZEN: Final = re.compile(
     r"\b(?:(half\s(?:a\s)?)|(an?|one|two|three|four|[0-9]{1,2})\s)dozen\b(\sor\b.*)?", re.IGNORECASE
 )
 _GLOSS: Final = re.compile(rf"({_DIGITS}|{_WORD})\s?\(({_DIGITS}|{_WORD})\)", re.IGNORECASE)
-_HAN: Final = {
-    digit: value
-    for value, digits in enumerate(("〇零", "一", "二两兩", "三", "四", "五", "六", "七", "八", "九"))
-    for digit in digits
-}
 # A numeral is no count inside of other words (`一些`, `第一`): it begins the reply or stands behind "is" or "has".
 _HAN_NUMBER: Final = re.compile(
-    rf"(?:^|(?<=[是为為有共见見:は和与與、,]))\s?([{''.join(_HAN)}]?)(十?)([{''.join(_HAN)}]?)\s?"
+    rf"(?:^|(?<=[是为為有共见見:は和与與、,]))\s?([{''.join(HAN)}]?)(十?)([{''.join(HAN)}]?)\s?"
     r"(?=[个個只隻人台本匹つ枚头頭条條辆輛位张張名件です。.!]|$)"
 )
-# Whole replies in other languages.
-_ELSEWHERE: Final[dict[str, int]] = {
-    word: value
-    for value, words in enumerate(
-        (
-            "cero zéro ноль nula nessuno keine keiner ninguno ninguna nenhum nenhuma aucun aucune",
-            "uno una un une ein eine einer eins um uma один одна одно 하나 一つ",
-            "dos deux zwei dois duas due два две 둘 二つ",
-            "tres trois drei três tre три 셋 三つ",
-            "cuatro quatre vier quatro quattro четыре 넷 四つ",
-            "cinco cinq fünf cinque пять 다섯 五つ",
-            "seis sechs sei шесть 여섯 六つ",
-            "siete sept sieben sete sette семь 일곱 七つ",
-            "ocho huit acht oito otto восемь 여덟 八つ",
-            "nueve neuf neun nove девять 아홉 九つ",
-            "diez dix zehn dez dieci десять 열",
-            "onze elf undici одиннадцать",
-            "doce douze zwölf doze dodici двенадцать",
-        )
-    )
-    for word in words.split()
-}
-
-
 # `drei`, `drei Autos`, `Hay tres perros`; not `keine Ahnung`, `seis to`.
 _ALONE: Final = re.compile(
     r"(?:(?:hay|es (?:sind|gibt)|il y a|há|ci sono)\s)?"
@@ -129,7 +88,7 @@ def spelled_out(text: str) -> str:
     text = _GLOSS.sub(lambda found: found[1] if _value(found[1]) == _value(found[2]) else found[0], text)
     text = _HAN_NUMBER.sub(_from_han, text)
     alone = _ALONE.fullmatch(bare(text))
-    value = _ELSEWHERE.get(alone[1]) if alone else None
+    value = ELSEWHERE.get(alone[1]) if alone else None
     # One is an article too: `un peu`, `ein Problem`. `Sei` is "you are" where no plural follows: `sei bravo`.
     other = alone and alone[2] and (value == 1 or (alone[1] == "sei" and not _SIX_THINGS.fullmatch(alone[2].strip())))
     return text if alone is None or value is None or other else str(value)
@@ -146,7 +105,7 @@ def _from_han(found: re.Match[str]) -> str:
     )
     if article or not (tens or ten or units) or (tens and units and not ten):
         return found[0]
-    return f" {10 * _HAN.get(tens, 1) + _HAN.get(units, 0) if ten else _HAN[tens or units]}"
+    return f" {10 * HAN.get(tens, 1) + HAN.get(units, 0) if ten else HAN[tens or units]}"
 
 
 def numbers(text: str) -> tuple[int | None, ...]:
@@ -295,13 +254,10 @@ def parse_integer(text: str) -> Parsed[int]:
     None without a number, for a list or a range of numbers, for parts without their sum, and where the number that
     counts is a fraction or negative.
     """
-    return read_own(statement(text), lambda own: read_corrected(own, _read, _read_again))
 
+    def read(rules: Sequence[Callable[[str], int | None]], said: str) -> Parsed[int]:
+        return first_match(rules, counted(said)) if said else undecided()
 
-def _read(text: str) -> Parsed[int]:
-    return first_match(RULES, counted(text)) if text else undecided()
-
-
-def _read_again(text: str) -> Parsed[int]:
     # A number in the prose behind "actually" may count something else.
-    return first_match((only_number, announced), counted(text)) if text else undecided()
+    again = partial(read, (only_number, announced))
+    return read_own(statement(text), lambda own: read_corrected(own, partial(read, RULES), again))

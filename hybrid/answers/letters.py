@@ -18,8 +18,8 @@ from hybrid.answers._reports import read_own
 from hybrid.answers.base import Parsed, bare, first_match, only_asks, undecided
 from hybrid.types import LETTERS
 
+# Least number of labels searched for; with more labels than choices, words and initials would be read as labels.
 USUAL_LETTERS = LETTERS[:8]
-"""Least number of labels searched for; with more labels than choices, words and initials would be read as labels."""
 
 
 _BETWEEN = (re.compile(r"[,;&]|\b(?:and|or)\b"), re.compile(r"/"))
@@ -61,16 +61,13 @@ def _read(reply: LetterReply) -> Parsed[str]:
     if not reply.text or not reply.offered:
         return undecided()
     # A question or a list of choices is no answer, unless it is the text of one choice: `Is it red?`, `red, green`.
-    if only_choice(reply) is None and (only_asks(reply.text) or any(_lists_choices(reply, mark) for mark in _BETWEEN)):
-        return undecided()
+    if only_choice(reply) is None:
+        listed = [{dict(reply.forms).get(bare(text)) for text in mark.split(reply.text)} for mark in _BETWEEN]
+        if only_asks(reply.text) or any(len(named) > 1 and None not in named for named in listed):
+            return undecided()
     explicit = first_match((*EXPLICIT_RULES, *CLAUSE_RULES), reply)
     if explicit.value is not None:
         return explicit if explicit.value in reply.offered else undecided()
     if declines(reply):
         return undecided()
     return first_match(CLAIM_RULES, reply)
-
-
-def _lists_choices(reply: LetterReply, mark: re.Pattern[str]) -> bool:
-    named = {dict(reply.forms).get(bare(text)) for text in mark.split(reply.text)}
-    return len(named) > 1 and None not in named

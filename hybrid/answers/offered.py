@@ -19,11 +19,11 @@ from hybrid.types import LETTERS, Kind, Prompt
 FIXATIONS = 6
 MOST_OBJECTS = 10
 VIEWS = (1, 2, 3, 4)
+# Answers to one prompt that are listed: the orders of seven letters.
 MOST_LISTED = 5040
-"""Answers to one prompt that are listed: the orders of seven letters."""
 
+# Answers and the probability, 0..1, with which each is drawn; they add up to 1.
 Offered = tuple[tuple[str, float], ...]
-"""Answers and the probability, 0..1, with which each is drawn; they add up to 1."""
 
 
 def offered(prompt: Prompt) -> Offered | None:
@@ -42,7 +42,9 @@ def offered(prompt: Prompt) -> Offered | None:
         case Kind.INTEGER:
             return _even(tuple(str(number) for number in range(1, MOST_OBJECTS + 1)))
         case Kind.ORDER:
-            return _orders(_to_order(prompt))
+            ordered = _to_order(prompt)
+            few = math.factorial(len(ordered)) <= MOST_LISTED
+            return _even(tuple(map("".join, itertools.permutations(ordered)))) if few else None
         case Kind.SCANPATH:
             return None
         case Kind.VIEWS:
@@ -68,7 +70,9 @@ def draw(prompt: Prompt, rng: random.Random) -> str:
             ordered = _to_order(prompt)
             return "".join(rng.sample(ordered, len(ordered)))
         case Kind.SCANPATH:
-            return _scanpath(prompt.given.fixations or FIXATIONS, rng)
+            fixations = range(prompt.given.fixations or FIXATIONS)
+            x, y = ([round(rng.random(), 2) for _ in fixations] for _ in "XY")
+            return f"X = {x}\nY = {y}\nT = {[rng.randint(100, 400) for _ in fixations]}"
         case Kind.VIEWS:
             return _named(_half(rng)) or str(rng.choice(VIEWS))
         case Kind.VIEW_PLAN:
@@ -83,12 +87,6 @@ def _even(answers: tuple[str, ...]) -> Offered:
 
 def _to_order(prompt: Prompt) -> str:
     return LETTERS[: len(prompt.choices)] or LETTERS[: max(2, len(prompt.given.boxes))]
-
-
-def _orders(letters: str) -> Offered | None:
-    if math.factorial(len(letters)) > MOST_LISTED:
-        return None
-    return _even(tuple("".join(order) for order in itertools.permutations(letters)))
 
 
 def _some() -> tuple[tuple[int, ...], ...]:
@@ -107,10 +105,3 @@ def _named(views: tuple[int, ...]) -> str:
 
 def _plan(views: tuple[int, ...]) -> str:
     return json.dumps({"part": views, "keep": views, "shift": [], "reason": ""})
-
-
-def _scanpath(fixations: int, rng: random.Random) -> str:
-    x = [round(rng.random(), 2) for _ in range(fixations)]
-    y = [round(rng.random(), 2) for _ in range(fixations)]
-    t = [rng.randint(100, 400) for _ in range(fixations)]
-    return f"X = {x}\nY = {y}\nT = {t}"

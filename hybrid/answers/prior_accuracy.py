@@ -17,12 +17,12 @@ from typing import Final
 
 from hybrid.types import Kind, Prompt
 
+# An MLLM's place between chance and certainty where no row covers the route: (accuracy - chance) / (1 - chance), mean
+# over the tasks whose labels were not corrected since (Fu et al., ECCV 2024, arXiv:2404.12390, Table 1).
 ABOVE_CHANCE: Final = 0.195
-"""An MLLM's place between chance and certainty where no row covers the route: (accuracy - chance) / (1 -
-chance), mean over the tasks whose labels were not corrected since (Fu et al., ECCV 2024, arXiv:2404.12390, Table 1)."""
+# Chance of an answer whose options are not given (a number, parts of an image): near zero, and no smaller than what a
+# guess at a small number comes to.
 OPEN: Final = 0.1
-"""Chance of an answer whose options are not given (a number, parts of an image): near zero, and no smaller than what a
-guess at a small number comes to."""
 
 
 def chance(prompt: Prompt) -> float:

@@ -94,14 +94,11 @@ RULES: Final = (only_numbers, announced, named_numbers, all_parts, positions)
 _RUN: Final = re.compile(r"(?<![0-9.])([0-9]{1,2})\s?(?:to|through|[-–])\s?([0-9]{1,2})(?![0-9.])")
 
 
-def _each(run: re.Match[str]) -> str:
-    """`1 to 3` as `1, 2, 3`."""
-    return ", ".join(map(str, range(int(run[1]), int(run[2]) + 1))) or run[0]
-
-
 def parse_views(text: str, n: int = 4) -> Parsed[Views]:
     """The parts, numbers 1 to n, that `text`, any text, asks for; None where it names none. Others are left out."""
-    reply = ViewsReply(_RUN.sub(_each, answer_part(text)), n)
+    # `1 to 3` as `1, 2, 3`.
+    each = _RUN.sub(lambda run: ", ".join(map(str, range(int(run[1]), int(run[2]) + 1))) or run[0], answer_part(text))
+    reply = ViewsReply(each, n)
     return first_match(RULES, reply) if reply.text else undecided()
 
 

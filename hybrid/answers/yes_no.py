@@ -10,7 +10,6 @@ from typing import Final, Literal
 from hybrid.answers._corrections import corrections
 from hybrid.answers.base import (
     CUE,
-    TRANSLATIONS,
     Parsed,
     bare,
     denies_existence,
@@ -20,6 +19,7 @@ from hybrid.answers.base import (
     statement,
     undecided,
 )
+from hybrid.answers.lexicon import TRANSLATIONS
 
 YesNo = Literal["yes", "no"]
 _WORDS: Final[tuple[YesNo, YesNo]] = ("yes", "no")

@@ -71,8 +71,8 @@ class ScoreOptions:
     abstain: Abstain = "wrong"
 
 
+# A reply without a readable answer is wrong.
 AS_PAPERS = ScoreOptions()
-"""A reply without a readable answer is wrong."""
 
 
 @dataclass(frozen=True)

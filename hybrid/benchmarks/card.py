@@ -59,8 +59,8 @@ class Baseline:
     """Differences from the paper, beyond the model."""
 
 
+# By group the values that a score may have; `task` and `base`, its id without a variant, are groups of every score.
 Groups = Mapping[str, tuple[str, ...]]
-"""By group the values that a score may have; `task` and `base`, its id without a variant, are groups of every score."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,9 @@ class MetricCard:
     def describes(self, name: str) -> bool:
         """Whether a name belongs to this metric."""
         parts = re.split(r"<([^>]+)>", self.name)
-        pattern = "".join(f"(?:{_words(part)})" if place % 2 else re.escape(part) for place, part in enumerate(parts))
+        # What stands between angle brackets is one of its words, or where it is one word anything.
+        words = ["|".join(map(re.escape, part.split("|"))) if "|" in part else ".+" for part in parts]
+        pattern = "".join(f"(?:{words[n]})" if n % 2 else re.escape(part) for n, part in enumerate(parts))
         return re.fullmatch(pattern, name) is not None
 
 
@@ -125,17 +127,12 @@ def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share
     return Metric(name, combine(kept, how), len(kept), how, kept, share)
 
 
-def _words(choice: str) -> str:
-    """The pattern of what stands between angle brackets: the words themselves, or anything."""
-    return "|".join(map(re.escape, choice.split("|"))) if "|" in choice else ".+"
-
-
+# Hexadecimal digits of each answer's digest.
 DIGITS: Final = 3
-"""Hexadecimal digits of each answer's digest."""
+# Questions from which labels are told: of fewer, corrected ones may agree with the older by chance.
 FEWEST: Final = 8
-"""Questions from which labels are told: of fewer, corrected ones may agree with the older by chance."""
+# Share of answers up to which labels that differ are the corrected ones, which left about one in ten as it was.
 MOST_ALIKE: Final = 0.5
-"""Share of answers up to which labels that differ are the corrected ones, which left about one in ten as it was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,8 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 
 
 def _here(tool: Tool, backend: BackendCard) -> str:
-    """Whether the default weights can be loaded as they lie on this machine. Nothing is fetched."""
+    """Whether the default weights can be loaded as they lie on this machine."""
+    # Nothing is fetched.
     from hybrid.errors import WeightsError
     from hybrid.weights import missing_library, weights_of
 

@@ -57,13 +57,17 @@ def list_(tables: Shape, every: bool) -> int:
     Example:
       hybrid tools list --path my_tools
     """
-    from hybrid.registry import names
+    from hybrid.registry import is_outside, load, names
+    from hybrid.tool.card_file import card_alone
     from hybrid.weights import missing_library
 
     failed, cards = 0, []
     for name in names("tools"):
         try:
-            card = _card_of(name)
+            # A tool of ours is not imported where its card is data.
+            spec = None if is_outside("tools", name) else find_spec(f"tools.{name}")
+            alone = card_alone(Path(spec.origin)) if spec is not None and spec.origin else None
+            card: Card = load("tools", name).card if alone is None else alone
         except UsageError as error:
             click.echo(f"{name}: {error}", err=True)
             failed = 3
@@ -76,17 +80,6 @@ def list_(tables: Shape, every: bool) -> int:
     if why := missing_library(cards):
         tell(f"note: {why}")
     return failed
-
-
-def _card_of(name: str) -> Card:
-    """The card of a tool; one of ours is not imported where its card is data."""
-    from hybrid.registry import is_outside, load
-    from hybrid.tool.card_file import card_alone
-
-    spec = None if is_outside("tools", name) else find_spec(f"tools.{name}")
-    alone = card_alone(Path(spec.origin)) if spec is not None and spec.origin else None
-    card: Card = load("tools", name).card if alone is None else alone
-    return card
 
 
 @command.command("run")

@@ -211,10 +211,8 @@ def _is_grouped(table: Table) -> bool:
 
 
 def _blocks(table: Table, *, grouped: bool) -> Iterator[dict[int, int]]:
-    """The columns of each block of a narrow table with their widths, by place; without the first where it is grouped.
-
-    Lines below a group are set in, so that they have less room.
-    """
+    """The columns of each block of a narrow table with their widths, by place; without the first of a grouped one."""
+    # Lines below a group are set in, so that they have less room.
     start, whole = (1, NARROW - GAP) if grouped else (0, NARROW)
     widths = [_widths(table, place) for place in range(len(table.columns))]
     names = range(start, start + _names(table, widths[start:], start))
@@ -306,7 +304,8 @@ def _markdown(text: str) -> str:
 
 
 def _csv_line(cells: tuple[str, ...]) -> str:
-    """One record. The writer quotes the characters of its own line end, so it must know both to quote a lone one."""
+    """One record."""
+    # The writer quotes the characters of its own line end, so it must know both to quote a lone one.
     line = io.StringIO()
     csv.writer(line, lineterminator="\r\n").writerow(cells)
     return line.getvalue().removesuffix("\r\n") + "\n"

@@ -37,6 +37,7 @@ def write(
         "hybrid_version": __version__,
         "run_sha256": run.sha256,
         "identity": json.dumps(run.identity),
+        "no_answer": run.options.abstain,
         "conclusion": json.dumps([sentence.text for sentence in run.conclusion]),
     }
     schema = pa.schema([(name, known[kind]) for name, kind in types.items()], metadata=metadata)

@@ -247,7 +247,8 @@ def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tu
 
 
 def _scores(scored: Scored) -> dict[str, float | None]:
-    return {score.id: score.correct for score in scored.scores if not score.outcome.failed}
+    # No answer is as good as wrong to learn from: a guess in its place taught nothing.
+    return {score.id: score.correct for score in scored.under("wrong").scores if not score.outcome.failed}
 
 
 def _unwanted(options: ExportOptions, correct: float | None, alone: float | None) -> str | None:

@@ -199,7 +199,7 @@ class Enactment:
         identity, manifest = run.identity, run.folder.manifest
         facts = manifest["solvers"][name]
         solver = load_solver(word_of(name))
-        wording = Wording(_sends_format_line(identity), _reasoning(identity))
+        wording = Wording(bool(identity["prompts"]["format_line"]), _reasoning(identity))
         if int(identity.get("samples", 1)) > 1:
             raise UsageError(f"{run.folder.path}: with --setting samples a vote answered, and no single conversation")
         same = (
@@ -277,10 +277,6 @@ class Enactment:
 def _spent(attempt: Attempt, ask: int) -> Usage:
     """The usage of a question before an ask, as its budget of tool calls counts it."""
     return sum((exchange.reply.usage for exchange in attempt.exchanges[:ask]), Usage())
-
-
-def _sends_format_line(identity: Mapping[str, Any]) -> bool:
-    return bool(identity["prompts"]["format_line"])
 
 
 def _reasoning(identity: Mapping[str, Any]) -> Reasoning | None:

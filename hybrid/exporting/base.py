@@ -23,7 +23,7 @@ from hybrid.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
-from hybrid.scoring.paths import protocol_of
+from hybrid.scoring.paths import TABLES_RULE, protocol_of
 from hybrid.scoring.predictions.base import letter_of
 from hybrid.scoring.runs import chosen, score_run
 from hybrid.scoring.score import Scored
@@ -106,8 +106,8 @@ class ExportedRun:
 
     @cached_property
     def options(self) -> ScoreOptions:
-        """The run's own protocol; who gives no readable answer is wrong, as the papers count."""
-        return ScoreOptions(protocol_of(self.folder), "wrong")
+        """The run's own protocol, and the rule of no answer by which the run itself is concluded."""
+        return ScoreOptions(protocol_of(self.folder), TABLES_RULE)
 
     @cached_property
     def scored(self) -> tuple[Scored, ...]:
@@ -116,7 +116,7 @@ class ExportedRun:
 
     @cached_property
     def conclusion(self) -> tuple[Sentence, ...]:
-        """The sentences of `hybrid compare --abstain wrong` on these solvers; none for a split with hidden answers."""
+        """The sentences of `hybrid compare` on these solvers; none for a split with hidden answers."""
         if self.split in self.benchmark.card.hidden_splits or not self.solvers:
             return ()
         return conclusion(compare(self.scored))

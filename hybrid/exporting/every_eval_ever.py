@@ -193,7 +193,7 @@ def _rows(run: ExportedRun, scored: Scored, *, shown: bool) -> Iterator[dict[str
             },
             **_costs(attempt),
             # What failed is apart from what is wrong: a row with an error is in no value above.
-            "error": _failure(scored, score) if score.outcome.failed else None,
+            "error": scored.reasons.get(score.id, score.outcome.value) if score.outcome.failed else None,
             "metadata": _words({"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)})
             | _words(dict(score.groups)),
         }
@@ -300,10 +300,6 @@ def _costs(attempt: Attempt | None) -> dict[str, Any]:
         },
         "performance": {"latency_ms": attempt.seconds * 1000},
     }
-
-
-def _failure(scored: Scored, score: Score) -> str:
-    return scored.reasons.get(score.id, score.outcome.value)
 
 
 EXPORTER = EveryEvalEver()

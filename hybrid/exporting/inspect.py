@@ -145,6 +145,7 @@ class _Making:
             metadata={
                 "run_sha256": self.run.sha256,
                 "identity": dict(identity),
+                "no_answer": self.run.options.abstain,
                 "conclusion": [sentence.text for sentence in self.run.conclusion],
             },
         )

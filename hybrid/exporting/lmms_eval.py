@@ -102,6 +102,7 @@ def _results(
             "limit": None,
             "seed": run.identity.get("seed"),
             "run_sha256": run.sha256,
+            "no_answer": run.options.abstain,
             "conclusion": [sentence.text for sentence in run.conclusion],
         },
         "date": date,

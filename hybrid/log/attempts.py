@@ -30,10 +30,10 @@ from hybrid.log.journal import Journal
 from hybrid.log.lines import Extent, Form, Index, Measure, Records, index_lines
 from hybrid.types import Attempt, Exchange, Reply, Step
 
+# The steps of each ask.
 Steps = tuple[tuple[Step, ...], ...]
-"""The steps of each ask."""
+# Where the steps begin: quotes in a text are escaped, and no key before them has this name.
 STEPS = b',"steps":'
-"""Where the steps begin: quotes in a text are escaped, and no key before them has this name."""
 _WITHOUT_STEPS = {"exchanges": {"__all__": {"reply": {"steps"}}}}
 
 
@@ -160,23 +160,6 @@ def is_record(line: bytes) -> bool:
     return True
 
 
-@dataclass(frozen=True, eq=False)
-class _Entry:
-    """A record that is to be written, and the future that ends when it is."""
-
-    record: Attempt | Unfinished
-    written: asyncio.Future[None]
-
-    def end(self, error: Exception | None) -> None:
-        """End the wait, unless it was cancelled."""
-        if self.written.done():
-            return
-        if error is None:
-            self.written.set_result(None)
-        else:
-            self.written.set_exception(error)
-
-
 class Recorder:
     """The attempts of one solver, open for appending, written in a thread of its own. Used from one event loop.
 
@@ -192,16 +175,17 @@ class Recorder:
         self._measure = measure or Measure()
         self._journal = Journal(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"record-{path.parent.name}")
-        self._waiting: list[_Entry] = []
+        # Each record, and the future that ends when it is written.
+        self._waiting: list[tuple[Attempt | Unfinished, asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def write(self, record: Attempt | Unfinished) -> None:
         """Append a record. Raises `OSError` when it cannot be written, or what its conversion to JSON raises."""
-        entry = _Entry(record, asyncio.get_running_loop().create_future())
-        self._waiting.append(entry)
+        written = asyncio.get_running_loop().create_future()
+        self._waiting.append((record, written))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
-        await entry.written
+        await written
 
     async def close(self) -> None:
         """Write what still waits, and close the file."""
@@ -216,9 +200,11 @@ class Recorder:
         loop = asyncio.get_running_loop()
         while self._waiting:
             entries, self._waiting = self._waiting, []
-            ends = await loop.run_in_executor(self._thread, self._append, [entry.record for entry in entries])
-            for entry, end in zip(entries, ends, strict=True):
-                entry.end(end)
+            ends = await loop.run_in_executor(self._thread, self._append, [record for record, _ in entries])
+            for (_, written), error in zip(entries, ends, strict=True):
+                # A wait that was cancelled is over.
+                if not written.done():
+                    written.set_result(None) if error is None else written.set_exception(error)
         self._writing = None
 
     def _append(self, records: Sequence[Attempt | Unfinished]) -> list[Exception | None]:

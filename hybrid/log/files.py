@@ -18,8 +18,8 @@ from pathlib import Path
 from hybrid.errors import UsageError
 from hybrid.secrets import redact_bytes
 
+# Bytes that are read of a file of this kind; the largest known ones have some hundred thousand.
 MOST_BYTES = 64 * 2**20
-"""Bytes that are read of a file of this kind; the largest known ones have some hundred thousand."""
 
 
 def read_small(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -54,13 +54,15 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
     Raises:
         OSError: it cannot be written (a full disk, a read-only folder); `path` is as it was and nothing else is left.
     """
+    parts = [data] if isinstance(data, bytes) else data
     try:
-        if _stays(path):
+        opened_here = path.is_symlink() and os.readlink(path).startswith("/proc/self/fd/")
+        if opened_here or (path.exists() and not path.is_file() and not path.is_dir()):
             with path.open("wb") as file:
-                file.writelines(_parts(data))
+                file.writelines(parts)
             return
         made = _make_folder(path.parent)
-        _replace(path, data, durable=durable)
+        _replace(path, parts, durable=durable)
         if durable:
             for folder in (path.parent, *(new.parent for new in made)):
                 sync_folder(folder)
@@ -91,24 +93,13 @@ def _make_folder(folder: Path) -> list[Path]:
     return absent
 
 
-def _stays(path: Path) -> bool:
-    """Whether it is something that a file must not take the place of."""
-    if path.is_symlink() and os.readlink(path).startswith("/proc/self/fd/"):
-        return True
-    return path.exists() and not path.is_file() and not path.is_dir()
-
-
-def _parts(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
-    return [data] if isinstance(data, bytes) else data
-
-
-def _replace(path: Path, data: bytes | Iterable[bytes], *, durable: bool) -> None:
+def _replace(path: Path, parts: Iterable[bytes], *, durable: bool) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
     # Not tempfile.mkstemp: its files are for their owner alone, and a store is shared with a group.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.writelines(_parts(data))
+            file.writelines(parts)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

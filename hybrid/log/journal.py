@@ -17,10 +17,10 @@ from threading import Lock
 from hybrid.log.files import sync_folder
 from hybrid.secrets import redact_bytes
 
+# No descriptor.
 CLOSED = -1
-"""No descriptor."""
+# Bytes that are read at a time while the end of the last whole line is looked for.
 BLOCK = 1 << 16
-"""Bytes that are read at a time while the end of the last whole line is looked for."""
 
 
 class Journal:

@@ -243,22 +243,18 @@ def _read_all(file: BinaryIO, before: Extent | None, form: Form, *, trusted: boo
         except ValueError as wrong:
             index.unreadable.append((number, wrong))
         else:
-            _keep(index, (number, name), (start, len(line)), error=error)
+            known = name in index.places.numbers
+            if known:
+                index.repeated.append((number, name))
+            # One that tells of an error gives way to any later line of its id.
+            if not known or name in index.errors:
+                index.places.add(name, start, len(line))
+                (index.errors.add if error else index.errors.discard)(name)
         if before is not None and end == before.bytes:
             index.same = index.measure.extent.sha256 == before.sha256
         if trusted and end >= trusted_bytes and not index.same:
             break
     return index
-
-
-def _keep(index: Index, line: tuple[int, str], place: tuple[int, int], *, error: bool) -> None:
-    name = line[1]
-    if name in index.places.numbers:
-        index.repeated.append(line)
-        if name not in index.errors:
-            return
-    index.places.add(name, *place)
-    (index.errors.add if error else index.errors.discard)(name)
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:

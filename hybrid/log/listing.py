@@ -20,8 +20,8 @@ from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.log.manifest import MANIFEST
 
 State = Literal["finished", "open", "being written", "damaged"]
+# So many folders below the one that is given a run is looked for: an ablation or a matrix holds several.
 DEPTH = 3
-"""So many folders below the one that is given a run is looked for: an ablation or a matrix holds several."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +91,9 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     damage = (*([wrong] if wrong else []), *(line for one in recorded.values() for line in one.damage))
     model = identity.get("model")
     control = identity.get("tool_output", "real")
+    state: State = "damaged" if damage else "finished" if answered == len(sound) else "open"
+    # A run that is being written may be ahead of its manifest in the middle of a line.
+    state = "being written" if folder.is_held() else state
     return ListedRun(
         path=folder.path,
         benchmark=identity["benchmark"],
@@ -100,19 +103,10 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
         n=len(sound),
         control=None if control == "real" else control,
         date=_date(folder, manifest),
-        state=_state(folder, damage, whole=answered == len(sound)),
+        state=state,
         damage=damage,
         in_batches=waiting_calls(read_batches(folder.path / BATCHES).values())[1],
     )
-
-
-def _state(folder: RunFolder, damage: tuple[str, ...], *, whole: bool) -> State:
-    # A run that is being written may be ahead of its manifest in the middle of a line.
-    if folder.is_held():
-        return "being written"
-    if damage:
-        return "damaged"
-    return "finished" if whole else "open"
 
 
 def _date(folder: RunFolder, manifest: Mapping[str, Any]) -> datetime:

@@ -24,7 +24,7 @@ from typing import Generic, TypeVar, overload
 
 from hybrid.errors import DataError
 from hybrid.log.codec import codec, first_error, to_json
-from hybrid.log.lines import Extent, Form, Index, OpenFile, Places, Records, index_lines
+from hybrid.log.lines import Extent, Form, OpenFile, Places, Records, index_lines
 from hybrid.types import BrokenQuestion, Question
 
 AnyQuestion = Question | BrokenQuestion
@@ -121,17 +121,14 @@ class Questions(SomeQuestions[AnyQuestion]):
         turn: dict[str, int] = {}
         for name in self.ids:
             if name not in self.broken_ids:
-                task = self._task(name)
+                # The task as the line has it: of 200,000 questions no other part is read.
+                line = self.line(name)
+                head = _TASK.match(line)
+                task = head[1] if head else json.dumps(read_question(line).task).encode()
                 turn[name] = asked[task]
                 asked[task] += 1
         waiting = [name for name in turn if name not in finished]
         return SomeQuestions(self.by_id, sorted(waiting, key=turn.__getitem__))
-
-    def _task(self, name: str) -> bytes:
-        """The task as the line has it: of 200,000 questions no other part is read."""
-        line = self.line(name)
-        head = _TASK.match(line)
-        return head[1] if head else json.dumps(read_question(line).task).encode()
 
     @property
     def broken(self) -> tuple[BrokenQuestion, ...]:
@@ -162,20 +159,14 @@ def read_questions(path: Path, before: Extent | None) -> tuple[Questions, str | 
             raise DataError(f"{path}: not a Question ({first_error(error)})") from error
 
     questions = Questions(index.records(read), frozenset(index.errors), index.measure.extent)
-    return questions, _first_wrong(path, index)
-
-
-def _first_wrong(path: Path, index: Index) -> str | None:
     wrong = {number: f"not a Question ({first_error(error)})" for number, error in index.unreadable}
     wrong |= {number: f"the id {name!r} appears twice" for number, name in index.repeated}
     if wrong:
-        number = min(wrong)
-        return f"{path}, line {number}: {wrong[number]}"
+        return questions, f"{path}, line {min(wrong)}: {wrong[min(wrong)]}"
     if lost := index.wrong("questions"):
-        return f"{path} {lost}"
-    if path.exists() and index.measure.extent.bytes != path.stat().st_size:
-        return f"{path} ends in the middle of a line"
-    return None
+        return questions, f"{path} {lost}"
+    cut = path.exists() and index.measure.extent.bytes != path.stat().st_size
+    return questions, f"{path} ends in the middle of a line" if cut else None
 
 
 class QuestionSpool:

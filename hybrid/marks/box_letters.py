@@ -12,28 +12,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hybrid.marks.boxes import LABEL_PX, LEAST_LETTER, Outline, Strokes, measured
+from hybrid.marks.boxes import LABEL_PX, LEAST_LETTER, Outline, Strokes, farthest, measured
 from hybrid.marks.letters import LetterReading
 from hybrid.marks.lines import Mask
 from hybrid.marks.pairs import likely
 from hybrid.types import Box
 
+# Score of a letter at an outline's upper left corner, where BLINK draws it; half of it `LABEL_PX` away.
+#
+# At another corner it is worth `ANY_CORNER`.
 UPPER_LEFT = 0.5
-"""Score of a letter at an outline's upper left corner, where BLINK draws it; half of it `LABEL_PX` away.
-
-At another corner it is worth `ANY_CORNER`.
-"""
 ANY_CORNER = 0.2
+# Outlines that are tried for each label, by the number of labels.
 MOST_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
-"""Outlines that are tried for each label, by the number of labels."""
+# Score of explaining all lines that any choice explains.
 EXPLAINED = 2.0
-"""Score of explaining all lines that any choice explains."""
+# Bounds further apart than this are another box.
 OTHER_PX = 8
-"""Bounds further apart than this are another box."""
+# Grey levels of a ridge from which a line should be explained: fainter ones are the picture's own.
 EXPLAINED_STEP = 60.0
-"""Grey levels of a ridge from which a line should be explained: fainter ones are the picture's own."""
+# How far from an outline's line a line lies that it explains.
 BESIDE_LINE_PX = 2
-"""How far from an outline's line a line lies that it explains."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +86,8 @@ def _chosen(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[tuple[
     choices = []
     for picks in itertools.product(*([*found, None] for found in ranked)):
         options = [option for option in picks if option is not None]
-        if options and not _clash(options):
+        clash = any(a.reading is b.reading or a.outline is b.outline for a, b in itertools.combinations(options, 2))
+        if options and not clash:
             count = int(np.logical_or.reduce([explained[id(option)] for option in options]).sum())
             choices.append((sum(option.value for option in options), count, options))
     most = max((count for _, count, _ in choices), default=0) or 1
@@ -103,19 +103,10 @@ def _rival(totals: Sequence[tuple[float, list[Option]]], best: Option) -> float:
             total
             for total, options in totals
             for option in options
-            if option.label == best.label and _off(option.outline.box, best.outline.box) > OTHER_PX
+            if option.label == best.label and farthest(option.outline.box, best.outline.box) > OTHER_PX
         ),
         default=0.0,
     )
-
-
-def _off(a: Box, b: Box) -> float:
-    return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1))
-
-
-def _clash(chosen: Sequence[Option]) -> bool:
-    """Whether two options share a letter or an outline."""
-    return any(a.reading is b.reading or a.outline is b.outline for a, b in itertools.combinations(chosen, 2))
 
 
 def _explained(strokes: Strokes, outline: Outline) -> Mask:

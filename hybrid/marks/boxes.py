@@ -16,43 +16,43 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.marks.letters import LetterReading
-from hybrid.marks.lines import LEAST_SIDE_PX, Lines, Map, Mask, Run, Side
+from hybrid.marks.lines import LEAST_SIDE_PX, Lines, Map, Mask, Run
 from hybrid.tool import Pixels
 from hybrid.types import Box
 
 BoxColor = Literal["red", "green", "blue"]
 Values = TypeVar("Values", Map, Mask)
+# Those that are looked for where a picture's colours are not known.
 COLORS: tuple[BoxColor, ...] = ("red", "green")
-"""Those that are looked for where a picture's colours are not known."""
 CHANNELS: tuple[BoxColor, ...] = ("red", "green", "blue")
 
+# Grey levels of a ridge from which a line is followed: faint lines on smooth pictures, clear ones in noise.
 STEPS = (20.0, 60.0, 120.0)
-"""Grey levels of a ridge from which a line is followed: faint lines on smooth pictures, clear ones in noise."""
+# Grey levels of a ridge from which a line of one colour is taken to cover the other's.
 COVERING_STEP = 60.0
-"""Grey levels of a ridge from which a line of one colour is taken to cover the other's."""
+# Grey levels of a colour's excess from which a pixel has this colour, whatever lines of the other are near.
 LEAST_EXCESS = 40.0
-"""Grey levels of a colour's excess from which a pixel has this colour, whatever lines of the other are near."""
+# How far a line and the colour that JPEG spreads round it reach from its middle.
 COVERING_PX = 2
-"""How far a line and the colour that JPEG spreads round it reach from its middle."""
 MOST_RECTANGLES = 10
 LEAST_COVERAGE = 0.6
 LEAST_SCORE = 0.5
+# Of the eight ends of four sides, those that reach a corner: a ring has straight runs as well, but no corners.
 LEAST_MEETS = 5
-"""Of the eight ends of four sides, those that reach a corner: a ring has straight runs as well, but no corners."""
 LEAST_LETTER = 0.5
+# Largest distance of a letter's black box from the outline it names.
 LABEL_PX = 6
-"""Largest distance of a letter's black box from the outline it names."""
+# Least part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides.
 LEAST_SHOWN = 0.4
-"""Least part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides."""
 SIDES_SHOWN = 2
 SAME_PX = 16
+# Distance from a line's middle to its edge, where that cannot be measured.
 HALF_LINE_PX = 1
-"""Distance from a line's middle to its edge, where that cannot be measured."""
+# Lines of one colour this near to each other are one band, of which only the outer edges show.
 MERGED_PX = 9
-"""Lines of one colour this near to each other are one band, of which only the outer edges show."""
 
+# Middle of the upper, lower, left and right line.
 Corners = tuple[int, int, int, int]
-"""Middle of the upper, lower, left and right line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,11 @@ def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Ou
     for color in strokes.colors:
         if min(strokes.of(color)[0].ridge.shape) < LEAST_SIDE_PX:
             return []
-        corners = {one for step in STEPS for one in _rectangles(strokes, color, step)}
-        corners |= {one for step in STEPS for letter in letters for one in _at_letter(strokes, color, step, letter)}
+        corners: set[Corners] = set()
+        for step in STEPS:
+            rows, columns = ([run.row for run in strokes.runs(color, turned, step)] for turned in (0, 1))
+            corners |= {*_best(strokes.of(color), step, _spans(rows, rows), _spans(columns, columns))}
+            corners |= {one for letter in letters for one in _at_letter(strokes, color, step, letter)}
         judged = (judge(strokes, color, one) for one in sorted(corners))
         found |= {outline for outline in judged if outline is not None}
     return sorted(found, key=lambda outline: (-outline.score, outline.color, outline.corners))
@@ -144,19 +147,14 @@ def distinct_outlines(outlines: Sequence[Outline]) -> list[Outline]:
     """Outlines, best first, without those of a better one's colour that share most of its outline."""
     kept: list[Outline] = []
     for outline in outlines:
-        if not any(outline.color == k.color and _same(outline.box, k.box) for k in kept):
+        if not any(outline.color == k.color and farthest(outline.box, k.box) <= SAME_PX for k in kept):
             kept.append(outline)
     return kept
 
 
-def _same(a: Box, b: Box) -> bool:
-    return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1)) <= SAME_PX
-
-
-def _rectangles(strokes: Strokes, color: BoxColor, step: float) -> list[Corners]:
-    """Rectangles of one colour's lines whose four sides are all covered, best first."""
-    rows, columns = ([run.row for run in strokes.runs(color, turned, step)] for turned in (0, 1))
-    return _best(strokes.of(color), step, _spans(rows, rows), _spans(columns, columns))
+def farthest(a: Box, b: Box) -> float:
+    """The largest distance between sides of two boxes that belong to each other, in pixels."""
+    return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1))
 
 
 def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterReading) -> list[Corners]:
@@ -221,7 +219,8 @@ def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None
         down.side(right, top, low + 1),
     )
     covered = float(_together([np.asarray(side.cover) for side in sides]))
-    if sum(side.meets for side in sides) < LEAST_MEETS or not _shows(sides):
+    shown = sum(side.shown >= LEAST_SHOWN for side in sides)
+    if sum(side.meets for side in sides) < LEAST_MEETS or shown < SIDES_SHOWN:
         return None
     score = covered * (0.5 + 0.5 * sum(side.stops for side in sides) / 8)
     if covered < LEAST_COVERAGE or score < LEAST_SCORE:
@@ -229,10 +228,6 @@ def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None
     level = float(np.median([side.level for side in sides if side.level > 0]))
     about = Box(left - HALF_LINE_PX, top - HALF_LINE_PX, right + HALF_LINE_PX + 1, low + HALF_LINE_PX + 1)
     return Outline(about, color, score, corners, level)
-
-
-def _shows(sides: Sequence[Side]) -> bool:
-    return sum(side.shown >= LEAST_SHOWN for side in sides) >= SIDES_SHOWN
 
 
 def measured(strokes: Strokes, outline: Outline, others: Sequence[Outline] = ()) -> Outline:

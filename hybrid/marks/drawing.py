@@ -106,10 +106,7 @@ BLINK_STYLE = MarkStyle()
 
 
 def draw_marks(
-    pixels: Pixels,
-    points: Sequence[Point] = (),
-    boxes: Sequence[LabelledBox] = (),
-    style: MarkStyle = BLINK_STYLE,
+    pixels: Pixels, points: Sequence[Point] = (), boxes: Sequence[LabelledBox] = (), style: MarkStyle = BLINK_STYLE
 ) -> Pixels:
     """A copy of `pixels` (H, W, 3) with the marks drawn, clipped at its borders; the input is left as it is.
 
@@ -170,9 +167,14 @@ def letter_mask(label: str, font: Font, height_px: int) -> Mask:
     if height_px < 5:
         raise ValueError(f"a letter {height_px} px high cannot be read; give at least 5")
     if font == "pillow":
-        canvas = _pillow_text(label, height_px)
+        drawn = Image.new("L", (height_px * 4 + 8, height_px * 2 + 8))
+        ImageDraw.Draw(drawn).text((4, 2), label, fill=255, font=ImageFont.load_default(size=height_px / 0.71))
+        canvas = np.asarray(drawn, dtype=np.uint8)
     elif font == "opencv":
-        canvas = _opencv_text(label, height_px)
+        import cv2
+
+        canvas = np.zeros((height_px * 3 + 8, height_px * 5 + 8), np.uint8)
+        cv2.putText(canvas, label, (4, height_px * 2 + 4), cv2.FONT_HERSHEY_DUPLEX, height_px / 22, (255,), 1)
     else:
         canvas = _stroke_text(label, height_px, 1 if font == "strokes" else max(2, round(height_px * 0.2)))
     rows, columns = np.nonzero(canvas > 60)
@@ -195,21 +197,6 @@ def _stroke_text(label: str, height_px: int, width_px: int) -> Mask:
             cv2.polylines(canvas, [np.rint(line).astype(np.int32)], False, 255, width_px, cv2.LINE_8)
         # Without the line's own width thick letters of a word would run into each other.
         left += width + (width_px - 1) / scale
-    return canvas
-
-
-def _pillow_text(label: str, height_px: int) -> Mask:
-    font = ImageFont.load_default(size=height_px / 0.71)
-    canvas = Image.new("L", (height_px * 4 + 8, height_px * 2 + 8))
-    ImageDraw.Draw(canvas).text((4, 2), label, fill=255, font=font)
-    return np.asarray(canvas, dtype=np.uint8)
-
-
-def _opencv_text(label: str, height_px: int) -> Mask:
-    import cv2
-
-    canvas = np.zeros((height_px * 3 + 8, height_px * 5 + 8), np.uint8)
-    cv2.putText(canvas, label, (4, height_px * 2 + 4), cv2.FONT_HERSHEY_DUPLEX, height_px / 22, (255,), 1)
     return canvas
 
 

@@ -41,32 +41,32 @@ from hybrid.marks.pairs import (
 )
 from hybrid.marks.rings import Ring, RingField, distinct, find_rings, search_everywhere
 from hybrid.tool import Pixels
-from hybrid.types import Box
 
 MarkKind = Literal["point", "box", "any"]
 
+# Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it.
 BLINK_LABEL_OFFSET_PX = 16.0
-"""Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it."""
 BLINK_LETTER_PX = 11.0
+# Score from which a ring without a readable letter is reported.
 RING_ALONE = 0.55
-"""Score from which a ring without a readable letter is reported."""
+# Ring plus letter score from which one mark is believed without another of its style.
 CLEAR_ALONE = 1.3
-"""Ring plus letter score from which one mark is believed without another of its style."""
+# Letters that are drawn beside earlier ones only: alone on a picture they are chance, however clear.
 LATER = ("C", "D")
-"""Letters that are drawn beside earlier ones only: alone on a picture they are chance, however clear."""
+# Confidence of a mark that makes others of its picture likelier, and the most that they get from it.
 COMPANION = 0.8
-"""Confidence of a mark that makes others of its picture likelier, and the most that they get from it."""
+# Correlation from which a letter and that of a clear mark are drawn alike; how far their radii may differ.
 READ_LETTER = 0.8
-"""Correlation from which a letter and a clear mark's show that they are drawn alike."""
 ALIKE_PX = 1.5
+# Confidence, at least, of a mark that is drawn like a clear one.
 LEAST_TOGETHER = 0.6
 LARGEST_RING_PX = 46
+# Score from which a box without a readable letter is reported.
 BOX_ALONE = 0.85
-"""Score from which a box without a readable letter is reported."""
+# Scores by which a box is better than another one for its letter; with less the lines allow both.
 LEAST_LEAD = 0.03
-"""Scores by which a box is better than another one for its letter; with less the lines allow both."""
+# Score from which two named boxes are accepted, so that no rings are looked for.
 BOX_SURE = 0.7
-"""Score from which two named boxes are accepted, so that no rings are looked for."""
 
 
 def find_marks(
@@ -87,7 +87,8 @@ def find_marks(
     if len(named) >= 2 and named.issuperset(labels):
         return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
     points = _find_points(pixels, grey, field, readings, labels, _named_confidence(boxes))
-    return _agreed(sorted(points, key=_order), boxes)
+    points.sort(key=lambda mark: (mark.label is None, mark.label or "", -mark.ring_score))
+    return _agreed(points, boxes)
 
 
 def find_colored_boxes(pixels: Pixels, colors: Sequence[BoxColor]) -> Marks:
@@ -129,23 +130,19 @@ def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -
     )
 
 
-def _order(mark: PointMark) -> tuple[bool, str, float]:
-    return mark.label is None, mark.label or "", -mark.ring_score
-
-
-def _plausible(outline: Outline) -> bool:
-    """Whether an outline may take a letter from the rings: small faint ones are chance in a colourful picture."""
+def _no_ring(field: RingField, outline: Outline) -> bool:
+    """Whether an outline may take a letter from the rings."""
     box = outline.box
-    return outline.score >= BOX_ALONE or min(box.x1 - box.x0, box.y1 - box.y0) >= LARGEST_RING_PX - 6
-
-
-def _is_ring(field: RingField, box: Box) -> bool:
-    """Whether a small outline is a thick ring: a circle inscribed in a real box touches it at four points only."""
-    if max(box.x1 - box.x0, box.y1 - box.y0) > LARGEST_RING_PX:
+    width, height = box.x1 - box.x0, box.y1 - box.y0
+    # Small faint ones are chance in a colourful picture.
+    if outline.score < BOX_ALONE and min(width, height) < LARGEST_RING_PX - 6:
         return False
+    if max(width, height) > LARGEST_RING_PX:
+        return True
+    # It may be a thick ring: a circle inscribed in a real box touches it at four points only.
     x, y = (box.x0 + box.x1 - 1) / 2, (box.y0 + box.y1 - 1) / 2
     rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4))
-    return bool(rings and rings[0].score >= RING_ALONE)
+    return not rings or rings[0].score < RING_ALONE
 
 
 def _find_points(
@@ -257,7 +254,10 @@ def _name_rings(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
             # Another letter stands there, and its ring is that letter's; of a cut one there is only doubt.
-            sure = rival < max(0.5, value + 0.1) or _cut_letter(field, style, rings[r])
+            reach, across = style.away_px + style.letter_px / 2, style.letter_px / 2
+            x, y = rings[r].x, rings[r].y
+            cut = y < reach or y + reach > field.height or x < across or x + across > field.width
+            sure = rival < max(0.5, value + 0.1) or cut
             value = max(0.0, value - max(0.0, rival - value)) if sure else 0.0
         if rings[r].score >= RING_ALONE or value >= 0.5 or (sure and rings[r].score >= LEAST_RING):
             marks.append(_point(field, rings[r], labels[n] if sure else None, None, value if sure else 0.0))
@@ -270,13 +270,6 @@ def _beside_ring(grey: Pixels, style: Style, ring: Ring, label: str) -> float:
     """Correlation of what shows above or below a ring with a letter, -1..1."""
     places = [(ring.x, ring.y + side * style.away_px) for side in (-1, 1)]
     return max(partial_score(grey, label, place, style.letter_px) for place in places)
-
-
-def _cut_letter(field: RingField, style: Style, ring: Ring) -> bool:
-    """Whether the border cuts the letter above or below a ring, so that it was not read."""
-    reach = style.away_px + style.letter_px / 2
-    across = style.letter_px / 2
-    return ring.y < reach or ring.y + reach > field.height or ring.x < across or ring.x + across > field.width
 
 
 def _point(
@@ -322,7 +315,7 @@ def _find_boxes(
     strokes = Strokes(pixels, letters)
     outlines = find_outlines(strokes, letters)
     if field is not None:
-        outlines = [outline for outline in outlines if _plausible(outline) and not _is_ring(field, outline.box)]
+        outlines = [outline for outline in outlines if _no_ring(field, outline)]
     named = name_outlines(strokes, outlines, readings, expected)
     asked = set(expected) or {*LABELS}
     marks = [_box(one.outline, one.label, one.reading, one.lead) for one in named if one.label in asked]

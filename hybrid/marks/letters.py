@@ -23,23 +23,23 @@ Vector = npt.NDArray[np.float32]
 
 BANK_FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow")
 BANK_HEIGHTS = (7, 9, 11, 14, 20, 32)
+# Grey level above which a pixel may belong to a letter; the box is below it.
 BRIGHT = 105
-"""Grey level above which a pixel may belong to a letter; the box is below it."""
 HEIGHTS_PX = (6, 40)
+# Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may lighten some.
 SURROUND_DARK = 0.86
-"""Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may lighten some."""
 FAR_LIGHT = 0.45
+# Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's.
 LEAST_WHITE = 175
-"""Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's."""
+# Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20.
 MOST_BLACK = 22
-"""Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20."""
+# Part of a letter or word that suffices to read it where the border cuts it.
 LEAST_SHOWN = 0.3
-"""Part of a letter or word that suffices to read it where the border cuts it."""
+# Width over height from which letters side by side are a word: "EF" where the border cut the R off.
 SHORTEST_WORD = 1.2
-"""Width over height from which letters side by side are a word: "EF" where the border cut the R off."""
 MOST_CANDIDATES = 40
+# Rows and columns to which candidates and templates are scaled.
 FRAME = {"letter": (20, 20), "REF": (20, 48)}
-"""Rows and columns to which candidates and templates are scaled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +180,10 @@ def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
                 break
             if gap >= -1 and abs(int(part[1] - last[1])) <= 1 and abs(int(part[3] - last[3])) <= 2:
                 chain.append(part)
-                words.append(_bounds(chain))
+                x0, y0 = int(chain[0][0]), min(int(one[1]) for one in chain)
+                x1, y1 = int(part[0] + part[2]), max(int(one[1] + one[3]) for one in chain)
+                words.append((x0, y0, x1 - x0, y1 - y0))
     return [word for word in words if word[2] > SHORTEST_WORD * word[3]]
-
-
-def _bounds(chain: Sequence[npt.NDArray[np.int32]]) -> tuple[int, int, int, int]:
-    x0, y0 = int(chain[0][0]), min(int(part[1]) for part in chain)
-    x1, y1 = int(chain[-1][0] + chain[-1][2]), max(int(part[1] + part[3]) for part in chain)
-    return x0, y0, x1 - x0, y1 - y0
 
 
 def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> LetterReading | None:

@@ -17,30 +17,30 @@ Map = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 LEAST_SIDE_PX = 20
+# Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise.
 ALONG_PX = 15
-"""Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise."""
+# Where a line is compared with what is beside it: outside of any line of up to `WIDEST_PX`, and nearer to it, as the
+# line of another box may run there.
 BESIDE_PX = (5, 3)
-"""Where a line is compared with what is beside it: outside of any line of up to `WIDEST_PX`, and nearer to it, as the
-line of another box may run there."""
 WIDEST_PX = 8
+# Part of the pixels averaged that must be seen.
 LEAST_SEEN = 0.1
-"""Part of the pixels averaged that must be seen."""
 MOST_LINES = 20
+# Grey levels of a ridge above which a line counts no more: it is a drawn one already.
 CLEAR_STEP = 160.0
-"""Grey levels of a ridge above which a line counts no more: it is a drawn one already."""
+# Rows on each side of a line that belong to it.
 APART_PX = 3
-"""Rows on each side of a line that belong to it."""
+# Ridge at a pixel, of the side's median, from which the pixel is painted.
 LEAST_PART = 0.2
-"""Ridge at a pixel, of the side's median, from which the pixel is painted."""
+# Grey levels of a ridge below which nothing is painted.
 LEAST_STEP = 12.0
-"""Grey levels of a ridge below which nothing is painted."""
 NEAR_PX = 8
+# Larger than any difference of grey levels.
 LARGEST = 1000.0
-"""Larger than any difference of grey levels."""
+# Value of a hidden pixel, as a share of a painted one: a side is no less likely for being covered.
 UNSEEN = 0.7
-"""Value of a hidden pixel, as a share of a painted one: a side is no less likely for being covered."""
+# Length of a side that must be seen for its colour to say where its edge is.
 LEAST_SEEN_PX = 10
-"""Length of a side that must be seen for its colour to say where its edge is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,9 @@ class Lines:
             taken = weight[row] > 0
             runs.append(Run(row, taken))
             low, high = max(0, row - APART_PX), row + APART_PX + 1
-            left = ((weight[low:high] > 0) & ~_longer(taken)).astype(np.uint8)
+            # The average carries a line half a window beyond its ends.
+            longer = cv2.dilate(taken[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))[0] > 0
+            left = ((weight[low:high] > 0) & ~longer).astype(np.uint8)
             still = cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
             weight[low:high] = np.where(still > 0, weight[low:high], 0)
             weight[row] = 0
@@ -136,16 +138,12 @@ class Lines:
         meets = sum(float(part.mean()) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
         # The average along the line carries it half a window beyond its end.
         before, after = start - ALONG_PX // 2, end + ALONG_PX // 2
-        stops = sum(
-            self._ends(row, max(0, first), max(0, last), level)
-            for first, last in ((before - NEAR_PX, before), (after, after + NEAR_PX))
-        )
+        stops = 0
+        for first, last in ((before - NEAR_PX, before), (after, after + NEAR_PX)):
+            part = slice(max(0, first), max(0, last))
+            beyond = self.ridge[row, part][~self.hidden[row, part]]
+            stops += not beyond.size or float(beyond.mean()) < 0.5 * max(level, 2 * LEAST_STEP)
         return Side(float(value.mean()), float(painted.mean()), meets, stops, level)
-
-    def _ends(self, row: int, start: int, end: int, level: float) -> bool:
-        """Whether a line of some level does not go on between two columns, as far as they are seen."""
-        beyond = self.ridge[row, start:end][~self.hidden[row, start:end]]
-        return not beyond.size or float(beyond.mean()) < 0.5 * max(level, 2 * LEAST_STEP)
 
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
         """The last row outwards (-1 up, 1 down) that belongs to the line: nearer to the line than to what is out.
@@ -173,14 +171,6 @@ def _along(values: Map) -> Map:
     import cv2
 
     return np.asarray(cv2.blur(values, (ALONG_PX, 1), borderType=cv2.BORDER_REFLECT_101), np.float32)
-
-
-def _longer(taken: Mask) -> Mask:
-    """A line's columns with half a window more at its ends, where the average carries it."""
-    import cv2
-
-    wide = cv2.dilate(taken[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))
-    return np.asarray(wide[0] > 0)
 
 
 def _share(values: npt.NDArray[np.floating] | Mask, spans: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:

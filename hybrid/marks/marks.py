@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -47,25 +47,24 @@ class Marks:
     boxes: tuple[BoxMark, ...] = ()
 
 
-def remove_marks(pixels: Pixels, marks: Marks) -> Pixels:
+def remove_marks(pixels: Pixels, marks: Marks, out_px: float = 2.0, in_px: float = 1.0, kept_px: float = 1.0) -> Pixels:
     """A copy of an image with rings, letters and outlines painted over from their surroundings (Telea 2004).
 
-    What a ring encloses is kept: that is the point in question.
+    What a ring encloses is kept, as that is the point in question: all but what lies so near to its line (`in_px`),
+    and at least so much of its middle (`kept_px`). Outside of it so much goes too (`out_px`): chroma is stored at half
+    the resolution in JPEG, so that colour bleeds two pixels beyond the line.
     """
     import cv2
 
     height, width = pixels.shape[:2]
     mask = np.zeros((height, width), np.uint8)
     for point in marks.points:
-        # Chroma is stored at half the resolution in JPEG: colour bleeds two pixels beyond the line.
-        outer, inner = point.radius_px + 2, max(1.0, point.inner_radius_px - 1)
+        outer, inner = point.radius_px + out_px, max(kept_px, point.inner_radius_px - in_px)
         rows, columns = np.ogrid[:height, :width]
         distance = np.hypot(rows - point.y, columns - point.x)
         mask[(distance <= outer) & (distance >= inner)] = 255
     for outline in marks.boxes:
-        x0, y0, x1, y1 = (
-            round(v) for v in (outline.box_px.x0, outline.box_px.y0, outline.box_px.x1, outline.box_px.y1)
-        )
+        x0, y0, x1, y1 = map(round, astuple(outline.box_px))
         cv2.rectangle(mask, (x0, y0), (x1 - 1, y1 - 1), (255,), 9)
     named_boxes = [point.label_box_px for point in marks.points] + [box.label_box_px for box in marks.boxes]
     for named in named_boxes:
@@ -84,6 +83,9 @@ def scale_marks(marks: Marks, x: float, y: float) -> Marks:
     def grown(box: Box) -> Box:
         return Box(box.x0 * x, box.y0 * y, box.x1 * x, box.y1 * y)
 
+    def letter(mark: PointMark | BoxMark) -> Box | None:
+        return None if mark.label_box_px is None else grown(mark.label_box_px)
+
     return Marks(
         tuple(
             replace(
@@ -92,16 +94,9 @@ def scale_marks(marks: Marks, x: float, y: float) -> Marks:
                 y=(mark.y + 0.5) * y - 0.5,
                 radius_px=mark.radius_px * mean,
                 inner_radius_px=mark.inner_radius_px * mean,
-                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
+                label_box_px=letter(mark),
             )
             for mark in marks.points
         ),
-        tuple(
-            replace(
-                mark,
-                box_px=grown(mark.box_px),
-                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
-            )
-            for mark in marks.boxes
-        ),
+        tuple(replace(mark, box_px=grown(mark.box_px), label_box_px=letter(mark)) for mark in marks.boxes),
     )

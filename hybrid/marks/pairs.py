@@ -17,29 +17,29 @@ from hybrid.types import Box
 
 LEAST_LETTER = 0.45
 LEAST_RING = 0.3
+# Ring score plus letter score from which a letter and a ring are a mark; chance pairs in photographs stay below.
 ACCEPT = 1.0
-"""Ring score plus letter score from which a letter and a ring are a mark; chance pairs in photographs stay below."""
+# Ring score, relative to the clearest ring's, from which another of the same style is believed.
 ALIKE = 0.5
-"""Ring score, relative to the clearest ring's, from which another of the same style is believed."""
+# Correlation by which a label that was not asked for must be better than one that was.
 UNEXPECTED = 0.05
-"""Correlation by which a label that was not asked for must be better than one that was."""
+# Correlation by which a label may be worse than a letter's best one and still be meant.
 UNCLEAR = 0.15
-"""Correlation by which a label may be worse than a letter's best one and still be meant."""
+# Correlation from which a whole letter that was not asked for is believed.
 LEGIBLE = 0.6
-"""Correlation from which a whole letter that was not asked for is believed."""
+# Correlation from which a letter is none by the chance of what lies in a ring.
 CLEAR_LETTER = 0.9
-"""Correlation from which a letter is none by the chance of what lies in a ring."""
 LETTERS_PER_LABEL = 3
 MOST_STYLES = 4
+# Score from which a red ring lies where a letter was read; a bold white D is a white ring, so others do not count.
 RED_RING = 0.5
-"""Score from which a red ring lies where a letter was read; a bold white D is a white ring, so others do not count."""
+# How far a letter's centre may lie beside the ring's; more where the letter's box is cut by the border.
 SIDEWAYS_PX = 8
-"""How far a letter's centre may lie beside the ring's; more where the letter's box is cut by the border."""
+# How much further beside its letter one ring of a picture may lie than another: letters differ in width.
 ASIDE_PX = 3.0
-"""How much further beside its letter one ring of a picture may lie than another: letters differ in width."""
 AWAY_PX = 62
+# Greatest difference of luma between rings of one colour: thin lines blend with their surroundings.
 SAME_LUMA = 45.0
-"""Greatest difference of luma between rings of one colour: thin lines blend with their surroundings."""
 
 
 @dataclass(frozen=True, slots=True)

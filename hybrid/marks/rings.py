@@ -9,7 +9,7 @@ not calmer than the circles beside it, so the score grows by up to `CALM_GAIN` w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,19 +22,19 @@ from hybrid.types import Box
 
 Map = npt.NDArray[np.float32]
 
+# Radii of the middle of a ring's line that are tried, in pixels.
 MID_RADII = tuple(range(3, 20))
-"""Radii of the middle of a ring's line that are tried, in pixels."""
 ANGLES = 16
+# Centres that are scored at once: their samples stay in the processor's cache.
 BAND_PIXELS = 4000
-"""Centres that are scored at once: their samples stay in the processor's cache."""
 CALM_GAIN = 0.4
+# Grey levels below which a step is noise.
 FLOOR = 12.0
-"""Grey levels below which a step is noise."""
 SIDE_PX = 3
+# A ring cut by the border must show this fraction of its circle.
 LEAST_VISIBLE = 0.27
-"""A ring cut by the border must show this fraction of its circle."""
+# Loss of a ring's score for every pixel between its letter and its middle.
 ASIDE_COST = 0.035
-"""Loss of a ring's score for every pixel between its letter and its middle."""
 _MARGIN = MID_RADII[-1] + SIDE_PX + 1
 
 
@@ -101,24 +101,17 @@ class RingField:
 
     def _band_scores(self, at: Window, radii: Sequence[int]) -> list[Map]:
         reach = {radius: (max(0, radius - SIDE_PX), radius, radius + SIDE_PX) for radius in radii}
-        circles = {radius: self._circle(at, radius) for radius in {r for three in reach.values() for r in three}}
-        if self._all_shows(at, max(radii) + SIDE_PX):
-            whole = {radius: _spread(circle) for radius, circle in circles.items()}
-            return [_score_whole(*((circles[r], whole[r]) for r in three)) for three in reach.values()]
-        seen = {radius: _Seen(circle, self._circle_shows(at, radius)) for radius, circle in circles.items()}
+        needed = {r for three in reach.values() for r in three}
+        circles = {radius: _circle(self._planes, at, radius) for radius in needed}
+        far = max(radii) + SIDE_PX
+        rows, columns = (slice(a - far + _MARGIN, b + far + _MARGIN) for a, b in ((at.y0, at.y1), (at.x0, at.x1)))
+        if self._shows[rows, columns].all():
+            # Standard deviation along each circle, over all planes.
+            spread = {radius: np.asarray(np.sqrt(circle.var(axis=0).sum(axis=0))) for radius, circle in circles.items()}
+            return [_score_whole(*((circles[r], spread[r]) for r in three)) for three in reach.values()]
+        shows = self._shows[None]
+        seen = {radius: _Seen(circle, _circle(shows, at, radius)) for radius, circle in circles.items()}
         return [_score_partial(*(seen[r] for r in three)) for three in reach.values()]
-
-    def _all_shows(self, at: Window, reach: int) -> bool:
-        rows = slice(at.y0 - reach + _MARGIN, at.y1 + reach + _MARGIN)
-        columns = slice(at.x0 - reach + _MARGIN, at.x1 + reach + _MARGIN)
-        return bool(self._shows[rows, columns].all())
-
-    def _circle(self, at: Window, radius: int) -> Map:
-        """Values along a circle round each centre, (ANGLES, 3, rows, columns)."""
-        return np.stack([self._planes[:, rows, columns] for rows, columns in _shifts(at, radius)])
-
-    def _circle_shows(self, at: Window, radius: int) -> Map:
-        return np.stack([self._shows[None, rows, columns] for rows, columns in _shifts(at, radius)])
 
     def rgb(self, x: float, y: float, mid_radius: float) -> tuple[float, float, float]:
         """Mean colour along a circle, each 0..255."""
@@ -150,9 +143,9 @@ class RingField:
         return max(0.0, reach(-1, min(4.0, mid_radius))), reach(1, 4.0)
 
 
-def _shifts(at: Window, radius: int) -> Iterator[tuple[slice, slice]]:
-    for dx, dy in _offsets(radius):
-        yield slice(at.y0 + dy, at.y1 + dy), slice(at.x0 + dx, at.x1 + dx)
+def _circle(planes: Map, at: Window, radius: int) -> Map:
+    """Values along a circle round each centre, (ANGLES, planes, rows, columns)."""
+    return np.stack([planes[:, at.y0 + dy : at.y1 + dy, at.x0 + dx : at.x1 + dx] for dx, dy in _offsets(radius)])
 
 
 @lru_cache(maxsize=64)
@@ -163,11 +156,6 @@ def _offsets(radius: int) -> tuple[tuple[int, int], ...]:
         (round(radius * float(np.cos(angle))) + _MARGIN, round(radius * float(np.sin(angle))) + _MARGIN)
         for angle in angles
     )
-
-
-def _spread(circle: Map) -> Map:
-    """Standard deviation of values along a circle, over all planes."""
-    return np.asarray(np.sqrt(circle.var(axis=0).sum(axis=0)))
 
 
 def _length(planes: Map) -> Map:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from hybrid.config import LOCAL, ModelSettings, RunConfig
+from hybrid.config import LOCAL, ModelSettings
 from hybrid.config.durations import seconds_of
 from hybrid.errors import UsageError
 from hybrid.log.batches import BATCHES, WAITS, BatchJournal, read_batches, waiting_calls
@@ -24,24 +24,20 @@ def refuse_unbatched(run: ResolvedRun) -> None:
     """Raise `UsageError` for a model that cannot be asked in batches, or batches that another command left behind."""
     config, settings = run.config, run.config.model_settings
     if settings.batch:
-        _refuse_other(config, run.resources.model)
+        if config.engine != LOCAL:
+            raise UsageError(f"--batch collects what this process asks: leave --engine {config.engine} away")
+        if config.model_settings.stream == "on":
+            raise UsageError("--stream on: the replies of --batch come whole")
+        if config.objects.model is not None:
+            raise UsageError(f"--batch: model={config.model} is asked by its own object, which knows no batches")
+        if config.model is not None:
+            batch_api(config.model, config.model_settings)
+            if run.resources.model is not None and not isinstance(run.resources.model, Caller):
+                raise UsageError(f"--batch: {config.model} is asked in this process")
     elif settings.batch_tail or settings.batch_wait != type(settings)().batch_wait:
         raise UsageError("--batch-wait and --batch-tail say how batches are made: give --batch with them")
     elif left := left_behind(run.folder.path):
         raise UsageError(f"{left}: go on with --batch, or they are paid twice")
-
-
-def _refuse_other(config: RunConfig, model: ChatModel | None) -> None:
-    if config.engine != LOCAL:
-        raise UsageError(f"--batch collects what this process asks: leave --engine {config.engine} away")
-    if config.model_settings.stream == "on":
-        raise UsageError("--stream on: the replies of --batch come whole")
-    if config.objects.model is not None:
-        raise UsageError(f"--batch: model={config.model} is asked by its own object, which knows no batches")
-    if config.model is not None:
-        batch_api(config.model, config.model_settings)
-        if model is not None and not isinstance(model, Caller):
-            raise UsageError(f"--batch: {config.model} is asked in this process")
 
 
 def in_batches(run: ResolvedRun) -> ChatModel:

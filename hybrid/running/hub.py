@@ -188,7 +188,8 @@ def _explain(error: Exception, benchmark: Benchmark, hub_id: str, revision: str 
         ) from error
     if isinstance(error, HfHubHTTPError | LocalEntryNotFoundError | httpx.HTTPError | OSError):
         status = _status(cause)
-        why = f"the server answered {status}" if status else f"{type(cause).__name__}: {_line(cause)}"
+        line = " ".join(str(cause).split())[:160]
+        why = f"the server answered {status}" if status else f"{type(cause).__name__}: {line}"
         raise UsageError(
             f"--data hub: {hub_id} is neither on disk nor reachable at {constants.ENDPOINT} ({why}); try again (what "
             "is on disk is kept), or download it elsewhere and give the folder with --data DIR"
@@ -214,7 +215,3 @@ def _refusal(error: HfHubHTTPError, page: str, benchmark: Benchmark) -> str | No
     if _status(error) in (401, 403):
         return f"{page} refuses your token: {token}, or unset it"
     return None
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:160]

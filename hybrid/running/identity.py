@@ -77,7 +77,8 @@ def _code_of_model(config: RunConfig) -> dict[str, Json]:
 
 
 def _data(benchmark: Benchmark, mounted: Mounted) -> dict[str, Json]:
-    """The data's entry. Generated rows follow from seed and generator alone, so a larger sample is the same data."""
+    """The data's entry."""
+    # Generated rows follow from seed and generator alone, so a larger sample is the same data.
     if mounted.is_sample:
         return {**mounted.origin, "generator": GENERATOR}
     return {**mounted.origin, "sha256": fingerprint(benchmark.files(mounted.source), mounted.source.folder)}

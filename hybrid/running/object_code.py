@@ -100,10 +100,8 @@ def _helper(value: Any) -> Any:
 
 
 def _source(one: Any) -> tuple[str, ast.AST] | None:
-    """The source of a class or function, as text and parsed; None where it cannot be read.
-
-    A class of a notebook has no file: its functions know the cell in which both are.
-    """
+    """The source of a class or function, as text and parsed; None where it cannot be read."""
+    # A class of a notebook has no file: its functions know the cell in which both are.
     functions = [value for value in vars(one).values() if inspect.isfunction(value)] if isinstance(one, type) else [one]
     for function in functions:
         try:

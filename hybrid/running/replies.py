@@ -139,7 +139,8 @@ def _compacted(path: Path, finished: Finished) -> list[_Reply | Caption]:
 
 
 def _read_replies(path: Path) -> Iterator[tuple[bytes, _Reply | Caption]]:
-    """Every line of the file with what it holds. A line that holds neither costs one call, which is made again."""
+    """Every line of the file with what it holds."""
+    # A line that holds neither costs one call, which is made again.
     for line in whole_lines(path):
         try:
             row = json.loads(line)

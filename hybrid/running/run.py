@@ -190,25 +190,20 @@ async def _ask_all(
     answered = 0
     async with opener(run, replies, tell) as engine:
         for name, solver in run.solvers.items():
-            if _ends_solver(stopped, solver):
-                continue
+            match stopped:
+                case None | WeightsError():
+                    pass
+                # A model that cannot be asked stops those that ask it; anything else, as a full disk, stops all.
+                case ModelRefused() | Outage() if not solver.needs_model:
+                    pass
+                case _:
+                    continue
             asking = _Asking(run, name, solver, engine, state.solvers[name], replies, watched)
             await asking.ask_all()
             failures += asking.failures
             answered += asking.answered
             stopped = stopped or asking.stopped
     return RunEnd(tuple(failures), answered, stopped)
-
-
-def _ends_solver(stopped: HybridError | None, solver: Solver) -> bool:
-    """Whether what stopped another solver stops this one: a model that cannot be asked, or a disk that is full."""
-    match stopped:
-        case None | WeightsError():
-            return False
-        case ModelRefused() | Outage():
-            return solver.needs_model
-        case _:
-            return True
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,11 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
             # Those of solvers that an earlier command asked hold for their answers.
             "labels": list(dict.fromkeys([*before.get("labels", ()), *_labels(run)])),
             "solvers": {**before.get("solvers", {}), **solvers},
-            "environment": _environment(),
+            "environment": {
+                "python": platform.python_version(),
+                "platform": platform.machine(),
+                **{package: _version(package) for package in PACKAGES},
+            },
             "connection": _connections(run, before.get("connection", ())),
             "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
@@ -132,10 +136,8 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
 
 
 def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[str, Json]) -> None:
-    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration.
-
-    Data whose files changed are the same data as long as what was answered is asked in the same words and pictures.
-    """
+    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration."""
+    # Data whose files changed are the same data as long as what was answered is asked in the same words and pictures.
     changes = difference(manifest["identity"], dict(run.identity))
     again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
     changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
@@ -183,11 +185,9 @@ def _other(before: AnyQuestion, now: AnyQuestion) -> str | None:
 
 
 def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[tuple[str, SolverProgress]]:
-    """The questions that each solver has finished; tells the user of defects in its attempts.
-
-    For attempts that are taken up as they are, `files` is changed to their present extent. Attempts that were edited
-    and lack nothing are reported by every command: there is no telling which answer was changed.
-    """
+    """The questions that each solver has finished; tells the user of defects in its attempts."""
+    # For attempts that are taken up as they are, `files` is changed to their present extent. Attempts that were edited
+    # and lack nothing are reported by every command: there is no telling which answer was changed.
     for name in run.solvers:
         recorded = run.folder.recorded(name)
         for line in recorded.damage:
@@ -239,10 +239,8 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
 
 
 def _fill_store(run: ResolvedRun, state: RunState) -> None:
-    """Read the data again where its questions were not read and the store lacks an image of what is asked.
-
-    Of questions that failed before, images that are damaged in the store are missing too.
-    """
+    """Read the data again where its questions were not read and the store lacks an image of what is asked."""
+    # Of questions that failed before, images that are damaged in the store are missing too.
     if not run.questions.is_file(run.folder.path / QUESTIONS):
         return
     failed = {name for solver in state.solvers for name in run.folder.recorded(solver).unfinished}
@@ -366,14 +364,6 @@ def _labels(run: ResolvedRun) -> list[Json]:
     if run.config.context is not None:
         labels.append("supplied text" if not run.without_text else "supplied text, some questions without")
     return labels
-
-
-def _environment() -> dict[str, Json]:
-    return {
-        "python": platform.python_version(),
-        "platform": platform.machine(),
-        **{package: _version(package) for package in PACKAGES},
-    }
 
 
 @cache

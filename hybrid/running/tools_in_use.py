@@ -26,7 +26,7 @@ from hybrid.registry import is_outside, load, names, package_of_solver, place_of
 from hybrid.repeats import word_of
 from hybrid.running import permissions
 from hybrid.running.object_code import NO_SOURCE, object_code
-from hybrid.serving.foreign_tools import GROUP, ForeignTool, ForeignTools
+from hybrid.serving.foreign_tools import GROUP, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
@@ -146,7 +146,18 @@ def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
         if name in foreign.left_out:
             raise UsageError(f"--tools {name}: {foreign.left_out[name].removeprefix(f'{name}: ')}")
         if name not in foreign.tools and name not in objects:
-            _refuse_unknown(name, foreign.tools)
+            # Where a name begins with a server's, the tools of that server are what was meant.
+            server = next(
+                (one.server.name for one in foreign.tools.values() if name.startswith(f"{one.server.name}_")), None
+            )
+            if server is None:
+                try:
+                    refuse_unknown("tools", name)
+                except UsageError as error:
+                    raise UsageError(f"--tools: {error}") from error
+            elif name not in names("tools"):
+                there = ", ".join(known for known, tool in foreign.tools.items() if tool.server.name == server)
+                raise UsageError(f"--tools {name}: the MCP server {server} has no such tool; it has: {there}")
     listed = (each for name in config.tools for each in (of_benchmark if name == BENCHMARK_TOOLS else (name,)))
     return ToolChoice(tuple(dict.fromkeys(listed)), named, foreign, objects)
 
@@ -180,19 +191,6 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
     except ImportError as error:
         raise UsageError(f"--mcp needs the package mcp: {install_extra('mcp')} ({error})") from error
     return foreign_tools(config.mcp, config.mcp_images, names("tools"))
-
-
-def _refuse_unknown(name: str, foreign: Mapping[str, ForeignTool]) -> None:
-    """Raise `UsageError` for an unknown tool; where its name begins with a server's, list the tools of that server."""
-    server = next((one.server.name for one in foreign.values() if name.startswith(f"{one.server.name}_")), None)
-    if server is None:
-        try:
-            refuse_unknown("tools", name)
-        except UsageError as error:
-            raise UsageError(f"--tools: {error}") from error
-    elif name not in names("tools"):
-        there = ", ".join(known for known, tool in foreign.items() if tool.server.name == server)
-        raise UsageError(f"--tools {name}: the MCP server {server} has no such tool; it has: {there}")
 
 
 def tools_in_use(

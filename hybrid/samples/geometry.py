@@ -26,21 +26,21 @@ from hybrid.samples.scenes import Block, Camera, Scene, Solid, View, orbit, rend
 from hybrid.samples.textures import FloatMap
 from hybrid.tool import Pixels
 
+# The farther point is at least this many times as far as the nearer one.
 DEPTH_MARGIN = 1.25
-"""The farther point is at least this many times as far as the nearer one."""
+# Share of pairs on one row, mirrored about the centre, A on the left: BLINK's Relative_Depth val has 54 of 124.
 SAME_ROW_SHARE = 54 / 124
-"""Share of pairs on one row, mirrored about the centre, A on the left: BLINK's Relative_Depth val has 54 of 124."""
 DEPTH_SIZES = ((500, 375), (500, 375), (500, 333), (500, 333), (375, 500))
 JIGSAW_WIDTH = 400
+# Heights of the real set, its commonest more often; all even.
 JIGSAW_HEIGHTS = (220, 220, 220, 210, 210, 232, 230, 226, 212, 186)
-"""Heights of the real set, its commonest more often; all even."""
+# The two pieces differ by more grey levels than this on average.
 PIECE_DIFFERENCE = 16.0
-"""The two pieces differ by more grey levels than this on average."""
 CANDIDATE_GAP_PX = 45.0
 
 Mask = npt.NDArray[np.bool_]
+# A and B, each x, y in whole pixels.
 Pair = tuple[tuple[int, int], tuple[int, int]]
-"""A and B, each x, y in whole pixels."""
 
 
 def relative_depth(rng: np.random.Generator, answer: int) -> Item:
@@ -81,16 +81,13 @@ def _steady(depth_m: FloatMap, side: int = 9) -> Mask:
     return np.asarray(steady & inside)
 
 
-def _differ(first: FloatMap, second: FloatMap) -> Mask:
-    ratio = np.maximum(first, second) / np.minimum(first, second)
-    return np.asarray((ratio > DEPTH_MARGIN) & np.isfinite(ratio))
-
-
 def _mirrored_pair(rng: np.random.Generator, view: View) -> Pair | None:
     depth = view.depth_m
     steady = _steady(depth)
+    mirrored = depth[:, ::-1]
     with np.errstate(invalid="ignore"):
-        usable = steady & steady[:, ::-1] & _differ(depth, depth[:, ::-1])
+        ratio = np.maximum(depth, mirrored) / np.minimum(depth, mirrored)
+        usable = steady & steady[:, ::-1] & (ratio > DEPTH_MARGIN) & np.isfinite(ratio)
     width = depth.shape[1]
     usable[:, width // 2 - 20 :] = False
     places = np.flatnonzero(usable)
@@ -129,7 +126,14 @@ def jigsaw(rng: np.random.Generator, answer: int) -> Item:
     def attempt() -> tuple[Pixels, Pixels] | None:
         wide = render(random_scene(rng, 12), random_camera(rng, 2 * JIGSAW_WIDTH, height), rng).rgb
         whole = np.ascontiguousarray(wide[:, :JIGSAW_WIDTH])
-        wrong = _other_picture(rng, height) if elsewhere else _other_place(rng, wide)
+        if elsewhere:
+            camera = random_camera(rng, JIGSAW_WIDTH, height)
+            wrong = _lower_right(render(random_scene(rng, 12), camera, rng).rgb)
+        else:
+            # A piece of the right half of the picture, which is twice as wide as the puzzle.
+            rows, columns = height // 2, JIGSAW_WIDTH // 2
+            top, left = pick(rng, rows + 1), JIGSAW_WIDTH + pick(rng, columns + 1)
+            wrong = np.ascontiguousarray(wide[top : top + rows, left : left + columns])
         differs = np.abs(wrong.astype(int) - _lower_right(whole).astype(int)).mean() > PIECE_DIFFERENCE
         return (whole, wrong) if differs else None
 
@@ -150,18 +154,6 @@ def jigsaw(rng: np.random.Generator, answer: int) -> Item:
 
 def _lower_right(picture: Pixels) -> Pixels:
     return np.ascontiguousarray(picture[picture.shape[0] // 2 :, picture.shape[1] // 2 :])
-
-
-def _other_picture(rng: np.random.Generator, height: int) -> Pixels:
-    camera = random_camera(rng, JIGSAW_WIDTH, height)
-    return _lower_right(render(random_scene(rng, 12), camera, rng).rgb)
-
-
-def _other_place(rng: np.random.Generator, wide: Pixels) -> Pixels:
-    """A piece of the right half of a picture twice as wide as the puzzle."""
-    rows, columns = wide.shape[0] // 2, JIGSAW_WIDTH // 2
-    top, left = pick(rng, rows + 1), JIGSAW_WIDTH + pick(rng, columns + 1)
-    return np.ascontiguousarray(wide[top : top + rows, left : left + columns])
 
 
 def visual_correspondence(rng: np.random.Generator, answer: int) -> Item:

@@ -19,8 +19,8 @@ from hybrid.samples.textures import FloatMap
 from hybrid.tool import Pixels
 from hybrid.types import Box, Point
 
+# x, y in pixels.
 Spot = tuple[float, float]
-"""x, y in pixels."""
 
 Matrix = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
 

@@ -13,11 +13,11 @@ import numpy as np
 from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, Wall
 from hybrid.samples.textures import NAMED_COLOURS, PATTERNS, Pattern, Texture, earthy, plain, texture
 
+# x0, y0, x1, y1 in pixels, x1 and y1 exclusive.
 Rect = tuple[float, float, float, float]
-"""x0, y0, x1, y1 in pixels, x1 and y1 exclusive."""
 
+# The shapes that a question may name.
 SHAPES = ("cube", "ball")
-"""The shapes that a question may name."""
 
 
 @dataclass(frozen=True)

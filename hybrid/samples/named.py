@@ -17,29 +17,20 @@ import numpy as np
 
 from hybrid.samples import geometry, objects
 from hybrid.samples.item import pick, until
-from hybrid.samples.layouts import (
-    SHAPES,
-    Name,
-    arrange,
-    backdrop,
-    fits,
-    high_camera,
-    random_names,
-    rectangle,
-)
+from hybrid.samples.layouts import SHAPES, Name, arrange, fits, high_camera, random_names, rectangle
 from hybrid.samples.scenes import Camera, Solid, render
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 
 WIDTH, HEIGHT = 480, 360
+# Size of the picture in which a small thing is to be found.
 WIDE, HIGH = 960, 720
-"""Size of the picture in which a small thing is to be found."""
+# Half the height of a small thing, in metres: about 30 pixels of the picture's 720.
 SMALL_M = (0.05, 0.09)
-"""Half the height of a small thing, in metres: about 30 pixels of the picture's 720."""
+# The farther of two things is at least so many times as far.
 NEARER = 1.3
-"""The farther of two things is at least so many times as far."""
+# How far a thing is moved between two pictures.
 SIDEWAYS_M = 0.7
-"""How far a thing is moved between two pictures."""
 
 Solids = tuple[Solid, ...]
 
@@ -64,8 +55,7 @@ class SceneKind:
 
 
 def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels:
-    wall_m = float(rng.uniform(9, 12)) if rng.random() < 0.5 else None
-    return render(backdrop(rng, solids, wall_m, calm=True), camera, rng).rgb
+    return render(objects.stage(rng, solids), camera, rng).rgb
 
 
 def _arranged(
@@ -80,19 +70,14 @@ def _arranged(
     return until("arrangement of things", attempt)
 
 
-def _columns(camera: Camera, solid: Solid) -> tuple[float, float]:
-    x0, _, x1, _ = rectangle(camera, solid)
-    return x0, x1
-
-
 def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
     """On which side of another a thing is; the choices are sentences."""
     names = random_names(words, 3)
     camera = high_camera(rng, WIDTH, HEIGHT)
 
     def apart(solids: Solids) -> bool:
-        first, second = (_columns(camera, solid) for solid in solids[:2])
-        return first[1] + 12 < second[0] if answer == 0 else second[1] + 12 < first[0]
+        first, second = (rectangle(camera, solid) for solid in solids[:2])
+        return first[2] + 12 < second[0] if answer == 0 else second[2] + 12 < first[0]
 
     pixels = _picture(rng, camera, _arranged(rng, camera, names, apart))
     first, second = names[:2]
@@ -212,6 +197,7 @@ def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: in
     return Drawn(question, (first, second), (f"{names[0]} was moved left", f"{names[0]} was moved right"), answer)
 
 
+# By the name that a recipe calls them by.
 SCENES: Mapping[str, SceneKind] = {
     "attribute": SceneKind(attribute, 4, "the colour of a small thing"),
     "camera_moved": SceneKind(camera_moved, 2, "two pictures: which way the camera went"),
@@ -223,4 +209,3 @@ SCENES: Mapping[str, SceneKind] = {
     "located": SceneKind(located, 2, "where a thing is with respect to another, in a word"),
     "thing_moved": SceneKind(thing_moved, 2, "two pictures: which way a thing was moved"),
 }
-"""By the name that a recipe calls them by."""

@@ -36,30 +36,29 @@ from hybrid.samples.layouts import (
     rectangle,
 )
 from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, Scene, Solid, View, Wall, render
-from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, Texture, plain
+from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, plain
 from hybrid.types import Box
 
 WIDTH, HEIGHT = 480, 360
+# Most objects that a counting question counts.
 MOST = 7
-"""Most objects that a counting question counts."""
+# Albedos called different differ by at least this factor,
 DARKER_RATIO = 1.6
-"""Albedos called different differ by at least this factor,"""
+# and those called the same by at most this one, while the light on them differs by at least `LIGHT_RATIO`.
 SAME_RATIO = 1.06
-"""and those called the same by at most this one, while the light on them differs by at least `LIGHT_RATIO`."""
 LIGHT_RATIO = 1.35
+# Range of the standard deviation, in logarithms, of a paint's red, green and blue about grey, drawn for each picture.
+#
+# So the chromaticities of a picture's segments spread as they do in photographs: `bench/reflectance.py --spread`
+# measures both. Part of the photographs' spread is the colour of their light; here it is white.
 TINT = (0.1, 0.6)
-"""Range of the standard deviation, in logarithms, of a paint's red, green and blue about grey, drawn for each picture.
-
-So the chromaticities of a picture's segments spread as they do in photographs: `bench/reflectance.py --spread` measures
-both. Part of the photographs' spread is the colour of their light; here it is white.
-"""
+# Length of haze: hardly any, as in rooms, which Intrinsic Images in the Wild shows (the source of BLINK's items).
 CLEAR_M = 2000.0
-"""Length of haze: hardly any, as in rooms, which Intrinsic Images in the Wild shows (the source of BLINK's items)."""
+# Intersection over union of a wrong box with the tight one.
 WRONG_OVERLAP = (0.4, 0.65)
-"""Intersection over union of a wrong box with the tight one."""
 
+# A boxed object is at least this large, so that the corners of its two boxes can stand a letter's size apart.
 LARGE_PX, LETTER_PX = 64, 18
-"""A boxed object is at least this large, so that the corners of its two boxes can stand a letter's size apart."""
 
 
 def share_of_union(a: Box, b: Box) -> float:
@@ -75,7 +74,7 @@ def counting(rng: np.random.Generator, answer: int) -> Item:
     names = [wanted] * count + [others[pick(rng, 2)] for _ in range(int(rng.integers(2, 5)))]
     camera = high_camera(rng, WIDTH, HEIGHT)
     solids = until("arrangement of objects side by side", lambda: arrange(rng, camera, names))
-    view = render(_stage(rng, solids), camera, rng)
+    view = render(stage(rng, solids), camera, rng)
     boxes = tuple(_tight(view, number) for number in range(count))
     return Item(
         f"How many {wanted}s are there in the image?",
@@ -91,7 +90,7 @@ def object_localization(rng: np.random.Generator, answer: int) -> Item:
     names = random_names(rng, int(rng.integers(3, 6)))
     camera = high_camera(rng, WIDTH, HEIGHT)
     solids = until("arrangement with a large first object", lambda: _led_by_a_large_one(rng, camera, names))
-    view = render(_stage(rng, solids), camera, rng)
+    view = render(stage(rng, solids), camera, rng)
     tight = _tight(view, 0)
     wrong = until("box that fits badly", lambda: _misfit(rng, tight))
     drawn = (tight, wrong) if answer == 0 else (wrong, tight)
@@ -114,7 +113,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
     solids = until("arrangement of two objects in a relation", lambda: make(rng, camera, names))
     if upright:
         names = (names[0], Name(names[1].colour, "cube"), *names[2:])
-    view = render(_stage(rng, solids), camera, rng)
+    view = render(stage(rng, solids), camera, rng)
     holds = answer == 0
     first, second = (0, 1) if rng.random() < 0.5 else (1, 0)
     relations = ("above", "beneath") if upright else ("at the left side of", "at the right side of")
@@ -145,7 +144,8 @@ def relative_reflectance(rng: np.random.Generator, answer: int) -> Item:
     )
 
 
-def _stage(rng: np.random.Generator, solids: tuple[Solid, ...]) -> Scene:
+def stage(rng: np.random.Generator, solids: tuple[Solid, ...]) -> Scene:
+    """Things on calm ground, half of them before a wall."""
     wall_m = float(rng.uniform(9, 12)) if rng.random() < 0.5 else None
     return backdrop(rng, solids, wall_m, calm=True)
 
@@ -204,7 +204,12 @@ def _painted(rng: np.random.Generator) -> Scene:
     """Solids, ground and wall painted with four colours, each 1.7 to 2 times as bright as the one before."""
     step, level = float(rng.uniform(1.7, 2.0)), float(rng.uniform(0.06, 0.09))
     tint = float(rng.uniform(*TINT))
-    paints = [_paint(rng, level * step**number, tint) for number in range(4)]
+    paints = []
+    for number in range(4):
+        # Grey but for the tint, and of the luminance that was chosen.
+        colour = np.exp(rng.normal(0, tint, 3))
+        mixed = np.clip(level * step**number * colour / (colour @ LUMINANCE), MIN_ALBEDO, MAX_ALBEDO)
+        paints.append(plain(rng, (float(mixed[0]), float(mixed[1]), float(mixed[2])), grain=0.015))
     solids: list[Solid] = []
     for _ in range(60):
         x, y, size = float(rng.uniform(-2.2, 2.2)), float(rng.uniform(2.6, 6.0)), float(rng.uniform(0.3, 0.55))
@@ -216,13 +221,6 @@ def _painted(rng: np.random.Generator) -> Scene:
     wall = Wall(float(rng.uniform(6.8, 8)), float(rng.uniform(-0.3, 0.3)), paints[pick(rng, 4)])
     sunlight, ambient = 1.2 * scene.sunlight, 0.6 * scene.ambient
     return replace(scene, ground=paints[pick(rng, 4)], wall=wall, sunlight=sunlight, ambient=ambient, haze_m=CLEAR_M)
-
-
-def _paint(rng: np.random.Generator, luminance: float, tint: float) -> Texture:
-    """A paint of a luminance (0..1) whose colour is grey but for `tint`, the standard deviation of its logarithms."""
-    colour = np.exp(rng.normal(0, tint, 3))
-    red, green, blue = np.clip(luminance * colour / (colour @ LUMINANCE), MIN_ALBEDO, MAX_ALBEDO)
-    return plain(rng, (float(red), float(green), float(blue)), grain=0.015)
 
 
 def _local_mean(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -19,19 +19,19 @@ from hybrid.tool import Pixels
 from hybrid.types import Scanpath
 
 WIDTH, HEIGHT = 448, 320
+# Most things that stand out: each has its own colour.
 MOST = len(NAMED_COLOURS)
-"""Most things that stand out: each has its own colour."""
 SHAPES = ("square", "circle")
 
+# Half the size of the most salient thing; each next one is so much smaller and mixed so much more with the ground:
+# both its area and its contrast are below those of every thing before it.
 LARGEST_PX, SHRINK, FADE = 42.0, 0.8, 0.1
-"""Half the size of the most salient thing; each next one is so much smaller and mixed so much more with the ground:
-both its area and its contrast are below those of every thing before it."""
 GREY_PX, GREY_CONTRAST = (9, 13), 16
 MARGIN_PX = 8
 
 SUBJECTS = 5
+# Standard deviation of a fixation around its thing, as a fraction of the picture's size.
 JITTER = 0.012
-"""Standard deviation of a fixation around its thing, as a fraction of the picture's size."""
 
 
 @dataclass(frozen=True)
@@ -88,28 +88,25 @@ def free_viewing(rng: np.random.Generator, scene: Scene, subjects: int = SUBJECT
 
     Neighbours in the order are sometimes swapped; 4 to 8 fixations; the more salient, the longer.
     """
-    return tuple(_free(rng, scene) for _ in range(subjects))
+    paths = []
+    for _ in range(subjects):
+        ranks = list(range(len(scene.things)))
+        for place in range(len(ranks) - 1):
+            if rng.random() < 0.15:
+                ranks[place], ranks[place + 1] = ranks[place + 1], ranks[place]
+        wanted = int(rng.integers(4, 9)) - 1
+        paths.append(_path(rng, scene, [ranks[step % len(ranks)] for step in range(wanted)]))
+    return tuple(paths)
 
 
 def searching(rng: np.random.Generator, scene: Scene, target: int, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
     """Paths of people who look for thing number `target`: from the middle, past at most two others, to the target."""
-    return tuple(_search(rng, scene, target) for _ in range(subjects))
-
-
-def _free(rng: np.random.Generator, scene: Scene) -> Scanpath:
-    ranks = list(range(len(scene.things)))
-    for place in range(len(ranks) - 1):
-        if rng.random() < 0.15:
-            ranks[place], ranks[place + 1] = ranks[place + 1], ranks[place]
-    wanted = int(rng.integers(4, 9)) - 1
-    visits = [ranks[step % len(ranks)] for step in range(wanted)]
-    return _path(rng, scene, visits)
-
-
-def _search(rng: np.random.Generator, scene: Scene, target: int) -> Scanpath:
     others = [rank for rank in range(len(scene.things)) if rank != target]
-    passed = others[: int(rng.integers(0, min(2, len(others)) + 1))]
-    return _path(rng, scene, [*passed, target, *([target] if rng.random() < 0.4 else [])])
+    paths = []
+    for _ in range(subjects):
+        passed = others[: int(rng.integers(0, min(2, len(others)) + 1))]
+        paths.append(_path(rng, scene, [*passed, target, *([target] if rng.random() < 0.4 else [])]))
+    return tuple(paths)
 
 
 def _path(rng: np.random.Generator, scene: Scene, visits: list[int]) -> Scanpath:

@@ -20,13 +20,13 @@ from hybrid.tool import Pixels
 Vector = tuple[float, float, float]
 Points = npt.NDArray[np.float64]
 
+# Ids in `View.ids`: solid number k of the scene is `FIRST_SOLID + k`.
 SKY, GROUND, WALL, FIRST_SOLID = 0, 1, 2, 3
-"""Ids in `View.ids`: solid number k of the scene is `FIRST_SOLID + k`."""
 
+# Weights of linear red, green and blue (ITU-R BT.709).
 LUMINANCE = (0.2126, 0.7152, 0.0722)
-"""Weights of linear red, green and blue (ITU-R BT.709)."""
+# Nothing nearer or farther than this is seen.
 NEAR_M, FAR_M = 0.05, 250.0
-"""Nothing nearer or farther than this is seen."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,8 @@ class _Buffers:
         if not nearest.any():
             return covered
         # Of ground and wall much is behind something or beyond the horizon: no texture is read there.
-        inner = _extent(nearest)
+        rows, columns = (np.flatnonzero(nearest.any(axis=axis)) for axis in (1, 0))
+        inner = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
         window = (_within(window[0], inner[0]), _within(window[1], inner[1]))
         nearest, normal = nearest[inner], hit.normal[:, inner[0], inner[1]]
         slant = np.abs((normal * self.rays[:, window[0], window[1]]).sum(axis=0)) / self.ray_length[window]
@@ -212,12 +213,6 @@ class _Buffers:
         self.normal[:, window[0], window[1]] = np.where(nearest, normal, self.normal[:, window[0], window[1]])
         np.copyto(self.albedo[window], albedo, where=cv2.merge([nearest.view(np.uint8)] * 3).view(np.bool_))
         return covered
-
-
-def _extent(where: npt.NDArray[np.bool_]) -> tuple[slice, slice]:
-    """The rows and columns from the first to the last that hold a true value, of which there is one at least."""
-    rows, columns = (np.flatnonzero(where.any(axis=axis)) for axis in (1, 0))
-    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
 
 def _within(outer: slice, inner: slice) -> slice:
@@ -232,11 +227,11 @@ def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: flo
     buffers.add(GROUND, _ground_hit(buffers.rays, camera.position), everything, scene.ground)
     if scene.wall is not None:
         buffers.add(WALL, _wall_hit(buffers.rays, camera.position, scene.wall), everything, scene.wall.texture)
-    covered = [
-        buffers.add(FIRST_SOLID + index, _solid_hit(buffers.rays[:, rows, columns], camera.position, solid),
-                    (rows, columns), solid.texture)
-        for index, (solid, rows, columns) in enumerate(_windows(scene.solids, camera))
-    ]  # fmt: skip
+    covered = []
+    for index, (solid, rows, columns) in enumerate(_windows(scene.solids, camera)):
+        rays, origin = buffers.rays[:, rows, columns], camera.position
+        hit = _block_hit(rays, origin, solid) if isinstance(solid, Block) else _ball_hit(rays, origin, solid)
+        covered.append(buffers.add(FIRST_SOLID + index, hit, (rows, columns), solid.texture))
     light = _light(scene, buffers, camera)
     seen = [int((buffers.ids == FIRST_SOLID + index).sum()) for index in range(len(scene.solids))]
     return View(
@@ -279,10 +274,6 @@ def _wall_hit(rays: FloatMap, origin: Vector, wall: Wall) -> _Hit:
     reach = np.where(np.isfinite(depth), depth, 0)
     along = cos * (origin[0] + reach * rays[0]) - sin * (origin[1] + reach * rays[1])
     return _Hit(depth, _constant_normal((-sin, -cos, 0), depth), along, -(origin[2] + reach * rays[2]))
-
-
-def _solid_hit(rays: FloatMap, origin: Vector, solid: Solid) -> _Hit:
-    return _block_hit(rays, origin, solid) if isinstance(solid, Block) else _ball_hit(rays, origin, solid)
 
 
 def _block_hit(rays: FloatMap, origin: Vector, block: Block) -> _Hit:

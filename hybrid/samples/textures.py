@@ -7,23 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
+# A float32 array; the docstring next to it gives its shape.
 FloatMap = npt.NDArray[np.float32]
-"""A float32 array; the docstring next to it gives its shape."""
 
+# Linear RGB reflectance, each 0..1.
 Colour = tuple[float, float, float]
-"""Linear RGB reflectance, each 0..1."""
 
 Pattern = Literal["noise", "speckle", "checker", "stripes", "bricks", "tiles", "plain"]
+# The patterns with structure; `plain` has none.
 PATTERNS: tuple[Pattern, ...] = ("noise", "speckle", "checker", "stripes", "bricks", "tiles")
-"""The patterns with structure; `plain` has none."""
 
+# Colours that stay apart under shading; a question may name an object by one of them.
 NAMED_COLOURS: Mapping[str, Colour] = {
     "red": (0.62, 0.03, 0.03),
     "green": (0.03, 0.40, 0.06),
@@ -32,7 +33,6 @@ NAMED_COLOURS: Mapping[str, Colour] = {
     "purple": (0.26, 0.04, 0.42),
     "orange": (0.82, 0.25, 0.015),
 }
-"""Colours that stay apart under shading; a question may name an object by one of them."""
 
 MIN_ALBEDO, MAX_ALBEDO = 0.02, 0.95
 
@@ -77,12 +77,13 @@ def fractal_noise(rng: np.random.Generator, side: int, slope: float = 1.0) -> Fl
 
 def _noise(rng: np.random.Generator, side: int, slope: float) -> Callable[[], FloatMap]:
     """Draws `fractal_noise`, and gives what works it out."""
-    return partial(_shaped, rng.standard_normal((side, side), dtype=np.float32), slope)
+    white = rng.standard_normal((side, side), dtype=np.float32)
 
+    def shaped() -> FloatMap:
+        field = np.fft.irfft2(np.fft.rfft2(white) * _amplitudes(side, slope), s=white.shape)
+        return np.asarray(field / field.std(), dtype=np.float32)
 
-def _shaped(white: FloatMap, slope: float) -> FloatMap:
-    field = np.fft.irfft2(np.fft.rfft2(white) * _amplitudes(white.shape[0], slope), s=white.shape)
-    return np.asarray(field / field.std(), dtype=np.float32)
+    return shaped
 
 
 def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[[], npt.ArrayLike]:
@@ -101,7 +102,13 @@ def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[
     if pattern == "checker":
         return lambda: np.floor(_grid(side) * cells).sum(axis=0) % 2
     if pattern == "bricks":
-        return lambda: _bricks(_grid(side), cells)
+
+        def bricks() -> npt.ArrayLike:
+            rows, columns = _grid(side)
+            course = np.floor(rows * 2 * cells)
+            return np.asarray(((rows * 2 * cells) % 1 < 0.12) | ((columns * cells + 0.5 * (course % 2)) % 1 < 0.06))
+
+        return bricks
     if pattern == "tiles":
         return lambda: ((_grid(side) * cells) % 1 < 0.05).any(axis=0)
     return lambda: np.zeros((side, side))
@@ -110,12 +117,6 @@ def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[
 def _grid(side: int) -> FloatMap:
     """How far down and how far across, (2, side, side), in sides."""
     return np.asarray(np.mgrid[0:side, 0:side].astype(np.float32) / side)
-
-
-def _bricks(grid: FloatMap, cells: int) -> npt.NDArray[np.bool_]:
-    rows, columns = grid
-    course = np.floor(rows * 2 * cells)
-    return np.asarray(((rows * 2 * cells) % 1 < 0.12) | ((columns * cells + 0.5 * (course % 2)) % 1 < 0.06))
 
 
 def _pyramid(albedo: FloatMap) -> tuple[FloatMap, ...]:

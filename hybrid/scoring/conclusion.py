@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion_cases import WORDS
+from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_limits import limits_of
 from hybrid.scoring.conclusion_rows import (
     CI,
@@ -38,7 +38,7 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.groups import AGAIN, ComparisonGroup, asked_in, offers_tools, own_command, role, word
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
+from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of
 from hybrid.scoring.sections.metrics import of_contestants
 
 SELDOM = 0.2
@@ -62,7 +62,7 @@ def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
 
 def _said(case: str, **fields: object) -> Sentence:
     command = str(fields.get("command", ""))
-    return Sentence(case, WORDS[case].format(**fields), "" if command == AGAIN else command)
+    return Sentence(case, worded(case, **fields), "" if command == AGAIN else command)
 
 
 class _Conclusion:
@@ -138,12 +138,13 @@ class _Conclusion:
         pair = self._rows.part(blank, group.hybrid, CONTENT)
         if pair.state not in ("more", "less", "open"):
             return _of_pair("content", pair)
+        none = none_said(self._found, group)
         if group.alone is None:
-            return Sentence(*said_of(*pair.rows))
+            return Sentence(*said_of(*pair.rows, none=none))
         whole, presence = (
             self._rows.part(group.alone, other, name) for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
         )
-        return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows))
+        return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows, none=none))
 
     def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
         """What the form of the tools in which the model was trained brings or costs."""
@@ -168,7 +169,8 @@ class _Conclusion:
         found = {"worse": _held_of(tested, -1), "better": _held_of(tested, 1)}
         parts = [f"{word} on {listed([*map(_named, rows)])}" for word, rows in found.items() if rows]
         sizes, least = sorted({row.n or 0 for row in tested}), min(tested, key=lambda row: row.value or 0.0)
-        rest = WORDS["tasks.rest"].format(
+        rest = worded(
+            "tasks.rest",
             one="task" if self._found.options.by is None else "group",
             sizes=sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}",
             largest=f"; largest loss: {_named(least)}" if (least.value or 0.0) < 0 else "",

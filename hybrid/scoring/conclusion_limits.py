@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from hybrid.display.terminal import clipped
 from hybrid.same_pictures import shared_pictures
-from hybrid.scoring.conclusion_cases import WORDS
+from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_rows import (
     COUNTS,
     NAME_WIDTH,
@@ -54,25 +54,25 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     none = sum(count_of(row) for row in rows if row.quantity in silent)
     waiting = sum(count_of(row) for row in rows if row.quantity == "open")
     if failed:
-        yield _said("limits.failed", failed=failed, n=total, asks=asks)
+        yield worded("limits.failed", failed=failed, n=total, asks=asks)
     if waiting:
-        yield _said("limits.open", open=waiting)
+        yield worded("limits.open", open=waiting)
     if parts := partly_there(solvers[0]):
-        yield _said("limits.partial", parts=listed(parts))
+        yield worded("limits.partial", parts=listed(parts))
     if none:
-        yield _said("limits.none", none=none, n=total, asks=asks, counts=COUNTS[solvers[0].abstain])
+        yield worded("limits.none", none=none, n=total, asks=asks, counts=COUNTS[solvers[0].abstain])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
-            yield _said("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
+            yield worded("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _faults(found)
     yield from _otherwise(found, groups)
     yield from _weights(solvers[0].metrics, found.found.headline)
     if shared := max((shared_pictures(score.cluster for score in one.scores) for one in solvers), key=len):
         yield shared
     if any(one.data.generated for one in solvers):
-        yield _said("limits.generated")
+        yield worded("limits.generated")
     if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
-        yield _said("limits.recorded")
+        yield worded("limits.recorded")
     yield from _power(found, groups)
 
 
@@ -80,14 +80,14 @@ def _faults(found: ConclusionRows) -> Iterator[str]:
     """The tools whose calls ended in faults often enough to limit what is said of tools."""
     faulty = [(one, tools) for one in found.found.solvers if (tools := noted(one))]
     for one, tools in faulty[:NAMED]:
-        yield _said("limits.faults", solver=short_name(one), tools=listed([*map(str, tools)]))
+        yield worded("limits.faults", solver=short_name(one), tools=listed([*map(str, tools)]))
 
 
 def _otherwise(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     pairs = [(one.hybrid, other) for one in groups for other in (one.alone, one.specialist, one.blank)]
     parts = [said for hybrid, other in pairs if other is not None and (said := found.otherwise(other, hybrid))]
     if parts:
-        yield _said("limits.rule", counts=COUNTS[OTHER[found.found.rule]], parts=listed(parts))
+        yield worded("limits.rule", counts=COUNTS[OTHER[found.found.rule]], parts=listed(parts))
 
 
 def _concerned(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> tuple[Scored, ...]:
@@ -112,10 +112,10 @@ def _power(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator
         return
     pair, size = max(sizes, key=lambda one: math.inf if one[1] is None else one[1])
     if size is None:
-        yield _said("limits.powerless", questions=questions(pair.n))
+        yield worded("limits.powerless", questions=questions(pair.n))
     else:
         row = replace(pair.rows[0], value=size)
-        yield _said("limits.power", questions=questions(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
+        yield worded("limits.power", questions=questions(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
 
 
 def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
@@ -128,8 +128,4 @@ def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
             said = [f"task {clipped(task, NAME_WIDTH)} has {questions(n)}" for n, task in heavy]
             if said:
                 share = "half" if tasks == 2 else f"1/{tasks}"
-                yield _said("limits.weight", tasks=listed(said), total=total, share=share)
-
-
-def _said(case: str, **fields: object) -> str:
-    return WORDS[case].format(**fields)
+                yield worded("limits.weight", tasks=listed(said), total=total, share=share)

@@ -10,7 +10,6 @@ import csv
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from hybrid.benchmarks.questions.parts import PublishedRow
 from hybrid.errors import DataError
 from hybrid.registry import load, recipe_of
 
@@ -44,7 +43,11 @@ def published(benchmark: str) -> tuple[Published, ...]:
         DataError: a row that is not of this form, naming file and line.
     """
     if recipe_of("hybrid.benchmarks", benchmark) is not None:
-        return tuple(_of_recipe(row) for row in load("hybrid.benchmarks", benchmark).recipe.published)
+        # A row of a recipe, whose values are fractions, in percent.
+        return tuple(
+            Published(row.who, row.kind, row.metric, round(100 * row.value, 4), row.source, row.split, row.n, row.note)
+            for row in load("hybrid.benchmarks", benchmark).recipe.published
+        )
     path = FOLDER / benchmark / "published.csv"
     if not path.exists():
         return ()
@@ -54,11 +57,6 @@ def published(benchmark: str) -> tuple[Published, ...]:
         if reader.fieldnames != expected:
             raise DataError(f"{path}, line 1: expected the columns {', '.join(expected)}")
         return tuple(_cell(row, f"{path}, line {number}") for number, row in enumerate(reader, 2))
-
-
-def _of_recipe(row: PublishedRow) -> Published:
-    """A row of a recipe, whose values are fractions, in percent."""
-    return Published(row.who, row.kind, row.metric, round(100 * row.value, 4), row.source, row.split, row.n, row.note)
 
 
 def _cell(row: dict[str, str], where: str) -> Published:

@@ -72,7 +72,7 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
     splits = {split for _, split in heads}
     names = [metric if len(splits) == 1 else f"{metric} ({split})" for metric, split in heads]
     columns = (Column("who", "left"), *map(Column, names))
-    decimals = max(_decimals(cell.value) for cell in cells)
+    decimals = max(len(f"{cell.value:.6f}".rstrip("0").partition(".")[2]) for cell in cells)
     notes: dict[str, int] = {}
     lines: list[tuple[str, ...]] = [
         ("questions", *(_count([row[head] for row in rows if head in row]) for head in heads))
@@ -115,7 +115,3 @@ def _count(cells: Sequence[Published]) -> str:
     """The number of questions behind a column, where most of its cells name the same one."""
     known = {cell.n for cell in cells if cell.n and cell.kind != "human"}
     return known.pop() if len(known) == 1 else NONE
-
-
-def _decimals(value: float) -> int:
-    return len(f"{value:.6f}".rstrip("0").partition(".")[2])

@@ -99,7 +99,7 @@ def read_pair(without: Path, with_tools: Path) -> RecordedPair:
     shared = [identity for identity in alone if identity in hybrid]
     if not shared:
         raise DataError(f"{without} and {with_tools} have no id in common")
-    has_calls = all(_given(hybrid[identity], "calls") for identity in shared)
+    has_calls = all(hybrid[identity].get("calls") not in (None, "") for identity in shared)
     questions = []
     for identity in shared:
         row = {
@@ -151,10 +151,6 @@ def _rows(path: Path) -> Iterator[Row]:
             if not isinstance(row, dict):
                 raise DataError(f"{path}, line {number}: not an object")
             yield row
-
-
-def _given(row: Row, name: str) -> bool:
-    return row.get(name) not in (None, "")
 
 
 def _number(path: Path, identity: str, row: Row, name: str) -> float:

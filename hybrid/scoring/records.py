@@ -46,8 +46,6 @@ Columns marked `table` or `parquet` are in one of the two alone.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,7 +58,7 @@ from hybrid.errors import UsageError
 from hybrid.rotation import ROTATED
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import repetition
-from hybrid.scoring.rendering import neutral
+from hybrid.scoring.rendering import lines_of
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
 
@@ -282,12 +280,7 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
 
     def as_csv(self) -> str:
         """A heading and a line for each row; a name that a spreadsheet would compute gets an apostrophe."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        for row in self._rows:
-            writer.writerow([neutral(value) if isinstance(value, str) else value for value in row.values()])
-        return text.getvalue()
+        return lines_of(self.columns, (row.values() for row in self._rows))
 
 
 def _needs(what: str, package: str) -> str:

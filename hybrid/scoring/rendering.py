@@ -21,6 +21,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from hybrid.display.tables import (
     NONE,
@@ -243,7 +244,8 @@ def printed(section: Section, row: Result) -> str:
 
 _SIDES = ("model_a", "run_a", "model_b", "run_b")
 _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
-COLUMNS = ("benchmark", *_FIELDS, *_SIDES)
+COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "no_answer")
+"""The last is the rule of the whole output, also of rows in which it makes no difference (`none`)."""
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
@@ -251,14 +253,23 @@ _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
 
 def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
     r"""A heading and a line for each row (RFC 4180 quoting, lines end in \n), with model and run of its solvers."""
+    benchmark, rule = (solvers[0].benchmark, solvers[0].abstain) if solvers else ("", "")
+    origins = {one.solver: origin_of(one) for one in solvers}
+
+    def lines() -> Iterator[list[Any]]:
+        for row in rows:
+            of = sides(origins, row)
+            yield [benchmark, *(getattr(row, name) for name in _FIELDS), *map(of.get, _SIDES), rule]
+
+    return lines_of(COLUMNS, lines())
+
+
+def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A heading and a line for each row: names that a spreadsheet would compute made harmless, numbers not rounded."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    benchmark = _cell(solvers[0].benchmark) if solvers else ""
-    origins = {one.solver: origin_of(one) for one in solvers}
-    for row in rows:
-        cells, of = [_cell(getattr(row, name)) for name in _FIELDS], sides(origins, row)
-        writer.writerow([benchmark, *cells, *(_cell(of.get(name)) for name in _SIDES)])
+    writer.writerow(columns)
+    writer.writerows(map(_cell, row) for row in rows)
     return text.getvalue()
 
 

@@ -41,7 +41,7 @@ from hybrid.scoring.paths import (
 )
 from hybrid.scoring.predicted import import_run
 from hybrid.scoring.published_tables import published_below
-from hybrid.scoring.rendering import Block, as_csv, pieces, sides, tables_of
+from hybrid.scoring.rendering import Block, as_csv, lines_of, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, computed, results, sections
@@ -142,12 +142,15 @@ class ScoreReport(Report):
         }
 
     def render(self, form: str = "text") -> str:
-        """Of each path the conclusion and its two tables; where nothing was answered one statement instead."""
+        """Of each path the conclusion and its two tables; where nothing was answered one statement instead.
+
+        csv has a line for each metric of each solver, nothing rounded.
+        """
+        if form == "csv":
+            return lines_of(COLUMNS_OF_SCORES, (one.values() for one in self.rows()))
         if nothing := nothing_answered_by(self.solvers):
             return nothing
-        return (
-            super().render(form) if form == "csv" else "\n".join(one.render(form) for one in self.comparisons.values())
-        )
+        return "\n".join(one.render(form) for one in self.comparisons.values())
 
     def tables(self) -> tuple[Table, ...]:
         """The tables of each path."""
@@ -313,6 +316,8 @@ class ComparisonReport(Report):
         return {one.solver: origin_of(one) for one in self.solvers}
 
 
+COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "no_answer", "metric", "n", "value", "low", "high")
+"""Of `ScoreReport` as csv; `no_answer` is the rule that holds for all its numbers."""
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 

@@ -28,14 +28,10 @@ def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
         among = [
             other
             for each, other in zip(solvers, tools_offered_by, strict=True)
-            if other is not None and _alike(one, each)
+            if other is not None and ((one.benchmark, word(one)) == (each.benchmark, word(each)))
         ]
         words.append(_called(tools_offered, among))
     return words
-
-
-def _alike(one: Scored, other: Scored) -> bool:
-    return (one.benchmark, word(one)) == (other.benchmark, word(other))
 
 
 def _tools_offered(scored: Scored) -> tuple[str, ...] | None:

@@ -90,7 +90,12 @@ def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
 def _voted(
     benchmark: Benchmark, options: ScoreOptions, question: Question, attempt: Attempt, score: Score
 ) -> VotedQuestion | None:
-    votes = [vote for exchange in attempt.exchanges if (vote := _vote(exchange)) is not None]
+    votes = [
+        vote
+        for exchange in attempt.exchanges
+        if (vote := next((s for s in reversed(exchange.reply.steps) if s.kind == "rule" and s.name == VOTE), None))
+        is not None
+    ]
     if not votes:
         return None
     each = [_samples(exchange) for exchange in attempt.exchanges]
@@ -118,10 +123,6 @@ def _voted(
 
 def _whole(value: Json) -> int:
     return value if isinstance(value, int) else 0
-
-
-def _vote(exchange: Exchange) -> Step | None:
-    return next((s for s in reversed(exchange.reply.steps) if s.kind == "rule" and s.name == VOTE), None)
 
 
 def _samples(exchange: Exchange) -> list[Step]:

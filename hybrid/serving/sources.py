@@ -143,6 +143,9 @@ def _read_module(module: str, path: Path) -> tuple[str, frozenset[str]]:
     content = path.read_bytes().replace(b"\r\n", b"\n")
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     names = frozenset(imports(content.decode("utf-8", "replace"), package))
+    # A module's facts lie beside it under its own name.
+    facts = path.with_suffix(".toml")
+    content += facts.read_bytes() if facts.is_file() else b""
     return hashlib.sha256(content).hexdigest(), names
 
 

@@ -144,7 +144,8 @@ class _Conversation:
         used, text = self.tokens or Usage(), ""
         for message in self.messages:
             if _role(message) == "assistant":
-                said = readable(self._said(message))
+                written = tuple(self._call(call) for call in _field(message, "tool_calls") or ())
+                said = readable(AssistantMessage(_text(message), written))
                 text = said.text.strip()
                 calls: list[Json] = [{"tool": call.name, "args": call.args} for call in said.calls]
                 ctx.log.note(
@@ -170,10 +171,6 @@ class _Conversation:
             return Usage()
         told = _counted(_field(message, "usage_metadata")) or _counted(_field(message, "usage"))
         return Usage(uncounted_calls=1) if told is None else told
-
-    def _said(self, message: Any) -> AssistantMessage:
-        calls = [self._call(call) for call in _field(message, "tool_calls") or ()]
-        return AssistantMessage(_text(message), tuple(calls))
 
     def _call(self, call: Any) -> ToolCall:
         """A call in the form of OpenAI (`function` with JSON in it), Inspect (`function` is the name) or LangChain."""
@@ -210,14 +207,7 @@ def _result(message: Any, call: ToolCall | None) -> Step:
     data = _called(call) if call else {}
     if failed:
         return Step("tool", name, text or str(error or ""), fault=Fault.TOOL_ERROR, data=data)
-    finding = _finding(message)
-    said = finding.get("text")
-    facts = {key: finding[key] for key in FINDING} if finding else {}
-    return Step("tool", name, said if isinstance(said, str) else text, data={**data, **facts})
-
-
-def _finding(message: Any) -> Mapping[str, Json]:
-    """The finding that a result holds: as its artifact, or as the JSON object that its text is; empty for another."""
+    # The finding that a result holds: as its artifact, or as the JSON object that its text is; empty for another.
     artifact = _field(message, "artifact")
     found = _field(artifact, "structured_content") or artifact
     if found is None:
@@ -225,7 +215,10 @@ def _finding(message: Any) -> Mapping[str, Json]:
     whole = (
         isinstance(found, Mapping) and isinstance(found.get("data"), Mapping) and all(key in found for key in FINDING)
     )
-    return whole_value(json.loads(json.dumps(found, default=str))) if whole else {}
+    finding = whole_value(json.loads(json.dumps(found, default=str))) if whole else {}
+    said = finding.get("text")
+    facts = {key: finding[key] for key in FINDING} if finding else {}
+    return Step("tool", name, said if isinstance(said, str) else text, data={**data, **facts})
 
 
 def _called(call: ToolCall) -> dict[str, Json]:

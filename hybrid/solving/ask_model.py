@@ -74,7 +74,23 @@ class ModelCalls:
         with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as ended:
             message, used = await self._counted(model, messages, tools, key)
             ended(lambda: tracing.model_reply(message, used.cost_usd))
-        self._log.note(Step("model", model.name, message.text, used.seconds, data=_data(message)))
+        # The data of a model's step: calls, thoughts, likelihoods, images sent, retries, each where there are any.
+        data: dict[str, Json] = {}
+        if message.calls:
+            data["tool_calls"] = [_call(call) for call in message.calls]
+        if message.unreadable is not None:
+            data["unreadable"] = asdict(message.unreadable)
+        if message.reasoning:
+            data["reasoning"] = _shortened(message.reasoning)
+        if message.is_cut:
+            data["finish_reason"] = message.finish_reason
+        if message.likelihood is not None:
+            data["likelihood"] = message.likelihood
+        if message.images_sent is not None:
+            data["images_sent"] = [image.json() for image in message.images_sent]
+        if message.attempts is not None and message.attempts > 1:
+            data["retries"] = message.attempts - 1
+        self._log.note(Step("model", model.name, message.text, used.seconds, data=data))
         return message
 
     async def _counted(
@@ -133,23 +149,3 @@ def _shortened(thoughts: str) -> str:
         return thoughts
     half = MOST_THOUGHTS // 2
     return f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"
-
-
-def _data(message: AssistantMessage) -> dict[str, Json]:
-    """The data of a model's step: calls, thoughts, likelihoods, images sent, retries, each where there are any."""
-    data: dict[str, Json] = {}
-    if message.calls:
-        data["tool_calls"] = [_call(call) for call in message.calls]
-    if message.unreadable is not None:
-        data["unreadable"] = asdict(message.unreadable)
-    if message.reasoning:
-        data["reasoning"] = _shortened(message.reasoning)
-    if message.is_cut:
-        data["finish_reason"] = message.finish_reason
-    if message.likelihood is not None:
-        data["likelihood"] = message.likelihood
-    if message.images_sent is not None:
-        data["images_sent"] = [image.json() for image in message.images_sent]
-    if message.attempts is not None and message.attempts > 1:
-        data["retries"] = message.attempts - 1
-    return data

@@ -108,7 +108,8 @@ class ToolCalls:
             done.set()
 
     def _told(self, name: str, finding: Finding, images: Sequence[str], made: Sequence[ImageRef]) -> str:
-        """What the finding says, in the frame. A tool from outside may write numbers that are not marked."""
+        """What the finding says, in the frame."""
+        # A tool from outside may write numbers that are not marked.
         refs = self._refs(images)
         told = self._frame.say(finding.text, finding.places, refs, made)
         unmarked_numbers = not finding.places and name not in own_names("tools") and any(map(str.isdigit, told))

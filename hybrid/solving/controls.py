@@ -200,10 +200,7 @@ def _clipped_json(node: Mapping[str, Json], sizes: Sequence[tuple[int, int]]) ->
         for name in names:
             value = moved.get(name)
             if isinstance(value, int | float) and not isinstance(value, bool):
-                moved[name] = _within(value, most, last=name.endswith("1"))
+                # A coordinate inside of an image that is so wide or high; the `last` of a box may lie on its end.
+                last = name.endswith("1")
+                moved[name] = min(max(value, 1 if last else 0), most if last else most - 1)
     return moved
-
-
-def _within(value: float, most: int, *, last: bool) -> float:
-    """A coordinate inside of an image that is so wide or high; the `last` of a box may lie on its end."""
-    return min(max(value, 1 if last else 0), most if last else most - 1)

@@ -69,7 +69,7 @@ class CoordinateSystem:
 
         Raises `ToolError` for a coordinate that is not finite, or beyond any image.
         """
-        sizes = [_size(image_registry, name) for name in images]
+        sizes = [_size_of(ref) if (ref := image_registry.find(name)) else None for name in images]
         converted = self._convert(dict(args), sizes)
         assert isinstance(converted, dict)  # noqa: S101 - a mapping is converted to a mapping
         return converted
@@ -180,11 +180,6 @@ def _in_units(written: str, per: float) -> str:
 
 def _size_of(ref: ImageRef) -> tuple[int, int]:
     return ref.image.width, ref.image.height
-
-
-def _size(image_registry: ImageRegistry, name: str) -> tuple[int, int] | None:
-    ref: ImageRef | None = image_registry.find(name)
-    return _size_of(ref) if ref else None
 
 
 def _is_number(value: Json) -> bool:

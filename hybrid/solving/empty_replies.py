@@ -48,7 +48,8 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
 
 
 def _why(reply: AssistantMessage) -> tuple[str, str]:
-    """Why a reply is empty, and what a user can do about it. Both follow from what its step in the trace holds."""
+    """Why a reply is empty, and what a user can do about it."""
+    # Both follow from what its step in the trace holds.
     thought = "is all reasoning" if reply.reasoning or reply.text.strip() else "says nothing"
     if reply.is_cut:
         why = f"the reply {thought}: it ended by the limit of tokens"

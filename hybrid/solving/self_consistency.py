@@ -99,11 +99,9 @@ def _sample_json(number: int, sample: Sample) -> dict[str, Json]:
 
 
 def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, Json]]:
-    """The answer with most votes, of equally many the first; without a readable one the first reply.
-
-    The confidence is the winner's share of all samples and one more. That one, and each that cannot be read, is cast as
-    a guess would be, which is right with the probability `guess`: what cannot be read makes no vote surer.
-    """
+    """The answer with most votes, of equally many the first; without a readable one the first reply."""
+    # The confidence is the winner's share of all samples and one more. That one, and each that cannot be read, is cast
+    # as a guess would be, which is right with the probability `guess`: what cannot be read makes no vote surer.
     # A counter keeps the order in which its keys came, and `max` takes the first of equals.
     votes = Counter(sample.ballot for sample in samples if sample.ballot is not None)
     data: dict[str, Json] = {"readable": votes.total(), "votes": dict(votes), "entropy_bits": entropy_bits(votes)}

@@ -162,10 +162,8 @@ class Session:
         return (await voted(prompt, self._shared.config.samples, once, log)).reply
 
     async def _reply_of_agent(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The reply of a solver that calls a model of its own, whose tokens cost what those of the run's model do.
-
-        The budgets are those of `ModelCalls`, but an ask is as one call: what it has used is known when it has ended.
-        """
+        """The reply of a solver that calls a model of its own, whose tokens cost what those of the run's model do."""
+        # The budgets are those of `ModelCalls`, but an ask is as one call: what it has used is known when it has ended.
         self.meter.check()
         self._shared.run_meter.begin()
         before = self.meter.used

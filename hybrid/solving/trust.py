@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -235,7 +235,15 @@ def read_trust(path: Path) -> TrustFile:
         if isinstance(content, Mapping) and content.get("format") in range(FORMAT):
             raise _older(path) from error
         raise DataError(f"{path} is not a trust file: {error!r}") from error
-    _check_counts(path, folds)
+    if not folds:
+        raise DataError(f"{path}: a trust file needs at least one fold")
+    for key, measurement in (entry for fold in folds for entry in fold.items()):
+        if not 0 <= measurement.right <= measurement.n:
+            raise DataError(
+                f"{path}: the entry of {', '.join(key)} counts {measurement.right:g} right of {measurement.n}"
+            )
+        if not (math.isfinite(measurement.usually or 0.0) and 0 <= measurement.slope < math.inf):
+            raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
     return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), _measured(path, content), every, places)
 
 
@@ -249,18 +257,6 @@ def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
     usually = None if entry["usually"] is None else float(entry["usually"])
     measurement = Measurement(float(entry["right"]), int(entry["n"]), usually, float(entry["slope"]))
     return (entry["tool"], entry["backend"], entry["route"]), measurement
-
-
-def _check_counts(path: Path, folds: Sequence[Mapping[Key, Measurement]]) -> None:
-    if not folds:
-        raise DataError(f"{path}: a trust file needs at least one fold")
-    for key, measurement in (entry for fold in folds for entry in fold.items()):
-        if not 0 <= measurement.right <= measurement.n:
-            raise DataError(
-                f"{path}: the entry of {', '.join(key)} counts {measurement.right:g} right of {measurement.n}"
-            )
-        if not (math.isfinite(measurement.usually or 0.0) and 0 <= measurement.slope < math.inf):
-            raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
 
 
 def _older(path: Path) -> UsageError:

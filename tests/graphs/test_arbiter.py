@@ -11,6 +11,7 @@ from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from graphs.arbiter import SOLVER, ruling
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.errors import Outage, ToolError
+from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, ToolCondition
@@ -22,6 +23,14 @@ CHOICES = ("the second image", "the third image")
 BOXES = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(12))
 IMAGES = tuple(ImageRef(f"img:{number}", StoredImage("0" * 64, 8, 8, "image/png")) for number in (1, 2, 3))
 JIGSAW = Prompt(("Which image fits?", *IMAGES), Kind.CHOICE, CHOICES, route="Jigsaw")
+
+
+BELIEVED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(980, 1000)})
+
+
+DOUBTED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000)})
+
+
 BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.prior_accuracy for name in ("blink", "hvsbench"))
 PRIOR_ACCURACY = PriorAccuracy({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
 """Of the routes of both benchmarks."""
@@ -49,6 +58,22 @@ async def test_an_order_is_read_with_the_letters_of_its_choices(fakes: Any, told
     text, fired, data = await decided(fakes, reply, oracle, Trust(), prompt)
     assert (fired, data["proposal"]) == (rule, "JIHGFEDCBA")
     assert text == (f"Answer: {told}" if rule == "adopt" else reply)
+
+
+@pytest.mark.parametrize("reply", ["", "I cannot help with that.", "(A) or (B), who knows", "(A)/(B)"])
+async def test_an_unreadable_proposal_never_beats_the_specialist(fakes: Any, reply: str) -> None:
+    for trust in (BELIEVED, DOUBTED):
+        text, rule, data = await decided(fakes, reply, finding(1), trust)
+        assert (text, rule, data["proposal"]) == ("Answer: (B)", "adopt", None)
+
+
+async def test_the_model_reads_the_plain_question_and_nothing_of_the_tool(fakes: Any) -> None:
+    ctx = fakes.context_of(JIGSAW, ["(B)"], [finding(0)], BELIEVED)
+    await SOLVER.ask(JIGSAW, ctx)
+    (((message,), tools, _),) = ctx.model.inner.calls
+    assert tools == ()
+    assert message.text == "Which image fits?\n" + FORMAT_LINES[Kind.CHOICE]
+    assert ctx.tool.calls == [("jigsaw", ("img:1", "img:2", "img:3"), {})]
 
 
 async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> None:

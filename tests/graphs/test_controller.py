@@ -1,9 +1,11 @@
 """The controller against a model that calls wrongly, over a real socket and with real tools: each call is answered."""
 
+import json
 from typing import Any
 
+from graphs._controller_texts import TEXTS
 from hybrid.config import Limits
-from hybrid.types import Fault
+from hybrid.types import Fault, Outcome
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}
 WHOLE = {"images": ["img:1"]}
@@ -23,6 +25,25 @@ async def test_calls_that_run_side_by_side_are_told_and_named_in_their_order(
     reply = await wide(completion("", *calls), completion("(A)"))
     made = [(step.name, [ref.name for ref in step.images]) for step in reply.steps if step.kind == "tool"]
     assert made == [("depth", ["img:1.1"]), ("crop", ["img:1.2"])]
+
+
+async def test_of_a_hundred_calls_in_one_message_the_budget_runs_and_each_is_answered_in_order(
+    asker: Any, completion: Any, tool_call: Any
+) -> None:
+    calls = [tool_call("crop", box(n % 50, n // 50, n % 50 + 20, 40), f"c{n}") for n in range(100)]
+    reply = await asker(completion("", *calls), completion("(A)"), limits=Limits(tool_calls=8))
+    asker.exact(reply)
+    assert (reply.usage.model_calls, reply.usage.tool_calls, asker.service.computed) == (2, 8, 8)
+    assert (asker.faults(reply)[Fault.BUDGET], reply.outcome) == (93, Outcome.ANSWERED)
+    second = asker.adversary.requests[1]
+    answered = [message["tool_call_id"] for message in second["messages"] if message["role"] == "tool"]
+    assert answered == [f"c{n}" for n in range(100)]
+    texts = asker.adversary.tool_texts()
+    assert all("times its size" in text for text in texts[:8])
+    assert set(texts[8:-1]) == {"Error: not run: the question's budget of 8 tool calls is spent"}
+    assert texts[-1].endswith(TEXTS.warning)
+    assert not second.get("tools")
+    assert TEXTS.last_turn in json.dumps(second["messages"][-1])
 
 
 async def test_readable_and_unreadable_calls_of_one_message_are_all_answered(

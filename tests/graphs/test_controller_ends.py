@@ -4,6 +4,8 @@ Whatever the server says, an ask ends in an answer that can be scored or in a ty
 exactly, and no budget is exceeded.
 """
 
+import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -45,3 +47,10 @@ async def test_the_runs_budget_leaves_the_question_open(asker: Any, completion: 
     with pytest.raises(RunBudgetSpent, match="2 model calls"):
         await asker(*calls, run_meter=meter)
     assert len(asker.adversary.requests) == 2
+
+
+async def test_many_asks_at_once_keep_to_the_runs_budget(asker: Any, completion: Any) -> None:
+    meter = RunMeter(RunLimits(model_calls=7))
+    ends = await asyncio.gather(*(asker(completion("(A)"), run_meter=meter) for _ in range(20)), return_exceptions=True)
+    assert Counter(type(end).__name__ for end in ends) == {"Reply": 7, "RunBudgetSpent": 13}
+    assert (len(asker.adversary.requests), meter.used.model_calls, meter.pending) == (7, 7, 0)

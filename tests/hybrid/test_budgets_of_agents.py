@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import hybrid
+from hybrid.log.folder import RunFolder
 from hybrid.solving.agent import Agent
 
 SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 4, "concurrency": 1, "out": "run"}
@@ -16,6 +17,10 @@ TOLD = {**SAID, "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+def finished() -> int:
+    return len(RunFolder(Path("run")).finished("agent"))
 
 
 def cells(section: str) -> dict[tuple[str, str], Any]:
@@ -35,3 +40,39 @@ def test_calls_without_tokens_are_said_in_the_row_of_their_solver() -> None:
     assert ("USD per question", "whole") not in cost
     assert (cost["seconds per question", "whole"].note, cost["seconds per question", "some"].note) == ("", said)
     assert said in hybrid.compare("run", only=["outcomes"]).render()
+
+
+@pytest.mark.parametrize(
+    ("budget", "asked"),
+    [
+        ({"run_max_cost": 200e-6}, 2),
+        ({"run_max_tokens": 300}, 3),
+        ({"run_max_calls": 1}, 1),
+        ({"run_max_cost": 1}, 4),
+    ],
+)
+def test_a_spent_budget_of_the_run_leaves_questions_open(budget: dict[str, Any], asked: int) -> None:
+    options = {**SAMPLE, "solvers": Agent(ask_with_price), "model_arg": {"price": "1/2"}}
+    hybrid.run("blink", **options, **budget)
+    assert finished() == asked
+    # A larger one goes on.
+    hybrid.run("blink", **options)
+    assert finished() == 4
+
+
+def ask_with_price(_: Any) -> list[Any]:
+    return [TOLD]
+
+
+@pytest.mark.parametrize("limit", [{"max_cost": 100e-6}, {"max_total_tokens": 100}])
+def test_a_spent_budget_of_a_question_ends_its_next_ask(limit: dict[str, Any]) -> None:
+    # ActiView asks several times: for a view, then for the answer.
+    asked: dict[str, Any] = {"data": "sample", "task": "counting", "limit": 1, "model_arg": {"price": "1/2"}}
+    hybrid.run("actiview", **asked, out="run", solvers=Agent(ask_with_price))
+    asks = [len(one.exchanges) for one in RunFolder(Path("run")).recorded("agent").by_id.values()]
+    assert max(asks) > 1
+    hybrid.run("actiview", **asked, **limit, out="limited", solvers=Agent(ask_with_price))
+    for one in RunFolder(Path("limited")).recorded("agent").by_id.values():
+        outcomes = [exchange.reply.outcome.value for exchange in one.exchanges]
+        assert (outcomes[0], {*outcomes[1:]}) == ("answered", {"budget"})
+        assert one.exchanges[0].reply.usage.input_tokens == 100

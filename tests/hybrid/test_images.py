@@ -237,6 +237,13 @@ def test_what_is_no_stored_image_cannot_be_made_or_loaded(changes: dict[str, Any
             TypeAdapter(StoredImage).validate_python(facts)
 
 
+def test_formats_that_start_programs_are_never_opened() -> None:
+    """Pillow hands PostScript to Ghostscript; `decode` looked at no format."""
+    postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
+    with pytest.raises(DataError, match="not an image"):
+        decode(postscript, "x")
+
+
 def test_a_link_is_replaced_unless_it_is_an_open_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"precious")
     (tmp_path / "link").symlink_to("file")

@@ -45,6 +45,13 @@ def shown(show: Any, finding: Finding = FOUND) -> tuple[list[str], list[str]]:
     return str(parts[0]).split("\n"), [part.ref.name for part in parts[1:] if isinstance(part, ImagePart)]
 
 
+def test_text_alone_names_no_picture_and_pictures_alone_say_nothing_of_the_finding() -> None:
+    assert shown("text") == (["on img:1:", "A is nearer.", "confidence 0.93"], [])
+    lines, pictures = shown("image")
+    assert (lines[0], len(lines), pictures) == ("on img:1:", 3, ["img:1.1", "img:1.2"])
+    assert "nearer" not in "\n".join(lines)
+
+
 @pytest.mark.parametrize(
     ("show", "finding"),
     [
@@ -56,3 +63,8 @@ def shown(show: Any, finding: Finding = FOUND) -> tuple[list[str], list[str]]:
 def test_a_finding_with_nothing_to_show_says_so(show: Any, finding: Finding) -> None:
     lines, pictures = shown(show, finding)
     assert (lines[-1], pictures) == ("the tool returned nothing that can be shown", [])
+
+
+def test_data_and_confidence_never_reach_the_model() -> None:
+    parts = finding_parts(Finding("Said.", {"secret": 41}, 0.123, "learned", "9"), [], "both")
+    assert parts == ("Said.",)

@@ -30,6 +30,19 @@ def started(folder: Path) -> LearnedForensics:
     return backend
 
 
+def test_the_weight_free_backend_never_decides():
+    images = tuple(noise(seed, 5 * (seed + 1)) for seed in range(4))
+    first, again = (NoiseEvidence().run([Request(images, ForensicsArgs())])[0] for _ in range(2))
+    assert first.data == again.data
+    assert first.data["synthetic"] is None
+    assert first.confidence <= 0.5
+    assert len(first.data["statistics"]) == 4
+    assert [one.of for one in first.pictures] == [0, 1, 2, 3]
+    assert len(first.text.splitlines()) <= 6
+    assert max(map(len, first.text.splitlines())) <= 160
+    assert len(first.text) <= 450
+
+
 def test_a_measurement_is_told_with_its_range_and_on_which_side_it_leaves_it():
     images = (noise(0, 12), noise(0, 90), np.full((64, 64, 3), 9, np.uint8))
     (found,) = NoiseEvidence().run([Request(images, ForensicsArgs())])

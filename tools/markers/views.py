@@ -28,7 +28,7 @@ LEGIBLE = 0.7
 # How many views are searched besides the picture as it is: each takes as long again.
 MOST_VIEWS = 2
 # Least confidence of a mark of another view.
-LIKELY = 0.5
+LIKELY = 0.6
 # Sum of confidences by which a view must be better than the picture as it is.
 BETTER = 0.1
 

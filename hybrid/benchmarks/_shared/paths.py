@@ -15,8 +15,8 @@ from pathlib import Path, PureWindowsPath
 from hybrid.errors import DataError
 from hybrid.images import read_image_file
 
+# Longest name of a file, in characters.
 MAX_NAME = 1024
-"""Longest name of a file, in characters."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 

@@ -14,8 +14,8 @@ from itertools import groupby
 from hybrid.benchmarks.card import Groups, MetricCard, Ratio, metric_of
 from hybrid.types import Cell, Metric, Score, base_id
 
+# The word of a card's name that differs from metric to metric.
 HOLE = re.compile(r"<([^>]+)>")
-"""The word of a card's name that differs from metric to metric."""
 
 
 def ratios(

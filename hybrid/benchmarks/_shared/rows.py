@@ -20,24 +20,24 @@ from typing import TYPE_CHECKING, Any
 from hybrid.benchmarks._shared.paths import check_table
 from hybrid.errors import DataError, needed_by
 from hybrid.images import ImageStore
-from hybrid.types import LETTERS, BrokenQuestion, StoredImage
+from hybrid.types import LETTERS, BrokenQuestion, Question, StoredImage
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
+# More than any table here holds: a damaged file may claim any number of them.
 MAX_ROWS = 10_000_000
-"""More than any table here holds: a damaged file may claim any number of them."""
 
+# Characters of one text: far more than any question or answer has.
 MAX_TEXT = 200_000
-"""Characters of one text: far more than any question or answer has."""
 
+# Rows whose pictures are stored before the row is used.
 MOST_AHEAD = 16
-"""Rows whose pictures are stored before the row is used."""
+# More would multiply the memory that a large picture takes.
 STORING_THREADS = 2
-"""More would multiply the memory that a large picture takes."""
 
+# Exceptions that damaged tables raise; arrow's own are `OSError`, `ValueError`, `MemoryError` or `ArrowException`.
 _UNREADABLE = (OSError, ValueError, MemoryError, OverflowError, RecursionError)
-"""Exceptions that damaged tables raise; arrow's own are `OSError`, `ValueError`, `MemoryError` or `ArrowException`."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,40 @@ def checked_text(text: str, where: str) -> str:
     return text
 
 
+def asked(
+    paths: Iterable[Path],
+    task: str,
+    folder: Path,
+    read: Callable[[Path], Iterable[DataRow]],
+    identify: Callable[[DataRow], str],
+    make: Callable[[DataRow, str], Question],
+) -> Iterator[Question | BrokenQuestion]:
+    """The rows of some files as questions of a task; each that cannot be used is a broken one, and so is a file.
+
+    Args:
+        paths: the files.
+        task: of all their rows.
+        folder: of the data set.
+        read: the rows of a file. Raises `DataError`.
+        identify: the id of a row. Raises `DataError`.
+        make: the question of a row with its id. Raises `DataError`.
+    """
+    for path in paths:
+        try:
+            for row in read(path):
+                try:
+                    identity = identify(row)
+                except DataError as error:
+                    yield lost(task, folder, row.where, error)
+                    continue
+                try:
+                    yield make(row, identity)
+                except DataError as error:
+                    yield BrokenQuestion(identity, task, str(error))
+        except DataError as error:
+            yield lost(task, folder, str(path), error)
+
+
 def lost(task: str, folder: Path, where: str, error: object) -> BrokenQuestion:
     """The placeholder for a row or a file without a readable id; `where` begins with the file's path.
 
@@ -143,10 +177,11 @@ def json_rows(folder: Path, path: Path) -> Iterator[tuple[Mapping[str, Any] | Da
     for number, line in enumerate(lines, 1):
         if line.strip():
             where = f"{path}, line {number}"
-            yield _json_object(line, where), where
+            yield json_object(line, where), where
 
 
-def _json_object(line: bytes, where: str) -> Mapping[str, Any] | DataError:
+def json_object(line: bytes | str, where: str) -> Mapping[str, Any] | DataError:
+    """The object of a line of JSON, or why it holds none."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -185,7 +220,7 @@ def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq
             raise DataError(f"{path} cannot be read to its end ({_reason(error)})") from error
 
 
-def check_one(paths: Iterable[Path], check: Callable[[Path], None]) -> None:
+def check_one(paths: Iterable[Path], check: Callable[[Path], object]) -> None:
     """Raise the first file's `DataError` where `check` refuses every one: then nothing can be asked."""
     first: DataError | None = None
     for path in paths:
@@ -219,8 +254,7 @@ def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int
                 read += 1
                 yield DataRow(values, f"{path}, row {before + read}")
             if read < count:
-                for number, cells in enumerate(read_group(file, group, file.schema_arrow.names)[read:], read + 1):
-                    yield DataRow(cells.values, f"{path}, row {before + number}", cells.unread)
+                yield from read_group(file, group, file.schema_arrow.names, path, before)[read:]
             before += count
             # Arrow reads a page as a whole, of pictures often all of a row group, and would keep as much for the next.
             pa.default_memory_pool().release_unused()
@@ -280,16 +314,8 @@ def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, A
         yield from listed
 
 
-@dataclass(frozen=True)
-class Cells:
-    """A row's cells that were read, and by column why another was not."""
-
-    values: Mapping[str, Any]
-    unread: Mapping[str, str]
-
-
-def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> list[Cells]:
-    """The rows of a row group: at once where all of it decodes, else column by column and cell by cell."""
+def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str], path: Path, before: int) -> list[DataRow]:
+    """The rows of a row group, before which there are so many; where it does not decode at once, cell by cell."""
     import pyarrow as pa
 
     count = file.metadata.row_group(group).num_rows
@@ -298,11 +324,12 @@ def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> list
     except (pa.ArrowException, *_UNREADABLE):
         whole = []
     if len(whole) == count:
-        return [Cells(values, {}) for values in whole]
+        return [DataRow(values, f"{path}, row {number}") for number, values in enumerate(whole, before + 1)]
     read = {column: _column(file, group, column, count) for column in columns}
     return [
-        Cells(
+        DataRow(
             {name: cells[place][0] for name, cells in read.items() if cells[place][1] is None},
+            f"{path}, row {before + place + 1}",
             {name: why for name, cells in read.items() if (why := cells[place][1]) is not None},
         )
         for place in range(count)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hybrid.errors import UsageError
 from hybrid.log.files import write_atomic
+from hybrid.samples.seeds import Purpose, generator
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,12 +32,30 @@ def check_item(task: str, known: Iterable[str], index: int, seed: int) -> None:
         raise UsageError(f"seed {seed} and index {index} must not be negative")
 
 
-def hub_schema(columns: Sequence[tuple[str, pa.DataType]], features: Mapping[str, object]) -> pa.Schema:
-    """An arrow schema with the feature types that `datasets` reads from its metadata; a column is text if not named."""
+def dealt(answers: int, index: int, purpose: Purpose, seed: int, *key: int) -> int:
+    """The right answer of row `index`: of so many, each comes once in a block of as many rows, in a drawn order."""
+    block, place = divmod(index, answers)
+    return int(generator(purpose, seed, *key, 0, block).permutation(answers)[place])
+
+
+def table_schema(*columns: tuple[str, str], features: bool = True) -> pa.Schema:
+    """An arrow schema, with the feature types that `datasets` reads from its metadata.
+
+    `columns` are their names, in order, behind what is in them: `text`, `texts`, `image` or `number`.
+    """
     import pyarrow as pa
 
-    named = {name: features.get(name, {"dtype": "string", "_type": "Value"}) for name, _ in columns}
-    return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": named}})})
+    text = {"dtype": "string", "_type": "Value"}
+    forms: dict[str, tuple[pa.DataType, object]] = {
+        "text": (pa.string(), text),
+        "texts": (pa.list_(pa.string()), {"feature": text, "_type": "List"}),
+        "image": (pa.struct([("bytes", pa.binary()), ("path", pa.string())]), {"_type": "Image"}),
+        "number": (pa.int64(), {"dtype": "int64", "_type": "Value"}),
+    }
+    named = {name: forms[form] for form, names in columns for name in names.split()}
+    info = json.dumps({"info": {"features": {name: feature for name, (_, feature) in named.items()}}})
+    fields = [(name, form) for name, (form, _) in named.items()]
+    return pa.schema(fields, metadata={"huggingface": info} if features else None)
 
 
 def write_parquet(

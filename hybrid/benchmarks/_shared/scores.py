@@ -1,15 +1,13 @@
-"""Scores of replies with a single answer, and metrics that are ratios of sums over scores."""
+"""Scores of replies with a single answer."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from hybrid.answers.base import Parsed
 from hybrid.answers.yes_no import YesNo
 from hybrid.benchmarks.base import ScoreOptions, unanswered
-from hybrid.benchmarks.card import metric_of
-from hybrid.types import Cell, Metric, Outcome, Question, Reply, Score
+from hybrid.types import Outcome, Question, Reply, Score
 
 
 def score_of(
@@ -60,26 +58,3 @@ def score_kept(
     if answer is None:
         return score_of(question, unanswered(Outcome.UNPARSED, chance, options), Outcome.UNPARSED)
     return score_of(question, float(right), Outcome.ANSWERED, answer, rule)
-
-
-def ratio(
-    name: str, scores: Sequence[Score], numerator: str, denominator: str | None = None, *, share: bool = True
-) -> Metric:
-    """Sum of one value over the sum of another (over the number of scores without one)."""
-    return metric_of(
-        name,
-        (
-            Cell("", score.unit, score.values[numerator], score.values[denominator] if denominator else 1.0)
-            for score in scores
-        ),
-        share=share,
-    )
-
-
-def grouped(scores: Iterable[Score], key: Callable[[Score], str | None]) -> dict[str, list[Score]]:
-    """The scores by a name, in the order of the first of each; those without a name belong nowhere."""
-    groups: defaultdict[str, list[Score]] = defaultdict(list)
-    for score in scores:
-        if name := key(score):
-            groups[name].append(score)
-    return dict(groups)

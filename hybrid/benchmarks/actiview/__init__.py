@@ -49,12 +49,12 @@ from hybrid.types import (
     Score,
 )
 
+# The end of a reply that declines to answer, as the form without guessing allows.
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
-"""The end of a reply that declines to answer, as the form without guessing allows."""
 
 
+# Values of scores that say what else was used for an answer, and how the metrics of accuracy are called then.
 USED = {"any_view": "any_view_uses_gold", "oracle_views": "oracle_views"}
-"""Values of scores that say what else was used for an answer, and how the metrics of accuracy are called then."""
 ACCURACY = re.compile(r"^(accuracy|model_avg)")
 
 

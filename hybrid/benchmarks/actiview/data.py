@@ -37,8 +37,8 @@ TASKS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 DATA, CLUES, STARTS = "data.json", "groundtruth_views.json", "shifting_level.json"
+# The folders that the names of pictures are relative to.
 BELOW = ("", "asset")
-"""The folders that the names of pictures are relative to."""
 START_SEED = 1234
 PICTURES = 7
 

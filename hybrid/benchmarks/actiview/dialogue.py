@@ -117,24 +117,17 @@ class Script:
         """How several pictures are shown."""
         return str(self.question.protocol["images"])
 
-    @property
-    def whole(self) -> list[Block]:
-        """The small whole under its name."""
-        return [self.texts["whole"], self.question.images[0]]
+    def whole(self, *, lined: bool = False) -> list[Block]:
+        """The small whole under its name, with dividing lines where they are asked for."""
+        return [self.texts["whole"], self.question.images[lined]]
 
-    @property
-    def lined(self) -> list[Block]:
-        """The whole with dividing lines, under its name."""
-        return [self.texts["whole"], self.question.images[1]]
-
-    def part(self, number: int) -> list[Block]:
-        """One part under its number and place."""
-        text = self.texts["part"].format(number=number, place=place(number, self.splits))
-        return [text, self.question.images[1 + number]]
-
-    def parts(self, numbers: Sequence[int]) -> list[Block]:
-        """Parts, each under its name."""
-        return [block for number in numbers for block in self.part(number)]
+    def parts(self, *numbers: int) -> list[Block]:
+        """Parts, each under its number and place."""
+        blocks: list[Block] = []
+        for number in numbers:
+            text = self.texts["part"].format(number=number, place=place(number, self.splits))
+            blocks += [text, self.question.images[1 + number]]
+        return blocks
 
     def prompt(self, name: str, kind: Kind, blocks: Sequence[Block], **fields: object) -> Prompt:
         """A text of the words file with the blocks at its marker; the pictures are named `img:1`, `img:2`, ..."""
@@ -153,27 +146,22 @@ class Script:
                 parts.append(ImageRef(f"img:{count + 1}", block))
             elif block.strip():
                 parts.append(block.strip())
-        return Prompt(tuple(parts), kind, self._choices(kind), route=kind.value)
-
-    def _choices(self, kind: Kind) -> tuple[str, ...]:
-        if kind is Kind.CHOICE:
-            return self.question.choices
+        choices = self.question.choices if kind is Kind.CHOICE else ()
         if kind in (Kind.VIEWS, Kind.VIEW_PLAN):
-            return tuple(place(number, self.splits) for number in range(1, self.splits + 1))
-        return ()
+            choices = tuple(place(number, self.splits) for number in range(1, self.splits + 1))
+        return Prompt(tuple(parts), kind, choices, route=kind.value)
 
     def views(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
         """Parts in the form that the settings name; may first ask for descriptions of all but the last."""
         if self.form == "concat" and numbers:
-            return self.part(numbers[0]) if len(numbers) == 1 else self._stitched(numbers)
+            if len(numbers) == 1:
+                return self.parts(numbers[0])
+            made = cast("Mapping[str, tuple[str, int, int, str]]", self.question.protocol["stitched"])
+            named = self.texts["stitched"].format(numbers=", ".join(map(str, numbers)))
+            return [named, StoredImage(*made["-".join(map(str, numbers))])]
         if self.form == "description" and numbers:
             return (yield from self._described(numbers, with_whole=with_whole))
-        return [*(self.whole if with_whole else []), *self.parts(numbers)]
-
-    def _stitched(self, numbers: Sequence[int]) -> list[Block]:
-        made = cast("Mapping[str, tuple[str, int, int, str]]", self.question.protocol["stitched"])
-        picture = StoredImage(*made["-".join(map(str, numbers))])
-        return [self.texts["stitched"].format(numbers=", ".join(map(str, numbers))), picture]
+        return [*(self.whole() if with_whole else []), *self.parts(*numbers)]
 
     def _described(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
         blocks: list[Block] = []
@@ -185,12 +173,12 @@ class Script:
             name = "described_part" if number else "described_whole"
             where = place(number, self.splits) if number else ""
             blocks.append(self.texts[name].format(number=number, place=where, description=self.described[number]))
-        return [*blocks, *self.part(numbers[-1])]
+        return [*blocks, *self.parts(numbers[-1])]
 
 
 def full(script: Script) -> Steps:
     """The small whole and the question: one ask."""
-    yield script.prompt("question", Kind.CHOICE, script.whole)
+    yield script.prompt("question", Kind.CHOICE, script.whole())
     return Trail()
 
 
@@ -202,7 +190,7 @@ def blind(script: Script) -> Steps:
 
 def single(script: Script) -> Steps:
     """The first part alone and the question: the paper's "Single View"."""
-    yield script.prompt("shifted", Kind.CHOICE, script.part(script.start))
+    yield script.prompt("shifted", Kind.CHOICE, script.parts(script.start))
     return Trail(frozenset({script.start}))
 
 
@@ -211,12 +199,12 @@ def zoom(script: Script) -> Steps:
     if "oracle_views" in script.question.protocol:
         chosen = sorted(cast("Sequence[int]", script.question.protocol["oracle_views"]))
     else:
-        reply = yield script.prompt("select", Kind.VIEWS, script.lined)
+        reply = yield script.prompt("select", Kind.VIEWS, script.whole(lined=True))
         read = official_views(reply.text) if script.official else parse_views(reply.text, script.splits)
         chosen = sorted(view for view in read.value or () if 1 <= view <= script.splits)
     if script.form == "any_view" and chosen:
         for number in chosen:
-            yield script.prompt("zoomed_part", Kind.CHOICE, script.part(number))
+            yield script.prompt("zoomed_part", Kind.CHOICE, script.parts(number))
         return Trail(frozenset(chosen), zooms=len(chosen), answers=len(chosen))
     blocks = yield from script.views(chosen, with_whole=True)
     yield script.prompt("zoomed" if chosen else "question", Kind.CHOICE, blocks)
@@ -264,22 +252,19 @@ def _chosen_order(script: Script) -> Generator[Prompt, Reply, list[int]]:
 
 def mixed(script: Script) -> Steps:
     """Which parts to zoom into; which of them to keep and which others to see; then the question."""
-    reply = yield script.prompt("zoom_plan", Kind.VIEW_PLAN, script.lined)
-    zoomed = _zoomed(script, reply.text)
-    if not zoomed:
-        yield script.prompt("question", Kind.CHOICE, script.whole)
-        return Trail()
-    reply = yield script.prompt("shift_plan", Kind.VIEW_PLAN, [*script.whole, *script.parts(zoomed)])
-    kept = _kept(script, reply.text, zoomed)
-    yield script.prompt("mixed", Kind.CHOICE, [*script.lined, *script.parts(kept)])
-    return Trail(frozenset(kept), zooms=len(zoomed), shifts=len(set(kept) - set(zoomed)))
-
-
-def _zoomed(script: Script, text: str) -> list[int]:
+    reply = yield script.prompt("zoom_plan", Kind.VIEW_PLAN, script.whole(lined=True))
     if script.official:
-        return sorted(set(official_part(text)))
-    plan = parse_view_plan(text, script.splits).value
-    return sorted(plan.part or ()) if plan is not None else []
+        zoomed = sorted(set(official_part(reply.text)))
+    else:
+        plan = parse_view_plan(reply.text, script.splits).value
+        zoomed = sorted(plan.part or ()) if plan is not None else []
+    if not zoomed:
+        yield script.prompt("question", Kind.CHOICE, script.whole())
+        return Trail()
+    reply = yield script.prompt("shift_plan", Kind.VIEW_PLAN, [*script.whole(), *script.parts(*zoomed)])
+    kept = _kept(script, reply.text, zoomed)
+    yield script.prompt("mixed", Kind.CHOICE, [*script.whole(lined=True), *script.parts(*kept)])
+    return Trail(frozenset(kept), zooms=len(zoomed), shifts=len(set(kept) - set(zoomed)))
 
 
 def _kept(script: Script, text: str, zoomed: Sequence[int]) -> list[int]:

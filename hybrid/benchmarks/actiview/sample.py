@@ -31,8 +31,8 @@ FONT = cv2.FONT_HERSHEY_SIMPLEX
 FONT_SCALE = 0.62
 MARGIN = 8
 
+# x0, y0, x1, y1 in pixels, x1 and y1 exclusive.
 Rect = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, x1 and y1 exclusive."""
 
 COLOURS: Mapping[str, tuple[int, int, int]] = {
     "red": (190, 20, 20),
@@ -72,15 +72,15 @@ class Canvas:
 
     def room(self, width: int, height: int) -> Rect:
         """A free place of that size, anywhere. Raises `HybridError` where none is found."""
-        rect = until("free place", lambda: self._try(width, height))
-        self._taken.append(rect)
-        return rect
 
-    def _try(self, width: int, height: int) -> Rect | None:
-        x = int(self.rng.integers(MARGIN, WIDTH - width - MARGIN))
-        y = int(self.rng.integers(MARGIN, HEIGHT - height - MARGIN))
-        rect = (x, y, x + width, y + height)
-        return rect if apart(rect, self._taken, MARGIN) else None
+        def attempt() -> Rect | None:
+            x = int(self.rng.integers(MARGIN, WIDTH - width - MARGIN))
+            y = int(self.rng.integers(MARGIN, HEIGHT - height - MARGIN))
+            rect = (x, y, x + width, y + height)
+            return rect if apart(rect, self._taken, MARGIN) else None
+
+        self._taken.append(until("free place", attempt))
+        return self._taken[-1]
 
     def sign(self, text: str, colour: str) -> Rect:
         """White text on a coloured board, about 14 pixels high; its box."""
@@ -194,6 +194,7 @@ def counting(rng: np.random.Generator) -> ClueQuestion:
     return ClueQuestion(f"How many {colours[0]} discs are in the picture?", options, answer, canvas.pixels, clues)
 
 
+# Task -> category string and maker; "geo-loc(counrty)" is spelt as in the official file.
 MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], ClueQuestion]]] = {
     "geo_loc": ("geo-loc(counrty)", geo_loc),
     "orientation": ("orientation", orientation),
@@ -202,7 +203,6 @@ MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], ClueQuestion]]] 
     "object_rel": ("object-rel", object_rel),
     "counting": ("counting", counting),
 }
-"""Task -> category string and maker; "geo-loc(counrty)" is spelt as in the official file."""
 
 
 def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> ClueQuestion:

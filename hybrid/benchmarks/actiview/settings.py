@@ -9,11 +9,11 @@ from hybrid.errors import UsageError
 
 STARTS = ("R", "E", "M", "H")
 
+# Start to key of shifting_level.json.
 LEVELS: Mapping[str, str] = {"E": "easy", "M": "medium", "H": "hard"}
-"""Start to key of shifting_level.json."""
 
+# The forms without the picture: the reply may be None instead of a letter, or must name the likeliest option.
 BLIND = ("commonsense", "guess")
-"""The forms without the picture: the reply may be None instead of a letter, or must name the likeliest option."""
 
 
 @dataclass(frozen=True)

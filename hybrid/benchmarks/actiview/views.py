@@ -13,14 +13,14 @@ import numpy as np
 
 from hybrid.tool import Pixels
 
+# Columns and rows by number of parts.
 GRIDS: Mapping[int, tuple[int, int]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 9: (3, 3), 16: (4, 4)}
-"""Columns and rows by number of parts."""
 
 FOUR = ("upper left", "lower left", "upper right", "lower right")
+# Width of the dividing lines: red within white.
 WHITE_PX, RED_PX = 15, 5
-"""Width of the dividing lines: red within white."""
+# Longest side of a row of parts; more would only be shrunk by the model.
 STITCHED_PX = 4096
-"""Longest side of a row of parts; more would only be shrunk by the model."""
 
 
 def place(number: int, splits: int) -> str:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, rows, stored_ahead
+from hybrid.benchmarks._shared.rows import DataRow, asked, check_one, opened, rows, stored_ahead
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
@@ -25,8 +26,8 @@ from hybrid.errors import DataError, UsageError
 from hybrid.types import LETTERS, BrokenQuestion, Exchange, Kind, Question, Score
 
 HIDDEN = "hidden"
+# Letters that the authors' extraction knows, whatever a question offers.
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
-"""Letters that the authors' extraction knows, whatever a question offers."""
 
 IMAGES = ("the first image", "the second image", "the third image", "the fourth image")
 POINTS = ("Point A", "Point B", "Point C", "Point D")
@@ -85,27 +86,16 @@ class Blink(Benchmark):
         """The rows of the chosen tasks' files; a file that cannot be opened is one broken question of its task."""
         settings = self.card.chosen(source.settings)
         seen: set[str] = set()
-        for task in source.tasks:
-            for path in _files(source, task):
-                try:
-                    for row in stored_ahead(rows(source.folder, path, COLUMNS), source.store, IMAGE_COLUMNS):
-                        yield self._question_or_broken(row, task, seen, source, settings)
-                except DataError as error:
-                    yield lost(task, source.folder, str(path), error)
 
-    def _question_or_broken(
-        self, row: DataRow, task: str, seen: set[str], source: Source, settings: Mapping[str, str]
-    ) -> Question | BrokenQuestion:
-        try:
-            identity = _identity(row, task, source.split, seen)
-        except DataError as error:
-            return lost(task, source.folder, row.where, error)
-        try:
-            before = settings["disclaimer"] == "on" and task in DISCLAIMED
-            question = _question(row, identity, task, source, settings["marks"])
-        except DataError as error:
-            return BrokenQuestion(identity, task, str(error))
-        return replace(question, text=f"{self.texts['disclaimer'].strip()}\n{question.text}") if before else question
+        def read(path: Path) -> Iterator[DataRow]:
+            return stored_ahead(rows(source.folder, path, COLUMNS), source.store, IMAGE_COLUMNS)
+
+        for task in source.tasks:
+            disclaimed = settings["disclaimer"] == "on" and task in DISCLAIMED
+            before = f"{self.texts['disclaimer'].strip()}\n" if disclaimed else ""
+            identify = partial(_identity, task=task, split=source.split, seen=seen)
+            make = partial(_question, task=task, source=source, marks=settings["marks"], before=before)
+            yield from asked(_files(source, task), task, source.folder, read, identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Exact letter. Raises `UsageError` where the answer is hidden."""
@@ -217,7 +207,7 @@ def _foreign_question(row: PredictedRow, task: str) -> Question:
     return Question(str(row.id), task, (), row.text or "", Kind.CHOICE, choices, row.answer, task, _groups(task, None))
 
 
-def _question(row: DataRow, identity: str, task: str, source: Source, marks: str) -> Question:
+def _question(row: DataRow, identity: str, task: str, source: Source, marks: str, before: str) -> Question:
     choices = row.texts("choices")
     if len(set(choices)) < len(choices):
         raise DataError(f"{row.where}, column choices: a choice appears twice: {choices!r:.80}")
@@ -233,5 +223,5 @@ def _question(row: DataRow, identity: str, task: str, source: Source, marks: str
         from hybrid.benchmarks.blink.marks import redrawn
 
         images = redrawn(marks, images, choices, source.store)
-    text = row.text("prompt")
+    text = before + row.text("prompt")
     return Question(identity, task, images, text, Kind.CHOICE, choices, answer, task, _groups(task, len(images)))

@@ -19,15 +19,15 @@ from hybrid.errors import DataError, needed_by
 from hybrid.images import ImageStore
 from hybrid.marks.drawing import BLINK_STYLE, Color, MarkStyle, draw_marks
 from hybrid.marks.finding import find_marks
-from hybrid.marks.marks import PointMark
+from hybrid.marks.marks import Marks, PointMark, remove_marks
 from hybrid.tool import Pixels
 from hybrid.types import Point, StoredImage
 
 COLORS: dict[str, Color] = {"red": "red", "white": "white", "gray": "grey", "grey": "grey"}
 REFERENCE = "REF"
 LEAST_CONFIDENCE = 0.3
+# How far JPEG, which stores colour at half the resolution, spreads that of a line.
 BLEEDS_PX = 4.0
-"""How far JPEG, which stores colour at half the resolution, spreads that of a line."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def redrawn(
         raise DataError(f"--setting marks: {len(images)} images, of which nothing says where their marks are")
     with needed_by(f"--setting marks={setting}"):
         return tuple(
-            store.put_pixels(marked_anew(store.pixels(image), labels, style))
+            store.put_pixels(drawn_again(taken_off(store.pixels(image), labels), style))
             for image, labels in zip(images, expected, strict=True)
         )
 
@@ -84,16 +84,8 @@ class TakenOff:
     marks: tuple[PointMark, ...]
 
 
-def marked_anew(pixels: Pixels, labels: Sequence[str], style: Restyle) -> Pixels:
-    """A picture (H, W, 3) without its marks of these letters, resized, and with marks in the style in their places.
-
-    Raises `DataError` when a letter is not found, or not where it is written.
-    """
-    return drawn_again(taken_off(pixels, labels), style)
-
-
 def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
-    """A picture (H, W, 3) without its marks of these letters. Raises `DataError` as `marked_anew` does."""
+    """A picture (H, W, 3) without its marks of these letters. Raises `DataError` when one is not found."""
     located = find_marks(pixels, tuple(labels), "point")
     named = {mark.label: mark for mark in located.points if mark.confidence >= LEAST_CONFIDENCE}
     if missing := [label for label in labels if label not in named]:
@@ -101,27 +93,8 @@ def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
     marks = tuple(named[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found to be taken off")
-    return TakenOff(_painted_over(pixels, located.points), marks)
-
-
-def _painted_over(pixels: Pixels, marks: Sequence[PointMark]) -> Pixels:
-    """The picture with every ring and letter filled in from around it (Telea 2004).
-
-    As much of what a ring encloses is kept as has not taken its colour: of BLINK's own rings nothing.
-    """
-    import cv2
-    import numpy as np
-
-    mask = np.zeros(pixels.shape[:2], np.uint8)
-    height, width = pixels.shape[:2]
-    rows, columns = np.ogrid[:height, :width]
-    for mark in marks:
-        distance = np.hypot(rows - mark.y, columns - mark.x)
-        mask[(distance <= mark.radius_px + BLEEDS_PX) & (distance >= mark.inner_radius_px - BLEEDS_PX)] = 255
-        if (box := mark.label_box_px) is not None:
-            x0, y0 = max(0, round(box.x0) - 1), max(0, round(box.y0) - 1)
-            mask[y0 : max(0, round(box.y1) + 1), x0 : max(0, round(box.x1) + 1)] = 255
-    return np.asarray(cv2.inpaint(pixels, mask, 3, cv2.INPAINT_TELEA), np.uint8)
+    # As much of what a ring encloses is kept as has not taken its colour: of BLINK's own rings nothing.
+    return TakenOff(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 
 
 def drawn_again(picture: TakenOff, style: Restyle) -> Pixels:

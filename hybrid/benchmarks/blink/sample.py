@@ -8,14 +8,14 @@ Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write(
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, hub_schema, write_parquet
+from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, table_schema, write_parquet
 from hybrid.samples import geometry, objects
 from hybrid.samples.item import Item, jpeg
 from hybrid.samples.seeds import Purpose, generator
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 SPLIT = "val"
 FILE_NAME = f"{SPLIT}-00000-of-00001.parquet"
+# That of the published files, read from their quantisation tables; their colour is at half resolution, as ours.
 JPEG_QUALITY = 75
-"""That of the published files, read from their quantisation tables; their colour is at half resolution, as ours."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Task:
     choices: int
 
 
+# By BLINK's name of the task, in alphabetical order.
 TASKS: Mapping[str, Task] = {
     "Counting": Task(objects.counting, 4),
     "Jigsaw": Task(geometry.jigsaw, 2),
@@ -48,7 +49,6 @@ TASKS: Mapping[str, Task] = {
     "Spatial_Relation": Task(objects.spatial_relation, 2),
     "Visual_Correspondence": Task(geometry.visual_correspondence, 4),
 }
-"""By BLINK's name of the task, in alphabetical order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +87,7 @@ def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int
     independent order. Raises `UsageError` as `item` does.
     """
     check_item(task, TASKS, index, seed)
-    block, place = divmod(index, TASKS[task].choices)
-    order = generator(purpose, seed, zlib.crc32(task.encode()), 0, block).permutation(TASKS[task].choices)
-    return int(order[place])
+    return dealt(TASKS[task].choices, index, purpose, seed, zlib.crc32(task.encode()))
 
 
 def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:
@@ -118,26 +116,14 @@ def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Sample
     )
 
 
-def rows(task: str, n: int, seed: int, purpose: Purpose = "sample") -> Iterator[SampleRow]:
-    """The first `n` rows of a task. Raises `UsageError` as `item` does."""
-    for index in range(n):
-        yield row(task, index, seed, purpose)
-
-
 def schema() -> pa.Schema:
-    """The arrow schema of BLINK's files, with the feature types that `datasets` reads from its metadata."""
-    import pyarrow as pa
-
-    text, picture = pa.string(), pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    columns = [
-        *(("idx", text), ("question", text), ("sub_task", text)),
-        *((f"image_{number}", picture) for number in range(1, 5)),
-        ("choices", pa.list_(text)),
-        *(("answer", text), ("prompt", text), ("filter", text), ("explanation", text)),
-    ]
-    features: dict[str, object] = {f"image_{number}": {"_type": "Image"} for number in range(1, 5)}
-    features["choices"] = {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
-    return hub_schema(columns, features)
+    """The arrow schema of BLINK's files."""
+    return table_schema(
+        ("text", "idx question sub_task"),
+        ("image", "image_1 image_2 image_3 image_4"),
+        ("texts", "choices"),
+        ("text", "answer prompt filter explanation"),
+    )
 
 
 def write(
@@ -149,9 +135,8 @@ def write(
     """
     chosen = tuple(tasks)
     check_request(chosen, TASKS, per_task, seed)
-    return tuple(
-        write_parquet(
-            Path(folder) / task / FILE_NAME, [[made.record() for made in rows(task, per_task, seed, purpose)]], schema()
-        )
-        for task in chosen
-    )
+    written = []
+    for task in chosen:
+        made = [row(task, index, seed, purpose).record() for index in range(per_task)]
+        written.append(write_parquet(Path(folder) / task / FILE_NAME, [made], schema()))
+    return tuple(written)

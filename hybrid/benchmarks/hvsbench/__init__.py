@@ -15,6 +15,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import DataRow, lost, stored_ahead
+from hybrid.benchmarks._shared.rows import DataRow, asked, stored_ahead
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, unanswered
 from hybrid.benchmarks.hvsbench.data import (
@@ -48,7 +49,6 @@ from hybrid.benchmarks.hvsbench.metrics import (
     Rules,
     compare,
     references,
-    screen_of,
     summarise,
 )
 from hybrid.benchmarks.hvsbench.question_text import KINDS, given, options
@@ -68,11 +68,11 @@ from hybrid.types import (
     Score,
 )
 
+# Accuracy of a random guess at Q2, drawn from the true counts (Table 3): what an abstention is worth there.
 CHANCE_COUNT: Final = 0.1909
-"""Accuracy of a random guess at Q2, drawn from the true counts (Table 3): what an abstention is worth there."""
 
+# Which text of `texts.toml` belongs to a field (appendix E); the two fields of scanpaths share `fixation`.
 HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing": "ranking"}
-"""Which text of `texts.toml` belongs to a field (appendix E); the two fields of scanpaths share `fixation`."""
 
 
 class HVSBench(Benchmark):
@@ -100,37 +100,18 @@ class HVSBench(Benchmark):
         """
         settings = self.card.chosen(source.settings)
         found = files(source.folder, source.split)
+
+        def read(path: Path, task: str) -> Iterator[DataRow]:
+            found = rows(source.folder, path, task, images=not source.for_predictions)
+            return stored_ahead(found, source.store, ("image",))
+
         for task in source.tasks:
             pool = subjects(source.folder, found, task) if KINDS[task] is Kind.SCANPATH else {}
-            seen: set[str] = set()
-            for path in found:
-                try:
-                    read = rows(source.folder, path, task, images=not source.for_predictions)
-                    for row in stored_ahead(read, source.store, ("image",)):
-                        yield self._question_or_broken(row, task, seen, source, settings, pool)
-                except DataError as error:
-                    yield lost(task, source.folder, str(path), error)
-
-    def _question_or_broken(
-        self,
-        row: DataRow,
-        task: str,
-        seen: set[str],
-        source: Source,
-        settings: Mapping[str, str],
-        pool: Mapping[str, Subject],
-    ) -> Question | BrokenQuestion:
-        try:
-            identity = identity_of(row, task, seen)
-        except DataError as error:
-            return lost(task, source.folder, row.where, error)
-        hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
-        before = f"{hint}\n" if settings["hints"] == "on" else ""
-        try:
-            question = _question(row, identity, task, source, settings, pool)
-        except DataError as error:
-            return BrokenQuestion(identity, task, str(error))
-        return replace(question, text=before + question.text)
+            hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
+            before = f"{hint}\n" if settings["hints"] == "on" else ""
+            identify = partial(identity_of, task=task, seen=set())
+            make = partial(_question, task=task, source=source, settings=settings, pool=pool, before=before)
+            yield from asked(found, task, source.folder, partial(read, task=task), identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
@@ -144,9 +125,16 @@ class HVSBench(Benchmark):
             return _score_scanpath(question, reply, verdict, options)
         if reply.outcome.failed:
             return verdict
-        worth = unanswered(reply.outcome, _chance(question), options)
+        number = len(question.choices)
         silent = reply.outcome is not Outcome.ANSWERED and not reply.text.strip()
-        parsed = _parsed(reply.text, question)
+        parsed: Parsed[int] | Parsed[str]
+        if question.kind is Kind.ORDER:
+            parsed, chance = parse_order(reply.text, question.choices), 1 / math.factorial(number)
+        elif question.kind is Kind.INTEGER:
+            parsed, chance = parse_integer(reply.text), CHANCE_COUNT
+        else:
+            parsed, chance = parse_letter(reply.text, question.choices), 1 / number
+        worth = unanswered(reply.outcome, chance, options)
         if question.kind is Kind.INTEGER:
             if not isinstance(question.target, int):
                 raise DataError(f"the target {question.target!r:.60} is not that of a counting question")
@@ -205,7 +193,13 @@ def _field(task: str) -> str:
 
 
 def _question(
-    row: DataRow, identity: str, task: str, source: Source, settings: Mapping[str, str], pool: Mapping[str, Subject]
+    row: DataRow,
+    identity: str,
+    task: str,
+    source: Source,
+    settings: Mapping[str, str],
+    pool: Mapping[str, Subject],
+    before: str,
 ) -> Question:
     """The question of a row. Raises `DataError` naming the row and the column."""
     image = None if source.for_predictions else row.stored_image("image", source.store, identity)
@@ -233,7 +227,7 @@ def _question(
         identity,
         task,
         (image,) if image else (),
-        text,
+        before + text,
         KINDS[task],
         choices,
         target,
@@ -263,20 +257,12 @@ def _target(
             return {
                 "paths": [_written(path) for path in pool[row.where].paths],
                 "other": None if other is None else _written(other),
-                "screen": list(screen_of(settings["screen"])),
+                "screen": [int(side) for side in settings["screen"].split("x")],
                 "crop": CROP,
                 "crop_truth": settings["crop_truth"] == "on",
             }
         case _:
             return letter(answer, choices)
-
-
-def _parsed(text: str, question: Question) -> Parsed[str] | Parsed[int]:
-    """The answer in a reply."""
-    if question.kind is Kind.INTEGER:
-        return parse_integer(text)
-    read = parse_order if question.kind is Kind.ORDER else parse_letter
-    return read(text, question.choices)
 
 
 def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:
@@ -298,14 +284,6 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
     values = compare(other[0] if guessed else FALLBACK_PATH, humans, rules)
     outcome = reply.outcome if reply.outcome is not Outcome.ANSWERED else Outcome.UNPARSED
     return replace(verdict, outcome=outcome, values={**values, **known})
-
-
-def _chance(question: Question) -> float:
-    """The expected score of a random answer."""
-    if question.kind is Kind.INTEGER:
-        return CHANCE_COUNT
-    number = len(question.choices)
-    return 1 / math.factorial(number) if question.kind is Kind.ORDER else 1 / number
 
 
 def _written(path: Scanpath) -> dict[str, Json]:

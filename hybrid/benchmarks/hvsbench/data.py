@@ -26,8 +26,8 @@ from hybrid.types import LETTERS, Scanpath
 COLUMNS: Final = ("index", "image", "question", "question_type", "answer")
 OPTIONAL: Final = ("category", "real_image_path", "origin_dataset")
 
+# How far a fixation may lie outside the image, as a fraction of its size: eye trackers record some; more is a unit.
 OUTSIDE: Final = 0.25
-"""How far a fixation may lie outside the image, as a fraction of its size: eye trackers record some; more is a unit."""
 
 FEWEST_TRUE_FIXATIONS: Final = 2
 
@@ -114,12 +114,9 @@ def rows(folder: Path, path: Path, question_type: str | None = None, *, images: 
         small = [name for name in (*COLUMNS, *OPTIONAL) if name != "image" and name in file.schema_arrow.names]
         before = 0
         for group in range(file.num_row_groups):
-            table = [
-                DataRow(cells.values, f"{path}, row {before + number}", cells.unread)
-                for number, cells in enumerate(read_group(file, group, small), 1)
-            ]
+            table = read_group(file, group, small, path, before)
             wanted = [(n, row) for n, row in enumerate(table) if question_type in (None, type_of(row) or question_type)]
-            pictures = read_group(file, group, ["image"]) if images and wanted else None
+            pictures = read_group(file, group, ["image"], path, before) if images and wanted else None
             for number, row in wanted:
                 if pictures is None:
                     yield row
@@ -194,11 +191,10 @@ def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping
                 if type_of(row) is None:
                     continue
                 with suppress(DataError):
+                    named = row.values.get("real_image_path")
+                    image = named if isinstance(named, str) and named else row.where
                     # Rows that differ only in how many fixations they ask for are one task.
-                    key, own = (
-                        (image_key(row), re.sub(r"\d+", "", row.text("question"))),
-                        human_paths(row.text("answer")),
-                    )
+                    key, own = (image, re.sub(r"\d+", "", row.text("question"))), human_paths(row.text("answer"))
                     groups.setdefault(key, []).append(row.where)
                     by_image.setdefault(key, {}).update(dict.fromkeys(own))
     return {where: Subject(key[0], tuple(by_image[key])) for key, places in groups.items() for where in places}
@@ -212,12 +208,6 @@ def of_another_image(pool: Mapping[str, Subject], where: str, seed: str) -> Scan
         return None
     rng = random.Random(zlib.crc32(seed.encode()))
     return rng.choice(pool[rng.choice(others)].paths)
-
-
-def image_key(row: DataRow) -> str:
-    """The key of a row's image: the path that the data names, else the row's own place."""
-    named = row.values.get("real_image_path")
-    return named if isinstance(named, str) and named else row.where
 
 
 def _check_schema(schema: Any, path: Path) -> None:
@@ -263,7 +253,11 @@ def _paths_of(value: Any, depth: int = 0) -> Iterator[Scanpath]:
         else:
             for content in value.values():
                 yield from _paths_of(content, depth + 1)
-    elif isinstance(value, list | tuple) and value and all(_is_point(item) for item in value):
+    elif (
+        isinstance(value, list | tuple)
+        and value
+        and all(isinstance(item, list | tuple) and len(item) in (2, 3) and all(map(_is_number, item)) for item in value)
+    ):
         times = tuple(float(point[2]) for point in value if len(point) == 3)
         yield Scanpath(tuple(float(p[0]) for p in value), tuple(float(p[1]) for p in value), times)
     elif isinstance(value, list | tuple) and value:
@@ -287,10 +281,6 @@ def _from_axes(axes: Mapping[str, Any]) -> Iterator[Scanpath]:
     if not all(_is_number(item) for column in columns for item in column):
         raise DataError("X, Y and T must hold numbers")
     yield Scanpath(*(tuple(float(item) for item in column) for column in columns))
-
-
-def _is_point(item: Any) -> bool:
-    return isinstance(item, list | tuple) and len(item) in (2, 3) and all(_is_number(value) for value in item)
 
 
 def _is_number(item: Any) -> bool:

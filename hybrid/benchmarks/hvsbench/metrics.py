@@ -17,7 +17,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hybrid.benchmarks._shared.scores import ratio
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import metric_of
 from hybrid.benchmarks.hvsbench.multimatch import FEWEST_FIXATIONS, multimatch
@@ -32,21 +31,21 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 SCANPATH_TASKS: Final = ("Q9", "Q12")
 
+# The first four columns of MultiMatch by the names of our metrics; the paper prints m_dir and m_pos.
 DIMENSIONS: Final = ("m_shape", "m_dir", "m_len", "m_pos")
-"""The first four columns of MultiMatch by the names of our metrics; the paper prints m_dir and m_pos."""
 
+# Random guess and human in Table 3: 0 and 1 of `m_dir_rescaled_published.q9` and the like.
 PUBLISHED_ENDS: Final[Mapping[tuple[str, str], tuple[float, float]]] = {
     ("m_dir", "Q9"): (0.6079, 0.6963),
     ("m_pos", "Q9"): (0.8304, 0.8863),
     ("m_dir", "Q12"): (0.5425, 0.7617),
     ("m_pos", "Q12"): (0.8160, 0.9181),
 }
-"""Random guess and human in Table 3: 0 and 1 of `m_dir_rescaled_published.q9` and the like."""
 
+# Mean true count of Q2: stands in for a reply without a number (section 3.3).
 FALLBACK_COUNT: Final = 3.2116
-"""Mean true count of Q2: stands in for a reply without a number (section 3.3)."""
+# Stands in for a reply without the three lists (Table 7).
 FALLBACK_PATH: Final = Scanpath((0.5,), (0.5,), (0.0,))
-"""Stands in for a reply without the three lists (Table 7)."""
 
 PADDING_PX: Final = 1.0
 CROP: Final = 6
@@ -62,12 +61,6 @@ class Rules:
     """Fixations of a prediction that count."""
     crop_truth: bool = False
     """Whether human paths are cut too, as one loader of HAT does; the paper cuts predictions only."""
-
-
-def screen_of(text: str) -> tuple[int, int]:
-    """Width and height in the setting `screen`, such as "512x320"."""
-    width, height = text.split("x")
-    return int(width), int(height)
 
 
 def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:
@@ -140,12 +133,12 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
 def _scanpath_metrics(task: str, scores: Sequence[Score]) -> list[Metric]:
     metrics: list[Metric] = []
     for name in DIMENSIONS if scores else ():
-        metrics.append(ratio(f"{name}.{task.lower()}", scores, name))
+        metrics.append(_mean(f"{name}.{task.lower()}", scores, lambda score: score.values[name], share=True))  # noqa: B023
         means: dict[str, float] = {}
         for who in ("human", "random"):
             key = f"{name}_{who}"
             if known := [score for score in scores if key in score.values]:
-                metric = ratio(f"{key}.{task.lower()}", known, key)
+                metric = _mean(f"{key}.{task.lower()}", known, lambda score: score.values[key], share=True)  # noqa: B023
                 metrics.append(metric)
                 if metric.value is not None and len(known) == len(scores):
                     means[who] = metric.value
@@ -172,6 +165,13 @@ def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str,
     return metrics
 
 
-def _mean(name: str, scores: Sequence[Score], value: Callable[[Score], float], how: Combine = "ratio") -> Metric:
-    """Of errors, and of similarities on another scale: neither is a share."""
-    return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), how, share=False)
+def _mean(
+    name: str,
+    scores: Sequence[Score],
+    value: Callable[[Score], float],
+    how: Combine = "ratio",
+    *,
+    share: bool = False,
+) -> Metric:
+    # Errors are no shares, nor are similarities on another scale.
+    return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), how, share=share)

@@ -29,23 +29,23 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Codes = NDArray[np.uint8]
 
+# The columns of a result, in order; the package calls the first one vector.
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
-"""The columns of a result, in order; the package calls the first one vector."""
 
+# Below this the measure is not defined: the package returns NaN, we refuse, and a protocol must say how it pads.
 FEWEST_FIXATIONS: Final = 3
-"""Below this the measure is not defined: the package returns NaN, we refuse, and a protocol must say how it pads."""
 
+# Bits that say from where a pair of saccades is reached most cheaply; several where that is a tie.
 _DIAGONAL, _LEFT, _UP = 1, 2, 4
-"""Bits that say from where a pair of saccades is reached most cheaply; several where that is a tie."""
 
 _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
 
+# Pairs of saccades that are worked on together: what fits a processor's cache.
 _CHUNK_CELLS: Final = 1 << 17
-"""Pairs of saccades that are worked on together: what fits a processor's cache."""
+# Cost of the calls of one more batch, in pairs of saccades that could be padding instead.
 _BATCH_CELLS: Final = 1 << 14
-"""Cost of the calls of one more batch, in pairs of saccades that could be padding instead."""
+# Alignments that one call of SciPy finds: its time has a part for each call and one with their square.
 _TIES_TOGETHER: Final = 16
-"""Alignments that one call of SciPy finds: its time has a part for each call and one with their square."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,12 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
         path, moves = _trace(codes, rows, columns)
     differences = _differences(saccades, starts, apart, path)
     differences[:, 1:][:, moves == 0] = np.inf
-    return _median(differences, 1 + np.count_nonzero(moves, axis=0))
+    # The median of as many steps of each pair as its alignment has.
+    counts = 1 + np.count_nonzero(moves, axis=0)
+    ordered = np.sort(differences, axis=1)
+    middle = (counts - 1) // 2, counts // 2
+    lower, upper = (np.take_along_axis(ordered, place[None, None], axis=1)[:, 0] for place in middle)
+    return np.asarray((lower + upper) / 2)
 
 
 def _apart(saccades: _Saccades, starts: tuple[Ints, Ints], counts: tuple[Ints, Ints]) -> Floats:
@@ -295,11 +300,3 @@ def _differences(saccades: _Saccades, starts: tuple[Ints, Ints], apart: Floats, 
     longer = np.maximum(one, other)
     duration[...] = np.abs(one - other) / np.where(longer > 0, longer, 1.0)
     return differences
-
-
-def _median(values: Floats, counts: Ints) -> Floats:
-    """Median of the first `counts` of each column in order, (5, pairs), of (5, steps, pairs)."""
-    ordered = np.sort(values, axis=1)
-    middle = (counts - 1) // 2, counts // 2
-    low, high = (np.take_along_axis(ordered, place[None, None], axis=1)[:, 0] for place in middle)
-    return np.asarray((low + high) / 2)

@@ -14,8 +14,8 @@ from typing import Final
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Box, Given, Kind, Scanpath
 
+# Two corners, or a corner and the size: the paper leaves it open, so it is a setting.
 BOX_FORMS: Final = ("xyxy", "xywh")
-"""Two corners, or a corner and the size: the paper leaves it open, so it is a setting."""
 
 KINDS: Final[Mapping[str, Kind]] = {
     **{f"Q{number}": Kind.CHOICE for number in (1, 4, 5, 6, 7, 8, 10, 11, 13)},
@@ -25,12 +25,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "Q12": Kind.SCANPATH,
 }
 
-_LABELS: Final = (
-    r"\[{letter}\]",
-    r"\({letter}\)",
-    r"<{letter}>",
-    r"(?<![\w.]){letter}[.:)](?=\s|$)",
-)
+_LABELS: Final = (r"\[{letter}\]", r"\({letter}\)", r"<{letter}>", r"(?<![\w.]){letter}[.:)](?=\s|$)")
 _LAST_OPTION_END: Final = re.compile(r"\n\s*\n|\s[—–]\s|(?<=\D)[.;?](?=\s)|(?<=[\])])[.;?](?=\s)|\n(?=[A-Z][a-z])")
 _N: Final = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
 _GAP: Final = r"\s*,\s*"
@@ -51,7 +46,7 @@ def options(text: str) -> tuple[str, ...]:
     Raises:
         DataError: fewer than two options behind labels A, B, ..., or two that read the same.
     """
-    choices = tuple(_one_line(segment) for segment in _segments(text, cut_last=True))
+    choices = tuple(" ".join(segment.split()).strip(" ,;:.—–") for segment in _segments(text, cut_last=True))
     if len(choices) < 2:
         raise DataError("no options behind labels such as [A] and [B]")
     known = [option for option in choices if option]
@@ -123,10 +118,6 @@ def _segments(text: str, *, cut_last: bool) -> tuple[str, ...]:
     if cut_last and (match := _LAST_OPTION_END.search(text, starts[-1] + 1)):
         end = match.start()
     return tuple(text[start:stop] for start, stop in zip(starts, [*stops, end], strict=True))
-
-
-def _one_line(segment: str) -> str:
-    return " ".join(segment.split()).strip(" ,;:.—–")
 
 
 def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, hub_schema, write_parquet
+from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, table_schema, write_parquet
 from hybrid.errors import UsageError
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 FILE_NAME = "test-00000-of-00001.parquet"
 ORIGIN = "generated"
+# Row i of the n-th type has the index n * this + i, so that no index appears twice.
 ROWS_OF_A_TYPE = 1_000_000
-"""Row i of the n-th type has the index n * this + i, so that no index appears twice."""
 
 RANKS = ("the most salient", "the second most salient", "the third most salient")
 SCANPATH_REQUEST = (
@@ -64,9 +64,8 @@ def made(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Scene
     """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
     check_item(task, TASKS, index, seed)
     name = zlib.crc32(f"hvsbench {task}".encode())
-    block, place = divmod(index, TASKS[task].answers)
-    answers = generator(purpose, seed, name, 0, block).permutation(TASKS[task].answers)
-    return TASKS[task].make(generator(purpose, seed, name, 1, index), int(answers[place]))
+    answer = dealt(TASKS[task].answers, index, purpose, seed, name)
+    return TASKS[task].make(generator(purpose, seed, name, 1, index), answer)
 
 
 def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample") -> None:
@@ -83,16 +82,9 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose:
 
 
 def schema() -> pa.Schema:
-    """The arrow schema of the official files, with the feature types that `datasets` reads from its metadata."""
-    import pyarrow as pa
-
-    text = ("question", "question_type", "answer", "answer_type", "category", "split", "real_image_path")
-    columns = [
-        ("index", pa.int64()),
-        ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
-        *((name, pa.string()) for name in (*text, "origin_dataset")),
-    ]
-    return hub_schema(columns, {"index": {"dtype": "int64", "_type": "Value"}, "image": {"_type": "Image"}})
+    """The arrow schema of the official files."""
+    texts = "question question_type answer answer_type category split real_image_path origin_dataset"
+    return table_schema(("number", "index"), ("image", "image"), ("text", texts))
 
 
 def _records(task: str, rows: int, seed: int, purpose: Purpose) -> Iterator[Mapping[str, object]]:
@@ -204,6 +196,7 @@ def _longest(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQue
     return SceneQuestion(scene, f"{text} {_options(spots)}", LETTERS[answer])
 
 
+# By question type, in the benchmark's order.
 TASKS: Mapping[str, Task] = {
     "Q1": Task(_most_salient, 4, "Prominence"),
     "Q2": Task(_count, MOST, "Subitizing"),
@@ -219,7 +212,6 @@ TASKS: Mapping[str, Task] = {
     "Q12": Task(partial(_path, search=True), 1, "Searching"),
     "Q13": Task(partial(_longest, search=True), 4, "Searching"),
 }
-"""By question type, in the benchmark's order."""
 
 
 def _with_first_at(rng: np.random.Generator, number: int, place: int) -> list[int]:

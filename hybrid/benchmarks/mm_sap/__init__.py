@@ -15,11 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from hybrid.answers.base import Parsed, undecided
 from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, present, show
 from hybrid.benchmarks.mm_sap.columns import SETS
-from hybrid.benchmarks.mm_sap.data import files, questions_of, read_settings, sets_of
+from hybrid.benchmarks.mm_sap.data import files, questions_of, sets_of
 from hybrid.benchmarks.mm_sap.metrics import (
     SHUFFLED,
     Values,
@@ -30,20 +31,7 @@ from hybrid.benchmarks.mm_sap.metrics import (
     values_of_nothing,
 )
 from hybrid.errors import DataError
-from hybrid.types import (
-    LETTERS,
-    Ask,
-    BrokenQuestion,
-    Exchange,
-    Json,
-    Kind,
-    Metric,
-    Outcome,
-    Prompt,
-    Question,
-    Reply,
-    Score,
-)
+from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Outcome, Prompt, Question, Score
 
 
 class MmSap(Benchmark):
@@ -61,14 +49,16 @@ class MmSap(Benchmark):
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen sets, each in its orders of the options."""
-        return questions_of(source, read_settings(self.card.chosen(source.settings)))
+        return questions_of(source, self.card.chosen(source.settings))
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One ask with five options; one more with four after a refusal by either parse."""
         with_prompt = question.protocol["refusal_prompt"] is True
         first = self._prompt(question, question.choices, "refusal" if with_prompt else "plain")
         reply = await ask(first)
-        if not _refuses(question, reply.text):
+        # By either parse, so that a run can be scored with both.
+        read = {read_answer(reply.text, question.choices, parse).value for parse in ("strict", "official")}
+        if _refusal(question) not in read:
             return (Exchange(first, reply),)
         second = self._prompt(question, _without_refusal(question), "second")
         return (Exchange(first, reply), Exchange(second, await ask(second)))
@@ -91,26 +81,23 @@ class MmSap(Benchmark):
         if failed is not None:
             return _score(question, failed, values_of_nothing())
         reply = exchanges[0].reply
-        chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            return _score(question, reply.outcome, chance or values_of_nothing())
+            return _score(question, reply.outcome, _worth(question, options) or values_of_nothing())
         first = read_answer(reply.text, question.choices, options.parse)
-        second = _second_right(question, exchanges[1].reply, options) if len(exchanges) > 1 else None
-        values = values_of(question.task, _correct(question), _refusal(question), first.value, second)
-        if first.value is None:
-            return _score(question, Outcome.UNPARSED, chance or values)
-        return replace(_score(question, reply.outcome, values), answer=LETTERS[first.value], rule=first.rule)
+        second, correct = None, _correct(question)
+        if len(exchanges) > 1:
+            # Whether the second pass found the correct option; an unreadable reply did not.
+            choices = _without_refusal(question)
+            place = read_answer(exchanges[1].reply.text, choices, options.parse).value
+            second = correct is not None and place is not None and choices[place] == question.choices[correct]
+        return _judged(question, first, second, reply.outcome, options)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
         letter = stored.strip().strip("().")
         offered = tuple(LETTERS[: len(question.choices)])
-        known = offered.index(letter) if letter in offered else None
-        values = values_of(question.task, _correct(question), _refusal(question), known, None)
-        if known is None:
-            chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
-            return _score(question, Outcome.UNPARSED, chance or values)
-        return replace(_score(question, Outcome.ANSWERED, values), answer=LETTERS[known], rule="stored")
+        known: Parsed[int] = Parsed(offered.index(letter), "stored") if letter in offered else undecided()
+        return _judged(question, known, None, Outcome.ANSWERED, options)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
@@ -137,14 +124,10 @@ class MmSap(Benchmark):
 BENCHMARK = MmSap()
 
 
-def _target(question: Question) -> Mapping[str, Json]:
+def _correct(question: Question) -> int | None:
     if not isinstance(question.target, Mapping):
         raise DataError(f"{question.id}: expected a target with correct and refusal, found {question.target!r:.80}")
-    return question.target
-
-
-def _correct(question: Question) -> int | None:
-    return cast("int | None", _target(question)["correct"])
+    return cast("int | None", question.target["correct"])
 
 
 def _refusal(question: Question) -> int:
@@ -155,19 +138,18 @@ def _without_refusal(question: Question) -> tuple[str, ...]:
     return tuple(choice for place, choice in enumerate(question.choices) if place != _refusal(question))
 
 
-def _refuses(question: Question, text: str) -> bool:
-    """By either parse, so that a run can be scored with both."""
-    return any(
-        read_answer(text, question.choices, parse).value == _refusal(question) for parse in ("strict", "official")
-    )
+def _worth(question: Question, options: ScoreOptions) -> Values | None:
+    """What no readable answer is worth where it counts as a guess."""
+    return values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
 
 
-def _second_right(question: Question, reply: Reply, options: ScoreOptions) -> bool:
-    """Whether the second pass found the correct option; an unreadable reply did not."""
-    correct = _correct(question)
-    choices = _without_refusal(question)
-    place = read_answer(reply.text, choices, options.parse).value
-    return correct is not None and place is not None and choices[place] == question.choices[correct]
+def _judged(
+    question: Question, first: Parsed[int], second: bool | None, outcome: Outcome, options: ScoreOptions
+) -> Score:
+    values = values_of(question.task, _correct(question), _refusal(question), first.value, second)
+    if first.value is None:
+        return _score(question, Outcome.UNPARSED, _worth(question, options) or values)
+    return replace(_score(question, outcome, values), answer=LETTERS[first.value], rule=first.rule)
 
 
 def _score(question: Question, outcome: Outcome, values: Values) -> Score:

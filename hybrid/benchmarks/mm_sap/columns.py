@@ -33,12 +33,12 @@ LETTER_COLUMNS = (
     ("option1", "option2", "option3", "option4", "option5"),
 )
 OPTIONS = 5
+# Items of a list of options, blank lines among them, before it is no list of options.
 MOST_LISTED = 50
-"""Items of a list of options, blank lines among them, before it is no list of options."""
 REFUSAL = "sorry i cant help with it"
 
+# Set -> its name in a file or column.
 SETS: Mapping[str, str] = {"BasicVisQA": "basic", "KnowVisQA": "know", "BeyondVisQA": "beyond"}
-"""Set -> its name in a file or column."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hybrid.benchmarks._shared.paths import inside, read_located
@@ -25,31 +25,6 @@ from hybrid.errors import DataError
 from hybrid.types import BrokenQuestion, Kind, Question, StoredImage
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Checked settings; no `shuffles` is the stored order."""
-
-    shuffles: int | None
-    seed: int
-    refusal_prompt: bool
-
-
-@dataclass(frozen=True)
-class Table:
-    """A file of questions and where its columns are."""
-
-    path: Path
-    columns: Columns
-
-
-def read_settings(chosen: Mapping[str, str]) -> Settings:
-    """The settings as a card chose them."""
-    count = chosen["shuffles"]
-    return Settings(
-        None if count == "stored" else int(count), int(chosen["shuffle_seed"]), chosen["refusal_prompt"] == "on"
-    )
-
-
 def paths(folder: Path) -> tuple[Path, ...]:
     """The parquet files under a folder, those among them that cannot be used too. Raises `DataError` for none."""
     files = tuple(sorted(folder.rglob("*.parquet")))
@@ -63,13 +38,13 @@ def files(folder: Path) -> tuple[Path, ...]:
     return tuple(path for path in paths(folder) if inside(folder, path))
 
 
-def table(folder: Path, path: Path) -> Table:
-    """A file with its columns. Raises `DataError` for one that cannot be read, or is without the columns."""
+def columns_of(folder: Path, path: Path) -> Columns:
+    """The columns of a file. Raises `DataError` for one that cannot be read, or is without the columns."""
     with opened(folder, path) as file:
         columns = resolve(file.schema_arrow.names, str(path))
         groups = range(file.num_row_groups)
-        answers = [cells.values.get(columns.answer) for g in groups for cells in read_group(file, g, [columns.answer])]
-    return Table(path, replace(columns, origin=origin_of(answers, str(path))))
+        read = [row for group in groups for row in read_group(file, group, [columns.answer], path, 0)]
+    return replace(columns, origin=origin_of([row.values.get(columns.answer) for row in read], str(path)))
 
 
 def sets_of(folder: Path) -> tuple[str, ...]:
@@ -83,8 +58,7 @@ def sets_of(folder: Path) -> tuple[str, ...]:
     unread: set[str | None] = set()
 
     def check(path: Path) -> None:
-        mapped = table(folder, path)
-        present.update(_sets(folder, mapped))
+        present.update(_sets(folder, path, columns_of(folder, path)))
 
     for path in paths(folder):
         try:
@@ -96,19 +70,19 @@ def sets_of(folder: Path) -> tuple[str, ...]:
     return tuple(name for name in SETS if name in present | unread)
 
 
-def _sets(folder: Path, mapped: Table) -> Iterator[str]:
+def _sets(folder: Path, path: Path, columns: Columns) -> Iterator[str]:
     """The sets that the rows of a table say. Raises `DataError` where a row says none and no row before it did."""
-    for number, row in enumerate(rows(folder, mapped.path, mapped.columns.read)):
+    for number, row in enumerate(rows(folder, path, columns.read)):
         try:
-            yield set_of(mapped.path, folder, row, mapped.columns)
+            yield set_of(path, folder, row, columns)
         except DataError:
             if not number:
                 raise
-        if mapped.columns.set is None:
+        if columns.set is None:
             return
 
 
-def questions_of(source: Source, settings: Settings) -> Iterator[Question | BrokenQuestion]:
+def questions_of(source: Source, settings: Mapping[str, str]) -> Iterator[Question | BrokenQuestion]:
     """All questions of the chosen sets, variants of one next to each other. Ids count the rows of a set from 1.
 
     A file that cannot be used, and a row that does not say its set, are missing from every chosen set that they may
@@ -117,25 +91,21 @@ def questions_of(source: Source, settings: Settings) -> Iterator[Question | Brok
     counts = dict.fromkeys(SETS, 0)
     for path in paths(source.folder):
         try:
-            mapped = table(source.folder, path)
-            for row in rows(source.folder, path, mapped.columns.read):
-                yield from _questions(row, mapped, counts, source, settings)
+            columns = columns_of(source.folder, path)
+            for row in rows(source.folder, path, columns.read):
+                yield from _questions(row, path, columns, counts, source, settings)
         except DataError as error:
-            for name in _named(path, source):
+            # It may hold the set that its name says, else any.
+            said = set_in(str(path.relative_to(source.folder)))
+            for name in source.tasks if said is None else {said} & {*source.tasks}:
                 yield lost(name, source.folder, str(path), error)
 
 
-def _named(path: Path, source: Source) -> tuple[str, ...]:
-    """The chosen sets that a file may hold: the one its name says, else all."""
-    name = set_in(str(path.relative_to(source.folder)))
-    return source.tasks if name is None else (name,) if name in source.tasks else ()
-
-
 def _questions(
-    row: DataRow, mapped: Table, counts: dict[str, int], source: Source, settings: Settings
+    row: DataRow, path: Path, columns: Columns, counts: dict[str, int], source: Source, settings: Mapping[str, str]
 ) -> Iterator[Question | BrokenQuestion]:
     try:
-        name = set_of(mapped.path, source.folder, row, mapped.columns)
+        name = set_of(path, source.folder, row, columns)
     except DataError as error:
         for task in source.tasks:
             yield lost(task, source.folder, row.where, error)
@@ -144,7 +114,7 @@ def _questions(
     if name in source.tasks:
         identity = f"{SETS[name]}_{counts[name]:04d}"
         try:
-            yield from _variants(identity, name, row, mapped.columns, source, settings)
+            yield from _variants(identity, name, row, columns, source, settings)
         except DataError as error:
             yield BrokenQuestion(identity, name, str(error))
 
@@ -157,7 +127,7 @@ def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, .
 
 
 def _variants(
-    identity: str, name: str, row: DataRow, columns: Columns, source: Source, settings: Settings
+    identity: str, name: str, row: DataRow, columns: Columns, source: Source, settings: Mapping[str, str]
 ) -> list[Question]:
     text = row.text(columns.question)
     options = options_of(row, columns)
@@ -165,10 +135,10 @@ def _variants(
     correct = _correct(name, row, columns, options, refusal)
     image = _image(row, columns, source, identity)
     kind = str(row.cell(columns.type) or "") if columns.type else ""
-    if settings.shuffles is None:
-        orders: Sequence[tuple[str, tuple[int, ...]]] = (("", tuple(range(len(options)))),)
-    else:
-        orders = [(f"s{k}", order_of(identity, k, settings.seed, len(options))) for k in range(settings.shuffles)]
+    orders = {"": tuple(range(len(options)))}
+    if settings["shuffles"] != "stored":
+        seed = int(settings["shuffle_seed"])
+        orders = {f"s{k}": order_of(identity, k, seed, len(options)) for k in range(int(settings["shuffles"]))}
     return [
         Question(
             id=f"{identity}#{shuffle}" if shuffle else identity,
@@ -180,10 +150,10 @@ def _variants(
             target={"correct": None if correct is None else order.index(correct), "refusal": order.index(refusal)},
             route="choice",
             groups={"type": kind or name, "shuffle": shuffle or "stored"},
-            protocol={"refusal": order.index(refusal), "refusal_prompt": settings.refusal_prompt},
+            protocol={"refusal": order.index(refusal), "refusal_prompt": settings["refusal_prompt"] == "on"},
             cluster=identity,
         )
-        for shuffle, order in orders
+        for shuffle, order in orders.items()
     ]
 
 

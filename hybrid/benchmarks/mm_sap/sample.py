@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, write_parquet
+from hybrid.benchmarks._shared.samples import check_item, check_request, table_schema, write_parquet
 from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera, random_names
 from hybrid.samples.scenes import render
@@ -72,10 +72,6 @@ def _four(rng: np.random.Generator, right: str, others: Sequence[str]) -> tuple[
     return right, a, b, c
 
 
-def _with_shapes(rng: np.random.Generator, shapes: Sequence[str]) -> list[Name]:
-    return [Name(name.colour, shape) for name, shape in zip(random_names(rng, len(shapes)), shapes, strict=True)]
-
-
 def _basic(rng: np.random.Generator) -> SetQuestion:
     if pick(rng, 2):
         count = int(rng.integers(1, 6))
@@ -85,7 +81,8 @@ def _basic(rng: np.random.Generator) -> SetQuestion:
         return SetQuestion(f"How many {wanted}s are in the picture?", "Counting", pixels, options, str(count))
     shape = SHAPES[pick(rng, len(SHAPES))]
     other_shape = next(name for name in SHAPES if name != shape)
-    names = _with_shapes(rng, (shape, other_shape, other_shape))
+    shapes = (shape, other_shape, other_shape)
+    names = [Name(name.colour, each) for name, each in zip(random_names(rng, len(shapes)), shapes, strict=True)]
     right = names[0].colour
     options = _four(rng, right, list(NAMED_COLOURS))
     return SetQuestion(f"What colour is the {shape} in the picture?", "Color", _scene(rng, names), options, right)
@@ -160,17 +157,13 @@ def write(
 
     Raises `UsageError` as `check_request` does; nothing is written then.
     """
-    import pyarrow as pa
-
     check_request(tasks, SETS, per_task, seed)
-    text = pa.string()
-    picture = pa.struct([("bytes", pa.binary()), ("path", text)])
-    fields = [("question", text), ("options", pa.list_(text)), ("answer", text), ("image", picture), ("type", text)]
+    columns = ("text", "question"), ("texts", "options"), ("text", "answer"), ("image", "image"), ("text", "type")
     return tuple(
         write_parquet(
             folder / "data" / f"{name}-00000-of-00001.parquet",
             [[row(name, index, seed, purpose) for index in range(per_task)]],
-            pa.schema(fields),
+            table_schema(*columns, features=False),
         )
         for name in tasks
     )

@@ -21,7 +21,7 @@ from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks._shared.rows import lost
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source, show
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, Prediction, ScoreOptions, Source, show
 from hybrid.benchmarks.mvp_bench.data import (
     ROTATIONS,
     SINGLE_RUN,
@@ -31,7 +31,7 @@ from hybrid.benchmarks.mvp_bench.data import (
     category,
     question_file,
 )
-from hybrid.benchmarks.mvp_bench.images import Pictures, halves, image_file
+from hybrid.benchmarks.mvp_bench.images import BELOW, GATED, Pictures, halves, image_file
 from hybrid.benchmarks.mvp_bench.metrics import CATEGORIES, with_runs
 from hybrid.benchmarks.mvp_bench.outputs import read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
@@ -67,9 +67,9 @@ class MvpBench(Benchmark):
         table = self._rows(source)
         rows = table.rows
         pictures = Pictures(_root(source), source.store)
-        if not source.for_predictions:
-            for folder in sorted({row.image.split("/")[0] for row in rows}):
-                pictures.require(folder)
+        for folder in () if source.for_predictions else sorted({row.image.split("/")[0] for row in rows}):
+            if not any((_root(source) / base / folder).is_dir() for base in BELOW):
+                raise DataError(f"{_root(source)} has no folder Images/{folder}. {GATED}")
         # The two rows of a yes/no question share the number of the first with their pair and text.
         first: dict[tuple[int, str], str] = {}
         keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
@@ -159,7 +159,15 @@ class MvpBench(Benchmark):
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        return tuple((_foreign_question(row), Prediction(row.reply, row.reply)) for row in recorded)
+        # As far as its own row tells a question: no answer, no level.
+        kinds = [Kind.CHOICE if row.choices else Kind.YES_NO for row in recorded]
+        return tuple(
+            (
+                Question(str(row.id), str(row.task), (), row.text or "", kind, row.choices, route=str(row.task)),
+                Prediction(row.reply, row.reply),
+            )
+            for row, kind in zip(recorded, kinds, strict=True)
+        )
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The right word, or the letter and the text of the right option."""
@@ -251,9 +259,3 @@ def _right(question: Question) -> str:
     if question.target is None:
         raise UsageError(f"{question.id}: MVP-Bench's predictions hold no answers; give the questions with --data DIR")
     return str(question.target)
-
-
-def _foreign_question(row: PredictedRow) -> Question:
-    """The question of a recorded reply as far as its own row tells it: no answer, no level."""
-    kind, task = Kind.CHOICE if row.choices else Kind.YES_NO, str(row.task)
-    return Question(str(row.id), task, (), row.text or "", kind, row.choices, route=task)

@@ -21,21 +21,8 @@ SINGLE_RUN = "all_questions.json"
 ROTATIONS = "mcq_questions.json"
 
 # Pair ids run in blocks of one category (Table 5 of the paper); the value is the first id of the block.
-CATEGORY_STARTS: Mapping[str, int] = {
-    "B1": 0,
-    "B3": 51,
-    "B2": 101,
-    "B4": 151,
-    "R1": 200,
-    "R2": 247,
-    "R3": 300,
-    "I1": 347,
-    "I2": 399,
-    "E1": 447,
-    "E2": 500,
-    "S1": 549,
-    "S2": 597,
-}
+_STARTS = "B1 0, B3 51, B2 101, B4 151, R1 200, R2 247, R3 300, I1 347, I2 399, E1 447, E2 500, S1 549, S2 597"
+CATEGORY_STARTS = {name: int(first) for name, first in map(str.split, _STARTS.split(","))}
 LAST_PAIR = 646
 
 TYPES: Mapping[str, Task] = {"y/n-s": "yes_no", "y/n-e": "yes_no", "mcq-cross": "cross", "mcq-e": "single"}

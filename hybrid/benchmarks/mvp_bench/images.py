@@ -18,8 +18,8 @@ GATED = (
 )
 
 
+# The folders that official image paths are relative to.
 BELOW = ("Images", "")
-"""The folders that official image paths are relative to."""
 
 
 def image_file(root: Path, image: str) -> Path | None:
@@ -34,11 +34,6 @@ class Pictures:
         self._root = root
         self._store = store
         self._known: dict[str, tuple[StoredImage, ...] | DataError] = {}
-
-    def require(self, folder: str) -> None:
-        """Raise `DataError` with the address to ask if the data has no such folder at all."""
-        if not any((base / folder).is_dir() for base in (self._root / "Images", self._root)):
-            raise DataError(f"{self._root} has no folder Images/{folder}. {GATED}")
 
     def of(self, row: PairRow) -> tuple[StoredImage, ...]:
         """One picture, or a pair picture and its halves. Raises `DataError` for one that is missing or broken."""

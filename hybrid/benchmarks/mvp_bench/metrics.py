@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from hybrid.benchmarks._shared.scores import grouped
 from hybrid.benchmarks.mvp_bench.data import CATEGORY_STARTS
 from hybrid.rotation import ROTATED
 from hybrid.types import Score, base_id
@@ -26,7 +26,10 @@ def with_runs(scores: Iterable[Score]) -> Iterator[Score]:
     rotated = [score for score in choice if "rotation" in score.groups]
     plain = [score for score in choice if score.id == base_id(score.id)]
     first = [score for score in rotated if score.groups["rotation"].startswith("1/")]
-    sets = grouped(rotated, lambda score: f"{base_id(score.id)}/{score.task}").values()
-    whole = [score for rows in sets if len(rows) == int(rows[0].groups["rotation"].split("/")[1]) for score in rows]
+    sets: defaultdict[tuple[str, str], list[Score]] = defaultdict(list)
+    for score in rotated:
+        sets[base_id(score.id), score.task].append(score)
+    counts = {key: int(rows[0].groups["rotation"].split("/")[1]) for key, rows in sets.items()}
+    whole = [score for key, rows in sets.items() if len(rows) == counts[key] for score in rows]
     for run, members in {"rotated": whole, "vanilla": plain or first, "first": first if plain else []}.items():
         yield from (replace(score, groups={**score.groups, "run": run}) for score in members)

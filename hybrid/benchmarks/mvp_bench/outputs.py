@@ -16,8 +16,8 @@ from hybrid.errors import DataError
 from hybrid.log.lines import json_lines
 from hybrid.types import base_id
 
+# Prefix of the file that holds a model's replies to the rotations.
 ROTATED = "mcq_"
-"""Prefix of the file that holds a model's replies to the rotations."""
 
 FIELDS = frozenset({"question_id", "output", "prompt", "image"})
 

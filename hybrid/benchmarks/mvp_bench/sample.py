@@ -23,8 +23,8 @@ from hybrid.samples.layouts import SHAPES, Name
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS
 
+# Rows of each task that one pair makes, rotations not counted.
 TASKS: Mapping[str, int] = {"yes_no": 6, "cross": 2, "single": 1}
-"""Rows of each task that one pair makes, rotations not counted."""
 
 FIRST_PAIR = 1000
 OPTIONS = 5
@@ -39,8 +39,8 @@ LOW_EDITS = (
     "Two objects changed places.",
     "The picture was taken from another side.",
 )
+# In the order of `EDITS`; the last is never true: both pictures are taken by the same camera.
 ASPECTS = ("colouring", "kinds of objects", "number", "arrangement", "viewpoint")
-"""In the order of `EDITS`; the last is never true: both pictures are taken by the same camera."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,10 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose:
     for index in range(max(-(-per_task // TASKS[task]) for task in tasks)):
         wanted = [task for task in tasks if index * TASKS[task] < per_task]
         made = pair(index, seed, purpose)
-        _write_images(folder / "Images", made, FIRST_PAIR + index)
+        for name, pixels in (("s", made.images[0]), ("e", made.images[1]), ("concat", np.concatenate(made.images, 1))):
+            below = "Cross_Images" if name == "concat" else "Single_Images"
+            path = folder / "Images" / below / f"{FIRST_PAIR + index}_{name}.jpg"
+            write_atomic(path, jpeg(pixels, JPEG_QUALITY))
         for asked in questions(made, index, seed, purpose):
             if task_of(asked) in wanted:
                 number = len(plain)
@@ -170,16 +173,13 @@ def _text(asked: PairQuestion, shift: int = 0) -> tuple[str, str]:
     return f"{asked.text}\n{lines}\n{ASK_LETTER}", LETTERS[(asked.right - shift) % len(options)]
 
 
-def _image_path(asked: PairQuestion, number: int) -> str:
-    return f"{'Cross_Images' if asked.image == 'concat' else 'Single_Images'}/{number}_{asked.image}.jpg"
-
-
 def _record(asked: PairQuestion, number: int, pair_id: int) -> dict[str, object]:
     text, answer = _text(asked)
+    folder = "Cross_Images" if asked.image == "concat" else "Single_Images"
     return {
         "question_id": number,
         "id": pair_id,
-        "image": _image_path(asked, pair_id),
+        "image": f"{folder}/{pair_id}_{asked.image}.jpg",
         "question": text,
         "answer": answer,
         "type": asked.kind,
@@ -200,10 +200,3 @@ def _rotations(asked: PairQuestion, number: int, pair_id: int, mcq_id: int) -> I
             # The published file has this type on every row.
             "type": "mcq-e",
         }
-
-
-def _write_images(folder: Path, made: ImagePair, pair_id: int) -> None:
-    for suffix, pixels in zip("se", made.images, strict=True):
-        write_atomic(folder / "Single_Images" / f"{pair_id}_{suffix}.jpg", jpeg(pixels, JPEG_QUALITY))
-    both = np.concatenate(made.images, axis=1)
-    write_atomic(folder / "Cross_Images" / f"{pair_id}_concat.jpg", jpeg(both, JPEG_QUALITY))

@@ -25,7 +25,7 @@ from hybrid.samples.layouts import (
     random_names,
     rectangle,
 )
-from hybrid.samples.scenes import Ball, Camera, Scene, Solid, render
+from hybrid.samples.scenes import Ball, Camera, Solid, render
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
@@ -34,8 +34,8 @@ Edit = Literal["colour", "shape", "count", "order"]
 EDITS: tuple[Edit, ...] = ("colour", "shape", "count", "order")
 
 WIDTH, HEIGHT = 256, 192
+# Centres of two objects are at least this far apart from left to right.
 MIN_GAP_PX = 14.0
-"""Centres of two objects are at least this far apart from left to right."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,8 @@ def pair(index: int, seed: int, purpose: Purpose = "sample") -> ImagePair:
     ground = backdrop(rng, [], 9.0, calm=True)
     if rng.random() < 0.5:
         before, after = after, before
-    images = tuple(_photograph(ground, things, camera, rng) for things in (before, after))
+    scenes = [replace(ground, solids=tuple(thing.solid for thing in things)) for things in (before, after)]
+    images = tuple(render(scene, camera, rng).rgb for scene in scenes)
     names = tuple(tuple(thing.name for thing in things) for things in (before, after))
     rects = tuple(tuple(rectangle(camera, thing.solid) for thing in things) for things in (before, after))
     return ImagePair(edit, (images[0], images[1]), (names[0], names[1]), (rects[0], rects[1]))
@@ -76,11 +77,6 @@ def pair(index: int, seed: int, purpose: Purpose = "sample") -> ImagePair:
 def spare_colours(names: Sequence[Name]) -> tuple[str, ...]:
     """The colours that no object has."""
     return tuple(colour for colour in NAMED_COLOURS if colour not in {name.colour for name in names})
-
-
-def _photograph(ground: Scene, things: Sequence[_Thing], camera: Camera, rng: np.random.Generator) -> Pixels:
-    scene = replace(ground, solids=tuple(thing.solid for thing in things))
-    return render(scene, camera, rng).rgb
 
 
 def _scenes(rng: np.random.Generator, camera: Camera, edit: Edit) -> tuple[list[_Thing], list[_Thing]] | None:
@@ -93,8 +89,13 @@ def _scenes(rng: np.random.Generator, camera: Camera, edit: Edit) -> tuple[list[
     after = _edited(rng, camera, before, edit)
     if after is None:
         return None
-    orders = (_from_left(camera, before), _from_left(camera, after))
-    return orders if all(_is_clear(camera, things) for things in orders) else None
+
+    def column(thing: _Thing) -> float:
+        return float(camera.project(np.array([thing.solid.centre]))[0, 0])
+
+    before, after = sorted(before, key=column), sorted(after, key=column)
+    gaps = [column(b) - column(a) for things in (before, after) for a, b in itertools.pairwise(things)]
+    return (before, after) if min(gaps) >= MIN_GAP_PX else None
 
 
 def _edited(rng: np.random.Generator, camera: Camera, things: list[_Thing], edit: Edit) -> list[_Thing] | None:
@@ -114,29 +115,12 @@ def _edited(rng: np.random.Generator, camera: Camera, things: list[_Thing], edit
         swapped = {place: Name(str(rng.choice(spare_colours([thing.name for thing in things]))), old.shape)}
     else:
         swapped = {place: Name(old.colour, SHAPES[1 - SHAPES.index(old.shape)])}
-    made = [
-        _Thing(swapped[k], _rebuilt(rng, thing.solid, swapped[k])) if k in swapped else thing
-        for k, thing in enumerate(things)
-    ]
+    made = list(things)
+    for k, name in sorted(swapped.items()):
+        # Another object of the same size on the same spot.
+        solid = things[k].solid
+        size = solid.radius if isinstance(solid, Ball) else solid.half[2]
+        made[k] = _Thing(name, named_solid(rng, name, solid.centre[0], solid.centre[1], size))
     rects = [rectangle(camera, thing.solid) for thing in made]
     apart = (fits(camera, rect, rects[:k] + rects[k + 1 :]) for k, rect in enumerate(rects))
     return made if all(apart) else None
-
-
-def _rebuilt(rng: np.random.Generator, solid: Solid, name: Name) -> Solid:
-    """Another object of the same size on the same spot."""
-    size = solid.radius if isinstance(solid, Ball) else solid.half[2]
-    return named_solid(rng, name, solid.centre[0], solid.centre[1], size)
-
-
-def _centre(camera: Camera, thing: _Thing) -> float:
-    return float(camera.project(np.array([thing.solid.centre]))[0, 0])
-
-
-def _from_left(camera: Camera, things: Sequence[_Thing]) -> list[_Thing]:
-    return sorted(things, key=lambda thing: _centre(camera, thing))
-
-
-def _is_clear(camera: Camera, things: Sequence[_Thing]) -> bool:
-    centres = [_centre(camera, thing) for thing in things]
-    return all(right - left >= MIN_GAP_PX for left, right in itertools.pairwise(centres))

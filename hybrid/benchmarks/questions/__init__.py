@@ -24,8 +24,8 @@ from hybrid.benchmarks.questions.tables import ENDINGS
 from hybrid.errors import DataError
 from hybrid.types import Metric, Score
 
+# The name, without its ending, of a folder's file.
 STEM: Final = "questions"
-"""The name, without its ending, of a folder's file."""
 BESIDE: Final = "beside"
 ALWAYS: Final = (counted("accuracy over task"), counted("accuracy"))
 WHERE_YES_NO: Final = tuple(map(counted, ("f1", "precision", "recall", "yes_share")))
@@ -57,7 +57,7 @@ class Questions(TableBenchmark):
         """The table as its mapping reads it, or by names that are certain."""
         mapping = mapping_of(source, path)
         layout = Layout() if mapping is None else layout_of(mapping)
-        return reader_of(source, path, layout, self.wording(), path.stem)
+        return reader_of(source, path, layout, self.texts, path.stem)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """Accuracy; where there are yes/no questions F1 and its parts, where there are boxes their overlap."""

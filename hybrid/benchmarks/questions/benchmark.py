@@ -11,12 +11,12 @@ from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import check_one, lost
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show
 from hybrid.benchmarks.questions import scoring
-from hybrid.benchmarks.questions.reading import Reader, Wording, folder_of
+from hybrid.benchmarks.questions.reading import Reader, folder_of
 from hybrid.errors import DataError
 from hybrid.types import Ask, BrokenQuestion, Exchange, Outcome, Prompt, Question, Score
 
+# For questions about things in one picture: where, how many, how near, of what kind, what is written on them.
 TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "ocr", "relation", "segmentation")
-"""For questions about things in one picture: where, how many, how near, of what kind, what is written on them."""
 
 
 class TableBenchmark(Benchmark):
@@ -42,7 +42,8 @@ class TableBenchmark(Benchmark):
             except DataError:
                 continue
         if not present:
-            check_one(paths, lambda path: _looked_at(self.reader(source, path)))
+            # A reader has looked through its table when it is made.
+            check_one(paths, lambda path: self.reader(source, path))
             raise DataError(f"{', '.join(map(str, paths))}: there is no row")
         listed = tuple(self.card.tasks)
         return (*(task for task in listed if task in present), *(task for task in present if task not in listed))
@@ -60,10 +61,6 @@ class TableBenchmark(Benchmark):
                     yield from self.reader(source, path).questions(task, store)
                 except DataError as error:
                     yield lost(task, folder_of(source), str(path), error)
-
-    def wording(self) -> Wording:
-        """How a question is put."""
-        return Wording(self.texts["prompt"], self.texts["hint"], self.texts["option"])
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One ask: the images, then the text, as VLMEvalKit puts them (image_base.py, build_prompt)."""
@@ -96,8 +93,3 @@ class TableBenchmark(Benchmark):
         """The right reply."""
         del prompt
         return scoring.right_answer(question)
-
-
-def _looked_at(reader: Reader) -> None:
-    """A reader has looked through its table when it is made."""
-    del reader

@@ -16,14 +16,14 @@ from hybrid.benchmarks._shared.paths import located, read_located
 from hybrid.benchmarks._shared.rows import DataRow, checked_text
 from hybrid.errors import DataError
 
+# Bytes of the largest picture of a row.
 LARGEST_IMAGE: Final = 200_000_000
-"""Bytes of the largest picture of a row."""
 MOST_IMAGES: Final = 100
+# Characters up to which VLMEvalKit takes the text of an image for the index of a row that holds it (image_base.py).
 REFERENCE: Final = 64
-"""Characters up to which VLMEvalKit takes the text of an image for the index of a row that holds it (image_base.py)."""
 LONGEST_PATH: Final = 1000
+# Characters of a text that is read as a list.
 LONGEST_LIST: Final = 100_000
-"""Characters of a text that is read as a list."""
 _FILE: Final = re.compile(r"[^\n]{1,1000}\.[A-Za-z0-9]{2,5}")
 _DATA_URL: Final = re.compile(r"data:image/[\w.+-]{1,40};base64,", re.IGNORECASE)
 
@@ -127,11 +127,9 @@ def _written(value: Any) -> Sequence[Any]:
         return listed(text) or (value,)
     # A list of pictures in base64, which holds neither quotes nor commas: millions of characters are not parsed.
     parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
-    return parts if not any("data:" in part[:8] for part in parts) else listed_urls(parts)
-
-
-def listed_urls(parts: Sequence[str]) -> list[str]:
-    """Data URLs that a comma has cut in two, whole again."""
+    if not any("data:" in part[:8] for part in parts):
+        return parts
+    # Data URLs hold a comma each, which has cut them in two.
     return [f"{head},{tail}" for head, tail in zip(parts[::2], parts[1::2], strict=False)]
 
 

@@ -15,6 +15,7 @@ from hybrid.benchmarks.questions.schema import Layout
 from hybrid.errors import DataError, did_you_mean
 from hybrid.types import LETTERS
 
+# By our name those that are read without a mapping, the first that is there.
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("id", "index", "question_id"),
     "image": ("image", "images", "image_path"),
@@ -27,11 +28,10 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "tolerance": ("tolerance",),
     "cluster": ("cluster",),
 }
-"""By our name those that are read without a mapping, the first that is there."""
 GROUPS: Final = ("group", "l2-category", "l2_category", "split")
 _NUMBERED: Final = re.compile(r"image_?([0-9]{1,2})")
+# VLMEvalKit's column of ids: in a set for circular evaluation `index + k * 10^6` is the k-th rotation of `index`.
 CIRCULAR_ID: Final = "index"
-"""VLMEvalKit's column of ids: in a set for circular evaluation `index + k * 10^6` is the k-th rotation of `index`."""
 
 
 @dataclass(frozen=True)

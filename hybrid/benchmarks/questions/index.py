@@ -16,15 +16,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from hybrid.benchmarks._shared.rows import DataRow
+from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow
 from hybrid.benchmarks.questions.cells import scalar_text
 from hybrid.benchmarks.questions.columns import Columns
-from hybrid.benchmarks.questions.tables import At, Table, refuse_rows, table_of
+from hybrid.benchmarks.questions.tables import At, Table, table_of
 from hybrid.errors import DataError
 
 CIRCULAR_STEP: Final = 1_000_000
+# Characters of an id, a task, a cluster or a group: a name of a file or a row of a table, no more.
 LONGEST_NAME: Final = 200
-"""Characters of an id, a task, a cluster or a group: a name of a file or a row of a table, no more."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
     by_task: dict[str, list[At]] = {}
     units: dict[int, int] = {}
     for number, (at, row, said, identity) in enumerate(_rows(table, columns, task)):
-        refuse_rows(number, path)
+        if number > MAX_ROWS:
+            raise DataError(f"{path} has more than {MAX_ROWS:,} rows")
         by_task.setdefault(said, []).append(at)
         if identity is not None:
             first.setdefault(hashed(identity), at)
@@ -90,7 +91,6 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
 
 
 def _rows(table: Table, columns: Columns, task: str) -> Iterator[tuple[At, DataRow | DataError, str, str | None]]:
-    """Each row with its task and its id."""
     before = ""
     waiting: list[tuple[At, DataRow | DataError, str | None]] = []
     for at, row in table.scan(columns.indexed):

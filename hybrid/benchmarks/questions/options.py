@@ -12,8 +12,8 @@ from typing import Final
 
 from hybrid.types import LETTERS
 
+# The text before the first option, and the options.
 Split = tuple[str, tuple[str, ...]]
-"""The text before the first option, and the options."""
 
 
 def _lettered(before: str, after: str) -> Callable[[str], Split]:
@@ -74,6 +74,7 @@ def _json(text: str) -> Split:
     return "", tuple(listed)
 
 
+# By the name that a mapping writes; a letter there stands for upper and lower case.
 PATTERNS: Final[Mapping[str, Callable[[str], Split]]] = {
     "(a) X (b) Y": _lettered("(", ")"),
     "a) X b) Y": _lettered("", ")"),
@@ -87,7 +88,6 @@ PATTERNS: Final[Mapping[str, Callable[[str], Split]]] = {
     "X\\nY": _apart("\n"),
     '["X", "Y"]': _json,
 }
-"""By the name that a mapping writes; a letter there stands for upper and lower case."""
 
 
 def split(pattern: str, text: str) -> Split:

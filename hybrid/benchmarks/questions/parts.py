@@ -2,8 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import string
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Literal
+
+from hybrid.cards import Unfit
+
+
+def check_template(text: str, known: Collection[str]) -> None:
+    """Raise `Unfit` for a text with another placeholder than these."""
+    try:
+        parts = list(string.Formatter().parse(text))
+    except ValueError as error:
+        raise Unfit((), f"{error}; a brace that is none of a placeholder is written twice") from error
+    for _, name, form, conversion in parts:
+        if name is not None and (name not in known or form or conversion):
+            there = ", ".join(f"{{{each}}}" for each in sorted(known))
+            raise Unfit((), f"{{{name}}} is no placeholder; there are: {there}")
+
+
+def check_units(rows: int) -> None:
+    """Raise `Unfit` for another number of rows than units can have."""
+    if not 2 <= rows <= 1000:
+        raise Unfit((), f"{rows}: a whole number from 2 to 1000")
+
+
+def _inside(patterns: tuple[str, ...]) -> None:
+    for pattern in patterns:
+        if pattern.startswith("/") or ".." in pattern.split("/"):
+            raise Unfit((), f"{pattern!r}: a path inside of the data set")
+
+
+def _fraction(value: float) -> None:
+    if not 0 <= value <= 1:
+        raise Unfit((), f"{value:g}: a number from 0 to 1")
+
+
+_SHOWN: Final = {"check": partial(check_template, known=("question", "choices", "unit"))}
 
 
 @dataclass(frozen=True)
@@ -12,9 +49,9 @@ class Hub:
 
     id: str
     splits: tuple[str, ...]
-    files: tuple[str, ...]
+    files: tuple[str, ...] = field(metadata={"check": _inside})
     """Patterns of the tables' paths; `{split}` is the split."""
-    images: tuple[str, ...] = ()
+    images: tuple[str, ...] = field(default=(), metadata={"check": _inside})
     """Patterns of further files, which the tables name."""
 
 
@@ -23,15 +60,16 @@ class PublishedRow:
     """A number that a paper printed."""
 
     who: str
-    value: float
+    value: float = field(metadata={"check": _fraction})
     """0 to 1."""
     source: str
     """The paper and its table."""
-    metric: str
+    metric: str = ""
     """The metric or task of the cell; the recipe's first metric where the file does not say."""
-    split: str
+    split: str = ""
+    """The recipe's first where the file does not say."""
     n: str = ""
-    kind: str = "model"
+    kind: Literal["model", "specialist", "human", "chance"] = "model"
     note: str = ""
 
 
@@ -42,7 +80,7 @@ class SampleScene:
     scene: str
     cells: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By their column the text of the cell; of several, one row after the other has the next; `{unit}` is a number."""
-    question: str = ""
+    question: str = field(default="", metadata=_SHOWN)
     """As of `Samples`, for this scene alone."""
 
 
@@ -51,11 +89,11 @@ class Samples:
     """The questions that `--data sample` draws for a recipe."""
 
     scenes: tuple[SampleScene, ...]
-    rows: int = 1
+    rows: int = field(default=1, metadata={"check": check_units})
     """Rows of one unit."""
     cyclic: bool = False
     """Whether the rows of a unit are one question whose options go round."""
-    letter: str = "A"
-    """How the answer's cell writes a letter: `A`, `(A)` or `(a)`."""
-    question: str = "{question}"
+    letter: Literal["A", "(A)", "(a)"] = "A"
+    """How the answer's cell writes a letter."""
+    question: str = field(default="{question}", metadata=_SHOWN)
     """The cell of the question, with its options where `{choices}` stands, and the number of the unit for `{unit}`."""

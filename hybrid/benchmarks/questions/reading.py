@@ -23,32 +23,8 @@ from hybrid.rotation import rotated
 from hybrid.types import LETTERS, BrokenQuestion, Kind, Question, StoredImage
 
 _IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
+# Rules look at what a question's text shows.
 ROUTE: Final = "by_text"
-"""Rules look at what a question's text shows."""
-
-
-@dataclass(frozen=True)
-class Wording:
-    """How a question is put."""
-
-    prompt: str
-    hint: str
-    option: str
-
-    def text(self, question: str, choices: Sequence[str], hint: str) -> str:
-        """The text of a question; a line that holds a placeholder of nothing alone is left out.
-
-        A hint stands before the question, as VLMEvalKit puts it (image_mcq.py, build_prompt).
-        """
-        options = (self.option.format(letter=a, text=text) for a, text in zip(LETTERS, choices, strict=False))
-        said = {
-            "question": question,
-            "choices": "\n".join(options),
-            "hint": self.hint.format(hint=hint) if hint else "",
-        }
-        empty = {f"{{{name}}}" for name, text in said.items() if not text}
-        lines = (line for line in self.prompt.split("\n") if line.strip() not in empty)
-        return "\n".join(lines).format(**said).strip()
 
 
 @dataclass(frozen=True)
@@ -62,7 +38,8 @@ class Reader:
     layout: Layout
     columns: Columns
     index: Index
-    wording: Wording
+    texts: Mapping[str, str]
+    """How a question is put where the layout does not say: `prompt`, `hint`, `option`."""
     cyclic: bool = False
     rows_a_unit: int = 1
     prefix: str = ""
@@ -155,7 +132,7 @@ class Reader:
             identity,
             task,
             () if store is None else self._images(row, store, identity),
-            self.wording.text(stem, shown, hint or ""),
+            self._text(stem, shown, hint or ""),
             kind,
             shown,
             target,
@@ -163,6 +140,16 @@ class Reader:
             self._groups(row),
             cluster=cluster,
         )
+
+    def _text(self, question: str, choices: Sequence[str], hint: str) -> str:
+        option, prompt = self.layout.option or self.texts["option"], self.layout.prompt or self.texts["prompt"]
+        options = (option.format(letter=a, text=text) for a, text in zip(LETTERS, choices, strict=False))
+        # A hint stands before the question, as VLMEvalKit puts it (image_mcq.py, build_prompt).
+        hint = self.texts["hint"].format(hint=hint) if hint else ""
+        said = {"question": question, "choices": "\n".join(options), "hint": hint}
+        # A line that holds a placeholder of nothing alone is left out.
+        empty = {f"{{{name}}}" for name, text in said.items() if not text}
+        return "\n".join(line for line in prompt.split("\n") if line.strip() not in empty).format(**said).strip()
 
     def _choices(self, row: DataRow, asked: str) -> tuple[str, tuple[str, ...]]:
         """The question without options that stand in it, and the options. Raises `DataError` for options that clash."""
@@ -267,7 +254,7 @@ def reader_of(
     source: Source,
     path: Path,
     layout: Layout,
-    wording: Wording,
+    texts: Mapping[str, str],
     task: str,
     *,
     cyclic: bool = False,
@@ -280,7 +267,7 @@ def reader_of(
         source: the data set.
         path: of the table.
         layout: how it is read.
-        wording: how a question is put, where the layout does not say.
+        texts: how a question is put, where the layout does not say.
         task: of all rows where no column says one.
         cyclic: whether every cyclic permutation of the options is asked.
         rows: so many rows that follow one another are one unit.
@@ -292,6 +279,5 @@ def reader_of(
     folder = folder_of(source)
     table = table_of(folder, path)
     columns = resolve(table.columns(), layout, str(path))
-    put = Wording(layout.prompt or wording.prompt, wording.hint, layout.option or wording.option)
     index = index_of(folder, path, columns, task, rows)
-    return Reader(folder, source.images_root or folder, table, layout, columns, index, put, cyclic, rows, prefix)
+    return Reader(folder, source.images_root or folder, table, layout, columns, index, texts, cyclic, rows, prefix)

@@ -28,10 +28,10 @@ from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import Metric, Score
 
+# Rows of data that may be a recipe's own, per row of its card.
 FEWEST, MOST = 0.8, 1.25
-"""Rows of data that may be a recipe's own, per row of its card."""
+# How a question is put where a recipe does not say.
 OWN_TEXTS: Final = Path(__file__).with_name("texts.toml")
-"""How a question is put where a recipe does not say."""
 
 
 class RecipeBenchmark(TableBenchmark):
@@ -40,7 +40,7 @@ class RecipeBenchmark(TableBenchmark):
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.card = card_of(recipe)
-        decides = {"layout": asdict(recipe.layout), "rows": recipe.cluster_rows, "cyclic": recipe.cyclic}
+        decides = {"layout": asdict(recipe.layout), "rows": recipe.cluster.rows, "cyclic": recipe.variants == "cyclic"}
         super().__init__({**read_texts(OWN_TEXTS), "recipe": json.dumps(decides, sort_keys=True)})
 
     def reworded(self, replacement: Path) -> Benchmark:
@@ -81,10 +81,10 @@ class RecipeBenchmark(TableBenchmark):
             source,
             path,
             recipe.layout,
-            self.wording(),
+            self.texts,
             recipe.only_task,
-            cyclic=recipe.cyclic,
-            rows=recipe.cluster_rows,
+            cyclic=recipe.variants == "cyclic",
+            rows=recipe.cluster.rows,
             prefix=f"{every.index(path)}." if len(every) > 1 else "",
         )
 
@@ -113,7 +113,7 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         hub_id=hub.id,
         splits=hub.splits,
         tasks=dict(recipe.expected),
-        rotatable=() if recipe.cyclic else (ALL_TASKS,),
+        rotatable=() if recipe.variants == "cyclic" else (ALL_TASKS,),
         routes=(ROUTE,),
         tools_offered=TOOLS_OFFERED,
         sample_tasks=tuple(recipe.scenes),

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hybrid.benchmarks._shared.samples import check_request, write_parquet
+from hybrid.benchmarks._shared.samples import check_request, dealt, write_parquet
 from hybrid.benchmarks.questions.parts import Samples, SampleScene
 from hybrid.benchmarks.questions.schema import Layout, Recipe
 from hybrid.errors import UsageError
@@ -29,11 +29,11 @@ from hybrid.samples.named import SCENES, Drawn
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS, Kind
 
+# Stands for a `*` in the pattern of the data's files.
 PART: Final = "00000-of-00001"
-"""Stands for a `*` in the pattern of the data's files."""
 ROW_GROUP: Final = 20
-_ANSWERS, _WORDS, _PICTURES = range(3)
-"""Streams of the random generator, one for each decision."""
+# Streams of the random generator, one for each decision.
+_WORDS, _PICTURES = 1, 2
 
 
 @dataclass(frozen=True)
@@ -89,23 +89,18 @@ def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) ->
         for place in range(sample.rows):
             index = unit * sample.rows + place
             asked = unit if sample.cyclic else index
-            count = SCENES[scene.scene].choices
-            block, turn = divmod(asked, count)
-            answer = int(generator(purpose, seed, key, _ANSWERS, block).permutation(count)[turn])
+            answer = dealt(SCENES[scene.scene].choices, asked, purpose, seed, key)
             if place == 0 or not sample.cyclic:
                 # Drawn anew for every row; the cycles of one question share what was drawn for the first.
                 words = generator(purpose, seed, key, _WORDS, unit)
                 made = SCENES[scene.scene].make(words, generator(purpose, seed, key, _PICTURES, asked), answer)
                 images = tuple(jpeg(pixels, 85) for pixels in made.images)
             number = 1 + before + index * len(scenes)
-            yield _Row(number, images, _cells(recipe, scene, _turned(made, place * sample.cyclic), number, unit, place))
-
-
-def _turned(drawn: Drawn, by: int) -> Drawn:
-    """The question with its options moved on by some places."""
-    count = len(drawn.choices)
-    choices = tuple(drawn.choices[(number - by) % count] for number in range(count))
-    return replace(drawn, choices=choices, answer=(drawn.answer + by) % count)
+            # The rows of a cycle move the options on.
+            by, options = place * sample.cyclic, len(made.choices)
+            choices = tuple(made.choices[(number - by) % options] for number in range(options))
+            turned = replace(made, choices=choices, answer=(made.answer + by) % options)
+            yield _Row(number, images, _cells(recipe, scene, turned, number, unit, place))
 
 
 def _cells(recipe: Recipe, scene: SampleScene, drawn: Drawn, number: int, unit: int, place: int) -> dict[str, object]:
@@ -151,33 +146,27 @@ def _parquet(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
     write_parquet(path, [listed], pa.Table.from_pylist(listed).schema, ROW_GROUP)
 
 
-def _json_lines(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
-    text = "".join(json.dumps({**row.cells, **_filed(path, columns, row)}) + "\n" for row in rows)
-    write_atomic(path, text.encode())
+def _text(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
+    """JSON lines and CSV with pictures in files beside them, TSV with pictures in base64."""
+    listed: list[dict[str, object]] = []
+    for row in rows:
+        held: dict[str, str] = {}
+        for place, (column, data) in enumerate(zip(columns, row.images, strict=False)):
+            held[column] = f"images/{row.number}_{place}.jpg"
+            if path.suffix == ".tsv":
+                held[column] = base64.b64encode(data).decode()
+            else:
+                write_atomic(path.parent / held[column], data)
+        listed.append({**row.cells, **held})
+    table = io.StringIO()
+    if path.suffix == ".jsonl":
+        table.writelines(json.dumps(cells) + "\n" for cells in listed)
+    else:
+        delimiter = "\t" if path.suffix == ".tsv" else ","
+        writer = csv.DictWriter(table, list(listed[0]), delimiter=delimiter, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(listed)
+    write_atomic(path, table.getvalue().encode())
 
 
-def _separated(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
-    """CSV with pictures in files, TSV with pictures in base64."""
-    inside = path.suffix == ".tsv"
-    listed = [{**row.cells, **(_encoded(columns, row) if inside else _filed(path, columns, row))} for row in rows]
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(listed[0]), delimiter="\t" if inside else ",", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(listed)
-    write_atomic(path, buffer.getvalue().encode())
-
-
-def _encoded(columns: Sequence[str], row: _Row) -> dict[str, str]:
-    return {name: base64.b64encode(data).decode() for name, data in zip(columns, row.images, strict=False)}
-
-
-def _filed(path: Path, columns: Sequence[str], row: _Row) -> dict[str, str]:
-    """The pictures as files next to the table, by their paths."""
-    names = {column: f"images/{row.number}_{place}.jpg" for place, column in enumerate(columns[: len(row.images)])}
-    for name, data in zip(names.values(), row.images, strict=False):
-        (path.parent / name).parent.mkdir(exist_ok=True)
-        write_atomic(path.parent / name, data)
-    return names
-
-
-_WRITERS: Final = {".parquet": _parquet, ".jsonl": _json_lines, ".csv": _separated, ".tsv": _separated}
+_WRITERS: Final = {".parquet": _parquet, ".jsonl": _text, ".csv": _text, ".tsv": _text}

@@ -8,88 +8,107 @@ The schema is strict: an unknown key, column or word is a `UsageError` with file
 
 from __future__ import annotations
 
-import string
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Final, Literal, cast, get_args
+from typing import Any, Final, Literal, TypeVar, cast
 
 from hybrid.benchmarks.questions.options import PATTERNS
-from hybrid.benchmarks.questions.parts import Hub, PublishedRow, Samples, SampleScene
+from hybrid.benchmarks.questions.parts import Hub, PublishedRow, Samples, SampleScene, check_template, check_units
 from hybrid.benchmarks.questions.statistics import Counted, counted
+from hybrid.cards import Reader, Steps, Unfit
 from hybrid.config.nodes import Node, read_nodes
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.files import read_small
 from hybrid.types import Kind
 
+T = TypeVar("T")
+
+# Bytes of the largest file that is read; a recipe has a few thousand.
 LARGEST: Final = 200_000
-"""Bytes of the largest file that is read; a recipe has a few thousand."""
 
-KINDS: Final = (
-    Kind.CHOICE,
-    Kind.YES_NO,
-    Kind.INTEGER,
-    Kind.NUMBER,
-    Kind.TEXT,
-    Kind.ORDER,
-    Kind.POINT,
-    Kind.BOX,
-)
-"""The kinds that a row of a table can have."""
+# The kinds that a row of a table can have.
+KINDS: Final = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.ORDER, Kind.POINT, Kind.BOX)
 
+# The roles that a column can have, and those that can be several columns.
 COLUMNS: Final = (
     *("id", "image", "question", "choices", "answer"),
     *("kind", "task", "group", "hint", "tolerance", "cluster"),
 )
-"""The roles that a column can have."""
 SEVERAL: Final = frozenset({"image", "choices", "group"})
-"""Those that can be several columns."""
 
+# How an answer names its choice: by its letter (`B`, `(b)`), its text, or its number from 0 or 1.
 Answer = Literal["letter", "text", "index0", "index1"]
-"""How an answer names its choice: by its letter (`B`, `(b)`), its text, or its number from 0 or 1."""
 
 PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
-_SHOWN: Final = frozenset({"question", "choices", "unit"})
+
+
+def _known(columns: Mapping[str, tuple[str, ...]]) -> None:
+    for name, theirs in columns.items():
+        if name not in COLUMNS:
+            hint = did_you_mean(name, COLUMNS)
+            raise Unfit((name,), f"columns has no {name!r}{hint}; there are: {', '.join(COLUMNS)}", named=False)
+        if len(theirs) > 1 and name not in SEVERAL:
+            raise Unfit((name,), f"one column, not {len(theirs)}")
+
+
+def _one_of(word: str, words: Collection[str]) -> None:
+    if word not in words:
+        raise Unfit((), f"{word!r:.60} is none{did_you_mean(word, words)}; there are: {', '.join(words)}")
 
 
 @dataclass(frozen=True)
 class Layout:
     """How the rows of a table become questions. What is not said is guessed where it is certain."""
 
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata={"check": _known})
     """By our name theirs."""
     kind: Kind | None = None
     answer: Answer | None = None
-    split_choices: str | None = None
+    split_choices: str | None = field(default=None, metadata={"check": partial(_one_of, words=PATTERNS)})
     """The name of a pattern by which one cell holds all options."""
-    prompt: str | None = None
-    option: str | None = None
+    prompt: str | None = field(default=None, metadata={"check": partial(check_template, known=PLACEHOLDERS)})
+    option: str | None = field(default=None, metadata={"check": partial(check_template, known=("letter", "text"))})
     """How one option is written: `({letter}) {text}`."""
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """A benchmark without code."""
+class Units:
+    """What rows of one unit share: the cell of a column, or that so many follow one another."""
+
+    rows: int = field(default=1, metadata={"check": check_units})
+    column: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Layout):
+    """A benchmark without code, as its file says it."""
 
     name: str
-    layout: Layout
     title: str
     citation: str
     licence: str
     hub: Hub
     metrics: tuple[Counted, ...]
+    cluster: Units = Units()
+    variants: Literal["cyclic", "none"] = "none"
+    """Whether each question is asked once for every cyclic permutation of its options."""
     expected: Mapping[str, int] = field(default_factory=dict)
     """Questions of the first split by task; empty where the tasks are those that the data say."""
-    cluster_rows: int = 1
-    """So many rows that follow one another are one unit."""
-    cyclic: bool = False
-    """Whether each question is asked once for every cyclic permutation of its options."""
     image_sources: Mapping[str, str] = field(default_factory=dict)
     """Collections that its images come from, each with the place that says so."""
     published: tuple[PublishedRow, ...] = ()
     unchecked: str = ""
     """Facts that could not be checked against the data."""
     samples: Samples | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """How its rows are read."""
+        layout = Layout(**{one.name: getattr(self, one.name) for one in fields(Layout)})
+        named = {"cluster": (self.cluster.column,)} if self.cluster.column else {}
+        return replace(layout, columns={**layout.columns, **named})
 
     @property
     def only_task(self) -> str:
@@ -99,7 +118,7 @@ class Recipe:
     @property
     def scenes(self) -> Mapping[str, tuple[SampleScene, ...]]:
         """The scenes of each task that can be generated."""
-        (column,) = self.layout.columns.get("task", ("",))
+        (column,) = self.columns.get("task", ("",))
         found: dict[str, tuple[SampleScene, ...]] = {}
         for scene in () if self.samples is None else self.samples.scenes:
             task = scene.cells.get(column, (self.only_task,))[0]
@@ -109,44 +128,18 @@ class Recipe:
 
 def layout_of(path: Path) -> Layout:
     """Read a mapping. Raises `UsageError` for a file that is none."""
-    return _layout(_Entries(_root(path), "a mapping", _LAYOUT_KEYS))
+    return _read(Layout, path)
 
 
 def recipe_of(path: Path) -> Recipe:
     """Read a recipe, whose name is the file's. Raises `UsageError` for a file that is none."""
-    given = _Entries(_root(path), "a recipe", (*_LAYOUT_KEYS, *_RECIPE_KEYS))
-    layout, (rows, column) = _layout(given), _cluster(given)
-    hub = _hub(given.inner("hub", ("id", "splits", "files", "images")))
-    metrics = _metrics(given.node("metrics"), layout)
-    if column:
-        layout = Layout(**{**vars(layout), "columns": {**layout.columns, "cluster": (column,)}})
-    return Recipe(
-        name=path.stem,
-        layout=layout,
-        title=given.text("title"),
-        citation=given.text("citation"),
-        licence=given.text("licence"),
-        hub=hub,
-        metrics=metrics,
-        expected=given.whole_numbers("expected"),
-        cluster_rows=rows,
-        cyclic=given.word("variants", ("cyclic", "none"), "none") == "cyclic",
-        image_sources=given.words("image_sources"),
-        published=_published(given.entries.get("published"), metrics[0].name, hub.splits[0]),
-        unchecked=given.text("unchecked", ""),
-        samples=_samples(given.inner("samples", _SAMPLES_KEYS)) if "samples" in given.entries else None,
-    )
+    recipe = _read(Recipe, path)
+    metric, split = recipe.metrics[0].name, recipe.hub.splits[0]
+    rows = (replace(row, metric=row.metric or metric, split=row.split or split) for row in recipe.published)
+    return replace(recipe, published=tuple(rows))
 
 
-_LAYOUT_KEYS: Final = ("columns", "kind", "answer", "split_choices", "prompt", "option")
-_RECIPE_KEYS: Final = (
-    *("title", "citation", "licence", "hub", "cluster", "variants", "metrics"),
-    *("expected", "image_sources", "published", "unchecked", "samples"),
-)
-_SAMPLES_KEYS: Final = ("scenes", "rows", "cyclic", "letter", "question")
-
-
-def _root(path: Path) -> Node:
+def _read(kind: type[T], path: Path) -> T:
     try:
         data = read_small(path)
     except OSError as error:
@@ -159,223 +152,105 @@ def _root(path: Path) -> Node:
         raise UsageError(f"{path}: is not text in UTF-8") from error
     if root is None or root.entries is None:
         raise UsageError(f"{path}: write one entry a line, KEY: VALUE, beginning with columns:")
-    return root
-
-
-class _Entries:
-    """The entries of a mapping, each read as what it must be.
-
-    Args:
-        node: the mapping.
-        what: it is, in messages.
-        known: its keys.
-    """
-
-    def __init__(self, node: Node, what: str, known: Iterable[str]) -> None:
-        self.where, self._what = node.where, what
-        if node.entries is None:
-            raise UsageError(f"{node.where}: {what} has entries, KEY: VALUE")
-        self.entries = node.entries
-        names = tuple(known)
-        for key, value in self.entries.items():
-            if key not in names:
-                hint = did_you_mean(key, names)
-                raise UsageError(f"{value.where}: {what} has no {key!r}{hint}; there are: {', '.join(names)}")
-
-    def node(self, key: str) -> Node:
-        """An entry that must be there."""
-        if key not in self.entries:
-            raise UsageError(f"{self.where}: {self._what} needs {key}:")
-        return self.entries[key]
-
-    def text(self, key: str, default: str | None = None) -> str:
-        """A text; the default where there is none."""
-        if key not in self.entries and default is not None:
-            return default
-        return _scalar(self.node(key), key)
-
-    def word(self, key: str, known: Iterable[str], default: str = "") -> str:
-        """One of some words; the default where there is none."""
-        if key not in self.entries:
-            return default
-        return _one_of(_scalar(self.entries[key], key), tuple(known), f"{self.entries[key].where}: {key}")
-
-    def inner(self, key: str, known: Iterable[str]) -> _Entries:
-        """A mapping that must be there."""
-        return _Entries(self.node(key), key, known)
-
-    def words(self, key: str) -> dict[str, str]:
-        """A mapping to texts, or nothing."""
-        node = self.entries.get(key)
-        if node is None:
-            return {}
-        if node.entries is None:
-            raise UsageError(f"{node.where}: {key}: write NAME: TEXT on a line each")
-        return {name: _scalar(value, f"{key}: {name}") for name, value in node.entries.items()}
-
-    def whole_numbers(self, key: str) -> dict[str, int]:
-        """A mapping to whole numbers from 0, or nothing."""
-        found: dict[str, int] = {}
-        for name, text in self.words(key).items():
-            if not (text.isascii() and text.isdigit()):
-                raise UsageError(f"{self.entries[key].where}: {key}: {name}: {text!r:.40} is no number of questions")
-            found[name] = int(text)
-        return found
-
-
-def _layout(given: _Entries) -> Layout:
-    split = given.word("split_choices", PATTERNS) or None
-    kind = given.word("kind", [str(kind) for kind in KINDS])
-    return Layout(
-        columns=_columns(given),
-        kind=Kind(kind) if kind else None,
-        answer=cast("Answer | None", given.word("answer", get_args(Answer)) or None),
-        split_choices=split,
-        prompt=_template(given, "prompt", PLACEHOLDERS),
-        option=_template(given, "option", frozenset({"letter", "text"})),
-    )
-
-
-def _columns(given: _Entries) -> dict[str, tuple[str, ...]]:
-    if "columns" not in given.entries:
-        return {}
-    inner = given.inner("columns", COLUMNS)
-    found: dict[str, tuple[str, ...]] = {}
-    for name, node in inner.entries.items():
-        theirs = _listed(node, f"columns: {name}")
-        if len(theirs) > 1 and name not in SEVERAL:
-            raise UsageError(f"{node.where}: columns: {name}: one column, not {len(theirs)}")
-        found[name] = theirs
-    return found
-
-
-def _template(given: _Entries, key: str, known: frozenset[str]) -> str | None:
-    if key not in given.entries:
-        return None
-    where, text = f"{given.entries[key].where}: {key}", _scalar(given.entries[key], key)
     try:
-        parts = list(string.Formatter().parse(text))
-    except ValueError as error:
-        raise UsageError(f"{where}: {error}; a brace that is none of a placeholder is written twice") from error
-    for _, name, form, conversion in parts:
-        if name is not None and (name not in known or form or conversion):
-            there = ", ".join(f"{{{each}}}" for each in sorted(known))
-            raise UsageError(f"{where}: {{{name}}} is no placeholder; there are: {there}")
-    return text
+        return _Yaml().root(kind, _plain(root), path.stem)
+    except Unfit as error:
+        node = root
+        for step in error.steps:
+            inner: Mapping[Any, Node] = node.entries or dict(enumerate(node.items))
+            node = inner.get(step, node)
+        steps = [step for step in error.steps if isinstance(step, str) and error.named]
+        raise UsageError(": ".join((node.where, *steps, str(error)))) from error
 
 
-def _hub(given: _Entries) -> Hub:
-    many = {
-        key: _listed(given.entries[key], f"hub: {key}") for key in ("splits", "files", "images") if key in given.entries
-    }
-    for key in ("splits", "files"):
-        given.node(key)
-    for pattern in (*many["files"], *many.get("images", ())):
-        if pattern.startswith("/") or ".." in pattern.split("/"):
-            raise UsageError(f"{given.where}: hub: {pattern!r}: a path inside of the data set")
-    return Hub(given.text("id"), many["splits"], many["files"], many.get("images", ()))
+def _plain(node: Node) -> Any:
+    """The values of a file, each scalar as it is written."""
+    if node.entries is not None:
+        return {key: _plain(value) for key, value in node.entries.items()}
+    if node.kind == "list":
+        return [_plain(item) for item in node.items]
+    return None if node.kind == "nothing" else node.text
 
 
-def _cluster(given: _Entries) -> tuple[int, str]:
-    """How many rows that follow one another are one unit, and the column that names units."""
-    node = given.entries.get("cluster")
-    if node is None:
-        return 1, ""
-    if node.entries is None:
-        return 1, _scalar(node, "cluster")
-    return _units(_Entries(node, "cluster", ("rows",)).node("rows"), "cluster: rows"), ""
+class _Yaml(Reader):
+    """Of a file that people write: scalars are texts, and one text is a list of one."""
 
+    def root(self, kind: type[T], table: Mapping[str, Any], name: str) -> T:
+        """What a file of this name says."""
+        if kind is not Recipe:
+            return cast(T, self.made(kind, table))
+        if "name" in table:
+            raise self.unknown(kind, ("name",), [one.name for one in fields(Recipe)])
+        recipe: Any = self.made(kind, {"name": name, **table})
+        for place, metric in enumerate(recipe.metrics):
+            groups = recipe.columns.get("group", ())
+            if missing := [one for one in metric.groups if one not in groups]:
+                said = self.items(table["metrics"], ())[place]
+                hint = did_you_mean(missing[0], groups)
+                raise Unfit(("metrics",), f"{said}: no column {missing[0]!r} in columns: group:{hint}")
+        return cast(T, recipe)
 
-def _units(node: Node, key: str) -> int:
-    rows = _scalar(node, key)
-    if not (rows.isascii() and rows.isdigit() and 2 <= int(rows) <= 1000):
-        raise UsageError(f"{node.where}: {key}: {rows!r:.40}: a whole number from 2 to 1000")
-    return int(rows)
-
-
-def _metrics(node: Node, layout: Layout) -> tuple[Counted, ...]:
-    found: list[Counted] = []
-    groups = layout.columns.get("group", ())
-    for text in _listed(node, "metrics"):
+    def made(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
+        """Metrics are words, and units the name of a column where they are no number of rows."""
+        if kind is Kind:
+            return Kind(self.word(value, KINDS, steps))
+        if kind is Units and not isinstance(value, dict):
+            return Units(column=self.scalar(str, value, steps))
+        if kind is not Counted:
+            return super().made(kind, value, steps)
         try:
-            found.append(counted(text))
+            return counted(self.scalar(str, value, steps))
         except ValueError as error:
-            raise UsageError(f"{node.where}: metrics: {error}") from error
-        if missing := [name for name in found[-1].groups if name not in groups]:
-            hint = did_you_mean(missing[0], groups)
-            raise UsageError(f"{node.where}: metrics: {text}: no column {missing[0]!r} in columns: group:{hint}")
-    return tuple(found)
+            raise Unfit(steps, str(error)) from error
 
+    def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
+        """The one that an item of a list is."""
+        return (self.made(kind, value, steps),)
 
-def _published(node: Node | None, metric: str, split: str) -> tuple[PublishedRow, ...]:
-    if node is None:
-        return ()
-    if node.kind != "list":
-        raise UsageError(f"{node.where}: published: a list of rows, each with who, value and source")
-    return tuple(_published_row(_Entries(item, "published", _PUBLISHED_KEYS), metric, split) for item in node.items)
+    def _called(self, kind: type, steps: Steps) -> str:
+        named = {Layout: "a mapping", Recipe: "a recipe", SampleScene: "a scene"}
+        return named.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))
 
+    def unknown(self, kind: type, steps: Steps, known: Collection[str]) -> Unfit:
+        """The last step is no key of what a person calls so."""
+        there = [key for key in known if key != "name"]
+        hint = did_you_mean(str(steps[-1]), there)
+        said = f"{self._called(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(there)}"
+        return Unfit(steps, said, named=False)
 
-_PUBLISHED_KEYS: Final = ("who", "value", "source", "metric", "n", "split", "kind", "note")
+    def needs(self, kind: type, steps: Steps, name: str) -> Unfit:
+        """A key must be there."""
+        return Unfit(steps, f"{self._called(kind, steps)} needs {name}:", named=False)
 
+    def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
+        """One of some words, with what is near."""
+        text = self.scalar(str, value, steps)
+        try:
+            _one_of(text, [str(word) for word in words])
+        except Unfit as error:
+            raise Unfit(steps, str(error)) from error
+        return text
 
-def _published_row(row: _Entries, metric: str, split: str) -> PublishedRow:
-    try:
-        value = float(row.text("value"))
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise UsageError(f"{row.where}: published: value: {row.text('value')!r:.40}: a number from 0 to 1")
-    kind = row.word("kind", ("model", "specialist", "human", "chance"), "model")
-    of, on = row.text("metric", metric), row.text("split", split)
-    return PublishedRow(
-        row.text("who"), value, row.text("source"), of, on, row.text("n", ""), kind, row.text("note", "")
-    )
+    def scalar(self, kind: type, value: Any, steps: Steps) -> Any:
+        """A text as the annotation says."""
+        if not isinstance(value, str):
+            found = "nothing" if value is None else "a list" if isinstance(value, list) else "a mapping"
+            raise Unfit(steps, f"one value, not {found}")
+        if kind is bool:
+            return self.word(value, ("true", "false"), steps) == "true"
+        if kind is int and not (value.isascii() and value.isdigit()):
+            raise Unfit(steps, f"{value!r:.40} is no number of questions or rows")
+        try:
+            return kind(value)
+        except ValueError as error:
+            raise Unfit(steps, f"{value!r:.40} is no number") from error
 
-
-def _samples(given: _Entries) -> Samples:
-    node = given.node("scenes")
-    if node.kind != "list" or not node.items:
-        raise UsageError(f"{node.where}: samples: scenes: a list of scenes, each with scene: NAME")
-    return Samples(
-        scenes=tuple(_scene(_Entries(item, "a scene", ("scene", "cells", "question"))) for item in node.items),
-        rows=_units(given.node("rows"), "samples: rows") if "rows" in given.entries else 1,
-        cyclic=given.word("cyclic", ("true", "false"), "false") == "true",
-        letter=given.word("letter", ("A", "(A)", "(a)"), "A"),
-        question=_template(given, "question", _SHOWN) or "{question}",
-    )
-
-
-def _scene(given: _Entries) -> SampleScene:
-    cells = given.entries.get("cells")
-    if cells is not None and cells.entries is None:
-        raise UsageError(f"{cells.where}: cells: write COLUMN: TEXT on a line each")
-    listed = {} if cells is None or cells.entries is None else cells.entries
-    return SampleScene(
-        given.text("scene"),
-        {name: _listed(node, f"cells: {name}") for name, node in listed.items()},
-        _template(given, "question", _SHOWN) or "",
-    )
-
-
-def _scalar(node: Node, key: str) -> str:
-    if node.kind in ("list", "mapping", "nothing"):
-        raise UsageError(
-            f"{node.where}: {key}: one value, not {'nothing' if node.kind == 'nothing' else f'a {node.kind}'}"
-        )
-    return node.text
-
-
-def _listed(node: Node, key: str) -> tuple[str, ...]:
-    """One text, or a list of at least one."""
-    texts = tuple(_scalar(item, key) for item in node.items) if node.kind == "list" else (_scalar(node, key),)
-    if not texts or "" in texts:
-        raise UsageError(f"{node.where}: {key}: a name is empty")
-    if len(set(texts)) < len(texts):
-        raise UsageError(f"{node.where}: {key}: a name stands there twice")
-    return texts
-
-
-def _one_of(word: str, known: tuple[str, ...], where: str) -> str:
-    if word not in known:
-        raise UsageError(f"{where}: {word!r:.60} is none{did_you_mean(word, known)}; there are: {', '.join(known)}")
-    return word
+    def items(self, value: Any, steps: Steps) -> Sequence[Any]:
+        """One value, or a list of at least one."""
+        listed = value if isinstance(value, list) else [value]
+        texts = [one for one in listed if isinstance(one, str)]
+        if not listed or "" in texts:
+            raise Unfit(steps, "a name is empty")
+        if len(set(texts)) < len(texts):
+            raise Unfit(steps, "a name stands there twice")
+        return listed

@@ -24,8 +24,8 @@ from hybrid.benchmarks.questions.statistics import SAID_YES, YES
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Box, Exchange, Kind, Outcome, Point, Question, Score
 
+# Intersection over union from which a box is right.
 RIGHT_BOX: Final = 0.5
-"""Intersection over union from which a box is right."""
 
 
 def chance(question: Question) -> float:
@@ -115,12 +115,11 @@ def right_answer(question: Question) -> str:
     facts = _facts(question)
     if question.kind is Kind.BOX:
         return f"Answer: [{', '.join(map(_short, facts['box']))}]"
-    x, y = facts["point"] if "point" in facts else _middle(facts["box"])
+    if "box" in facts:
+        x0, y0, x1, y1 = facts["box"]
+        return f"Answer: ({_short((x0 + x1) / 2)}, {_short((y0 + y1) / 2)})"
+    x, y = facts["point"]
     return f"Answer: ({_short(x)}, {_short(y)})"
-
-
-def _middle(box: Sequence[float]) -> tuple[float, float]:
-    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
 
 
 def evidence(question: Question, choices: Sequence[str]) -> str:

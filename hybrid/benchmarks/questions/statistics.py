@@ -23,13 +23,13 @@ from hybrid.benchmarks.card import MetricCard, metric_of
 from hybrid.errors import DataError, did_you_mean
 from hybrid.types import Cell, Combine, Metric, Score
 
+# Copies of a cell by which uneven groups are weighed.
 MOST_COPIES: Final = 10_000
-"""Copies of a cell by which uneven groups are weighed."""
+# Values of a score of a yes/no question: whether yes is right, and whether the reply says yes.
 YES, SAID_YES = "yes", "said_yes"
-"""Values of a score of a yes/no question: whether yes is right, and whether the reply says yes."""
 
+# The addends of one score to the numerator and the denominator; nothing where it does not count.
 Part = tuple[float, float]
-"""The addends of one score to the numerator and the denominator; nothing where it does not count."""
 
 
 def _accuracy(score: Score) -> Part | None:
@@ -130,8 +130,8 @@ def _metrics(metric: Counted, scores: Sequence[Score]) -> Iterator[Metric]:
         yield metric_of(f"{metric.statistic}.{value}", inside)
 
 
+# The values of the groups of a score, the outermost first.
 Path = tuple[str, ...]
-"""The values of the groups of a score, the outermost first."""
 
 
 def _cells(metric: Counted, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
 from hybrid.benchmarks._shared.paths import check_table
-from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow, opened, read_group, rows
+from hybrid.benchmarks._shared.rows import DataRow, json_object, opened, read_group, rows
 from hybrid.errors import DataError
 
 ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".parquet", ".json")
+# Bytes of one line, and characters of one cell of a CSV file: a picture of 200 MB in base64 is shorter.
 LARGEST_LINE: Final = 400_000_000
-"""Bytes of one line, and characters of one cell of a CSV file: a picture of 200 MB in base64 is shorter."""
+# Different keys of the rows of a file.
 MOST_COLUMNS: Final = 10_000
-"""Different keys of the rows of a file."""
 _BOM: Final = b"\xef\xbb\xbf"
 _CONVERT: Final = "where it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 
@@ -212,13 +212,8 @@ def _list(path: Path, stamp: tuple[int, int]) -> list[Any]:
 
 
 def _object(text: str, where: str) -> DataRow | DataError:
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return DataError(f"{where}: not JSON ({error})")
-    if not isinstance(values, dict):
-        return DataError(f"{where}: expected an object, found {type(values).__name__}")
-    return DataRow(values, where)
+    values = json_object(text, where)
+    return values if isinstance(values, DataError) else DataRow(values, where)
 
 
 class Separated:
@@ -257,7 +252,10 @@ class Separated:
 
         def physical() -> Iterator[str]:
             for text in lines:
-                like_rows.append(self._like_a_row(text, columns))
+                # As many fields as the table has columns; behind a comma of prose there is a blank.
+                marks = text.count(self._delimiter) + 1
+                like = marks >= columns if self._delimiter != "," else marks - text.count(", ") == columns
+                like_rows.append(like)
                 yield text
 
         why, takes_rows = "a quotation mark opens a field that is not closed", False
@@ -283,12 +281,6 @@ class Separated:
         return lines.fault(where) or DataError(
             f'{where}: {why}; quote the field, with each mark of its own twice (""), or write JSON lines'
         )
-
-    def _like_a_row(self, text: str, columns: int) -> bool:
-        """Whether a line has as many fields as the table has columns; behind a comma of prose there is a blank."""
-        if self._delimiter != ",":
-            return text.count(self._delimiter) + 1 >= columns
-        return text.count(",") - text.count(", ") + 1 == columns
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
         """Every record that is not blank."""
@@ -355,9 +347,9 @@ class Parquet:
         number = 0
         with opened(self._folder, self.path, columns) as file:
             for group in range(file.num_row_groups):
-                for cells in read_group(file, group, columns):
+                for row in read_group(file, group, columns, self.path, number):
                     number += 1
-                    yield At(number - 1, number), DataRow(cells.values, f"{self.path}, row {number}", cells.unread)
+                    yield At(number - 1, number), row
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
         """Those rows in the order of the file; row groups without any are passed over."""
@@ -390,9 +382,3 @@ def _past_bom(file: BinaryIO) -> int:
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
     return file.tell()
-
-
-def refuse_rows(count: int, path: Path) -> None:
-    """Raise `DataError` for more rows than any table has."""
-    if count > MAX_ROWS:
-        raise DataError(f"{path} has more than {MAX_ROWS:,} rows")

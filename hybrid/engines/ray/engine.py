@@ -135,7 +135,15 @@ class RayEngine:
             except RayTaskError:
                 raise
             except RayError as error:
-                self._lost(hand, error)
+                count = hand.in_flight
+                if self.crew.lose(hand):
+                    self._tell(
+                        f"note: a worker on node {hand.ready.node} was lost ({type(error).__name__}); what it had in "
+                        f"flight ({count}) is asked again by others"
+                    )
+                    # One that cannot be reached may still be there.
+                    with suppress(RayError):
+                        ray.kill(hand.actor)
             finally:
                 self.crew.give_back(hand)
         raise Outage(f"its worker was lost {MOST_LOSSES} times")
@@ -221,17 +229,6 @@ class RayEngine:
                 if self._tools is None:
                     self._tools = asyncio.create_task(self._start_tools())
                 return await asyncio.shield(self._tools)
-
-    def _lost(self, hand: Hand, error: RayError) -> None:
-        count = hand.in_flight
-        if self.crew.lose(hand):
-            self._tell(
-                f"note: a worker on node {hand.ready.node} was lost ({type(error).__name__}); what it had in flight "
-                f"({count}) is asked again by others"
-            )
-            # One that cannot be reached may still be there.
-            with suppress(RayError):
-                ray.kill(hand.actor)
 
     async def _hire(self) -> Hand:
         run = self._run

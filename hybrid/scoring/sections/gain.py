@@ -23,9 +23,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion_cases import WORDS
+from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.faults import none_answered
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Result, adjusted
@@ -65,22 +66,35 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
         overall = {(row.a, row.b, row.quantity): row for row in made if not row.group}
         tested = [overall[name] for name in names if name in overall]
         if tested and all(row.low is not None for row in tested):
-            said.append(f"{group.hybrid.solver}: {said_of(*tested)[1]}")
+            said.append(f"{group.hybrid.solver}: {said_of(*tested, none=none_said(found, group))[1]}")
     return " ".join(said)
 
 
-def said_of(content: Result, gain: Result | None = None, presence: Result | None = None) -> tuple[str, str]:
-    """The case of a conclusion (`conclusion_cases.py`) and its words; a part is asserted where it holds after Holm."""
+def none_said(found: Comparison, group: ComparisonGroup) -> bool:
+    """Whether no tool answered a call of the hybrid solver: a difference to blank tools is then none of their words."""
+    return all(map(none_answered, found.repetitions(group.hybrid)))
+
+
+def said_of(
+    content: Result, gain: Result | None = None, presence: Result | None = None, *, none: bool = False
+) -> tuple[str, str]:
+    """The case of a conclusion (`conclusion_cases.py`) and its words; a part is asserted where it holds after Holm.
+
+    `none`: no tool answered a call.
+    """
+    words = worded("content.none") if none else _clause("content", content)
     if gain is None or presence is None or presence.low is None:
-        return "content.alone", WORDS["content.alone"].format(content=_clause("content", content))
+        return "content.alone", worded("content.alone", content=words)
     states, parts = tuple(map(_held, (gain, presence, content))), {"presence": presence, "content": content}
-    case, said = "content.parts", {name: _clause(name, row) for name, row in parts.items()}
-    if states == ("more", "more", "more"):
+    case, said = "content.parts", {"presence": _clause("presence", presence), "content": words}
+    if none:
+        pass
+    elif states == ("more", "more", "more"):
         case = "content.shared"
         said = {name: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})" for name, row in parts.items()}
     elif states == ("more", "open", "more") and 2 * (content.value or 0.0) > (gain.value or 0.0):
         case, said = "content.source", {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
-    return case, WORDS[case].format(gain=size_of(gain), **said)
+    return case, worded(case, gain=size_of(gain), **said)
 
 
 def _held(row: Result) -> State:
@@ -91,7 +105,7 @@ def _clause(part: str, row: Result) -> str:
     state = _held(row)
     size = signed(row) if state == "open" else size_of(row)
     note = ", not after adjustment (Holm)" if state == "open" and row.excludes_zero else ""
-    return WORDS[f"{part}.{state}"].format(size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}{note}")
+    return worded(f"{part}.{state}", size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}{note}")
 
 
 SECTION = statistic(rows, lead, chart="intervals", order=120)

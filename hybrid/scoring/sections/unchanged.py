@@ -26,53 +26,26 @@ is skipped whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
-from hybrid.benchmarks.card import metric_of
+import numpy as np
+
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.findings import Heard, heard
+from hybrid.scoring.findings import heard
 from hybrid.scoring.groups import is_imported
-from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, Result, gated, with_interval
+from hybrid.scoring.parts import Part, parts
+from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import COSTS
-from hybrid.types import Attempt, Cell
+from hybrid.scoring.table import Flags, Floats
+from hybrid.types import Attempt
 
 NAME: Final = "unchanged"
 UNCHANGED: Final = "same answer as alone"
 CALLS: Final = "calls"
 UNITS: Final = (CALLS, "seconds", "tokens", "USD")
 """In which the saving is told, in this order."""
-
-Spent = Mapping[str, float | None]
-"""By unit the cost of a question; None where it was not recorded."""
-
-
-@dataclass(frozen=True)
-class ToolCost:
-    """A question that the MLLM answered alone and with tools, and what it cost both times."""
-
-    id: str
-    unit: str
-    unchanged: bool
-    """Whether both gave the same answer, or both none."""
-    calls: int
-    alone: Spent
-    with_tools: Spent
-
-    def added(self, unit: str) -> float | None:
-        """Its use with tools minus its use alone; None where one of these is unknown."""
-        if unit == CALLS:
-            return float(self.calls)
-        before, after = self.alone[unit], self.with_tools[unit]
-        return None if before is None or after is None else after - before
-
-    @property
-    def skipped(self) -> bool:
-        """Whether its calls changed nothing."""
-        return self.unchanged and self.calls > 0
 
 
 def rows(found: Comparison) -> Iterator[Result]:
@@ -83,40 +56,27 @@ def rows(found: Comparison) -> Iterator[Result]:
 
 
 def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Result]:
-    whole = found.overlap(alone, hybrid, repeated=False)
     said = heard(hybrid)
-    questions = _questions(whole, said)
-    if not any(one.calls for one in questions.values()):
-        return
-    notes = [whole.left_out]
-    if unread := int(whole.kept.sum()) - len(questions):
-        notes.append(f"{unread} without a readable trace")
-    if lost := sum(call.fault is not None for name in questions for call in said[name].calls):
-        notes.append(f"{lost} calls that ended in faults are left out")
-    row, allow = Result(NAME, UNCHANGED, FRACTION, None, alone.solver, hybrid.solver), found.options.allow_failed
-    own = list(questions.values())
-    yield from gated(
-        _share(replace(row, note="; ".join(filter(None, notes))), own), whole.untested(allow_failed=allow, whole=whole)
-    )
-    yield from _savings(row, own)
-    for name, part in whole.by_group(found.options.by).items():
-        own = [questions[name] for name in part.ids[part.kept] if name in questions]
-        yield from gated(_share(replace(row, group=name), own), part.untested(allow_failed=allow, whole=whole))
-
-
-def _questions(shared: Overlap, said: Mapping[str, Heard]) -> dict[str, ToolCost]:
-    """By id the questions that both answered; those without a readable trace are left out."""
-    alone, hybrid = shared.solvers
-    before, after = _attempts(alone), _attempts(hybrid)
-    kept = {}
-    one, other = (answer[shared.kept] for answer in shared.answer)
-    units = shared.unit[shared.kept]
-    for identity, unit, same in zip(shared.ids[shared.kept], units, one == other, strict=True):
-        if identity in said and not said[identity].no_trace:
-            costs = (spent(before.get(identity)), spent(after.get(identity)))
-            calls = sum(call.fault is None for call in said[identity].calls)
-            kept[identity] = ToolCost(identity, unit, bool(same), calls, *costs)
-    return kept
+    for part in parts(found, NAME, alone, hybrid, repeated=False):
+        traced = part.only(np.array([name in said and not said[name].no_trace for name in part.ids], bool))
+        of_each = [said[name].calls for name in traced.ids]
+        calls = np.array([sum(call.fault is None for call in own) for own in of_each], float)
+        called, unchanged = calls > 0, (traced.answer[0] == traced.answer[1]) & (calls > 0)
+        if not part.row.group:
+            # Without any call nothing could have been skipped, in no task either.
+            if not called.any():
+                return
+            unread, lost = len(part) - len(traced), sum(call.fault is not None for own in of_each for call in own)
+            traced = traced.noted(
+                f"{unread} without a readable trace" if unread else "",
+                f"{lost} calls that ended in faults are left out" if lost else "",
+            )
+        if called.any():
+            ids = tuple(traced.ids[unchanged])
+            share = traced.share(UNCHANGED, unchanged.astype(float), called.astype(float), ids=ids, none="")
+            yield from part.gated(share)
+        if not part.row.group:
+            yield from _savings(traced, (alone, hybrid), calls, unchanged)
 
 
 def _attempts(scored: Scored) -> Mapping[str, Attempt]:
@@ -126,7 +86,7 @@ def _attempts(scored: Scored) -> Mapping[str, Attempt]:
     return scored.folder.recorded(scored.recorded).without_steps
 
 
-def spent(attempt: Attempt | None) -> Spent:
+def spent(attempt: Attempt | None) -> dict[str, float | None]:
     """By unit the sum over the asks of a question; a unit that one of them lacks is unknown."""
     total: dict[str, float | None] = {}
     for _, unit, price in COSTS:
@@ -136,38 +96,27 @@ def spent(attempt: Attempt | None) -> Spent:
     return total
 
 
-def _share(row: Result, questions: Sequence[ToolCost]) -> Iterator[Result]:
-    called = [one for one in questions if one.calls]
-    if called:
-        metric = metric_of(UNCHANGED, (Cell("", one.unit, float(one.unchanged), 1.0) for one in called))
-        yield replace(with_interval(row, metric), ids=tuple(one.id for one in called if one.unchanged))
-
-
-def _savings(row: Result, questions: Sequence[ToolCost]) -> Iterator[Result]:
+def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: Flags) -> Iterator[Result]:
     """In each unit the saving and its share of what the tools cost over all questions; None where it is unknown."""
-    counted = replace(row, n=len(questions))
+    before, after = ([spent(own.get(name)) for name in part.ids] for own in map(_attempts, pair))
     for unit in UNITS:
-        saved = replace(counted, quantity=f"{unit} that could have been skipped", unit=unit)
-        share = replace(counted, quantity=f"share of {unit}")
-        added = [cost for one in questions if (cost := one.added(unit)) is not None]
-        if len(added) < len(questions):
-            note = _unknown(row, unit, questions)
-            yield from (replace(one, note=note) for one in (saved, share))
-            continue
-        total, skipped = sum(added), sum(cost for one, cost in zip(questions, added, strict=True) if one.skipped)
-        yield replace(saved, value=skipped)
-        if total > 0:
-            yield replace(share, value=skipped / total)
+        sides = [[0.0] * len(part), calls.tolist()]
+        if unit != CALLS:
+            sides = [[of[unit] for of in own] for own in (before, after)]
+        whose = [one.solver for one, own in zip(pair, sides, strict=True) if None in own]
+        skipped = share = None
+        if whose:
+            lacking = sum(None in both for both in zip(*sides, strict=True))
+            note = f"{unit} of {' and '.join(whose)} not recorded for {lacking} of {len(part)} questions"
         else:
-            yield replace(share, note=f"no {unit} more with tools than alone")
-
-
-def _unknown(row: Result, unit: str, questions: Sequence[ToolCost]) -> str:
-    """Whose cost in a unit was not recorded, and of how many questions."""
-    lacking = [one for one in questions if one.added(unit) is None]
-    sides = ((row.a, [one.alone for one in lacking]), (row.b, [one.with_tools for one in lacking]))
-    whose = [name for name, costs in sides if any(one[unit] is None for one in costs)]
-    return f"{unit} of {' and '.join(whose)} not recorded for {len(lacking)} of {len(questions)} questions"
+            added = np.array(sides[1], float) - np.array(sides[0], float)
+            skipped, whole = float(added[unchanged].sum()), float(added.sum())
+            share, note = (skipped / whole, "") if whole > 0 else (None, f"no {unit} more with tools than alone")
+        # Sums of this run follow no rule of what no answer counts.
+        yield part.number(
+            f"{unit} that could have been skipped", skipped, unit=unit, note=note if whose else "", none=""
+        )
+        yield part.number(f"share of {unit}", share, note=note, none="")
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,9 @@ SAMPLES = (
 TASKS = {"blink": ("Counting", "Spatial_Relation"), "hvsbench": ("Q2", "Q5"), "actiview": ("counting",)}
 
 
+OUTWARD = ("link", "pipe", "nothing")
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Path]) -> Callable[[str], Path]:
     """A folder of generated questions, made once for each benchmark."""
@@ -109,6 +113,28 @@ def read(name: str, folder: Path, to: Path) -> tuple[Question | BrokenQuestion, 
     source = mount(benchmark, str(folder), split=None, tasks=(), settings={}, store=ImageStore(to / "store")).source
     assert len(fingerprint(benchmark.files(source), source.folder)) == 64
     return questions(benchmark, source, None)
+
+
+@cache
+def ids_of(name: str, folder: Path) -> list[str]:
+    """Of the questions of a folder as it was made."""
+    return [question.id for question in read(name, folder, folder.with_name(f"{name}-read"))]
+
+
+@pytest.mark.parametrize("how", OUTWARD)
+@pytest.mark.parametrize("sample", [sample for sample in SAMPLES if sample.pictures], ids=lambda sample: sample.name)
+def test_a_picture_that_lies_outside_costs_its_own_questions(
+    made: Callable[[str], Path], tmp_path: Path, sample: Sample, how: str
+) -> None:
+    folder = copied(made(sample.name), tmp_path)
+    whole = ids_of(sample.name, made(sample.name))
+    picture = sorted(path for path in folder.glob(sample.pictures) if path.is_file())[-1]
+    replaced(picture, how, tmp_path / "outside")
+    found = read(sample.name, folder, tmp_path)
+    assert [question.id for question in found] == whole
+    broken = [question for question in found if isinstance(question, BrokenQuestion)]
+    assert 0 < len(broken) < len(found)
+    assert all(picture.name in question.error for question in broken)
 
 
 @pytest.mark.parametrize("how", ["link", "pipe"])

@@ -25,60 +25,7 @@ def openai(message: str, code: str | int | None = None) -> str:
     return json.dumps({"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}})
 
 
-PAGE = "<!DOCTYPE html><html><body>Welcome to nginx!</body></html>"
-SAID: dict[str, tuple[int, str, str, str]] = {
-    # Status and body, solver, and what the message says.
-    "a page": (200, PAGE, "mllm", "a page for a browser answers, no model; check --base-url"),
-    "a page with 404": (404, "<html><h1>404 Not Found</h1></html>", "mllm", "check --base-url"),
-    "FastAPI": (404, '{"detail": "Not Found"}', "mllm", "want /v1 at its end"),
-    "Go": (404, "404 page not found", "mllm", "check --base-url"),
-    "OpenAI, another path": (404, openai("Invalid URL (POST /chat/completions)"), "mllm", "check --base-url"),
-    "OpenAI, no model": (
-        404,
-        openai("The model `m` does not exist or you do not have access to it.", "model_not_found"),
-        "mllm",
-        "check the model's name",
-    ),
-    "vLLM, no model": (404, openai("The model `m` does not exist.", 404), "mllm", "check the model's name"),
-    "vLLM before 0.10, no model": (
-        404,
-        '{"object": "error", "message": "The model `m` does not exist.", "type": "NotFoundError", "code": 404}',
-        "mllm",
-        "check the model's name",
-    ),
-    "Ollama, no model": (404, openai('model "m" not found, try pulling it first'), "mllm", "check the model's name"),
-    "OpenRouter, no model": (400, openai("m is not a valid model ID", 400), "mllm", "check the model's name"),
-    "vLLM, no images": (400, openai("At most 0 image(s) may be provided in one prompt.", 400), "mllm", "--images none"),
-    "vLLM before 0.7, no images": (400, openai("m is not a multimodal model", 400), "mllm", "--images none"),
-    "OpenAI, no images": (
-        400,
-        openai("Invalid content type. image_url is only supported by certain models."),
-        "mllm",
-        "it takes no images: choose a model that does",
-    ),
-    "OpenRouter, no images": (404, openai("No endpoints found that support image input", 404), "mllm", "no images"),
-    "llama.cpp, no images": (500, openai("image input is not supported - hint: mmproj", 500), "mllm", "no images"),
-    "vLLM, no tools": (
-        400,
-        openai('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', 400),
-        "controller",
-        "it takes no tools: say --tool-calling text",
-    ),
-    "OpenAI, no tools": (
-        400,
-        openai("Unsupported parameter: 'tools' is not supported with this model.", "unsupported_parameter"),
-        "controller",
-        "--tool-calling text",
-    ),
-    "Ollama, no tools": (400, openai("m does not support tools"), "controller", "--tool-calling text"),
-    "OpenRouter, no tools": (
-        404,
-        openai("No endpoints found that support tool use. To learn more about provider routing, visit: https://x", 404),
-        "controller",
-        "--tool-calling text",
-    ),
-    "llama.cpp, no tools": (500, openai("tools param requires --jinja flag", 500), "controller", "--tool-calling text"),
-}
+SAID: dict[str, tuple[int, str, str, str]] = {name: tuple(rest) for name, *rest in cases(__file__, "SAID")[1]}
 
 
 class Sayer(LocalServer):

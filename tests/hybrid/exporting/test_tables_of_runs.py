@@ -29,17 +29,18 @@ def test_a_table_has_a_row_a_question_and_solver(made_up_runs: Any, tmp_path: Pa
     ]
     for one in run.scored:
         own = [row for row in rows if row["solver"] == one.solver]
-        correct = [row["correct"] for row in own if row["correct"] is not None]
+        correct = [row["correct_or_chance"] for row in own if row["correct_or_chance"] is not None]
         metrics = {metric.name: metric.value for metric in one.metrics}
         assert sum(correct) / len(correct) == pytest.approx(metrics["accuracy_micro"])
-        guess = {score.id: score.correct for score in one.counted["chance"].scores if not score.outcome.failed}
-        assert {row["id"]: row["correct_or_chance"] for row in own if row["replies"]} == guess
+        wrong = {score.id: score.correct for score in one.counted["wrong"].scores if not score.outcome.failed}
+        assert {row["id"]: row["correct"] for row in own if row["replies"]} == wrong
     lost = [row for row in rows if row["outcome"] == "outage"]
     assert len(lost) == 2
     assert all(row["correct"] is None and row["replies"] == [] for row in lost)
     metadata = table.schema.metadata
     assert metadata[b"run_sha256"].decode() == run.sha256
     assert json.loads(metadata[b"identity"]) == run.identity
+    assert metadata[b"no_answer"] == b"chance"
     assert json.loads(metadata[b"conclusion"]) == [sentence.text for sentence in run.conclusion] != []
 
 

@@ -16,6 +16,7 @@ from hybrid.models.failures import Backoff
 from hybrid.tool import Tool
 from tests.hybrid.models.test_streams import DONE, STOP, USAGE, piece, stream
 from tests.servers import JsonHandler, LocalServer, listening
+from tests.tables import cases
 
 PIECES = {"content-type": "text/event-stream; charset=utf-8"}
 
@@ -40,35 +41,8 @@ def said(text: str, **more: Any) -> dict[str, Any]:
     return {"error": {"message": text, "type": "invalid_request_error", **more}}
 
 
-def loc(name: str) -> dict[str, Any]:
-    return {"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted", "input": 3}
-
-
 NEWER = "max_completion_tokens"
-UNKNOWN = {
-    "OpenAI": (said(f"Unsupported parameter: '{NEWER}' is not supported with this model. Use 'max_tokens' instead.",
-                    param=NEWER, code="unsupported_parameter"), 400, NEWER),
-    "Azure": (said(f"Unrecognized request argument supplied: {NEWER}"), 400, NEWER),
-    "Mistral": ({"object": "error", "message": {"detail": [loc("seed"), loc(NEWER)]}}, 422, f"seed {NEWER}"),
-    "FastAPI": ({"detail": [loc(NEWER)]}, 422, NEWER),
-    "vLLM": (said("[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not permitted'}]"),
-             400, "seed"),
-    "Fireworks": (said("Extra inputs are not permitted, field: 'seed', value: 3"), 400, "seed"),
-    "Groq": (said(f"property '{NEWER}' is unsupported"), 400, NEWER),
-    "Cerebras": ({"message": "body.seed: property unsupported", "param": "seed"}, 400, "seed"),
-    "Google": ([said('Invalid JSON payload received. Unknown name "seed": Cannot find field.', code=400)], 400, "seed"),
-    "TGI": (said("unknown field `seed`, expected one of `model`, `max_completion_tokens`, `temperature`"), 422, "seed"),
-    "LiteLLM": (said(f"UnsupportedParamsError: cohere does not support parameters: ['seed', '{NEWER}'], for m"),
-                400, f"seed {NEWER}"),
-    "two at once": (said(f"Unrecognized request arguments supplied: {NEWER} and seed"), 400, f"{NEWER} seed"),
-    "plain Python": ("generate() got an unexpected keyword argument 'max_completion_tokens'", 500, NEWER),
-    "no parameter": (said(f"'{NEWER}' is not a valid parameter"), 400, NEWER),
-    "instead": (said(f"Use max_tokens instead of {NEWER}"), 400, NEWER),
-    "Chinese": (said("请求参数 seed 不支持"), 400, "seed"),
-    "a schema": (said("'seed' does not match any of the regexes: '^x-'"), 400, "seed"),
-    "a struct": (said("no such field seed"), 400, "seed"),
-    "Bedrock": (said("Malformed input request: #: extraneous key [seed] is not permitted"), 400, "seed"),
-}  # fmt: skip
+UNKNOWN = {name: tuple(rest) for name, *rest in cases(__file__, "UNKNOWN", list)[1]}
 
 
 @pytest.mark.parametrize("server", UNKNOWN)
@@ -93,19 +67,7 @@ async def test_an_option_that_a_server_does_not_know_is_named_otherwise_or_left_
     await model.close()
 
 
-CHANGES_WHAT_IS_MEASURED = {
-    "OpenAI": (said("Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value "
-                    "is supported.", param="temperature"), {}, "--model-arg temperature=null"),
-    "Kimi": (said("invalid temperature: only 1 is allowed for this model"), {}, "--model-arg temperature=null"),
-    "Anthropic": (said("`temperature` is deprecated for this model."), {}, "--model-arg temperature=null"),
-    "a value": (said("temperature must be 1"), {}, "--model-arg temperature=null"),
-    "one value": (said("This model only supports temperature=1"), {}, "--model-arg temperature=null"),
-    "one of two": (said("`temperature` and `top_p` cannot both be specified"), {}, "--model-arg temperature=null"),
-    "top_p": (said("Unknown parameter: 'top_p'."), {"extra": {"top_p": 0.5}}, "leave --model-arg top_p away"),
-    "effort": (said("reasoning_effort: not supported"), {"reasoning_effort": "low"}, "leave --reasoning-effort away"),
-    "only streams": (said("This model only support stream mode."), {"stream": "off"}, "--stream off does not"),
-    "does not stream": (said("Streaming is not supported by this model"), {"stream": "on"}, "say --stream off"),
-}  # fmt: skip
+CHANGES_WHAT_IS_MEASURED = {name: tuple(rest) for name, *rest in cases(__file__, "CHANGES_WHAT_IS_MEASURED")[1]}
 
 
 @pytest.mark.parametrize("server", CHANGES_WHAT_IS_MEASURED)

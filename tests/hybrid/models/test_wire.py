@@ -20,7 +20,7 @@ from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, Tool
 from hybrid.models import CallKey, open_model, remembering
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
-from tests.tables import stored
+from tests.tables import cases, stored
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -114,31 +114,7 @@ async def test_the_request_is_the_golden_one(
 THOUGHT = {"type": "thinking", "thinking": "A closer look.", "signature": "c2lnbmVk"}
 CROP = {"images": ["img:1"], "box": [0, 0, 1, 1]}
 ANTHROPIC_CALL = {"type": "tool_use", "id": "c1", "name": "crop", "input": CROP}
-THOUGHTFUL: dict[str, tuple[str, Any]] = {
-    "anthropic:c": (
-        "",
-        BODIES["anthropic"]
-        | {
-            "content": [THOUGHT, {"type": "tool_use", "id": "c1", "name": "crop", "input": CROP}],
-            "stop_reason": "tool_use",
-        },
-    ),
-    "google_genai:gemini-3": (
-        "",
-        BODIES["google_genai"]
-        | {
-            "candidates": [
-                {
-                    "content": {
-                        "role": "model",
-                        "parts": [{"functionCall": {"name": "crop", "args": CROP}, "thoughtSignature": "c2lnbmVk"}],
-                    },
-                    "finishReason": "STOP",
-                }
-            ]
-        },
-    ),
-}
+THOUGHTFUL: dict[str, tuple[str, Any]] = {name: tuple(rest) for name, *rest in cases(__file__, "THOUGHTFUL", list)[1]}
 
 
 class Pages(dict[tuple[CallKey, str], bytes]):

@@ -10,8 +10,9 @@ import pytest
 
 from hybrid.config import Price, RunConfig, ServiceOptions
 from hybrid.errors import HybridError, Outage, UsageError
-from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, UnreadableCall
+from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, UnreadableCall, images_of
 from hybrid.models.failures import StatusError
+from hybrid.running.estimate import estimate
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, ask_run_to_end
@@ -115,6 +116,15 @@ async def test_who_does_not_see_is_refused_unless_allowed_and_then_labelled(
     let_in, model = asked(replace(config, allow=("blind",)), fakes, ANSWER)
     assert (await ends(let_in)).answered == 1
     assert "blind model" in manifest(let_in)["labels"]
+
+
+@pytest.mark.parametrize("changes", [{"images": "none"}, {"solvers": ("text_only", "specialist")}])
+async def test_who_is_shown_no_image_is_not_asked(config: RunConfig, fakes: Any, changes: dict[str, Any]) -> None:
+    run, model = asked(replace(config, **changes), fakes, ANSWER, ANSWER)
+    await ends(run)
+    assert [images_of(messages) for messages, _, _ in model.calls] == [()]
+    assert "sight" not in manifest(run)
+    assert not any("whether it sees" in note for note in (await estimate(run)).notes)
 
 
 DROPPED = AssistantMessage("<think>\nI call crop.\n</think>\n\n", finish_reason="stop")

@@ -50,6 +50,13 @@ def taken(rows: dict[str, list[Question | BrokenQuestion]], limit: int | None) -
         return [question.id for question in questions(bench, source, limit)]
 
 
+def test_a_pair_is_never_split_and_each_of_it_counts() -> None:
+    rows: dict[str, list[Question | BrokenQuestion]] = {"a": [row("a1", "p"), row("a2", "p"), row("a3", "r")]}
+    assert taken(rows, 1) == ["a1", "a2"]
+    assert taken(rows, 2) == ["a1", "a2"]
+    assert taken(rows, 3) == ["a1", "a2", "a3"]
+
+
 @given(st.lists(st.lists(st.integers(1, 3), max_size=5), min_size=1, max_size=4), st.integers(1, 12))
 def test_a_limit_takes_whole_groups_and_as_many_as_there_are(sizes: list[list[int]], limit: int) -> None:
     rows: dict[str, list[Question | BrokenQuestion]] = {}

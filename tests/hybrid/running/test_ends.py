@@ -2,18 +2,22 @@
 
 import asyncio
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.log.attempts import Recorder
 from hybrid.log.folder import RunFolder
+from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, UnfinishedQuestion, ask_run_to_end
+from hybrid.scoring.runs import score_run
 from hybrid.secrets import keep_secret
 from hybrid.solving.call_tool import find_tool
 from hybrid.types import Attempt, Exchange, Fault, Kind, Prompt, Reply
@@ -79,6 +83,33 @@ async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
     end = await ended(run)
     assert end.failures[0].error == "401: [redacted] is wrong"
     assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "attempts.jsonl").read_bytes()
+
+
+async def test_a_wall_clock_that_jumps_moves_no_question(
+    config: RunConfig, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = prepare(config)
+    clock = fakes.Clock(100.0)
+    run = replace(run, resources=replace(run.resources, clock=clock))
+    jumps = iter((2e9, 1e9, 3e9, 0.0, -5.0, 1.0))
+    monkeypatch.setattr(time, "time", lambda: next(jumps))
+    made = []
+    for question in run.sound[:3]:
+        made.append(await attempt_question(run, run.solvers["mllm"], question))
+        clock.passes(10.0)
+    assert [one.seconds for one in made] == [0.0, 0.0, 0.0]
+    began = [one.started or 0.0 for one in made]
+    assert [later - began[0] for later in began] == pytest.approx([0.0, 10.0, 20.0])
+
+
+async def test_scores_are_the_same_bytes_at_any_concurrency(config: RunConfig, tmp_path: Path) -> None:
+    scores = []
+    for count in (1, 64):
+        run = prepare(replace(config, concurrency=count, out=tmp_path / f"c{count}"))
+        await ended(run)
+        score_run(run.folder, ScoreOptions())
+        scores.append((run.folder.path / "mllm" / "scores.jsonl").read_bytes())
+    assert scores[0] == scores[1]
 
 
 def attempt(identity: str) -> Attempt:

@@ -27,7 +27,7 @@ def report(made_up_runs: Any, path: Path) -> AblationReport:
         letters = {"controller": {"Jigsaw": ANSWERS[variant.name]}}
         run = made_up_runs.from_letters(path / variant.name, letters, costing=called)
         (scored,) = score_paths([run.path]).solvers
-        runs.append(AblatedRun(variant, replace(scored, solver=variant.words)))
+        runs.append(AblatedRun(variant, replace(scored, solver=variant.about)))
     return AblationReport(path, "controller", tuple(runs))
 
 

@@ -15,7 +15,7 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
 from hybrid.solving.answer_confidence import AnswerConfidence
-from hybrid.solving.trust import MODEL, Curve, Key, Measurement, fold_of, read_trust
+from hybrid.solving.trust import MODEL, Curve, Key, Measurement, Trust, fold_of, read_trust
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage
 
 FOLDS = 5
@@ -168,6 +168,39 @@ async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_
     attempt = await answered("actiview", question, swapped)
     found = cases(made(tmp_path / "two", [question], {"arbiter": [attempt]}, benchmark="actiview"))
     assert [(case.confidence, case.score) for case in found] == [(0.8, False), (0.7, False)]
+
+
+def judged_by(path: Path, question: Question) -> Trust:
+    return read_trust(path).for_question(question.unit)
+
+
+@pytest.mark.parametrize("changed", [0, 7, 23])
+def test_a_questions_own_answer_never_changes_what_it_is_judged_by(tmp_path: Path, fakes: Any, changed: int) -> None:
+    asked = questions(fakes, 30)
+    attempts = [attempt(q.id, "(A)", said_by_tool("A" if n % 3 else "B", 0.75)) for n, q in enumerate(asked)]
+    write_trust(made(tmp_path / "one", asked, {"mllm": attempts}), tmp_path / "before.json", FOLDS)
+    attempts[changed] = attempt(asked[changed].id, "(B)", said_by_tool("B" if changed % 3 == 0 else "A", 0.2))
+    asked[changed] = replace(asked[changed], target="(B)")
+    write_trust(made(tmp_path / "two", asked, {"mllm": attempts}), tmp_path / "after.json", FOLDS)
+    own = fold_of(asked[changed].unit, FOLDS)
+    for question in asked:
+        before, after = (judged_by(tmp_path / name, question).measured for name in ("before.json", "after.json"))
+        assert (before == after) == (fold_of(question.unit, FOLDS) == own)
+
+
+def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
+    pair = [
+        fakes.question(name, task="Jigsaw", cluster="pair-1", choices=("x", "y"))
+        for name in ("val_Jigsaw_1", "val_Jigsaw_2#s1")
+    ]
+    others = questions(fakes, 20)[3:]
+    asked = [*pair, *others]
+    attempts = [attempt(question.id, "", said_by_tool("A", 0.75)) for question in asked]
+    write_trust(made(tmp_path / "run", asked, {"specialist": attempts}), tmp_path / "trust.json", FOLDS)
+    own = sum(fold_of(question.unit, FOLDS) == fold_of("pair-1", FOLDS) for question in asked)
+    assert own >= 2
+    for question in pair:
+        assert judged_by(tmp_path / "trust.json", question).measured[KEY].n == len(asked) - own
 
 
 def test_a_run_without_specialist_answers_or_with_one_fold_is_refused(tmp_path: Path, fakes: Any) -> None:

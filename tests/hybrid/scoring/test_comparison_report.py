@@ -213,6 +213,7 @@ def test_a_statistic_is_one_file_and_in_every_form(own: None, paths: tuple[Path,
     assert (rows[0]["quantity"], rows[0]["value"], rows[0]["n"]) == ("answers read", 15, 15)
     assert told["conclusions"]["readable"] == lead
     lines = [line for line in csv.DictReader(io.StringIO(report.render("csv"))) if line["section"] == "readable"]
+    assert {line["no_answer"] for line in lines} == {"chance"}
     assert [line["value"] for line in lines] == [str(int(row["value"])) for row in rows]
     ((benchmark),) = collect_paths(paths).benchmarks
     (shown,) = [one for one in benchmark.overview.sections if one.id == "readable"]

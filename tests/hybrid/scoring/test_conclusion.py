@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import Sentence, conclusion
-from hybrid.scoring.conclusion_cases import CASES
+from hybrid.scoring.conclusion_cases import cases
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.reports import compare_paths
 from hybrid.types import Usage
@@ -30,6 +30,7 @@ class Said:
     real: Mapping[str, str]
     blank: str = ""
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
+    calls: bool = True
 
 
 def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
@@ -53,6 +54,7 @@ TABLE = {
         {solver: letters(told) for solver, told in row["answers"].items()},
         letters(row.get("blank", "")),
         ComparisonOptions(pairs=()) if "pairs" in row else ComparisonOptions(),
+        row.get("calls", True),
     )
     for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
@@ -60,9 +62,9 @@ TABLE = {
 
 def written(made_up_runs: Any, folder: Path, said: Said) -> Comparison:
     """The comparison of the runs of one row of the table."""
-    paths = [
-        made_up_runs.from_letters(folder / "real", {name: {"Jigsaw": own} for name, own in said.real.items()}).path
-    ]
+    costing = {"costing": made_up_runs.calling} if said.calls else {}
+    real = {name: {"Jigsaw": own} for name, own in said.real.items()}
+    paths = [made_up_runs.from_letters(folder / "real", real, **costing).path]
     if said.blank:
         blank = {"controller": {"Jigsaw": said.blank}}
         paths.append(made_up_runs.from_letters(folder / "blank", blank, tool_output="blank").path)
@@ -87,7 +89,7 @@ def test_the_sentences_of_a_case(name: str, made_up_runs: Any, tmp_path: Path) -
 
 PART_OF = {
     **dict.fromkeys(("called.few",), "gain"),
-    **{f"{part}.{state}": "content" for part in ("presence", "content") for state in ("more", "less", "open")},
+    **{f"{part}.{state}": "content" for part in ("presence", "content") for state in ("more", "less", "open", "none")},
 }
 """The sentence that a case is a part of; those of `limits` are of the sentence of that name."""
 
@@ -117,7 +119,7 @@ BY_HAND = {
 
 
 def test_every_case_is_walked() -> None:
-    assert {case for said in TABLE.values() for case in said.cases} | BY_HAND == {case.id for case in CASES}
+    assert {case for said in TABLE.values() for case in said.cases} | BY_HAND == set(cases())
 
 
 @pytest.fixture

@@ -55,6 +55,24 @@ def numbers(scored: Scored) -> dict[str, float | None]:
     return {metric.name: metric.value for metric in scored.metrics}
 
 
+async def test_the_judge_sees_no_image_and_no_right_answer(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    judge = fakes.QueueModel(["Answer: none"] * 3)
+    await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
+    (message,) = judge.calls[0][0]
+    asked = message.text
+    assert UNREADABLE["val_Jigsaw_1"] in asked
+    assert "(A) the second image\n(B) the third image\n" in asked
+    assert all(isinstance(part, str) for part in message.parts)
+    changed = folder.questions()[0]
+    folder.write_questions([replace(changed, target="(B)"), *folder.questions()[1:]])
+    folder.write_manifest({**folder.manifest, "files": {}})
+    (folder.path / "mllm" / "verdicts.jsonl").unlink()
+    again = fakes.QueueModel(["Answer: none"] * 3)
+    await judge_run(folder, again, ("mllm",), OPTIONS, 1)
+    assert [call[0][0].text for call in again.calls] == [call[0][0].text for call in judge.calls]
+
+
 async def test_it_goes_on_where_it_stopped(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
     first = fakes.QueueModel(["Answer: (A)", Outage("away"), "Answer: (B)"])
@@ -207,6 +225,21 @@ def test_every_judged_kind_has_its_form(kind: Kind) -> None:
     exchange = Exchange(Prompt(("Q",), kind, CHOICES), Reply("hm"))
     assert can_be_judged(exchange)
     assert judge_prompt(exchange, read_texts(TEXTS)).endswith(read_texts(TEXTS)[kind.value])
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices", "options"),
+    [
+        (Kind.CHOICE, CHOICES, "(A) red\n(B) green\n(C) blue"),
+        (Kind.ORDER, ("", ""), "(A)\n(B)"),
+        (Kind.YES_NO, (), "yes\nno"),
+        (Kind.INTEGER, (), "a whole number, 0 or more"),
+    ],
+)
+def test_the_whole_prompt(kind: Kind, choices: tuple[str, ...], options: str) -> None:
+    texts = {"ask": "Q: {question}\nO: {options}\nR: {reply}\nF: {form}", kind.value: "say it"}
+    exchange = Exchange(Prompt((" Which? \n",), kind, choices), Reply("\n hm "))
+    assert judge_prompt(exchange, texts) == f"Q: Which?\nO: {options}\nR: hm\nF: say it"
 
 
 def imported(tmp_path: Path, texts: Sequence[str], benchmark: Any = BENCHMARK) -> RunFolder:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hybrid import compare
+from hybrid.registry import names
 from tests.recomputed.rows import UNTESTED, same_rows
 from tests.recomputed.runs import (
     JsonObject,
@@ -58,6 +59,13 @@ def compared(request: pytest.FixtureRequest, made_up_runs: Any, tmp_path_factory
     return read_runs(benchmark, solver_folders(made.paths), rule), report
 
 
+def test_every_number_follows_the_rule_that_the_head_names(compared: Compared) -> None:
+    runs, report = compared
+    assert report["abstain"] == runs.rule
+    assert {row.get("none", runs.rule) for row in report["results"]} == {runs.rule}
+    assert {one["abstain"] for one in report["solvers"].values()} == {runs.rule}
+
+
 def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
     """Without abstentions, unread replies, failures and all controls the tests below would prove little."""
     runs, report = compared
@@ -67,6 +75,12 @@ def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
     assert {case.name for case in cases(runs)} >= {"no call", "wrong tool", "no finding", *CLASS.values()}
     untested = {row.get("note") for row in report["results"] if row["quantity"] == "difference"} & {*UNTESTED.values()}
     assert untested == ({UNTESTED["failed"]} if runs.benchmark == "blink" else set())
+
+
+def test_no_section_is_without_its_recomputation(compared: Compared) -> None:
+    assert set(names("hybrid.scoring.sections")) == set(RECOMPUTED)
+    # These runs are of one model and have no cells of a study: sections with tests of their own.
+    assert {row["section"] for row in compared[1]["results"]} == set(RECOMPUTED) - {"models", "effects"}
 
 
 @pytest.mark.parametrize("name", [name for name in RECOMPUTED if name not in ("models", "effects")])

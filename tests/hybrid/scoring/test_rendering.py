@@ -1,5 +1,8 @@
 """Rows of a section made by hand as tables and as csv; no section is known to what is tested here."""
 
+import csv
+import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,10 +11,11 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import Table
-from hybrid.scoring.compare import Comparison
-from hybrid.scoring.rendering import named, neutral, tables_of
+from hybrid.scoring.compare import Comparison, compare
+from hybrid.scoring.rendering import as_csv, named, neutral, printed, tables_of
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import Result, Section, SectionResult
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, SectionResult
+from hybrid.scoring.score import Scored
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -42,6 +46,36 @@ def tables(found: Comparison, *rows: Result, section: Section = SECTION) -> tupl
     return tables_of(found, SectionResult(section, rows))
 
 
+def row(quantity: str, value: float | None, solver: str = "mllm", unit: str = FRACTION, **fields: Any) -> Result:
+    return Result("made_up", quantity, unit, value, solver, **fields)
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "expected"),
+    [
+        (QUESTIONS, 3.0, "3"),
+        (QUESTIONS, 2.5, "2.5"),
+        ("calls", 4.0, "4"),
+        ("samples", 5.0, "5"),
+        ("tokens", 1234.0, "1,234"),
+        ("seconds", 0.25, "0.250 s"),
+        ("seconds", 61.04, "61.0 s"),
+        ("USD", 0.5, "0.5000"),
+        ("ratio", 1.239, "1.24"),
+        ("kappa", -0.001, "0.00"),
+        ("probability", 0.0004, "<0.001"),
+        (FRACTION, 0.5, "0.500"),
+        (FRACTION, None, "-"),
+    ],
+)
+def test_a_value_is_rounded_by_its_unit(unit: str, value: float | None, expected: str) -> None:
+    assert printed(SECTION, row("share", value, unit=unit)) == expected
+
+
+def lines_of(found: Comparison, *rows: Result) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(as_csv(found.solvers, rows), newline="")))
+
+
 # One number a line.
 
 
@@ -55,3 +89,13 @@ def test_a_name_begins_no_formula_and_comes_back(name: str) -> None:
     assert named(cell) == name
     if not name.lstrip("'").startswith(DANGEROUS):
         assert cell == name
+
+
+@pytest.mark.parametrize("name", ["=HYPERLINK('http://x')", "@SUM(1)", "+1", "-2+3", "\t=1", 'a,b"c\nd'])
+def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(found: Comparison, name: str) -> None:
+    solvers: list[Scored] = [replace(found.solvers[0], solver=name), found.solvers[1]]
+    (line,) = lines_of(compare(solvers), row("share", -1.0, name, group=name, note=name))
+    for column in ("a", "group", "note"):
+        assert not line[column].startswith(DANGEROUS)
+        assert named(line[column]) == name
+    assert line["value"] == "-1"

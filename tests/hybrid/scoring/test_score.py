@@ -17,10 +17,10 @@ from hybrid.errors import DataError, UsageError
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.predicted import import_run, score_predictions
-from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Scored
+from hybrid.scoring.runs import score_run, write_submission
+from hybrid.scoring.score import Scored, rounded
 from hybrid.scoring.tally import wall_seconds
-from hybrid.types import Question
+from hybrid.types import Cell, Metric, Outcome, Question
 
 OPTIONS = ScoreOptions()
 
@@ -48,6 +48,50 @@ def by_name(scored: tuple[Scored, ...]) -> dict[str, Scored]:
     return {one.solver: one for one in scored}
 
 
+def metrics(scored: Scored) -> dict[str, float | None]:
+    return {metric.name: metric.value for metric in scored.metrics}
+
+
+async def test_the_json_has_the_shape_that_was_promised(tmp_path: Path, fakes: Any) -> None:
+    plan = await ran(tmp_path, fakes)
+    report: dict[str, Any] = dict(by_name(score_run(plan.folder, OPTIONS))["mllm"].as_json())
+    assert report["benchmark"] == "blink"
+    assert (report["n"], report["failed"]) == (6, 1)
+    assert report["outcomes"] == {"answered": 4, "unparsed": 1, "not_recorded": 1}
+    assert report["metrics"]["accuracy_micro"] == 0.4
+    assert report["metrics"]["with_failed"]["accuracy_micro"] == pytest.approx(1 / 3)
+    assert report["tasks"] == {
+        "Jigsaw": {"n": 4, "accuracy": pytest.approx(1 / 3), "failed": 1},
+        "Spatial_Relation": {"n": 2, "accuracy": 0.5},
+    }
+    assert report["abstain"] == "wrong"
+    low, high, method = report["intervals"]["accuracy_micro"]
+    assert low < 0.4 < high
+    assert isinstance(method, str)
+    assert json.loads(json.dumps(report)) == report
+
+
+async def test_an_abstention_is_worth_chance_or_nothing(tmp_path: Path, fakes: Any) -> None:
+    plan = await ran(tmp_path, fakes)
+    guessed = by_name(score_run(plan.folder, ScoreOptions(abstain="chance")))["specialist"]
+    assert [score.correct for score in guessed.scores] == [1.0] * 4 + [0.5] * 2
+    assert {score.outcome for score in guessed.scores[4:]} == {Outcome.ABSTAINED}
+    wrong = by_name(score_run(plan.folder, OPTIONS))["specialist"]
+    assert [score.correct for score in wrong.scores] == [1.0] * 4 + [0.0] * 2
+    # Each holds the other's verdicts too: both rules are in every table.
+    assert wrong.counted == guessed.counted
+
+
+async def test_scoring_again_writes_the_same_bytes(tmp_path: Path, fakes: Any) -> None:
+    plan = await ran(tmp_path, fakes)
+    path = plan.folder.path / "mllm" / "scores.jsonl"
+    score_run(plan.folder, OPTIONS)
+    before = path.read_bytes()
+    score_run(plan.folder, OPTIONS)
+    assert path.read_bytes() == before
+    assert [row["id"] for row in fakes.lines(path)] == sorted(row["id"] for row in fakes.lines(path))
+
+
 async def test_questions_not_asked_yet_are_no_part_of_any_number(tmp_path: Path, fakes: Any) -> None:
     plan = await ran(tmp_path, fakes, limit=2)
     data = plan.folder.path.parent / "blink"
@@ -72,6 +116,24 @@ async def test_an_unknown_solver_is_a_wrong_option(tmp_path: Path, fakes: Any) -
         score_run(plan.folder, OPTIONS, ("arbiter",))
 
 
+async def test_hidden_answers_are_submitted_and_not_scored(tmp_path: Path, fakes: Any) -> None:
+    data = tmp_path / "blink"
+    fakes.write_task(data, "Jigsaw", [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)], "test")
+    model = fakes.recordings(tmp_path / "model", {"test_Jigsaw_1": "Answer: (B)", "test_Jigsaw_2": "No idea."})
+    config = RunConfig(
+        "blink", ("mllm",), f"replay:{model}", data=str(data), split="test", service=ServiceOptions("classical")
+    )
+    plan = prepare(replace(config, out=tmp_path / "run"))
+    assert await ask_run(plan, lambda *_: None) == ()
+    said = r"blink test are hidden: it can be submitted, not scored \(`hybrid score RUN` writes the submission file\)$"
+    with pytest.raises(UsageError, match=said):
+        score_run(plan.folder, OPTIONS)
+    path = write_submission(plan.folder, "mllm")
+    assert path == plan.folder.path / "mllm" / "submission.json"
+    written = json.loads(path.read_text())
+    assert written == {"test_Jigsaw_1": "(B)", "test_Jigsaw_2": "(Z)"}
+
+
 def saved(path: Path, rows: list[tuple[int, str, str, str]], task: str = "Jigsaw") -> Path:
     """BLINK's saved outputs of (number, gold, full text, stored answer)."""
     path.mkdir(parents=True, exist_ok=True)
@@ -89,6 +151,27 @@ ROWS = [
     (3, "(A)", "I cannot say.", "(Z)"),
     (4, "(A)", "Answer: (B)", "(A)"),
 ]
+
+
+def test_agreement_and_what_is_undecided_are_shares_of_the_rows(tmp_path: Path) -> None:
+    found = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "text", OPTIONS)
+
+    def cells(*worth: float) -> tuple[Cell, ...]:
+        return tuple(Cell("", score.unit, one, 1.0) for score, one in zip(found.scores, worth, strict=True))
+
+    assert found.metrics[-2:] == (
+        Metric("agreement", 0.75, 4, "ratio", cells(1, 1, 1, 0)),
+        Metric("undecided", 0.25, 4, "ratio", cells(0, 0, 1, 0)),
+    )
+    assert {metric.name for metric in found.counted["chance"].metrics} >= {"agreement", "undecided"}
+
+
+def test_a_value_that_is_not_defined_is_null_and_digits_are_twelve(tmp_path: Path) -> None:
+    found = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
+    counted = {rule: replace(one, metrics=(Metric("m", None, 0, "ratio", ()),)) for rule, one in found.counted.items()}
+    report: Any = replace(found, counted=counted).as_json()
+    assert (report["metrics"], report["intervals"]) == ({"m": None}, {"m": None})
+    assert (rounded(1 / 3), rounded(2 / 3), rounded(None)) == (0.333333333333, 0.666666666667, None)
 
 
 def test_predictions_are_joined_with_the_data(tmp_path: Path, fakes: Any) -> None:

@@ -17,7 +17,7 @@ from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.tally import Tally, refuse_our_line, tally
-from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Score, Usage
+from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 
 OPTIONS = ScoreOptions(abstain="chance")
 SAID = ("Answer: (A)", "I cannot tell.", "Answer: (B)")
@@ -184,6 +184,38 @@ def test_what_does_not_hold_is_scored_and_written_again(
     before = calls.number
     assert tallied(folder) == again
     assert calls.number == before
+
+
+def test_an_answer_that_cannot_be_scored_costs_one_question(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    score = Blink.score
+
+    def picky(blink: Blink, question: Question, exchanges: Any, options: Any) -> Score:
+        if question.id == "val_Jigsaw_9":
+            raise ValueError("no\nsuch option")
+        return score(blink, question, exchanges, options)
+
+    monkeypatch.setattr(Blink, "score", picky)
+    found = tallied(folder)
+    assert [(one.id[-1], one.outcome) for one in found.scores if one.outcome.failed] == [
+        ("9", Outcome.BROKEN),
+        ("1", Outcome.OUTAGE),
+    ]
+    assert len(found.scores) == 4
+    assert found.usage.model_calls == 3
+    line = picky.__code__.co_firstlineno + 2
+    said = f"cannot be scored: ValueError: no such option (scoring/test_tally.py, line {line})"
+    assert found.reasons == {"val_Jigsaw_9": said}
+    assert tallied(folder) == found, "the reasons are kept"
+    (scored,) = score_run(folder, OPTIONS)
+    assert scored.reasons == found.reasons
+
+    def refusing(*_: Any) -> Score:
+        raise UsageError("of the command")
+
+    monkeypatch.setattr(Blink, "score", refusing)
+    monkeypatch.setattr(module, "scorer_of", lambda _: "cd" * 32)
+    with pytest.raises(UsageError, match="of the command"):
+        tallied(folder)
 
 
 def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -> None:

@@ -14,7 +14,7 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load
-from hybrid.serving.cache import FindingCache
+from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.pipeline import ThreadExecutor
 from hybrid.serving.service import ToolService
 from hybrid.timing import Stopwatch
@@ -178,6 +178,12 @@ async def test_classical_is_refused_where_there_is_none(fakes: Any, service: Mak
     tool = fakes.counter(fakes.CountingBackend(), kind="learned", weights="/nowhere")
     with pytest.raises(ToolError, match="counter has no weight-free backend; give weights with --weights counter="):
         await service(backend="classical").call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
+
+
+def test_keys_do_not_depend_on_the_order_of_a_mapping() -> None:
+    assert key_of("t", {"a": 1, "b": [1, 2]}) == key_of("t", {"b": [1, 2], "a": 1})
+    assert key_of("t", {"a": 1, "b": [1, 2]}) != key_of("t", {"a": 1, "b": [2, 1]})
+    assert key_of("ab", "c") != key_of("a", "bc")
 
 
 async def test_each_part_of_a_request_is_part_of_its_key(fakes: Any, service: Make, store: ImageStore) -> None:

@@ -27,6 +27,11 @@ def service(tmp_path: Path) -> Iterator[ToolService]:
     one.close()
 
 
+def asked(service: ToolService, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:
+    found: Question = fakes.question(identity, images=(fakes.stored(service.store, seed),), **changes)
+    return found
+
+
 def prompt_of(question: Question, fakes: Any) -> Prompt:
     shown = [fakes.ImageRef(f"img:{place}", image) for place, image in enumerate(question.images, 1)]
     return Prompt((question.text, *shown), Kind.CHOICE, question.choices, route=question.route)
@@ -46,6 +51,15 @@ async def find(service: ToolService, fakes: Any, mode: ToolOutput, question: Que
     )
     prompt = prompt_of(question, fakes)
     return await control.find(tool, fakes.NumberArgs(number=5), prompt.images, subject(question), prompt, 0)
+
+
+async def test_a_shuffled_finding_never_answers_for_the_question_itself(service: ToolService, fakes: Any) -> None:
+    question, other = asked(service, fakes, "q1", 1), asked(service, fakes, "q2", 2)
+    await find(service, fakes, "shuffled", question, [other])
+    for one, seed in ((question, 1), (other, 2)):
+        real = await find(service, fakes, "real", one, [])
+        assert (real.backend, real.version) == ("classical", "1")
+        assert real.data["mean"] == pytest.approx(fakes.pixels(seed).mean())
 
 
 async def test_each_image_stands_for_the_partners_image_in_its_place(service: ToolService, fakes: Any) -> None:

@@ -2,11 +2,24 @@
 
 import gc
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import pytest
+
+from hybrid.config import RunConfig, ServiceOptions, ToolOutput
+from hybrid.running.engine import attempt_question
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.solving.controls import AskedQuestion
+from hybrid.solving.solver import Solver, SolverContext
+from hybrid.types import Prompt, Question, Reply
+
 TARGET = "a target that no prompt says"
+
+
+HIDDEN = "a fact of the protocol that no prompt says"
 
 
 def reachable(start: Any) -> Iterator[Any]:
@@ -24,6 +37,54 @@ def reachable(start: Any) -> Iterator[Any]:
 
 def is_function(one: Any) -> bool:
     return isinstance(one, FunctionType)
+
+
+@dataclass
+class Spy(Solver):
+    """Looks around in its kit, calls what it is given, and looks again."""
+
+    found: list[Any] = field(default_factory=list)
+    calls: int = 0
+
+    needs_model = True
+
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        self.found += reachable([prompt, ctx])
+        names = [image.name for image in prompt.images]
+        await ctx.tool("jigsaw", names, {})
+        await ctx.model([ctx.message(prompt)])
+        self.calls += 1
+        self.found += reachable([prompt, ctx])
+        return Reply("")
+
+
+@pytest.fixture
+def plan_of(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`plan_of(mode)`: three puzzles, a recorded model, and tools that return what the mode says."""
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
+    data = fakes.blink_folder(tmp_path / "data", 3, 0)
+    recorded = fakes.recordings(tmp_path / "recorded", fakes.blink_replies(3, 0))
+
+    def make(mode: ToolOutput) -> ResolvedRun:
+        config = RunConfig("blink", ("mllm",), f"replay:{recorded}", data=str(data), tool_output=mode)
+        return prepare(replace(config, service=ServiceOptions("classical"), out=tmp_path / mode))
+
+    return make
+
+
+@pytest.mark.parametrize("mode", ["real", "blank", "shuffled", "oracle"])
+async def test_no_target_and_no_identity_is_within_reach(plan_of: Any, mode: ToolOutput) -> None:
+    plan, spy = plan_of(mode), Spy()
+    question = plan.sound[0]
+    hidden = replace(question, target=TARGET, protocol={"hidden": HIDDEN}) if mode != "oracle" else question
+    await attempt_question(plan, spy, hidden)
+    plan.service.close()
+    assert spy.calls == 1
+    texts = [one for one in spy.found if isinstance(one, str)]
+    assert question.text in texts
+    ids = [other.id for other in plan.sound]
+    assert [text for text in texts if any(part in text for part in (TARGET, HIDDEN, *ids))] == []
+    assert [one for one in spy.found if isinstance(one, Question | AskedQuestion | ResolvedRun)] == []
 
 
 def test_the_walk_finds_what_is_hidden_in_closures_methods_and_slots() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.config import ImageForm, Limits, RunConfig, ServiceOptions
+from hybrid.config import ImageForm, Limits, Price, RunConfig, ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage
@@ -18,7 +18,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.call_tool import find_tool
 from hybrid.solving.controls import AskedQuestion, ToolCondition
-from hybrid.solving.session import AskSetup, Session
+from hybrid.solving.session import AskSetup, Session, seed_of
 from hybrid.solving.solver import SolverContext
 from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
@@ -124,6 +124,35 @@ async def test_a_wrong_call_is_an_error_with_its_fault_and_counts(
     assert [(step.kind, step.fault) for step in reply.steps] == [("tool", fault)]
 
 
+async def test_tool_calls_are_limited_over_all_asks_of_a_question(start: Start, prompt: Prompt) -> None:
+    session = start(solve, limits=Limits(tool_calls=2))
+    assert [(await session.ask(prompt)).outcome for _ in range(3)] == [
+        Outcome.ANSWERED,
+        Outcome.ANSWERED,
+        Outcome.BUDGET,
+    ]
+    assert session.meter.used.tool_calls == 2
+    assert session.meter.tool_calls_left == 0
+
+
+async def test_the_tokens_of_a_question_are_limited(start: Start, prompt: Prompt, fakes: Any) -> None:
+    model = fakes.QueueModel([fakes.counted("a", 60, 20), fakes.counted("b", 60, 20), "never said"])
+    session = start(say, model=model, limits=Limits(tokens=100))
+    outcomes = [(await session.ask(prompt)).outcome for _ in range(3)]
+    assert outcomes == [Outcome.ANSWERED, Outcome.ANSWERED, Outcome.BUDGET]
+    assert len(model.calls) == 2
+
+
+async def test_the_cost_of_a_question_is_limited(start: Start, prompt: Prompt, fakes: Any) -> None:
+    session = start(say, [fakes.counted("a", 1_000_000, 0)], price=Price(1.0, 1.0), limits=Limits(cost_usd=1.0))
+    assert (await session.ask(prompt)).outcome is Outcome.ANSWERED
+    spent = await session.ask(prompt)
+    assert spent.outcome is Outcome.BUDGET
+    assert spent.steps[-1].text == "the question's budget of cost is spent"
+    assert spent.usage.model_calls == 0
+    assert spent.usage.cost_usd == pytest.approx(0.0)
+
+
 async def test_a_model_that_takes_too_long_spends_the_seconds(start: Start, prompt: Prompt, fakes: Any) -> None:
     model = fakes.QueueModel(["late", "too late"], speaks=asyncio.Event().wait)
     session = start(say, model=model, limits=Limits(seconds=0.05))
@@ -183,6 +212,14 @@ async def test_a_tool_that_is_lost_is_counted(
     assert [(await session.ask(prompt)).usage.tool_faults for _ in range(2)] == [lost, lost]
 
 
+async def test_a_tool_that_never_ran_leaves_the_question_open(
+    service: ToolService, start: Start, prompt: Prompt
+) -> None:
+    service.close()
+    with pytest.raises(Outage, match="the tool service is closed"):
+        await start(solve).ask(prompt)
+
+
 @pytest.mark.parametrize(
     "error", [Outage("the server is away"), ZeroDivisionError("a defect"), TimeoutError("the socket's own")]
 )
@@ -194,6 +231,21 @@ async def test_an_outage_or_a_defect_is_nobodys_answer(start: Start, prompt: Pro
 async def test_without_a_model_nothing_is_recorded(service: ToolService, question: Question, prompt: Prompt) -> None:
     session = Session(question, Scripted(say), AskSetup(RunConfig(""), None, ToolCondition(service)))
     assert (await session.ask(prompt)).outcome is Outcome.NOT_RECORDED
+
+
+async def test_the_kit_says_nothing_of_the_question(start: Start, prompt: Prompt) -> None:
+    seen: list[SolverContext] = []
+
+    async def play(prompt: Prompt, ctx: SolverContext) -> Reply:
+        seen.append(ctx)
+        return Reply("")
+
+    for session in (start(play), start(play)):
+        for _ in range(2):
+            await session.ask(prompt)
+    first, second, again, _ = seen
+    assert first.seed != second.seed
+    assert first.seed == again.seed == seed_of(0, 0, prompt.text, *(ref.image.sha256 for ref in prompt.images))
 
 
 def test_arguments_are_typed() -> None:

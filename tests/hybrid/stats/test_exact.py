@@ -1,10 +1,11 @@
 """The test of two solvers on few single questions: every table of them is counted."""
 
+import math
 from collections.abc import Iterator
 
 import pytest
 
-from hybrid.stats import combine, contrast, noninferiority
+from hybrid.stats import EXACT, FEW, combine, contrast, noninferiority
 from hybrid.stats.exact import unconditional
 from hybrid.types import Cell, Metric
 
@@ -24,6 +25,21 @@ def _metric(values: list[float], strata: int) -> Metric:
 
 def tables(n: int) -> Iterator[tuple[int, int]]:
     return ((helped, harmed) for helped in range(n + 1) for harmed in range(n + 1 - helped))
+
+
+@pytest.mark.parametrize("n", [5, 10, 20, FEW - 1])
+def test_the_test_never_errs_more_often_than_it_says(n: int) -> None:
+    found = {table: contrast(*solvers(*table, n)) for table in tables(n)}
+    assert {one.test for one in found.values()} == {EXACT}
+    for level in (0.01, 0.05, 0.1):
+        rejected = [table for table, one in found.items() if one.p_value is not None and one.p_value <= level]
+        for step in range(1, 500):
+            share = step / 500
+            errs = sum(
+                math.comb(n, b + c) * math.comb(b + c, b) * (share / 2) ** (b + c) * (1 - share) ** (n - b - c)
+                for b, c in rejected
+            )
+            assert errs <= level, (level, share)
 
 
 def test_an_interval_excludes_0_only_where_the_exact_test_rejects() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
+from opentelemetry import trace as api
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -22,7 +23,7 @@ from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.secrets import keep_secret
-from hybrid.tracing import run_span
+from hybrid.tracing import run_span, span, tool_call
 from hybrid.tracing.open_telemetry import kept
 from hybrid.types import Usage
 from tests.tables import cases
@@ -183,6 +184,28 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
         (reply,) = json.loads(named(spans, "chat ")[0]["gen_ai.output.messages"])
         assert reply["role"] == "assistant"
         assert [part["type"] for part in reply["parts"]] == ["text", "tool_call"]
+
+
+def spans_of(work: Any) -> Sequence[ReadableSpan]:
+    """The spans of `work`, and of the run around them."""
+    exported = InMemorySpanExporter()
+    with kept(SimpleSpanProcessor(exported), BEGUN, text=False):
+        work()
+    return exported.get_finished_spans()
+
+
+def test_no_provider_is_global_and_nothing_is_kept_outside() -> None:
+    before = api.get_tracer_provider()
+
+    def work() -> None:
+        assert api.get_tracer_provider() is before
+        # As the client of a provider does that traces itself.
+        with api.get_tracer("theirs").start_as_current_span("theirs"), span(lambda: tool_call("crop", (), {})):
+            pass
+
+    assert [one.name for one in spans_of(work)] == ["execute_tool crop", "run blink"]
+    with span(lambda: tool_call("crop", (), {})) as ended:
+        assert ended(None) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_traces_that_cannot_be_made_are_refused"))

@@ -14,33 +14,13 @@ from hybrid.registry import load, names
 from hybrid.serving.loader import Loader
 from hybrid.tool import Request, Stages, Tool
 from hybrid.types import Json
-from tests.tables import stored
+from tests.tables import cases, stored
 from tools._shared.batches import by_form, together
 
 SIZES = ((120, 90), (90, 120), (120, 90), (200, 60))
 ASKED: Mapping[str, list[dict[str, Json]]] = stored(__file__, "ASKED")
 """Arguments that are asked in turn, of a tool or of one family of it; a tool that is not named is asked without."""
-FAMILIES = (
-    ("attributes", "siglip"),
-    ("attributes", "clip"),
-    ("correspondence", "efficientloftr"),
-    ("depth", "depth_anything"),
-    ("detection", "owlv2"),
-    ("detection", "grounding_dino"),
-    ("detection", "rt_detr_v2"),
-    ("detection", "rf_detr"),
-    ("forensics", "timm_detector"),
-    ("jigsaw", "dinov2"),
-    ("motion", "efficientloftr"),
-    ("saliency", "dinov2"),
-    ("scanpath", "clipseg"),
-    ("segmentation", "clipseg"),
-    ("segmentation", "sam2"),
-    ("segmentation", "sam3"),
-    ("semantic_correspondence", "dinov2"),
-    ("similarity", "dinov2"),
-    ("similarity", "siglip"),
-)
+FAMILIES = tuple(cases(__file__, "FAMILIES")[1])
 NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel", "sam3": "Sam3ViTModel"}
 """The module whose passes count, where a small one runs after it: what decodes matches, or masks from prompts."""
 

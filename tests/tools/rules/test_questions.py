@@ -13,6 +13,7 @@ from hybrid.errors import ToolError
 from hybrid.scoring.findings import recorded_answer
 from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import counted_route
+from hybrid.solving.solver import Limits
 from hybrid.types import Box, Fault, Finding, ImageRef, Json, Kind, Prompt, StoredImage
 from tests.tables import cases
 from tests.tools.rules.wordings import prompt
@@ -88,6 +89,29 @@ async def test_existence_is_whether_detection_finds_one(fakes: Any, there: bool,
     boxes = seen(("cup", 0.9, (0, 0, 9, 9))) if there else seen(names=["cup"])
     answers = ("Yes", "No") if kind is Kind.CHOICE else ("Answer: yes", "Answer: no")
     assert (await said(fakes, one, boxes))[0] == answers[0 if there else 1]
+
+
+@pytest.mark.parametrize(("size", "cut"), [((1500, 900), False), ((1501, 900), True)])
+async def test_a_large_image_is_searched_in_quarters_within_eight_calls(
+    fakes: Any, size: tuple[int, int], cut: bool
+) -> None:
+    one = prompt("What color is the kite?", "red", "blue", size=size)
+    parts = tuple(
+        ImageRef(f"img:1.{n}", StoredImage("0" * 64, 750, 450, "image/png"), "img:1", Box(x, y, x + 750, y + 450))
+        for n, (x, y) in enumerate([(0, 0), (750, 0), (0, 450), (750, 450)], 2)
+    )
+    overlay = ImageRef("img:1.1", StoredImage("0" * 64, *size, "image/png"), "img:1")
+    quarters = replace(finding({}), images=(overlay, *parts))
+    none, found = seen(names=["kite"]), seen(("kite", 0.6, (100, 40, 120, 60)))
+    findings = [none, quarters, none, found, none, none, finding({"best": 1})] if cut else [none]
+    words, calls, note = await said(fakes, one, *findings)
+    assert len(calls) <= Limits().tool_calls
+    if cut:
+        assert words == "blue"
+        region = {"x0": 848.0, "y0": 38.0, "x1": 872.0, "y1": 62.0}
+        assert calls[-1] == ("attributes", ("img:1",), {"texts": ["a red kite", "a blue kite"], "box": region})
+    else:
+        assert (words, note) == (None, "not found")
 
 
 async def test_what_a_quarter_shows_is_what_the_answer_rests_on(fakes: Any) -> None:

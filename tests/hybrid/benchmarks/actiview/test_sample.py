@@ -55,6 +55,22 @@ def test_files_have_the_official_layout(tmp_path: Path) -> None:
         assert all(starts[name][number] == start for name, start in levels(row["contains_bbox"]).items())
 
 
+def test_files_are_equal_byte_for_byte(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        write(tmp_path / name, ("counting",), 2, seed)
+    content = {
+        name: {
+            path.relative_to(tmp_path / name): path.read_bytes()
+            for path in (tmp_path / name).rglob("*")
+            if path.is_file()
+        }
+        for name in "abc"
+    }
+    assert content["a"] == content["b"]
+    assert content["a"] != content["c"]
+    assert len(content["a"]) == 3 + 2 * 7
+
+
 @settings(max_examples=20)
 @given(task=st.text(max_size=12).filter(lambda name: name not in MAKERS))
 def test_unknown_tasks_are_named(task: str) -> None:

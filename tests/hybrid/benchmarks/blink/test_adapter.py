@@ -115,6 +115,13 @@ def test_a_verdict_is_right_exactly_for_the_target(text: str, options: ScoreOpti
     assert (score.rule == "none") == (score.answer is None)
 
 
+@pytest.mark.parametrize("options", [STRICT, OFFICIAL])
+@pytest.mark.parametrize("text", ["", "  \n", "()", "I cannot say."])
+def test_an_empty_reply_is_never_right(text: str, options: ScoreOptions) -> None:
+    score = BENCHMARK.score(asked(), exchange(text), options)
+    assert (score.correct, score.outcome) == (0.0, Outcome.UNPARSED)
+
+
 def test_a_hidden_answer_is_not_scored() -> None:
     with pytest.raises(UsageError, match="hidden"):
         BENCHMARK.score(asked(target="hidden"), exchange("(A)"), STRICT)

@@ -55,6 +55,17 @@ def test_every_block_of_rows_holds_each_letter_once(task: str, seed: int, block:
     assert sorted(letters) == list(range(size))
 
 
+def test_files_are_equal_byte_for_byte_and_longer_files_begin_alike(tmp_path: Path) -> None:
+    tasks = ("Spatial_Relation", "Relative_Reflectance")
+    first, second = (write(tmp_path / name, tasks, 1, 7) for name in ("a", "b"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert first[0] == tmp_path / "a" / "Spatial_Relation" / FILE_NAME
+    (longer,) = write(tmp_path / "c", tasks[:1], 2, 7)
+    assert pq.read_table(longer).to_pylist()[:1] == pq.read_table(first[0]).to_pylist()
+    (other,) = write(tmp_path / "d", tasks[:1], 1, 8)
+    assert other.read_bytes() != first[0].read_bytes()
+
+
 @pytest.mark.shared_data
 @pytest.mark.parametrize("task", ["Jigsaw", "Relative_Depth", "Spatial_Relation"])
 def test_columns_are_those_of_the_published_files(shared_data: Path, tmp_path: Path, task: str) -> None:

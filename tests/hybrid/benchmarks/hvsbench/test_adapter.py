@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions, Source
-from hybrid.benchmarks.hvsbench import BENCHMARK
+from hybrid.benchmarks.hvsbench import BENCHMARK, CHANCE_COUNT
 from hybrid.benchmarks.hvsbench.sample import TASKS, write
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
@@ -57,6 +57,19 @@ def test_an_empty_reply_is_never_correct(asked: Mapping[str, Question], task: st
         assert score.answer is None
         assert score.rule == "none"
         assert score.outcome is (Outcome.UNPARSED if outcome is Outcome.ANSWERED else outcome)
+
+
+CHANCES = {"Q1": 1 / 4, "Q2": CHANCE_COUNT, "Q4": 1 / 2, "Q6": 1 / 3, "Q8": 1 / 2, "Q10": 1 / 4}
+
+
+@pytest.mark.parametrize(("task", "chance"), CHANCES.items())
+def test_an_abstention_is_worth_chance_or_nothing(asked: Mapping[str, Question], task: str, chance: float) -> None:
+    assert verdict(asked[task], "", Outcome.ABSTAINED).correct == pytest.approx(chance)
+    assert verdict(asked[task], "", Outcome.ABSTAINED, WRONG).correct == 0.0
+    for text, outcome in (("", Outcome.BUDGET), ("", Outcome.TOOL_FAULT), ("I cannot say", Outcome.ANSWERED)):
+        assert verdict(asked[task], text, outcome).correct == pytest.approx(chance)
+        assert verdict(asked[task], text, outcome, WRONG).correct == 0.0
+    assert verdict(asked[task], "", Outcome.OUTAGE).correct == 0.0
 
 
 @settings(max_examples=40)

@@ -38,6 +38,14 @@ def test_the_official_columns_and_every_type(tmp_path: Path) -> None:
     assert decode(cell["bytes"], "row 1").shape == (HEIGHT, WIDTH, 3)
 
 
+def test_the_same_call_gives_the_same_bytes_and_more_rows_change_none(tmp_path: Path) -> None:
+    for name, per_task, seed in (("a", 3, 1), ("b", 3, 1), ("c", 4, 1), ("d", 3, 2)):
+        write(tmp_path / name, ("Q3", "Q12"), per_task, seed)
+    files = {name: (tmp_path / name / "data" / FILE_NAME).read_bytes() for name in "abd"}
+    assert files["a"] == files["b"] != files["d"]
+    assert rows(tmp_path / "a")[:3] == rows(tmp_path / "c")[:3]
+
+
 @pytest.mark.parametrize(
     ("tasks", "per_task", "seed"), [(("Q14",), 1, 0), (("Q1",), 0, 0), (("Q1",), 1, -1), (("Q1",), 1_000_001, 0)]
 )

@@ -90,6 +90,22 @@ def verdicts(question: Question, reply: Reply, abstain: Abstain = "wrong") -> li
     return [(score.correct, score.outcome) for score in found]
 
 
+def test_empty_replies_and_failures_are_never_right(sample: Path, store: ImageStore) -> None:
+    for question in read(sample, store):
+        for text in ("", "  \n", "()", "."):
+            assert verdicts(question, Reply(text)) == [(0.0, Outcome.UNPARSED)] * 2
+            assert BENCHMARK.score_stored(question, text).correct == 0
+        for outcome in (Outcome.BUDGET, Outcome.NOT_RECORDED, Outcome.TOOL_FAULT):
+            assert verdicts(question, Reply("", outcome)) == [(0.0, outcome)] * 2
+        chance = 0.5 if question.kind is Kind.YES_NO else 0.2
+        assert verdicts(question, Reply("", Outcome.ABSTAINED)) == [(0.0, Outcome.ABSTAINED)] * 2
+        for text, outcome in (("", Outcome.ABSTAINED), ("", Outcome.BUDGET), ("Hm.", Outcome.ANSWERED)):
+            ended = Outcome.UNPARSED if outcome is Outcome.ANSWERED else outcome
+            assert verdicts(question, Reply(text, outcome), "chance") == [(chance, ended)] * 2
+        assert BENCHMARK.score_stored(question, "Hm.", ScoreOptions(abstain="chance")).correct == chance
+        assert verdicts(question, Reply("", Outcome.OUTAGE), "chance") == [(0.0, Outcome.OUTAGE)] * 2
+
+
 def test_the_official_rules_differ_between_the_single_run_and_the_rotations(sample: Path, store: ImageStore) -> None:
     found = {question.id: question for question in read(sample, store, mcq="both") if question.kind is Kind.CHOICE}
     rotated = next(question for question in found.values() if question.id.endswith("#circ1"))

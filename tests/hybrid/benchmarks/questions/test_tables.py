@@ -57,7 +57,7 @@ def test_the_tsv_of_vlmevalkit_is_read_as_it_stands(made: Any) -> None:
     ]
     first, turned, second, third, broken = made.asked(made.table(rows, "bench.tsv"))
     assert first.text == "Hint: Look twice.\nWhich?\n(A) red\n(B) blue"
-    assert (turned.id, turned.unit, turned.target) == ("0#circ1", "0", "A")
+    assert (turned.id, turned.unit, turned.target) == ("0#circ1", "picture of 0", "A")
     assert (second.choices, second.target, second.images) == (("red", "blue", "green"), "C", first.images)
     assert second.text.startswith("Which?")
     assert len(third.images) == 2

@@ -11,10 +11,34 @@ from hypothesis import strategies as st
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, TERMS, ToolQuestion, decompose
 from hybrid.types import Combine
 
+EXAMPLE = [
+    # id, task, alone, with tools, tools: ten questions, as docs/study.md goes through them.
+    ToolQuestion("q1", "t", "q1", 0, 1, ("depth",)),
+    ToolQuestion("q2", "t", "q2", 0, 1, ("crop", "depth")),
+    ToolQuestion("q3", "t", "q3", 0, 1, ("depth",)),
+    ToolQuestion("q4", "t", "q4", 0, 0, ("crop",)),
+    ToolQuestion("q5", "t", "q5", 0, 1, ()),
+    ToolQuestion("q6", "t", "q6", 0, 0, ()),
+    ToolQuestion("q7", "t", "q7", 1, 1, ("depth",)),
+    ToolQuestion("q8", "t", "q8", 1, 0, ("depth",)),
+    ToolQuestion("q9", "t", "q9", 1, 0, ()),
+    ToolQuestion("q10", "t", "q10", 1, 1, ()),
+]
+
 
 def values(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, float]:
     """The numbers that are defined."""
     return {name: one.value for name, one in decompose(questions, how).items() if one.value is not None}
+
+
+def test_the_worked_example() -> None:
+    found = values(EXAMPLE, "ratio")
+    assert [found[name] for name in (GAIN, *PARTS)] == pytest.approx([0.2, 0.3, 0.1, 0.1, 0.1])
+    factors = [[found[name] for name in (term.mass, term.policy, term.quality)] for term in TERMS]
+    assert factors[0] == pytest.approx([6 / 10, 4 / 6, 3 / 4])
+    assert factors[1] == pytest.approx([6 / 10, 2 / 6, 1 / 2])
+    assert factors[2] == pytest.approx([4 / 10, 2 / 4, 1 / 2])
+    assert factors[3] == pytest.approx([4 / 10, 2 / 4, 1 / 2])
 
 
 GRADES = st.one_of(st.sampled_from([0.0, 1.0]), st.integers(0, 1000).map(lambda grade: grade / 1000))

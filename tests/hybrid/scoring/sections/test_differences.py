@@ -17,6 +17,7 @@ from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import questions
 from hybrid.scoring.sections.differences import SECTION
+from hybrid.stats import holm
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage
 from tests.tables import cases
 
@@ -146,6 +147,44 @@ FIRST = {"Jigsaw": "wwrarrw", "Relative_Depth": "rwu"}
 SECOND = {"Jigsaw": "rrwrbrw", "Relative_Depth": "rru"}
 
 
+def test_helped_and_harmed_are_of_questions_that_both_answered() -> None:
+    found = compare([solver("one", FIRST), solver("two", SECOND)])
+    assert only(in_family(found, "headline")).counts == Counts(
+        n=10, failed=0, both_answered=7, helped=3, harmed=1, none_a=2, none_b=2
+    )
+    jigsaw, depth = in_family(found, "tasks")
+    assert (jigsaw.group, depth.group) == ("Jigsaw", "Relative_Depth")
+    assert jigsaw.counts == Counts(n=7, failed=0, both_answered=5, helped=2, harmed=1, none_a=1, none_b=1)
+    assert depth.counts == Counts(n=3, failed=0, both_answered=2, helped=1, harmed=0, none_a=1, none_b=1)
+
+
+def test_the_difference_is_of_the_metric_in_the_row_second_minus_first() -> None:
+    found = compare([solver("one", FIRST), solver("two", SECOND)])
+    headline = only(in_family(found, "headline"))
+    jigsaw, depth = (2.0 + 1 + 0.5, 1.5), (3.0 + 1 + 0.5, 2.5)
+    macro = ((depth[0] - jigsaw[0]) / 7 + (depth[1] - jigsaw[1]) / 3) / 2
+    assert headline.metric == "accuracy_macro"
+    assert headline.difference == pytest.approx(macro)
+    (other,) = in_family(found, "metrics")
+    assert other.metric == "accuracy_micro"
+    assert other.difference == pytest.approx((4.5 + 2.5 - 3.5 - 1.5) / 10)
+    assert [row.difference for row in in_family(found, "tasks")] == pytest.approx([1 / 7, 1 / 3])
+    assert (other.value_a, other.value_b) == pytest.approx((0.5, 0.7))
+
+
+def test_p_values_are_adjusted_within_their_family() -> None:
+    said = {"one": "w" * 12 + "r" * 8, "two": "r" * 6 + "w" * 6 + "r" * 8, "three": "r" * 12 + "w" * 2 + "r" * 6}
+    found = compare([solver(name, {"Jigsaw": word}) for name, word in said.items()])
+    for family in ("headline", "metrics", "tasks"):
+        rows = in_family(found, family)
+        assert len(rows) == 3
+        p_values = [row.p for row in rows]
+        assert None not in p_values
+        assert [row.p_holm for row in rows] == list(holm([p for p in p_values if p is not None]))
+        smallest = min(rows, key=lambda row: row.p or 0.0)
+        assert smallest.p_holm == pytest.approx(3 * (smallest.p or 0.0))
+
+
 TALLY = st.lists(st.tuples(st.sampled_from("rwauf"), st.sampled_from("rwauf")), min_size=2, max_size=12)
 
 
@@ -181,6 +220,30 @@ def test_the_other_way_round_everything_is_mirrored(jigsaw: Any, depth: Any) -> 
         assert there.interval[0] == pytest.approx(-here.interval[1], abs=1e-9)
         assert there.p == pytest.approx(here.p)
         assert there.p_holm == pytest.approx(here.p_holm)
+
+
+def test_above_one_in_a_hundred_failed_nothing_is_tested() -> None:
+    pairs = [("r" * 100 + "w", "f" + "r" * 99 + "r"), ("r" * 98 + "w", "f" + "r" * 98)]
+    for (one, two), withheld in zip(pairs, (None, "failed"), strict=True):
+        found = compare([solver("one", {"Jigsaw": one}), solver("two", {"Jigsaw": two})])
+        assert {row.withheld for row in all_paired(found)} == {withheld}
+        assert {row.p is None for row in all_paired(found)} == {withheld is not None}
+        assert {row.interval is None for row in all_paired(found)} == {withheld is not None}
+        assert {row.p_holm is None for row in all_paired(found)} == {withheld is not None}
+        assert all(row.difference is not None for row in all_paired(found))
+    asked_for = compare(
+        [solver("one", {"Jigsaw": pairs[1][0]}), solver("two", {"Jigsaw": pairs[1][1]})],
+        ComparisonOptions(allow_failed=True),
+    )
+    assert all(row.p is not None for row in all_paired(asked_for))
+
+
+def test_a_server_that_was_down_is_no_result() -> None:
+    found = compare(
+        [solver("down", {"Jigsaw": "f" * 20}), solver("up", {"Jigsaw": "r" * 20})], ComparisonOptions(allow_failed=True)
+    )
+    assert all(row.p is None for row in all_paired(found))
+    assert {(row.counts.helped, row.counts.n) for row in all_paired(found)} <= {(0, 0)}
 
 
 # What is missing.

@@ -8,7 +8,9 @@ import pytest
 
 from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections.effects import SECTION
 from hybrid.scoring.study_tables import study_tables
+from tests.hybrid.scoring.sections.rows import by_quantity
 
 ALONE, RESULT, LOOP = "wwwrrw" * 6, "rrwrrw" * 6, "rrrrrw" * 6
 TEXT, PICTURES, ORACLE = "rrwrrw" * 6, "wwwrrw" * 6, "rrrrrr" * 6
@@ -31,6 +33,29 @@ def cells(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Compar
         run("pictures", {"controller": PICTURES}, show="image"),
     ]
     return compare(compare_paths(paths).solvers)
+
+
+def test_each_effect_is_the_difference_of_its_cells(cells: Comparison) -> None:
+    rows = by_quantity(tuple(SECTION.rows(cells)))
+    assert {name: round(36 * (row.value or 0)) for name, row in rows.items()} == {
+        "result effect": 12,
+        "loop effect": 6,
+        "oracle": 6,
+        "text alone": -6,
+        "pictures alone": -18,
+    }
+    assert {(row.a, row.b) for row in rows.values()} >= {
+        ("mllm", "result_only"),
+        ("result_only", "controller"),
+        ("controller", "controller [findings as text]"),
+    }
+    assert all(row.p is not None and row.p_holm is not None and row.p_holm >= row.p for row in rows.values())
+
+
+def test_result_and_loop_add_up_to_the_gain(cells: Comparison) -> None:
+    rows = by_quantity(tuple(SECTION.rows(cells)))
+    gain = (LOOP.count("r") - ALONE.count("r")) / 36
+    assert sum(rows[name].value or 0 for name in ("result effect", "loop effect")) == pytest.approx(gain)
 
 
 def test_a_cell_is_no_contestant_of_its_own(cells: Comparison) -> None:

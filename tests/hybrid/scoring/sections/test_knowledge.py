@@ -12,6 +12,8 @@ from hybrid.scoring.result import Result
 from hybrid.scoring.sections.knowledge import SECTION
 from tests.hybrid.scoring.sections.rows import by_quantity
 
+REACHED, LOST = "right by the specialist only: share kept", "right by the model only: share lost"
+
 
 @pytest.fixture
 def made(tmp_path: Path, made_up_runs: Any) -> Any:
@@ -25,6 +27,18 @@ def made(tmp_path: Path, made_up_runs: Any) -> Any:
         return by_quantity(rows), SECTION.lead(found, rows)
 
     return section
+
+
+def test_the_worked_example(made: Any) -> None:
+    rows, lead = made(controller="rrrwrwrwwr", mllm="wwwwwwrrrr", specialist="rrwrawwwra")
+    assert (rows[REACHED].value, rows[REACHED].n) == (pytest.approx(2 / 3), 3)
+    assert rows[REACHED].ids == ("val_Jigsaw_1", "val_Jigsaw_2")
+    assert (rows[LOST].value, rows[LOST].n, rows[LOST].ids) == (0.5, 2, ("val_Jigsaw_8",))
+    assert all(row.low < row.value < row.high for row in rows.values())
+    assert lead == (
+        "controller answers 2 of the 3 questions rightly that specialist knows and mllm alone does not, and loses 1 of "
+        "2 the other way round."
+    )
 
 
 @pytest.mark.parametrize("there", ["mllm", "specialist"])

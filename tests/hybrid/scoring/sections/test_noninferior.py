@@ -14,6 +14,7 @@ from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
+from hybrid.scoring.sections import differences
 from hybrid.scoring.sections.noninferior import SECTION
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage
 
@@ -48,12 +49,25 @@ def solver(run: RunFolder, name: str, said: str, **changes: object) -> Scored:
     return replace(made, **changes)  # type: ignore[arg-type]  # fields by name
 
 
+P = "one-sided p of a loss of the margin or more"
+
+
 def rows_of(*solvers: Scored, options: ComparisonOptions | None = None) -> list[Result]:
     return list(SECTION.rows(compare(solvers, options)))
 
 
 def verdicts(rows: list[Result]) -> list[tuple[str, str, str]]:
     return [(row.b, row.a, row.note.split(";")[0]) for row in rows if row.quantity == "difference"]
+
+
+def test_difference_and_interval_are_those_of_the_paired_difference(run: RunFolder) -> None:
+    solvers = [solver(run, "mllm", "rwrrwwrwrr" * 6), solver(run, "controller", "rrrwrwrwrr" * 6)]
+    paired = next(row for row in differences.SECTION.rows(compare(solvers)) if row.quantity == "difference")
+    row, margin, p = rows_of(*solvers)
+    assert (row.a, row.b, row.metric, row.n) == (paired.a, paired.b, paired.metric, paired.n)
+    assert (row.value, row.low, row.high) == (paired.value, paired.low, paired.high)
+    assert (margin.quantity, margin.value) == ("margin", 0.05)
+    assert (p.quantity, p.unit, isinstance(p.value, float)) == (P, "probability", True)
 
 
 def test_the_margin_decides(run: RunFolder) -> None:
