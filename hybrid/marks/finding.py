@@ -25,7 +25,7 @@ from hybrid.marks.boxes import (
     measured,
 )
 from hybrid.marks.drawing import LABELS
-from hybrid.marks.letters import LetterReading, partial_score, read_labels
+from hybrid.marks.letters import LetterReading, grey_between, partial_score, read_labels
 from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.pairs import (
     CLEAR_LETTER,
@@ -55,6 +55,11 @@ CLEAR_ALONE = 1.3
 LATER = ("C", "D")
 # Confidence of a mark that makes others of its picture likelier, and the most that they get from it.
 COMPANION = 0.8
+# Correlation from which a letter and that of a clear mark are drawn alike; how far their radii may differ.
+READ_LETTER = 0.8
+ALIKE_PX = 1.5
+# Confidence, at least, of a mark that is drawn like a clear one.
+LEAST_TOGETHER = 0.6
 LARGEST_RING_PX = 46
 # Score from which a box without a readable letter is reported.
 BOX_ALONE = 0.85
@@ -64,14 +69,15 @@ LEAST_LEAD = 0.03
 BOX_SURE = 0.7
 
 
-def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any") -> Marks:
+def find_marks(
+    pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any", levels: tuple[int, int] = (0, 255)
+) -> Marks:
     """Find rings and boxes and their letters in an image (H, W, 3).
 
-    `labels` are those expected, each at most once; empty means any of A-D and REF.
+    `labels` are those expected, each at most once; empty means any of A-D and REF. Letters are read between two
+    `levels` of grey: up to the first is black, from the second on white.
     """
-    import cv2
-
-    grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+    grey = grey_between(pixels, levels)
     readings = read_labels(grey)
     field = RingField(pixels)
     boxes = () if kind == "point" else _find_boxes(pixels, field if kind == "any" else None, readings, labels)
@@ -176,13 +182,19 @@ def _find_points(
 
 def _together(marks: Sequence[PointMark]) -> list[PointMark]:
     """Marks that another one of the picture, whose ring and letter are clear, makes likelier: they are of its style."""
-    clear = [mark for mark in marks if mark.letter_score >= CLEAR_LETTER and mark.confidence >= COMPANION]
-    return [
-        replace(mark, confidence=max(mark.confidence, min(COMPANION, 2 * mark.confidence)))
-        if any(other is not mark for other in clear) and mark.label is not None
-        else mark
-        for mark in marks
-    ]
+
+    def likelier(mark: PointMark) -> PointMark:
+        sure = [other for other in marks if other is not mark and other.confidence >= COMPANION]
+        if mark.label is None or not sure:
+            return mark
+        lift = min(COMPANION, 2 * mark.confidence) if any(o.letter_score >= CLEAR_LETTER for o in sure) else 0.0
+        # A grey or twice compressed ring is faint, but no chance below a letter like that of a clear one of its size.
+        read = min(mark.letter_score, max(other.letter_score for other in sure)) >= READ_LETTER
+        if read and any(abs(other.radius_px - mark.radius_px) <= ALIKE_PX for other in sure):
+            lift = max(lift, LEAST_TOGETHER)
+        return replace(mark, confidence=max(mark.confidence, lift))
+
+    return [likelier(mark) for mark in marks]
 
 
 def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:

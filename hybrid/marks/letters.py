@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.marks.drawing import LABELS, Font, letter_mask
+from hybrid.tool import Pixels
 from hybrid.types import Box
 
 Grey = npt.NDArray[np.uint8]
@@ -113,6 +114,15 @@ def _vector(patch: Grey, frame: tuple[int, int]) -> Vector:
     flat = np.asarray(soft, np.float32).ravel()
     flat = flat - flat.mean()
     return np.asarray(flat / max(float(np.linalg.norm(flat)), 1e-6), np.float32)
+
+
+def grey_between(pixels: Pixels, levels: tuple[int, int]) -> Grey:
+    """Luma of an image (H, W, 3), stretched so that the first level is 0 and the second 255."""
+    import cv2
+
+    low, high = levels
+    table = np.clip((np.arange(256) - low) * 255.0 / (high - low), 0, 255).round().astype(np.uint8)
+    return np.asarray(cv2.LUT(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), table), np.uint8)
 
 
 def read_labels(grey: Grey) -> list[LetterReading]:

@@ -173,7 +173,18 @@ def test_matches_that_tell_no_direction_are_unsure_and_say_why(second: np.ndarra
     assert evidence.data["degenerate"] == name
     assert words in evidence.text
     assert (evidence.data["moved"], evidence.data["mainly"], evidence.confidence) == (None, [], 0.5)
+    assert (evidence.data["turn_deg"], evidence.data["camera_direction_unit"]) == (None, None)
     assert len(evidence.text) <= 450
+
+
+def test_a_motion_of_a_tenth_of_the_matches_or_of_one_half_of_them_is_not_believed() -> None:
+    first, second = cloud(60.0)
+    wrong = np.random.default_rng(4).uniform((0, 0), (640, 480), second.shape)
+    few = np.vstack([second[:24], wrong[24:]])
+    half = np.where(np.arange(len(first))[:, None] % 2, second, second + (wrong - second) * (1, 1))
+    assert told(first, second).data["moved"] == "right"
+    assert told(first, few).data["degenerate"] == "few matches"
+    assert told(first, half).data["degenerate"] == "halves"
 
 
 def test_a_wall_that_holds_most_matches_leaves_the_direction_to_the_others() -> None:

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
-from hybrid.marks.finding import find_colored_boxes, find_marks
-from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
+from hybrid.marks.finding import find_colored_boxes
+from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
 from hybrid.places import at, unit
@@ -28,9 +27,8 @@ from hybrid.tool.card_file import tool_card
 from hybrid.types import Box
 from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay
+from tools.markers.views import AS_IS, find_at_any_size, seen_in
 
-# Longer images are reduced to this; rings below 4 px radius after that are lost.
-LONGEST_PX = 1536
 # An image with a shorter side has no room for a ring with its letter, so nothing is looked for.
 LEAST_PX = 12
 # Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
@@ -85,7 +83,11 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
 
 def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
     """Every mark of one image (H, W, 3), however unsure."""
-    return _find_reduced(pixels, args) if min(pixels.shape[:2]) >= LEAST_PX else Marks()
+    if min(pixels.shape[:2]) < LEAST_PX:
+        return Marks()
+    if args.colors:
+        return seen_in(pixels, AS_IS, lambda scaled: find_colored_boxes(scaled, args.colors))
+    return find_at_any_size(pixels, args.labels, args.kind)
 
 
 def sure(marks: Marks) -> Marks:
@@ -103,22 +105,6 @@ def told(marks: Marks) -> Marks:
         return mark.confidence >= UNSURE or mark.letter_score >= CLEAR_LETTER
 
     return Marks(tuple(filter(drawn, marks.points)), tuple(filter(drawn, marks.boxes)))
-
-
-def _find_reduced(pixels: Pixels, args: MarkersArgs) -> Marks:
-    import cv2
-
-    height, width = pixels.shape[:2]
-    scale = LONGEST_PX / max(height, width)
-    if scale >= 1:
-        return _find(pixels, args)
-    size = (max(LEAST_PX, round(width * scale)), max(LEAST_PX, round(height * scale)))
-    small = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return scale_marks(_find(small, args), width / size[0], height / size[1])
-
-
-def _find(pixels: Pixels, args: MarkersArgs) -> Marks:
-    return find_colored_boxes(pixels, args.colors) if args.colors else find_marks(pixels, args.labels, args.kind)
 
 
 def all_marks(marks: Marks) -> list[PointMark | BoxMark]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 from pydantic import Field
@@ -32,6 +32,8 @@ from tools.motion.checks import CHECKS
 from tools.motion.two_views import Motion, best_motion
 
 FEWEST_INLIERS = 20
+# Share of the matches that a motion must explain: chance fits about a twelfth of wrong ones.
+LEAST_INLIERS = 0.15
 # Inliers off the homography of all matches below which they do not tell a direction.
 FEWEST_OFF_PLANE = 8
 LEAST_IN_FRONT = 0.5
@@ -54,7 +56,7 @@ OFF_PLANE_SCALE = 25.0
 
 
 # Why matches do not tell where the camera went.
-Degeneracy = Literal["few matches", "mirror", "no motion", "shift", "zoom", "turn", "plane", "behind"]
+Degeneracy = Literal["few matches", "mirror", "no motion", "shift", "zoom", "turn", "plane", "behind", "halves"]
 
 
 class MotionArgs(Args):
@@ -99,7 +101,7 @@ AXES = (("left", "right"), ("up", "down"), ("backward", "forward"))
 
 def judge(motion: Motion | None, matches: int) -> MotionVerdict:
     """Say to which side the camera moved, if that can be said, and in which directions it mainly went."""
-    if motion is None or motion.inliers < FEWEST_INLIERS:
+    if not _fits(motion, matches):
         inliers = 0 if motion is None else motion.inliers
         reason = f"only {inliers} of {matches} matches fit one motion, too few"
         return MotionVerdict(None, reason, 0.5, degenerate="few matches")
@@ -111,6 +113,7 @@ def judge(motion: Motion | None, matches: int) -> MotionVerdict:
         ("turn", motion.parallax < TURN_ONLY),
         ("plane", motion.flat or motion.off_plane < FEWEST_OFF_PLANE),
         ("behind", motion.in_front_0_1 < LEAST_IN_FRONT),
+        ("halves", not motion.halves_agree),
     )
     degenerate = next((name for name, holds in criteria if holds), None)
     if degenerate is not None:
@@ -131,7 +134,12 @@ REASONS: Mapping[Degeneracy, str] = {
     "turn": "near and far points move alike: a turn on the spot explains it",
     "plane": "one flat mapping explains the matches: a flat scene or no parallax",
     "behind": "the motion would put most points behind the camera",
+    "halves": "one half of the matches tells another motion than the other half",
 }
+
+
+def _fits(motion: Motion | None, matches: int) -> TypeGuard[Motion]:
+    return motion is not None and motion.inliers >= max(FEWEST_INLIERS, LEAST_INLIERS * matches)
 
 
 def _direction(motion: Motion, axis: int) -> Direction:
@@ -156,7 +164,8 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
     Returns:
         Evidence with data `{"moved": "left" | "right" | null, "seen_from_above": "clockwise" | "counter-clockwise" |
         null, "degenerate": why no direction follows (`Degeneracy`) or null, "camera_direction_unit": [x, y, z] or null
-        (right, down, forward of the first camera), "turn_deg", "yaw_deg" (positive to the left), "mainly":
+        (right, down, forward of the first camera), "turn_deg", "yaw_deg" (positive to the left; all three null where
+        `degenerate` is not), "mainly":
         [{"direction", "share_0_1", "confidence"}] (left, right, up, down, forward or backward, the largest share
         first), "inliers", "off_plane" (inliers that one homography does not explain), "matches", "matcher",
         "in_front_0_1", "parallax_px" (of image 1), "focal_ratio"}` and an overlay of each image with the matches that
@@ -166,13 +175,15 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
     ratios = FOCAL_RATIOS if request.args.focal_ratio is None else (request.args.focal_ratio,)
     motion = best_motion(matches, sizes[0], sizes[1], ratios)
     verdict = judge(motion, len(matches))
+    # A geometry that tells no direction tells no turn either: of one picture twice it would be 180 degrees.
+    told = motion if verdict.degenerate is None else None
     data: dict[str, Json] = {
         "moved": verdict.moved,
         "seen_from_above": {"left": "clockwise", "right": "counter-clockwise"}.get(verdict.moved or ""),
         "degenerate": verdict.degenerate,
-        "camera_direction_unit": None if motion is None else [float(value) for value in motion.centre],
-        "turn_deg": None if motion is None else motion.turn_deg,
-        "yaw_deg": None if motion is None else motion.yaw_deg,
+        "camera_direction_unit": None if told is None else [float(value) for value in told.centre],
+        "turn_deg": None if told is None else told.turn_deg,
+        "yaw_deg": None if told is None else told.yaw_deg,
         "mainly": [
             {"direction": way.name, "share_0_1": way.share, "confidence": way.confidence} for way in verdict.mainly
         ],
@@ -184,8 +195,7 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
         "parallax_px": None if motion is None else motion.parallax * max(sizes[0]) / FRAME_PX,
         "focal_ratio": None if motion is None else motion.focal_ratio,
     }
-    believed = motion is not None and motion.inliers >= FEWEST_INLIERS
-    fitting = np.flatnonzero(motion.kept) if motion is not None and believed else np.zeros(0, np.intp)
+    fitting = np.flatnonzero(motion.kept) if _fits(motion, len(matches)) else np.zeros(0, np.intp)
     shown = fitting[thinned(len(fitting))]
     colours = dot_colours(matches.first[shown])
     dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no motion that enough matches fit"

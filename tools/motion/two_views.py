@@ -22,6 +22,9 @@ Array = npt.NDArray[np.float64]
 FEWEST_MATCHES = 8
 # How far a match may be off the epipolar line, in 640ths (`FRAME_PX`) of the long side: alike at any size.
 INLIER = 1.0
+# How far the turns and the directions of two halves of the matches may differ: angles of a short motion are rough.
+SAME_TURN_DEG = 15.0
+SAME_WAY_DEG = 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,8 @@ class Motion:
 
     `off_plane` counts the inliers that one homography of all matches does not explain: they alone tell where the camera
     went. `flat` says that the homography is the better model (`flat_wins`), `map_kind` how it looks, and `mirrored`
-    that the second view shows the scene as in a mirror: it was matched so, or the inliers lie so.
+    that the second view shows the scene as in a mirror: it was matched so, or the inliers lie so. `halves_agree` says
+    that the matches at even places and those at odd ones, each alone, give the same motion.
     """
 
     rotation: Array
@@ -51,6 +55,7 @@ class Motion:
     flat: bool
     map_kind: MapKind
     mirrored: bool
+    halves_agree: bool = True
 
     @property
     def turn_deg(self) -> float:
@@ -77,7 +82,24 @@ def best_motion(
     mapping = flat_map(here, there)
     motions = [_motion(here, there, mapping, ratio) for ratio in focal_ratios]
     best = max((one for one in motions if one), key=lambda one: one.inliers * one.in_front_0_1, default=None)
-    return replace(best, mirrored=True) if best and matches.mirrored else best
+    if best is None:
+        return None
+    agree = _halves_agree(here, there, mapping, best.focal_ratio)
+    return replace(best, mirrored=best.mirrored or matches.mirrored, halves_agree=agree)
+
+
+def _halves_agree(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> bool:
+    if len(here) < 2 * FEWEST_MATCHES:
+        return False
+    halves = [
+        _motion(here[start::2], there[start::2], FlatMap(mapping.errors[start::2], mapping.kind), focal_ratio)
+        for start in (0, 1)
+    ]
+    if halves[0] is None or halves[1] is None:
+        return False
+    between = (np.trace(halves[0].rotation @ halves[1].rotation.T) - 1) / 2
+    turn, way = np.degrees(np.arccos(np.clip([between, halves[0].centre @ halves[1].centre], -1, 1)))
+    return bool(turn <= SAME_TURN_DEG and way <= SAME_WAY_DEG)
 
 
 def relative_motion(

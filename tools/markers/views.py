@@ -1,0 +1,114 @@
+"""Look for drawn marks in a picture as it is, enlarged, reduced and brightened: screenshots and copies have any size.
+
+The finder knows letters about 11 px high, white on black. A picture whose marks are not all sure as it is, is looked at
+again in the views in which the letters read best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hybrid.marks.drawing import LABELS
+from hybrid.marks.finding import MarkKind, find_marks
+from hybrid.marks.letters import grey_between, read_labels
+from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
+from hybrid.tool import Pixels
+
+# Views longer than this are reduced to it.
+LONGEST_PX = 1536
+# A view with a shorter side has no room for a ring with its letter.
+LEAST_PX = 12
+# Confidence of every mark from which no other view is asked.
+SURE = 0.9
+# Correlation from which a letter speaks for a view.
+LEGIBLE = 0.7
+# How many views are searched besides the picture as it is: each takes as long again.
+MOST_VIEWS = 2
+# Least confidence of a mark of another view.
+LIKELY = 0.6
+# Sum of confidences by which a view must be better than the picture as it is.
+BETTER = 0.1
+
+
+class View(NamedTuple):
+    """A scale of a picture, and the levels of grey between which its letters are read."""
+
+    scale: float
+    levels: tuple[int, int] = (0, 255)
+
+
+AS_IS = View(1.0)
+# Scaling and a second compression leave grey beside a letter, a gamma below 1 lifts its box: 50 is black there.
+VIEWS = (View(1.0, (50, 255)), *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)), View(2.0, (60, 220)))
+
+
+def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> Marks:
+    """The marks of an image (H, W, 3) in the view that shows them best, in pixels of the image."""
+
+    def found(view: View) -> Marks:
+        return seen_in(pixels, view, lambda scaled: find_marks(scaled, labels, kind, view.levels))
+
+    wanted = tuple(labels) or LABELS
+    best = found(AS_IS)
+    if _all_sure(best, labels):
+        return best
+    legible = {view: _legible(pixels, view, wanted) for view in VIEWS}
+    for view in sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MOST_VIEWS]:
+        other = found(view)
+        if _complete(other, labels) and _trust(other) > _trust(best) + BETTER:
+            best = other
+        if _all_sure(best, labels):
+            break
+    return best
+
+
+def seen_in(pixels: Pixels, view: View, find: Callable[[Pixels], Marks]) -> Marks:
+    """What is found in a view of an image (H, W, 3), in pixels of the image."""
+    scaled = _scaled(pixels, view)
+    if scaled is pixels:
+        return find(pixels)
+    return scale_marks(find(scaled), pixels.shape[1] / scaled.shape[1], pixels.shape[0] / scaled.shape[0])
+
+
+def _scaled(pixels: Pixels, view: View) -> Pixels:
+    import cv2
+
+    height, width = pixels.shape[:2]
+    scale = min(view.scale, LONGEST_PX / max(height, width))
+    if scale == 1:
+        return pixels
+    size = (max(LEAST_PX, round(width * scale)), max(LEAST_PX, round(height * scale)))
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    return np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
+
+
+def _legible(pixels: Pixels, view: View, wanted: Sequence[str]) -> float:
+    """How well the wanted letters read in a view: the sum of the clear ones' correlations."""
+    if view.scale * max(pixels.shape[:2]) > LONGEST_PX:
+        return 0.0
+    readings = read_labels(grey_between(_scaled(pixels, view), view.levels))
+    best = [max((reading.score_of(label) for reading in readings), default=0.0) for label in wanted]
+    return sum(score for score in best if score >= LEGIBLE)
+
+
+def _all_sure(marks: Marks, labels: Sequence[str]) -> bool:
+    sure = {mark.label for mark in _named(marks) if mark.confidence >= SURE}
+    return sure.issuperset(labels) if labels else len(sure) >= 2
+
+
+def _complete(marks: Marks, labels: Sequence[str]) -> bool:
+    """Whether a view holds all that is asked for: of part of it, chance in one of several views is likelier."""
+    likely = {mark.label for mark in _named(marks) if mark.confidence >= LIKELY}
+    return likely.issuperset(labels) if labels else likely.issuperset(("A", "B")) or "REF" in likely
+
+
+def _trust(marks: Marks) -> float:
+    return sum(mark.confidence for mark in _named(marks))
+
+
+def _named(marks: Marks) -> list[PointMark | BoxMark]:
+    every: list[PointMark | BoxMark] = [*marks.points, *marks.boxes]
+    return [mark for mark in every if mark.label is not None]
