@@ -24,7 +24,7 @@ def raised_at(trace: str, *, installed: bool = True) -> str:
         below = [] if path.is_relative_to(_OURS) else [*below, (path, line)]
     # Code of ours may raise for theirs: a card that is built with a wrong value.
     theirs = [(Path(path), line) for path, line in frames if not Path(path).is_relative_to(_OURS)]
-    own = [one for one in theirs if not any(one[0].is_relative_to(library) for library in _LIBRARIES)]
+    own = [one for one in theirs if one[0].suffix and not any(map(one[0].is_relative_to, _LIBRARIES))]
     found = own[-1:] or (below[:1] if installed else [])
     return "".join(f"{Path(*path.parts[-2:])}, line {line}" for path, line in found)
 

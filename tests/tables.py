@@ -8,6 +8,7 @@ next row.
 import dataclasses
 import functools
 import json
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from typing import Any
 def _tables(file: Path) -> dict[str, list[list[str]]]:
     found: dict[str, list[list[str]]] = {}
     rows: list[list[str]] = []
-    for line in file.read_text(encoding="utf-8").split("\n"):
+    # The interpreter and the folder of the tests, wherever they lie.
+    text = file.read_text(encoding="utf-8").replace("{PYTHON}", sys.executable)
+    for line in text.replace("{TESTS}", Path(__file__).parent.as_posix()).split("\n"):
         if line.startswith("[") and line.endswith("]") and "\t" not in line:
             rows = found[line[1:-1]] = []
         elif line and not line.startswith("# "):

@@ -83,9 +83,10 @@ def test_what_a_solver_says(model_words: Any, name: str) -> None:
 PROMPTS = sorted(
     path
     for path in (ROOT / "hybrid").rglob("*.toml")
-    if not {"training", "config", "templates", "card.toml"} & set(path.parts)
+    if not {"training", "config", "templates", "card.toml", "conclusion_cases.toml"} & set(path.parts)
 )
-"""No model reads a training's numbers, the words of options, what `hybrid new` writes, or the card of a benchmark."""
+"""No model reads a training's numbers, the words of options, what `hybrid new` writes, the card of a benchmark or the
+sentences of a conclusion."""
 
 
 @pytest.mark.parametrize("path", PROMPTS, ids=lambda p: p.relative_to(ROOT / "hybrid").as_posix())

@@ -150,9 +150,10 @@ def ask_and_show(
 
 def _ask(run: ResolvedRun, meter: RunMeter, asked: AskedRuns, name: str, place: str) -> None:
     """One run, to its end."""
-    from hybrid.scoring.runs import refuse_hidden
-
     if name:
+        # Scores need arrays, which a run of a model alone does without.
+        from hybrid.scoring.runs import refuse_hidden
+
         refuse_hidden(run.benchmark, run.mounted.source.split)
         for label in () if asked.done else run.opened:
             tell(f"note: {label}")

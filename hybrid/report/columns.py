@@ -163,7 +163,7 @@ class QuestionList:
             "starts": list(starts),
             "columns": [_head(column) for column in self._columns],
             "solver_columns": [_head(column) for column in SOLVER_COLUMNS],
-            "cells": {**cells, WORDS: {**cells[WORDS], "values": without_shared_openings(cells[WORDS]["values"])}},
+            "cells": {**cells, WORDS: {**cells[WORDS], "shown": without_shared_openings(cells[WORDS]["values"])}},
             "solvers": [_written(cells) for cells in self._of_solvers],
         }
 

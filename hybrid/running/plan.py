@@ -40,10 +40,9 @@ class PlannedRun:
         changes = {**self.changes, "out": self.folder(out)}
         asking = {name: changes.pop(name) for name in self.changes if hasattr(config.model_settings, name)}
         if asking:
-            changes["model_settings"] = replace(config.model_settings, **asking)
-            told = {name.replace("_", "-"): value for name, value in asking.items()}
-            if config.options_as_used:
-                config = replace(config, options_as_used={**config.options_as_used, **told})
+            told = {name.replace("_", "-"): value for name, value in asking.items()} if config.options_as_used else {}
+            used = {**config.options_as_used, **told}
+            config = replace(config, model_settings=replace(config.model_settings, **asking), options_as_used=used)
         return changed(config, changes)
 
 

@@ -177,21 +177,19 @@ class ToolService:
             WeightsError: `backend="learned"` was asked for and its weights cannot be used.
         """
         spent = spent or CallTime()
-        name = tool.card.name
         if self._closed:
             raise Outage("the tool service is closed")
-        fewest, most = tool.card.images
+        name, (fewest, most) = tool.card.name, tool.card.images
         if not fewest <= len(images) <= most:
             wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-            raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
+            raise ToolError(f"{name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
         json_args = args.model_dump(mode="json")
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
         looked_at = [ref.image.sha256 for ref in images]
         rests_on = [[need, one.backend, one.version] for need, findings in needs.items() for one in findings]
-        asked = (json_args, seed, self.options.pictures, looked_at, rests_on)
-        key = key_of(name, code_of(tool), *computed_by, *asked)
+        key = key_of(name, code_of(tool), *computed_by, json_args, seed, self.options.pictures, looked_at, rests_on)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
         request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)

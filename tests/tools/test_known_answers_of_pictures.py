@@ -208,13 +208,13 @@ class Misreading:
 
 def boxed(change: Callable[[float], float]) -> Callable[[list[TextLine]], list[TextLine]]:
     def changed(lines: list[TextLine]) -> list[TextLine]:
-        return [replace(one, box=Box(*map(change, (one.box.x0, one.box.y0, one.box.x1, one.box.y1)))) for one in lines]
+        return [one._replace(box=Box(*map(change, (one.box.x0, one.box.y0, one.box.x1, one.box.y1)))) for one in lines]
 
     return changed
 
 
 def shuffled(lines: list[TextLine]) -> list[TextLine]:
-    return [replace(one, text=other.text) for one, other in zip(lines, lines[1:] + lines[:1], strict=True)]
+    return [one._replace(text=other.text) for one, other in zip(lines, lines[1:] + lines[:1], strict=True)]
 
 
 @pytest.fixture(scope="module")

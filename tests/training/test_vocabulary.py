@@ -1,6 +1,7 @@
 """The tokenizer writes any text, keeps what is copied whole, and its template writes calls that can be read."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -8,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.models.embedded import CHECKPOINT
-from hybrid.models.in_process.generation import split_calls
 from training.lessons import rendered
 from training.vocabulary import ASSISTANT, END, tokenizer
 
@@ -42,12 +42,11 @@ def test_a_call_in_the_template_reads_back_with_two_decimals(arguments: dict[str
     turn = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
     text = rendered({"turns": [{"role": "user", "content": "Go."}, turn], "tools": ["crop"]})
     said = text.partition(ASSISTANT)[2].removesuffix(END)
-    _, calls, invalid = split_calls(said)
+    (block,) = re.findall(r"<tool_call>(.*?)</tool_call>", said, re.DOTALL)
+    call = json.loads(block)
     expected = {key: round(value, 2) if isinstance(value, float) else value for key, value in arguments.items()}
-    assert not invalid
-    ((name, read),) = calls
-    assert name == "crop"
-    assert read["boxes"] == [expected]
+    assert call["name"] == "crop"
+    assert call["arguments"]["boxes"] == [expected]
 
 
 @given(st.text())

@@ -252,8 +252,8 @@ def _named(thing: str) -> CheckCase:
         x, y = np.mean(np.array(outline, float), axis=0)
         if box.x0 <= x < box.x1 and box.y0 <= y < box.y1:
             return None
-        place = f"{box.x0:.0f}-{box.x1:.0f}, {box.y0:.0f}-{box.y1:.0f}"
-        return f"the mask's largest part is about ({x:.0f}, {y:.0f}) px, {thing} at {place}"
+        corners = tuple(map(round, (box.x0, box.y0, box.x1, box.y1)))
+        return f"the mask's largest part is about ({x:.0f}, {y:.0f}) px, {thing} in {corners}"
 
     return CheckCase((picture,), {"words": thing}, wrong)
 

@@ -118,7 +118,7 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         tools_offered=TOOLS_OFFERED,
         sample_tasks=tuple(recipe.scenes),
         # Without ids rows are named by their place in the table, which moves as other tasks grow.
-        sample_extends="id" in recipe.layout.columns,
+        sample_extends="id" in recipe.layout.columns and recipe.samples is not None,
         metrics=tuple(metric.card for metric in recipe.metrics),
         headline=(recipe.metrics[0].name,),
         unchecked=recipe.unchecked,

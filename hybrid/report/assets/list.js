@@ -65,7 +65,7 @@ report.pages.list = async ({ bench, query }) => {
       "div",
       { class: "row", role: "row", "aria-rowindex": String(place + 2) },
       report.el("span", { class: "cell id", role: "cell" }, link, rows.of("sampled", row) ? report.el("span", { class: "sampled", title: "on the error sheet" }, report.el("span", { "aria-hidden": "true", text: " ✎" }), report.el("span", { class: "unseen", text: " on the error sheet" })) : null),
-      columns.map((one) => report.el("span", { class: `cell ${one.name}`, role: "cell" }, one.name === "words" && rows.of("picture", row) ? report.el("img", { class: "thumbnail", src: rows.of("picture", row), alt: "", loading: "lazy", decoding: "async" }) : null, report.said(String(rows.of(one.name, row)).slice(0, 240), "bdi"))),
+      columns.map((one) => report.el("span", { class: `cell ${one.name}`, role: "cell" }, one.name === "words" && rows.of("picture", row) ? report.el("img", { class: "thumbnail", src: rows.of("picture", row), alt: "", loading: "lazy", decoding: "async" }) : null, report.said(String(rows.shown(one.name, row)).slice(0, 240), "bdi"))),
       rows.solvers.map((_, solver) => solverCell(rows, solver, row)),
     );
     made.style.transform = `translateY(${place * rowHeight()}px)`;

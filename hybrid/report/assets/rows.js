@@ -15,6 +15,8 @@ report.Rows = class {
 
   id(row) { return this.list.ids[row]; }
   of(name, row) { return cell(this.list.cells[name], row); }
+  /** As a cell shows it: the search looks through more. */
+  shown(name, row) { const { shown, values, codes } = this.list.cells[name]; return (shown || values)[codes[row]]; }
   ofSolver(name, solver, row) { return cell(this.list.solvers[solver][name], row); }
   state(solver, row) { return this.ofSolver("verdict", solver, row); }
 
@@ -32,7 +34,7 @@ report.Rows = class {
   /** Everything that a search looks through, in small letters: the id and every column but boxes. */
   haystack(row) {
     if (this.haystacks[row] === undefined) {
-      const own = this.list.columns.filter((one) => one.filter !== "flag").map((one) => this.of(one.name, row));
+      const own = this.list.columns.filter((one) => one.filter !== "flag" && one.filter !== "none").map((one) => this.of(one.name, row));
       const searched = this.list.solver_columns.filter((one) => one.filter === "search");
       const said = this.solvers.flatMap((_, solver) => searched.map((one) => this.ofSolver(one.name, solver, row)));
       this.haystacks[row] = [this.id(row), ...own, ...said].join("\n").toLowerCase();

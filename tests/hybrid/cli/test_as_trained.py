@@ -43,8 +43,10 @@ class OnceOnly(Zoomer):
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    Image.new("RGB", (640, 480), (90, 120, 150)).save(tmp_path / "one.png")
-    rows = [f'q{number},Which one? ({number}),"[""red"", ""blue""]",A,one.png' for number in range(16)]
+    # Questions about one picture would be one unit, over which nothing can be tested.
+    for number in range(16):
+        Image.new("RGB", (640, 480), (90, 120, 10 * number)).save(tmp_path / f"{number}.png")
+    rows = [f'q{number},Which one? ({number}),"[""red"", ""blue""]",A,{number}.png' for number in range(16)]
     (tmp_path / "questions.csv").write_text("\n".join(["id,question,choices,answer,image", *rows]))
     return tmp_path / "questions.csv"
 

@@ -12,7 +12,7 @@ import pytest
 
 from bench._chat_server import chat_server
 from hybrid.cli import COMMANDS as WORDS
-from hybrid.errors import EXTRA_OF, LOCAL, install_extra
+from hybrid.errors import EXTRA_OF, LOCAL
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load, names
 from hybrid.serving.sources import Sources
@@ -51,13 +51,19 @@ for words in json.loads(sys.argv[1]):
     ended.append([code, out.getvalue(), err.getvalue()])
 print(json.dumps(ended))
 """
-INSTALL = "which the extra `local` brings: uv pip install -e '.[local]'"
-
 ABSENT = sorted({*LOCAL, "diffusers"})
 """The extra `diffusers` brings `local`."""
 BARE = sorted({*ABSENT, *EXTRA_OF, "opencv-python-headless"})
 """The rest is what `pip install -e .` installs."""
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def installs(extra: str) -> str:
+    """The command as a line has it that is printed outside of the checkout."""
+    return f"uv pip install -e '{ROOT}[{extra}]'"
+
+
+INSTALL = f"which the extra `local` brings: {installs('local')}"
 
 Words = Sequence[object]
 
@@ -183,7 +189,7 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
         assert (code, "Traceback" in err) == (never_ran, False), (words, out, err)
     every = dict(zip(commands, said, strict=True))
     weight_free = [name for name in names("tools") if load("tools", name).backend("classical")]
-    lacks = f"needs cv2, which the extra `vision` brings: {install_extra('vision')}"
+    lacks = f"needs cv2, which the extra `vision` brings: {installs('vision')}"
     assert every["tools", "list"][2] == f"note: the weight-free backend of {', '.join(weight_free)} {lacks}\n"
     shown = " ".join(every["tools", "show", "depth"][1].split())
     assert f"here no (the weight-free backend of depth {lacks})" in shown
@@ -241,7 +247,7 @@ def test_without_any_extra_what_needs_one_is_said_in_a_line(
         (tools / f"{name}.py").write_text(OUTSIDE.format(name=name, body=body, pictures=pictures))
     picture = next(photographs.rglob("*.jpg"))
     ask = (*asking(server, "mvp_bench", photographs), "--solver", "mllm")
-    parquet, vision = (f"which the extra `{extra}` brings: {install_extra(extra)}" for extra in ("parquet", "vision"))
+    parquet, vision = (f"which the extra `{extra}` brings: {installs(extra)}" for extra in ("parquet", "vision"))
     joined = f"cutting, joining or drawing a picture needs cv2, {vision}"
     expected: dict[Words, str] = {
         ("data", "check", blink): f"{blink}/Jigsaw/val-00000-of-00001.parquet needs pyarrow, {parquet}",

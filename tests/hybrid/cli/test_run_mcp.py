@@ -49,7 +49,8 @@ def test_without_the_package_one_line_says_what_to_do(
     monkeypatch.setitem(sys.modules, "mcp", None)
     ended = command(*asking, "--mcp", plain())
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.splitlines()[-1].startswith("hybrid: --mcp needs the package mcp: uv pip install -e '.[mcp]' (")
+    wanted = f"hybrid: --mcp needs the package mcp: uv pip install -e '{Path(__file__).resolve().parents[3]}[mcp]' ("
+    assert ended.err.splitlines()[-1].startswith(wanted)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_words_are_said_in_one_line_without_secrets"))
