@@ -6,6 +6,7 @@ again in the views in which the letters read best.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ LEGIBLE = 0.7
 MOST_VIEWS = 2
 # Least confidence of a mark of another view.
 LIKELY = 0.6
+# Distance up to which two readings are of one mark.
+SAME_PX = 12
 # Sum of confidences by which a view must be better than the picture as it is.
 BETTER = 0.1
 
@@ -55,9 +58,15 @@ def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> M
     best = found(AS_IS)
     if _all_sure(best, labels):
         return best
+    # A view that reads B where the picture as it is reads REF has lost what tells them apart.
+    others = tuple(label for label in LABELS if label not in wanted)
+    read = _named(find_marks(pixels, LABELS, kind)) if others else []
+    known = [mark for mark in read if mark.label in others and mark.confidence >= LIKELY]
     legible = {view: _legible(pixels, view, wanted) for view in VIEWS}
     for view in sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MOST_VIEWS]:
         other = found(view)
+        if any(_at_one_place(mark, one) for mark in _named(other) for one in known):
+            continue
         if _complete(other, labels) and _trust(other) > _trust(best) + BETTER:
             best = other
         if _all_sure(best, labels):
@@ -103,6 +112,13 @@ def _complete(marks: Marks, labels: Sequence[str]) -> bool:
     """Whether a view holds all that is asked for: of part of it, chance in one of several views is likelier."""
     likely = {mark.label for mark in _named(marks) if mark.confidence >= LIKELY}
     return likely.issuperset(labels) if labels else likely.issuperset(("A", "B")) or "REF" in likely
+
+
+def _at_one_place(a: PointMark | BoxMark, b: PointMark | BoxMark) -> bool:
+    # Both have the letter in a box of its own, unless none was read there.
+    if a.label_box_px is None or b.label_box_px is None:
+        return False
+    return math.hypot(a.label_box_px.x0 - b.label_box_px.x0, a.label_box_px.y0 - b.label_box_px.y0) <= SAME_PX
 
 
 def _trust(marks: Marks) -> float:
