@@ -58,16 +58,11 @@ def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> M
     best = found(AS_IS)
     if _all_sure(best, labels):
         return best
-    # A view that reads B where the picture as it is reads REF has lost what tells them apart.
-    others = tuple(label for label in LABELS if label not in wanted)
-    read = _named(find_marks(pixels, LABELS, kind)) if others else []
-    known = [mark for mark in read if mark.label in others and mark.confidence >= LIKELY]
     legible = {view: _legible(pixels, view, wanted) for view in VIEWS}
     for view in sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MOST_VIEWS]:
         other = found(view)
-        if any(_at_one_place(mark, one) for mark in _named(other) for one in known):
-            continue
-        if _complete(other, labels) and _trust(other) > _trust(best) + BETTER:
+        better = _complete(other, labels) and _trust(other) > _trust(best) + BETTER
+        if better and not (labels and _contradicted(pixels, other, labels, kind)):
             best = other
         if _all_sure(best, labels):
             break
@@ -112,6 +107,15 @@ def _complete(marks: Marks, labels: Sequence[str]) -> bool:
     """Whether a view holds all that is asked for: of part of it, chance in one of several views is likelier."""
     likely = {mark.label for mark in _named(marks) if mark.confidence >= LIKELY}
     return likely.issuperset(labels) if labels else likely.issuperset(("A", "B")) or "REF" in likely
+
+
+def _contradicted(pixels: Pixels, other: Marks, labels: Sequence[str], kind: MarkKind) -> bool:
+    """Whether the picture as it is shows a letter that is not wanted where a view reads one that is.
+
+    A view that reads B where the picture reads REF has lost what tells them apart.
+    """
+    read = [mark for mark in _named(find_marks(pixels, LABELS, kind)) if mark.confidence >= LIKELY]
+    return any(_at_one_place(a, b) for a in _named(other) for b in read if b.label not in labels)
 
 
 def _at_one_place(a: PointMark | BoxMark, b: PointMark | BoxMark) -> bool:
