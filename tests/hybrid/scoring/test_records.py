@@ -51,8 +51,7 @@ def test_a_failed_question_costs_nothing_that_is_known(run: Path) -> None:
 
 def test_frames_have_the_columns(run: Path) -> None:
     pytest.importorskip("pandas")
-    table = hybrid.table(run)
-    frame = table.to_pandas()
+    frame = (table := hybrid.table(run)).to_pandas()
     assert list(frame.columns) == list(table.columns) == list(table[0])
     assert len(frame) == len(table)
     assert frame.groupby("solver")["correct"].mean()["mllm"] == pytest.approx(
