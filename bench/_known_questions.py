@@ -29,7 +29,7 @@ from tools.attributes import disc
 from tools.relation import PHRASES
 from tools.segmentation import shape_area
 
-LEAST_OVERLAP, AREA_OFF = 0.7, 0.3
+MIN_OVERLAP, AREA_OFF = 0.7, 0.3
 """Of a mask's box with that of its shape, and the largest relative error of its area."""
 
 Judgement = Callable[[Finding, ImageStore], bool | None]
@@ -227,7 +227,7 @@ def segmentation(index: int, seed: int) -> Question:
         if not isinstance(box, list) or not isinstance(pixels, int | float):
             return False
         found_box = Box(*(float(str(edge)) for edge in box))
-        return overlap(found_box, wanted) >= LEAST_OVERLAP and abs(pixels / whole - 1) <= AREA_OFF
+        return overlap(found_box, wanted) >= MIN_OVERLAP and abs(pixels / whole - 1) <= AREA_OFF
 
     return _question([scene.draw()], {"box": box_arg(thing.box)}, cut_out)
 

@@ -45,7 +45,7 @@ SIZE = (640, 480)
 """Width and height of every picture, so that no batch falls apart by shape."""
 BATCH = 8
 """Images a pass of the bare loop; pairs count as two."""
-LEAST_RATIO = 0.8
+MIN_RATIO = 0.8
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def table(setting: Load) -> Table:
     size = "real size" if setting.real else "tiny"
     title = (
         f"Throughput on {name}: {size}, random weights, bare loop in batches of {BATCH} images, median of "
-        f"{setting.repeats} (target: a ratio of {LEAST_RATIO})"
+        f"{setting.repeats} (target: a ratio of {MIN_RATIO})"
     )
     return Table(title, columns, rows(setting))
 

@@ -37,7 +37,7 @@ from hybrid.samples.scenes import FIRST_SOLID, render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Backend, Evidence, Pixels, Request
 from tools._shared.args import PointArg
-from tools.depth import MOST_CERTAIN, SAME_ROW, SAME_ROW_CONFIDENCE, TOOL, DepthArgs, clean_image, spots_of
+from tools.depth import MAX_CERTAINTY, SAME_ROW, SAME_ROW_CONFIDENCE, TOOL, DepthArgs, clean_image, spots_of
 from tools.depth.cues import APPEARANCE, APPEARANCE_SLOPE, POSITION_SLOPE, measure
 
 Item = tuple[str, Pixels, str]
@@ -305,7 +305,7 @@ def _mean_confidence(answers: Sequence[Answer]) -> float:
 
 def _judged(evidence: float, same_row: bool) -> Answer:
     """An answer from log odds of the right point, with the confidence that the tool would give."""
-    confidence = 1 / (1 + math.exp(-min(abs(evidence), MOST_CERTAIN)))
+    confidence = 1 / (1 + math.exp(-min(abs(evidence), MAX_CERTAINTY)))
     return Answer(
         float(evidence > 0) if evidence else 0.5,
         min(confidence, SAME_ROW_CONFIDENCE) if same_row else confidence,

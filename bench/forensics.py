@@ -18,7 +18,7 @@ from bench._accuracy import blink_rows
 from bench._frame import options, write_json
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.images import decode
-from tools.forensics import LEAST_PX, measure
+from tools.forensics import MIN_SIDE_PX, measure
 
 MIDDLE = (5, 95)
 TASKS = ("Spatial_Relation", "Relative_Depth")
@@ -29,7 +29,7 @@ def statistics_of(folder: Path) -> list[dict[str, float]]:
     """The statistics of each photograph. Raises `SystemExit` if there are none."""
     rows = blink_rows(folder, *TASKS, columns=("idx", "image_1"))
     images = (decode(row["image_1"]["bytes"], row["idx"]) for row in rows)
-    return [asdict(measure(pixels)) for pixels in images if min(pixels.shape[:2]) >= LEAST_PX]
+    return [asdict(measure(pixels)) for pixels in images if min(pixels.shape[:2]) >= MIN_SIDE_PX]
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from bench._accuracy import blink_rows
 from bench._frame import options
 from hybrid.benchmarks.blink import MARKED_POINTS
-from hybrid.benchmarks.blink.marks import LEAST_CONFIDENCE, TakenOff, drawn_again, read_restyle, taken_off
+from hybrid.benchmarks.blink.marks import MIN_CONFIDENCE, TakenOff, drawn_again, read_restyle, taken_off
 from hybrid.errors import DataError
 from hybrid.images import decode
 from hybrid.marks.drawing import draw_marks
@@ -44,7 +44,7 @@ STYLES = (
 )
 """Those of the paper's Figure 7, and others on pictures of the size they have."""
 TOLERANCE = 0.01
-LEAST_TOLERANCE_PX = 3.0
+MIN_TOLERANCE_PX = 3.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def is_read(picture: Bared, setting: str) -> bool:
     """Whether every letter, drawn anew in a style, is read again in its place."""
     again = drawn_again(picture.taken, read_restyle(setting))
     scale = again.shape[0] / picture.taken.pixels.shape[0]
-    near = max(LEAST_TOLERANCE_PX, TOLERANCE * again.shape[0])
+    near = max(MIN_TOLERANCE_PX, TOLERANCE * again.shape[0])
     found = _named(find_marks(again, [str(mark.label) for mark in picture.taken.marks], "point"))
     return all(
         str(mark.label) in found
@@ -117,7 +117,7 @@ def _named(marks: Marks) -> dict[str, npt.NDArray[np.float64]]:
     return {
         mark.label: np.array([mark.x, mark.y])
         for mark in marks.points
-        if mark.label is not None and mark.confidence >= LEAST_CONFIDENCE
+        if mark.label is not None and mark.confidence >= MIN_CONFIDENCE
     }
 
 

@@ -21,15 +21,15 @@ from hybrid.types import Box, Point
 LABEL_SETS: tuple[tuple[str, ...], ...] = (("A", "B"), ("A", "B", "C", "D"), ("REF",))
 RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")
 FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow", "opencv")
-LEAST_CONTRAST = 40.0
+MIN_CONTRAST = 40.0
 """Least mean difference in grey levels between a ring's colour and its background for the ring to be visible."""
-LEAST_SHOWN = 0.5
+MIN_SHOWN = 0.5
 """Part of a box's side that other lines and letters leave free: a side drawn over does not say where it was."""
 Meeting = Literal["crossing", "inside", "collinear"]
 MEETINGS: tuple[Meeting, ...] = ("crossing", "inside", "collinear")
 COLLINEAR_PX = 4
 """Two boxes' sides at most this far apart are on one line: they touch or one covers the other."""
-LEAST_BOX_PX = 40
+MIN_BOX_PX = 40
 OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
     ("red", "green"),
     ("green", "red"),
@@ -89,8 +89,8 @@ def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> Ma
 def boxed_scene(rng: np.random.Generator) -> MarkedScene:
     """A picture with a red box A and a green box B, or the other way round, which may cross or lie on the border.
 
-    Every side shows: where it is drawn the picture differs from its colour by `LEAST_CONTRAST`, and at least
-    `LEAST_SHOWN` of it is not under the other box's line or a letter.
+    Every side shows: where it is drawn the picture differs from its colour by `MIN_CONTRAST`, and at least
+    `MIN_SHOWN` of it is not under the other box's line or a letter.
     """
     while True:
         height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
@@ -174,7 +174,7 @@ def _overlapping(rng: np.random.Generator, size: tuple[int, int], wanted: Meetin
         second = np.rint(first + step).clip(0, (width, height, width, height))
         a, b = (Box(*(float(side) for side in box)) for box in (first, second))
         sides = (a.x1 - a.x0, a.y1 - a.y0, b.x1 - b.x0, b.y1 - b.y0)
-        if min(sides) < LEAST_BOX_PX or meeting(a, b) != wanted:
+        if min(sides) < MIN_BOX_PX or meeting(a, b) != wanted:
             continue
         overlap = share_of_union(a, b)
         if abs(overlap - share) <= SHARE_STEP and OVERLAPS[0] <= overlap <= OVERLAPS[1]:
@@ -192,9 +192,9 @@ def _both_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) 
         color = np.array(RGB[item.color])
         shown = 0
         for rows, columns in _sides(item.box, style.stroke_px):
-            if np.abs(plain[rows, columns].astype(np.float64) - color).mean() < LEAST_CONTRAST:
+            if np.abs(plain[rows, columns].astype(np.float64) - color).mean() < MIN_CONTRAST:
                 return False
-            shown += bool((drawn[rows, columns] == color).all(axis=-1).mean() >= LEAST_SHOWN)
+            shown += bool((drawn[rows, columns] == color).all(axis=-1).mean() >= MIN_SHOWN)
         if shown < 2:
             return False
     return True
@@ -212,7 +212,7 @@ def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) 
             replace(one.box, x1=(two if across else one).box.x1, y1=(two if down else one).box.y1)
             for one, two in ((a, b), (b, a))
         )
-        if min(first.x1 - first.x0, first.y1 - first.y0, second.x1 - second.x0, second.y1 - second.y0) < LEAST_BOX_PX:
+        if min(first.x1 - first.x0, first.y1 - first.y0, second.x1 - second.x0, second.y1 - second.y0) < MIN_BOX_PX:
             continue
         other = draw_marks(blank, (), (replace(a, box=first), replace(b, box=second)), style)
         if _beyond(drawn, other) + _beyond(other, drawn) < TOLD_APART_PX * style.stroke_px:
@@ -234,7 +234,7 @@ def _sides_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle)
         for rows, columns in _sides(item.box, style.stroke_px):
             contrast = np.abs(plain[rows, columns].astype(np.float64) - color).mean()
             shown = (drawn[rows, columns] == color).all(axis=-1).mean()
-            if contrast < LEAST_CONTRAST or shown < LEAST_SHOWN:
+            if contrast < MIN_CONTRAST or shown < MIN_SHOWN:
                 return False
     return True
 
@@ -264,7 +264,7 @@ def _places(
         for _ in range(500):
             x, y = int(rng.integers(2, width - 2)), int(rng.integers(2, height - 2))
             apart = all(abs(x - p.x) > 2 * reach_x or abs(y - p.y) > 2 * reach_y for p in points)
-            if apart and _contrast(plain, x, y, style) >= LEAST_CONTRAST:
+            if apart and _contrast(plain, x, y, style) >= MIN_CONTRAST:
                 points.append(Point(x, y, label))
                 break
         else:

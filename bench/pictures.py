@@ -50,7 +50,7 @@ FIRST_SCREEN = {"width": 1280, "height": 800}
 SCALE = 1.6
 COLOURS = 256
 """The palette is chosen for coverage: a small dot with a unique colour keeps it."""
-LONGEST_EDGE_PX = 420
+MAX_EDGE_PX = 420
 
 
 def made(out: Path, data: Path | None) -> list[str]:
@@ -135,7 +135,7 @@ def scene(work: Path, out: Path) -> None:
     points = '{"points": [{"label": "A"}, {"label": "B"}]}'
     for name, words in (("depth", ("--args", points, "--backend", "classical")), ("markers", ())):
         hybrid(work, "tools", "run", name, "photo.png", *words, "--picture", f"{name}.png")
-        _save((work / f"{name}.png").read_bytes(), out / f"{name}.webp", LONGEST_EDGE_PX)
+        _save((work / f"{name}.png").read_bytes(), out / f"{name}.webp", MAX_EDGE_PX)
 
 
 class _Browser:

@@ -20,7 +20,7 @@ from hybrid.tool import Pixels
 
 Level = Literal["mild", "medium", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-LEAST_PX = 160
+MIN_SIDE_PX = 160
 MARGIN_PX = 40.0
 """Points keep this distance from the borders, so that their marks are whole."""
 FAR_MARGIN_PX = 20.0
@@ -53,12 +53,12 @@ def planar_pair(rng: np.random.Generator, pixels: Pixels, level: Level, answer: 
     """An item whose image 2 is `pixels` (H, W, 3) warped, over a blurred ground, with another exposure and noise.
 
     Raises:
-        HybridError: the picture is smaller than `LEAST_PX` on a side, or no homography keeps four points in view.
+        HybridError: the picture is smaller than `MIN_SIDE_PX` on a side, or no homography keeps four points in view.
     """
     height, width = pixels.shape[:2]
     size = (width, height)
-    if min(size) < LEAST_PX:
-        raise HybridError(f"a picture of {width} x {height} px has no room for marked points: {LEAST_PX} px a side")
+    if min(size) < MIN_SIDE_PX:
+        raise HybridError(f"a picture of {width} x {height} px has no room for marked points: {MIN_SIDE_PX} px a side")
 
     def attempt() -> tuple[Array, Spot, list[Spot]] | None:
         homography = random_homography(rng, size, CHANGES[level])

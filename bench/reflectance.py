@@ -35,7 +35,7 @@ from tools.reflectance.cues import WORK_PX, chromaticity, compare, segment
 TASK = "Relative_Reflectance"
 FIT_SEEDS = range(7)
 PENALTY = 1.0
-FEWEST = 5
+MIN_SEGMENTS = 5
 EDGES = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 Matrix = npt.NDArray[np.float64]
@@ -115,11 +115,11 @@ def measure(items: int, seed: int) -> None:
 def spread(pixels: Pixels) -> tuple[float, float] | None:
     """Standard deviations of log red over green and log blue over green of a picture's segments, by root of area.
 
-    None for a picture with fewer than `FEWEST` segments that are neither over- nor underexposed.
+    None for a picture with fewer than `MIN_SEGMENTS` segments that are neither over- nor underexposed.
     """
     parts = segment(shrink(pixels, WORK_PX))
     used = (parts.colour.max(axis=1) < 0.85) & (parts.colour.min(axis=1) > 0.004) & (parts.area > 200)
-    if used.sum() < FEWEST:
+    if used.sum() < MIN_SEGMENTS:
         return None
     values, weight = chromaticity(parts)[used], np.sqrt(parts.area[used])
     mean = np.average(values, axis=0, weights=weight)

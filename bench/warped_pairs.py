@@ -33,9 +33,9 @@ from tools._shared.reading import shrink
 Kind = Literal["planar", "parallax", "straight"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-LONGEST_PX = 640
+MAX_SIDE_PX = 640
 """Photographs are reduced to this side before they are warped."""
-LEAST_VISIBLE = 0.35
+MIN_VISIBLE = 0.35
 """Share of image 1 that image 2 must still show."""
 MARGIN = 0.08
 """Points keep this share of a side from the borders."""
@@ -121,18 +121,18 @@ def photographs(place: Path) -> list[bytes]:
 
 
 def picture(encoded: Sequence[bytes], number: int, rng: np.random.Generator) -> Pixels:
-    """Photograph `number`, its long side at most `LONGEST_PX`, or a rendered scene where there is none."""
+    """Photograph `number`, its long side at most `MAX_SIDE_PX`, or a rendered scene where there is none."""
     if encoded:
         place = number % len(encoded)
-        return shrink(decode(encoded[place], f"photograph {place}"), LONGEST_PX)
-    return render(random_scene(rng), random_camera(rng, LONGEST_PX, LONGEST_PX * 3 // 4), rng).rgb
+        return shrink(decode(encoded[place], f"photograph {place}"), MAX_SIDE_PX)
+    return render(random_scene(rng), random_camera(rng, MAX_SIDE_PX, MAX_SIDE_PX * 3 // 4), rng).rgb
 
 
 def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty: Difficulty) -> WarpedPair:
     """A pair made of a picture (H, W, 3).
 
     Raises:
-        HybridError: no view that shows `LEAST_VISIBLE` of the picture was found.
+        HybridError: no view that shows `MIN_VISIBLE` of the picture was found.
     """
 
     def attempt() -> WarpedPair | None:
@@ -142,7 +142,7 @@ def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty
             made = orbited(
                 rng, pixels, _sideways(rng, difficulty) if kind == "parallax" else _straight(rng, difficulty)
             )
-        return made if np.isfinite(made.there[..., 0]).mean() >= LEAST_VISIBLE else None
+        return made if np.isfinite(made.there[..., 0]).mean() >= MIN_VISIBLE else None
 
     made = until("view that shows enough", attempt)
     second = relit(rng, made.images[1], LIGHTS[difficulty])

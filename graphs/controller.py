@@ -66,7 +66,7 @@ SAID = f"{TEXTS.instructions}\n{TEXTS.images}"
 # The name of a call that cannot be read and has none.
 UNNAMED = "unknown"
 # Identical calls that end the tool phase: a model in a loop does not leave it by itself.
-MOST_REPEATS = 3
+MAX_REPEATS = 3
 
 
 @dataclass
@@ -156,7 +156,7 @@ def is_last_turn(case: ControllerInput, turn: int) -> bool:
     """Whether the model must answer now: turns, tool calls or patience with repeated calls are used up."""
     meter = case.ctx.meter
     spent = turn >= meter.limits.turns - 1 or not meter.tool_calls_left
-    return spent or case.repeats >= MOST_REPEATS or not case.ctx.tools_offered
+    return spent or case.repeats >= MAX_REPEATS or not case.ctx.tools_offered
 
 
 async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
@@ -182,7 +182,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     if key in case.made:
         case.repeats += 1
         case.ctx.rule("repeated call", call.name, fault=Fault.LOOP)
-        return _failed(TEXTS.repeated_too_often if case.repeats >= MOST_REPEATS else TEXTS.repeated, call)
+        return _failed(TEXTS.repeated_too_often if case.repeats >= MAX_REPEATS else TEXTS.repeated, call)
     case.made.add(key)
     try:
         tool = _offered(case.ctx, call.name)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from functools import cache
 from urllib.parse import quote, quote_plus
 
-SHORTEST = 6
+MIN_LENGTH = 6
 """Characters of the shortest secret that is looked for: a shorter one would be found in ordinary words."""
 REDACTED = "[redacted]"
 
@@ -33,8 +33,8 @@ _forms: tuple[tuple[str, bytes], ...] = ()
 
 
 def keep_secret(*values: str | None) -> None:
-    """Never write these values from now on. None and values below `SHORTEST` characters are passed over."""
-    found = {form for value in values if value and len(value) >= SHORTEST for form in _written(value)}
+    """Never write these values from now on. None and values below `MIN_LENGTH` characters are passed over."""
+    found = {form for value in values if value and len(value) >= MIN_LENGTH for form in _written(value)}
     with _lock:
         global _forms  # noqa: PLW0603 - what must not be shown holds for the process, whatever read it
         longest_first = sorted(found | {text for text, _ in _forms}, key=lambda text: (-len(text), text))

@@ -66,7 +66,7 @@ SURFACES = ("hybrid", "hybrid.__main__")
 """The entry points, `import hybrid` and `python -m hybrid`: they call the packages that do the work."""
 BY_STRING = ("hybrid/registry.py", "hybrid/plugins.py")
 """Files that import a module by a name that is made at run time."""
-MOST_LINES, MOST_FUNCTION_LINES = 400, 50
+MAX_LINES, MAX_FUNCTION_LINES = 400, 50
 HEAVY = ("torch", "transformers", "langchain", "langgraph", "cv2", "numpy", "pyarrow", "PIL", "pydantic")
 
 
@@ -225,15 +225,15 @@ def used_by_one_alone(tree: Tree) -> list[str]:
 
 
 def too_long(tree: Tree) -> list[str]:
-    """Files of more than `MOST_LINES` lines and functions of more than `MOST_FUNCTION_LINES`, docstring included."""
+    """Files of more than `MAX_LINES` lines and functions of more than `MAX_FUNCTION_LINES`, docstring included."""
     long = []
     for module, path in tree.paths.items():
-        if (count := len(path.read_text().splitlines())) > MOST_LINES:
+        if (count := len(path.read_text().splitlines())) > MAX_LINES:
             long.append(f"{module} has {count} lines")
         for node in statements(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 count = (node.end_lineno or node.lineno) - node.lineno + 1
-                if count > MOST_FUNCTION_LINES:
+                if count > MAX_FUNCTION_LINES:
                     long.append(f"{module}: {node.name} has {count} lines")
     return long
 

@@ -31,16 +31,16 @@ from tools.markers import MarkersArgs, locate
 
 # Long side of a crop where no scale is asked for.
 TARGET_PX = 768
-LARGEST_SCALE = 8.0
-LARGEST_SIDE_PX = 4096
+MAX_SCALE = 8.0
+MAX_SIDE_PX = 4096
 # Side of the square around a point where no share is given, as a share of the image's longer side.
 POINT_SHARE = 0.2
-LEAST_POINT_PX = 32
-LEAST_SQUARE_PX = 4
+MIN_POINT_PX = 32
+MIN_SQUARE_PX = 4
 SHEET_TILE_PX = 448
 SHEET_GAP_PX = 8
 SHEET_COLUMNS = 3
-MOST_IMAGES = 9
+MAX_IMAGES = 9
 QUADRANTS = ("upper left", "upper right", "lower left", "lower right")
 GREY = (128, 128, 128)
 
@@ -68,7 +68,7 @@ class CropArgs(Args):
     scale: float | None = Field(
         default=None,
         ge=0.1,
-        le=LARGEST_SCALE,
+        le=MAX_SCALE,
         description="pixels per image pixel; default: long side about 768",
     )
 
@@ -92,8 +92,8 @@ def cut(pixels: Pixels, box: Box, scale: float | None) -> tuple[Pixels, Box, flo
     x1, y1 = max(x0 + 1, min(width, math.ceil(box.x1))), max(y0 + 1, min(height, math.ceil(box.y1)))
     part = pixels[y0:y1, x0:x1]
     longest = max(part.shape[:2])
-    wanted = min(LARGEST_SCALE, TARGET_PX / longest) if scale is None else scale
-    wanted = min(wanted, LARGEST_SIDE_PX / longest)
+    wanted = min(MAX_SCALE, TARGET_PX / longest) if scale is None else scale
+    wanted = min(wanted, MAX_SIDE_PX / longest)
     size = max(1, round(part.shape[1] * wanted)), max(1, round(part.shape[0] * wanted))
     taken = Box(float(x0), float(y0), float(x1), float(y1))
     # The scale that follows from whole pixels along the longer side, so that a point maps back exactly.
@@ -122,8 +122,8 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
         return Box(0, 0, width, height), 1.0
     (spot,) = read_points("crop", [args.point], _drawn(request.images[0], args.point), (height, width))
     longer = max(height, width)
-    side = max(LEAST_POINT_PX, POINT_SHARE * longer) if args.share is None else args.share * longer
-    side = max(LEAST_SQUARE_PX, side)
+    side = max(MIN_POINT_PX, POINT_SHARE * longer) if args.share is None else args.share * longer
+    side = max(MIN_SQUARE_PX, side)
     # Moved inside rather than cut, so that a point at the border still has its surroundings.
     x0 = min(max(0.0, spot.x + 0.5 - side / 2), max(0.0, width - side))
     y0 = min(max(0.0, spot.y + 0.5 - side / 2), max(0.0, height - side))
@@ -204,7 +204,7 @@ def contact_sheet(images: Sequence[Pixels]) -> tuple[Pixels, list[tuple[Box, flo
     """Images side by side under their names; where each lies on the sheet (pixels of the sheet) and its scale."""
     columns = min(len(images), 2 if len(images) == 4 else SHEET_COLUMNS)
     rows = math.ceil(len(images) / columns)
-    scales = [min(LARGEST_SCALE, SHEET_TILE_PX / max(image.shape[:2])) for image in images]
+    scales = [min(MAX_SCALE, SHEET_TILE_PX / max(image.shape[:2])) for image in images]
     parts = [
         resized(image, (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale))))
         for image, scale in zip(images, scales, strict=True)

@@ -32,7 +32,7 @@ from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.rules import ThingName, seen_from
 
 WORKING_PX = 480
-LEAST_PX = 24
+MIN_SIDE_PX = 24
 # Difference of overlaps at which 63 % of the doubt is gone: set on generated items, seeds 0 to 99.
 CLEAR_MARGIN = 0.12
 WEIGHT_FREE_CERTAIN = 0.65
@@ -40,7 +40,7 @@ LEARNED_CERTAIN = 0.95
 # Confidence if fewer than two boxes were found: less than a guess between two.
 NOTHING_COMPARED = 0.3
 # A thing that fits no box better than this is not the thing in the boxes.
-LEAST_OVERLAP = 0.2
+MIN_OVERLAP = 0.2
 
 
 class LocalizationArgs(Args):
@@ -103,7 +103,7 @@ def judge(overlaps: Sequence[float], candidates: Sequence[Candidate], most_certa
     order = sorted(range(len(overlaps)), key=lambda index: -overlaps[index])
     lead = overlaps[order[0]] - overlaps[order[1]]
     chance = 1 / len(overlaps)
-    if overlaps[order[0]] < LEAST_OVERLAP or lead <= 0:
+    if overlaps[order[0]] < MIN_OVERLAP or lead <= 0:
         return Fit(tuple(overlaps), None, chance)
     placed = min(candidates[index].confidence for index in order[:2])
     gain = (1 - math.exp(-lead / CLEAR_MARGIN)) * placed
@@ -134,7 +134,7 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     import cv2
 
     height, width = pixels.shape[:2]
-    if min(height, width) < LEAST_PX:
+    if min(height, width) < MIN_SIDE_PX:
         return None
     inner = Box(
         max(box.x0 for box in boxes),

@@ -20,7 +20,7 @@ LAST: Final[Mapping[str, float]] = {"drill": 0.05, "scene": 0.08}
 EARLY: Final = 0.15
 """Shares of drills and of lessons in seeing: what they are at first falls to nothing over the share `EARLY` of the
 steps, and is never less than what they are at last."""
-LONGEST: Final = 1100
+MAX_LENGTH: Final = 1100
 """Tokens beyond which a conversation is left out."""
 POOL: Final = 20
 """Batches that are drawn together and sorted by length."""
@@ -54,7 +54,7 @@ def drawn(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list
             # A task with many questions has more to teach, though not in proportion to their number.
             task = rng.choices(list(tasks), [math.sqrt(len(each)) for each in tasks.values()])[0]
             chosen = lessons[rng.choice(tasks[task])]
-            if len(chosen.ids) <= LONGEST:
+            if len(chosen.ids) <= MAX_LENGTH:
                 pool.append(chosen)
         pool.sort(key=lambda each: len(each.ids))
         batches: list[list[Lesson]] = [[]]

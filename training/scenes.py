@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hybrid.images import ImageStore
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import arrange, backdrop, high_camera, random_names
-from hybrid.samples.pop_out import MOST, pop_out
+from hybrid.samples.pop_out import MAX_THINGS, pop_out
 from hybrid.samples.scenes import render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 WIDTH, HEIGHT = 256, 192
-MOST_ALIKE: Final = 6
+MAX_ALIKE: Final = 6
 """Things of the first name in a rendered scene; there are up to three of other names."""
 SCENES: Final = "scenes"
 """Stands where a conversation names its benchmark."""
@@ -42,7 +42,9 @@ def look(view: View, count: int, seed: int, folder: Path) -> Iterator[dict[str, 
     store = ImageStore(folder / "images")
     for number in range(count):
         rng = generator("train", KEYS[view], seed, number)
-        drawn = jpeg(on_the_ground(rng) if view == "ground" else pop_out(rng, int(rng.integers(1, MOST + 1))).draw())
+        drawn = jpeg(
+            on_the_ground(rng) if view == "ground" else pop_out(rng, int(rng.integers(1, MAX_THINGS + 1))).draw()
+        )
         shown = store.put(drawn, f"scene {view} {seed}/{number}")
         asked = [{"type": "image", "image": shown.sha256}, {"type": "text", "text": QUESTION}]
         turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": ""}]
@@ -52,7 +54,7 @@ def look(view: View, count: int, seed: int, folder: Path) -> Iterator[dict[str, 
 def on_the_ground(rng: np.random.Generator) -> Pixels:
     """One to nine things of one to four names, of which one may be there several times."""
     names = random_names(rng, int(rng.integers(1, 5)))
-    alike = int(rng.integers(1, MOST_ALIKE + 1)) if rng.random() < 0.5 else 1
+    alike = int(rng.integers(1, MAX_ALIKE + 1)) if rng.random() < 0.5 else 1
     camera = high_camera(rng, WIDTH, HEIGHT)
     things = [*[names[0]] * alike, *names[1:]]
     solids = until("arrangement of things to look at", lambda: arrange(rng, camera, things, sizes_m=(0.16, 0.36)))

@@ -29,10 +29,10 @@ NEAREST: Final = np.array(
     [np.argmin([abs((level * 360 / 256 - hue + 180) % 360 - 180) for hue in HUES.values()]) for level in range(256)]
 )
 """For each of 256 hues the place in `HUES` of the one nearest to it."""
-LEAST_SATURATION: Final = 0.36
-LEAST_VALUE: Final = 0.12
+MIN_SATURATION: Final = 0.36
+MIN_VALUE: Final = 0.12
 """Of a pixel with a colour, in HSV and 0..1: grounds and shadows are below."""
-LEAST_AREA: Final = 0.0008
+MIN_AREA: Final = 0.0008
 """Of a thing, as a share of the picture."""
 SWALLOWED: Final = 0.15
 """Share of a thing's area up to which a region next to it is taken for its rim."""
@@ -42,7 +42,7 @@ ROUND: Final = 0.93
 """Overlap (intersection over union) with an ellipse from which a region counts as round."""
 
 
-LEAST_SHOWN: Final = 0.05
+MIN_SHOWN: Final = 0.05
 """Least share of a part of a picture for a thing in it to be named."""
 PANORAMA: Final = 2.0
 """Width over height from which a picture is two pictures side by side."""
@@ -85,7 +85,7 @@ def seen(pixels: Pixels) -> tuple[Thing, ...]:
 
 
 def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
-    """The thing in each of rows x columns equal parts, row by row: the one that takes most of it, above `LEAST_SHOWN`.
+    """The thing in each of rows x columns equal parts, row by row: the one that takes most of it, above `MIN_SHOWN`.
 
     Of two pictures side by side each has half of the columns, and places are those in it, as in what is said.
     """
@@ -96,7 +96,7 @@ def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
         starts = range(0, rows * each, each)
         return [thing for start in starts for half in (left, right) for thing in half[start : start + each]]
     shown: list[Thing | None] = [None] * (rows * columns)
-    most = np.full(rows * columns, LEAST_SHOWN)
+    most = np.full(rows * columns, MIN_SHOWN)
     for thing, region in _regions(pixels):
         shares = cv2.resize(region.astype(np.float32), (columns, rows), interpolation=cv2.INTER_AREA).ravel()
         for place in np.flatnonzero(shares > most):
@@ -107,7 +107,7 @@ def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
 def _regions(pixels: Pixels) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
     """Each thing with where it is, (H, W)."""
     hue, saturation, value = cv2.split(cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 0.8), cv2.COLOR_RGB2HSV_FULL))
-    coloured = (saturation > 255 * LEAST_SATURATION) & (value > 255 * LEAST_VALUE)
+    coloured = (saturation > 255 * MIN_SATURATION) & (value > 255 * MIN_VALUE)
     nearest = np.where(coloured, NEAREST[hue], len(HUES))
     found = [
         pair for number, colour in enumerate(HUES) for pair in _connected((nearest == number).astype(np.uint8), colour)
@@ -132,7 +132,7 @@ def _connected(mask: npt.NDArray[np.uint8], colour: str) -> list[tuple[Thing, np
     things = []
     for number in range(1, count):
         area = stats[number, cv2.CC_STAT_AREA] / mask.size
-        if area >= LEAST_AREA:
+        if area >= MIN_AREA:
             x, y = centres[number]
             region = labels == number
             thing = Thing(colour, _is_round(region), (x + 0.5) / width, (y + 0.5) / height, float(area))

@@ -24,10 +24,10 @@ from pathlib import Path
 
 CORPUS = Path(__file__).parent / "corpus"
 INSTRUMENTED = ("hybrid", "tarfile")
-LONGEST = 4096
+MAX_LENGTH = 4096
 """Bytes of an input."""
 SLOW_S = 1.0
-"""Seconds of processor time for `LONGEST` bytes; linear code takes a hundredth."""
+"""Seconds of processor time for `MAX_LENGTH` bytes; linear code takes a hundredth."""
 FOUND = "FINDING "
 DONE = re.compile(r"Done (\d+) runs in (\d+) second")
 COVERED = re.compile(r"cov: (\d+) ft: (\d+)")
@@ -46,7 +46,7 @@ def main() -> None:
     name = options.name
     with tempfile.TemporaryDirectory() as folder:
         corpus = shutil.copytree(CORPUS / name, Path(folder) / "corpus")
-        flags = [f"-max_total_time={options.seconds}", f"-max_len={LONGEST}", f"-seed={options.seed}", "-timeout=60"]
+        flags = [f"-max_total_time={options.seconds}", f"-max_len={MAX_LENGTH}", f"-seed={options.seed}", "-timeout=60"]
         flags += ["-rss_limit_mb=4096", f"-artifact_prefix={folder}/"]
         command = [sys.executable, "-m", "bench.fuzz", "--target", name, str(options.findings), *flags, str(corpus)]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603

@@ -8,7 +8,7 @@ from typing import Final
 from hybrid.answers.base import Parsed, T, undecided
 
 # Replies that think aloud say "wait" often; how many of them are tried, the last one first.
-MOST_CORRECTIONS: Final = 8
+MAX_CORRECTIONS: Final = 8
 
 # A correction begins a clause: behind a mark of punctuation or a line break, never inside `is actually`.
 _CLAUSE: Final = r"(?:(?<=[.!?…,;:\n–—-])|(?<=[.!?…,;:\n–—-]\s)|(?<=[.!?…\n][\"')\]]\s))"
@@ -44,7 +44,7 @@ class Correction:
 
 def corrections(text: str) -> Iterator[Correction]:
     """The corrections in a normalised text, the last one first."""
-    for match in reversed(list(_CORRECTION.finditer(text))[-MOST_CORRECTIONS:]):
+    for match in reversed(list(_CORRECTION.finditer(text))[-MAX_CORRECTIONS:]):
         behind = text[match.end() :]
         taken = match["taken"] or ""
         no = taken[-2:]

@@ -17,10 +17,10 @@ import random
 from hybrid.types import LETTERS, Kind, Prompt
 
 FIXATIONS = 6
-MOST_OBJECTS = 10
+MAX_OBJECTS = 10
 VIEWS = (1, 2, 3, 4)
 # Answers to one prompt that are listed: the orders of seven letters.
-MOST_LISTED = 5040
+MAX_LISTED = 5040
 
 # Answers and the probability, 0..1, with which each is drawn; they add up to 1.
 Offered = tuple[tuple[str, float], ...]
@@ -29,7 +29,7 @@ Offered = tuple[tuple[str, float], ...]
 def offered(prompt: Prompt) -> Offered | None:
     """All answers that `draw` can give to a prompt of this form; None where there are too many to list.
 
-    A choice is uniform over the letters, a count over 1 to `MOST_OBJECTS`, an order over all orders; each view is
+    A choice is uniform over the letters, a count over 1 to `MAX_OBJECTS`, an order over all orders; each view is
     named with probability 1/2, and one of the four where none is. A number with a fraction, a text, a point
     and a box are not guessed: the reply is empty. A scanpath is uniform over the image: not listed.
     """
@@ -40,10 +40,10 @@ def offered(prompt: Prompt) -> Offered | None:
         case Kind.YES_NO | Kind.CONTINUE:
             return _even(("yes", "no"))
         case Kind.INTEGER:
-            return _even(tuple(str(number) for number in range(1, MOST_OBJECTS + 1)))
+            return _even(tuple(str(number) for number in range(1, MAX_OBJECTS + 1)))
         case Kind.ORDER:
             ordered = _to_order(prompt)
-            few = math.factorial(len(ordered)) <= MOST_LISTED
+            few = math.factorial(len(ordered)) <= MAX_LISTED
             return _even(tuple(map("".join, itertools.permutations(ordered)))) if few else None
         case Kind.SCANPATH:
             return None
@@ -65,7 +65,7 @@ def draw(prompt: Prompt, rng: random.Random) -> str:
         case Kind.YES_NO | Kind.CONTINUE:
             return rng.choice(("yes", "no"))
         case Kind.INTEGER:
-            return str(rng.randint(1, MOST_OBJECTS))
+            return str(rng.randint(1, MAX_OBJECTS))
         case Kind.ORDER:
             ordered = _to_order(prompt)
             return "".join(rng.sample(ordered, len(ordered)))

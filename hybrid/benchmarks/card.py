@@ -130,9 +130,9 @@ def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share
 # Hexadecimal digits of each answer's digest.
 DIGITS: Final = 3
 # Questions from which labels are told: of fewer, corrected ones may agree with the older by chance.
-FEWEST: Final = 8
+MIN_QUESTIONS: Final = 8
 # Share of answers up to which labels that differ are the corrected ones, which left about one in ten as it was.
-MOST_ALIKE: Final = 0.5
+MAX_ALIKE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +167,10 @@ class Correction:
                 alike.append(digest(one.id, str(one.target)) == self.before[place])
         if not alike:
             return None
-        if len(alike) < FEWEST:
+        if len(alike) < MIN_QUESTIONS:
             return "unknown"
         share = sum(alike) / len(alike)
-        return self.older if share == 1 else f"since {self.on}" if share <= MOST_ALIKE else "neither"
+        return self.older if share == 1 else f"since {self.on}" if share <= MAX_ALIKE else "neither"
 
 
 def digest(identity: str, answer: str) -> str:

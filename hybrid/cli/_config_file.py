@@ -24,7 +24,7 @@ from hybrid.types import Json
 
 OPTIONS = "options"
 """The key of a manifest under which the options lie."""
-LARGEST = 1_000_000
+MAX_BYTES = 1_000_000
 """Bytes of the largest file that is read as YAML; a configuration has a few hundred."""
 
 
@@ -56,8 +56,8 @@ def read_config(path: Path) -> ConfigFile:
         raise UsageError(f"--config {path}: cannot be read: {error.strerror or error}") from error
     if path.suffix == ".json" and _is_manifest(data):
         return _of_manifest(path)
-    if len(data) > LARGEST:
-        raise UsageError(f"--config {path}: {len(data):,} bytes are no configuration: {LARGEST:,} at most")
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"--config {path}: {len(data):,} bytes are no configuration: {MAX_BYTES:,} at most")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

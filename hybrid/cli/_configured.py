@@ -44,7 +44,7 @@ NOT_VARIED = NOT_KEPT | {
 """Options that cannot be varied: they do not distinguish two runs, or leave nothing to compare."""
 JOINED = frozenset({"tools"})
 """Options that take several names in one word, `A,B`."""
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 _META = "hybrid.configured"
 
 
@@ -125,8 +125,8 @@ class Configured(Grouped):
         fixed, axes = _contents(_Reader(params, ctx), file)
         before = {**(ctx.default_map or {}), **typed}
         axes = [axis for axis in axes if params[axis.key].name not in before or _is_pairs(params[axis.key])]
-        if (count := len(lines) * math.prod(len(axis.choices) for axis in axes)) > MOST_RUNS:
-            raise UsageError(f"--config {file.path}: {count} runs; at most {MOST_RUNS}")
+        if (count := len(lines) * math.prod(len(axis.choices) for axis in axes)) > MAX_RUNS:
+            raise UsageError(f"--config {file.path}: {count} runs; at most {MAX_RUNS}")
         seen: set[str] = set()
         names: set[str] = set()
         for (benchmark, line), choice in itertools.product(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 NO_OTHERS = "base-uri 'none'; form-action 'none'"
 TEMPLATES = Path(__file__).parents[1] / "templates" / "gallery"
-MOST_PICTURES = 4
+MAX_PICTURES = 4
 """Pictures of one finding on the page."""
 
 UNSEEN = {code: "\ufffd" for code in (*range(32), *range(127, 160), *range(0xD800, 0xE000)) if chr(code) not in "\t\n"}
@@ -229,7 +229,7 @@ def _saved(studio: Studio, finding: Finding, stem: str) -> tuple[str, ...]:
     """The files of a finding's first pictures."""
     from hybrid.log.files import write_atomic
 
-    shown = finding.images[:MOST_PICTURES]
+    shown = finding.images[:MAX_PICTURES]
     names = [f"{stem}.png" if len(shown) == 1 else f"{stem}-{place}.png" for place in range(1, len(shown) + 1)]
     for name, ref in zip(names, shown, strict=True):
         write_atomic(studio.out / name, studio.service.store.read(ref.image))

@@ -33,7 +33,7 @@ INCOMPLETE = 3
 
 SHOWN = 3
 """Questions that are shown as they will be asked."""
-MOST_DOUBTS = 50
+MAX_DOUBTS = 50
 
 
 @click.group("data")
@@ -219,9 +219,9 @@ class _Checked:
 
     def _named(self) -> Iterator[str]:
         yield from (f"broken: {question.id}: {question.error}" for question in self.broken)
-        yield from (f"doubtful: {doubt}" for doubt in self.doubts[:MOST_DOUBTS])
-        if len(self.doubts) > MOST_DOUBTS:
-            yield f"doubtful: and {len(self.doubts) - MOST_DOUBTS:,} more (--json has all)"
+        yield from (f"doubtful: {doubt}" for doubt in self.doubts[:MAX_DOUBTS])
+        if len(self.doubts) > MAX_DOUBTS:
+            yield f"doubtful: and {len(self.doubts) - MAX_DOUBTS:,} more (--json has all)"
 
 
 def _sizes(question: Question) -> list[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hybrid.solving.solver import Solver
 
 
-LONGEST_LABEL = 24
+MAX_LABEL_LENGTH = 24
 """Characters of what may stand for a solver's name at the beginning of its docstring."""
 
 
@@ -52,4 +52,4 @@ def _summary(name: str) -> str:
 
     line = " ".join(solver_docstring(name).split("\n\n")[0].split())
     label, colon, rest = line.partition(": ")
-    return rest if colon and len(label) <= LONGEST_LABEL else line
+    return rest if colon and len(label) <= MAX_LABEL_LENGTH else line

@@ -4,7 +4,7 @@ from hybrid.config.groups import AUTO as AUTO
 from hybrid.config.groups import COMING_WAIT_S as COMING_WAIT_S
 from hybrid.config.groups import CPU as CPU
 from hybrid.config.groups import LOAD_S as LOAD_S
-from hybrid.config.groups import MOST_THREADS as MOST_THREADS
+from hybrid.config.groups import MAX_THREADS as MAX_THREADS
 from hybrid.config.groups import QUEUE_S as QUEUE_S
 from hybrid.config.groups import BackendChoice as BackendChoice
 from hybrid.config.groups import Limits as Limits

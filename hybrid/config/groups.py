@@ -30,7 +30,7 @@ COMING_WAIT_S = 0.25
 """How long a batch waits for requests that are being decoded."""
 LOAD_S = 300.0
 """More than weights take to load from a slow disk: all tools of the device wait for it."""
-MOST_THREADS = 16
+MAX_THREADS = 16
 TOKENS_PER_PRICE = 1_000_000
 
 
@@ -187,7 +187,7 @@ class ServiceOptions(BackendChoice):
     """Share of its GPU that a tool actor takes, 0..1, by the books of the cluster."""
     coming_s: float = COMING_WAIT_S
     """How long a batch that is not full waits for requests that are being decoded."""
-    threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))
+    threads: int = max(1, min(MAX_THREADS, os.cpu_count() or 1))
     """Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them."""
     isolated: bool = False
     """Run tools that are files of `tools/` in a worker process, which is killed and started again when one of them

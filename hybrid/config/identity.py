@@ -16,7 +16,7 @@ from hybrid.config.option import Concern, InIdentity
 from hybrid.config.run_config import RunConfig
 from hybrid.types import Json
 
-LONGEST_MODEL = 40
+MAX_MODEL_LENGTH = 40
 """Characters of a model's name in the name of a folder."""
 COUNTING: Final[Mapping[str, InIdentity]] = {
     name: mark
@@ -81,7 +81,7 @@ def short_name(model: str) -> str:
     """
     provider, colon, rest = model.partition(":")
     last = (rest if colon else provider).rstrip("/").rpartition("/")[2]
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", last)[:LONGEST_MODEL].strip("-._")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", last)[:MAX_MODEL_LENGTH].strip("-._")
 
 
 def digest(identity: Mapping[str, Json]) -> str:

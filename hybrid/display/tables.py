@@ -182,7 +182,7 @@ def _wrapped(note: str, width: int) -> list[str]:
     return textwrap.wrap(one_line(note), width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-LEAST = 16
+MIN_WIDTH = 16
 """Columns to which long names are folded where there is no room for them."""
 NAMED = 44
 """Columns that the names at the left of every block may take."""
@@ -235,7 +235,7 @@ def _widths(table: Table, place: int) -> _Widths:
     while head >= GAP and len(filled(name, head)) > HEAD_LINES:
         head += 1
     most = max(2, head, *(display_width(one_line(row[place])) for row in table.rows))
-    return _Widths(most, most if table.columns[place].align == "right" else min(most, LEAST))
+    return _Widths(most, most if table.columns[place].align == "right" else min(most, MIN_WIDTH))
 
 
 def _names(table: Table, widths: Sequence[_Widths], start: int) -> int:
@@ -277,7 +277,7 @@ def _block(table: Table, widths: Mapping[int, int], *, grouped: bool) -> Iterato
             before = row[0]
             yield from filled(one_line(row[0]), NARROW)
         cells = [
-            filled(one_line(row[place]), width, GAP if column.align == "left" and width > LEAST // 2 else 0)
+            filled(one_line(row[place]), width, GAP if column.align == "left" and width > MIN_WIDTH // 2 else 0)
             for (place, width), column in zip(widths.items(), columns, strict=True)
         ]
         yield from (inset + line for line in _padded_lines(cells, columns, widths))

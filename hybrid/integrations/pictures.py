@@ -23,7 +23,7 @@ from pathlib import Path
 from hybrid.errors import DataError, UsageError
 
 # Bytes of the largest image file that is taken.
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 DATA_URL = re.compile(r"data:[\w.+/-]*(;[\w.+=-]+)*;base64,", re.IGNORECASE)
 # How files of the formats that are read begin.
 IMAGE_BYTES = re.compile(
@@ -32,7 +32,7 @@ IMAGE_BYTES = re.compile(
     re.DOTALL,
 )
 # Of base64 that stands alone: no image file has fewer than 24 bytes.
-LEAST_CHARACTERS = 32
+MIN_CHARACTERS = 32
 # Characters of a name that stand in an error.
 SHOWN = 80
 
@@ -58,7 +58,7 @@ class Folder:
             name: its path from the folder on, with `/` between the parts.
 
         Raises:
-            DataError: the name leads to no regular file below the folder, or to more than `MOST_BYTES`. Whether there
+            DataError: the name leads to no regular file below the folder, or to more than `MAX_BYTES`. Whether there
                 is something elsewhere under that name is not said.
         """
         parts = name.split("/")
@@ -73,7 +73,7 @@ class Folder:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise absent
             with os.fdopen(handle, "rb", closefd=False) as file:
-                data = file.read(MOST_BYTES + 1)
+                data = file.read(MAX_BYTES + 1)
         finally:
             os.close(handle)
         return _of_a_size(data, f"image {name!r:.{SHOWN}}")
@@ -103,7 +103,7 @@ def read_image(written: object, folder: Folder | None) -> bytes:
         folder: the folder whose images may be named; None where none may be.
 
     Raises:
-        DataError: none of these, base64 that is none, no such file, or more than `MOST_BYTES`.
+        DataError: none of these, base64 that is none, no such file, or more than `MAX_BYTES`.
     """
     if isinstance(written, Mapping):
         data = written.get("data")
@@ -125,7 +125,7 @@ def read_image(written: object, folder: Folder | None) -> bytes:
 
 
 def _is_base64_of_image(text: str) -> bool:
-    if len(text) < LEAST_CHARACTERS:
+    if len(text) < MIN_CHARACTERS:
         return False
     try:
         return IMAGE_BYTES.match(base64.b64decode(text.lstrip()[:24], validate=True)) is not None
@@ -134,8 +134,8 @@ def _is_base64_of_image(text: str) -> bool:
 
 
 def _decoded(text: str) -> bytes:
-    if len(text) > MOST_BYTES * 2:
-        raise DataError(f"an image has more than {MOST_BYTES:,} bytes")
+    if len(text) > MAX_BYTES * 2:
+        raise DataError(f"an image has more than {MAX_BYTES:,} bytes")
     try:
         data = base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -144,6 +144,6 @@ def _decoded(text: str) -> bytes:
 
 
 def _of_a_size(data: bytes, what: str) -> bytes:
-    if len(data) > MOST_BYTES:
-        raise DataError(f"{what} has more than {MOST_BYTES:,} bytes")
+    if len(data) > MAX_BYTES:
+        raise DataError(f"{what} has more than {MAX_BYTES:,} bytes")
     return data

@@ -19,10 +19,10 @@ from hybrid.errors import UsageError
 from hybrid.secrets import redact_bytes
 
 # Bytes that are read of a file of this kind; the largest known ones have some hundred thousand.
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 
 
-def read_small(path: Path, most: int = MOST_BYTES) -> bytes:
+def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
     """All bytes of a file, a pipe or a device that has no more than so many.
 
     Args:

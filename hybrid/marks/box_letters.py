@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hybrid.marks.boxes import LABEL_PX, LEAST_LETTER, Outline, Strokes, farthest, measured
+from hybrid.marks.boxes import LABEL_PX, MIN_LETTER, Outline, Strokes, farthest, measured
 from hybrid.marks.letters import LetterReading
 from hybrid.marks.lines import Mask
 from hybrid.marks.pairs import likely
@@ -24,7 +24,7 @@ from hybrid.types import Box
 UPPER_LEFT = 0.5
 ANY_CORNER = 0.2
 # Outlines that are tried for each label, by the number of labels.
-MOST_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
+MAX_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
 # Score of explaining all lines that any choice explains.
 EXPLAINED = 2.0
 # Bounds further apart than this are another box.
@@ -67,12 +67,12 @@ def name_outlines(
         for reading in readings:
             place = _placed(reading.box, outline.box)
             for label, score in likely(reading, expected).items():
-                if place >= 0 and score >= LEAST_LETTER:
+                if place >= 0 and score >= MIN_LETTER:
                     value = score + outline.score + place
                     options.setdefault(label, []).append(Option(outline, label, reading, value))
     if not options:
         return []
-    most = MOST_OPTIONS[len(options)]
+    most = MAX_OPTIONS[len(options)]
     chosen = _chosen(strokes, [sorted(found, key=lambda option: -option.value)[:most] for found in options.values()])
     drawn = [option.outline for option, _ in chosen]
     return [

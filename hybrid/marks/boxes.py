@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.marks.letters import LetterReading
-from hybrid.marks.lines import LEAST_SIDE_PX, Lines, Map, Mask, Run
+from hybrid.marks.lines import MIN_SIDE_PX, Lines, Map, Mask, Run
 from hybrid.tool import Pixels
 from hybrid.types import Box
 
@@ -31,19 +31,19 @@ STEPS = (20.0, 60.0, 120.0)
 # Grey levels of a ridge from which a line of one colour is taken to cover the other's.
 COVERING_STEP = 60.0
 # Grey levels of a colour's excess from which a pixel has this colour, whatever lines of the other are near.
-LEAST_EXCESS = 40.0
+MIN_EXCESS = 40.0
 # How far a line and the colour that JPEG spreads round it reach from its middle.
 COVERING_PX = 2
-MOST_RECTANGLES = 10
-LEAST_COVERAGE = 0.6
-LEAST_SCORE = 0.5
+MAX_RECTANGLES = 10
+MIN_COVERAGE = 0.6
+MIN_SCORE = 0.5
 # Of the eight ends of four sides, those that reach a corner: a ring has straight runs as well, but no corners.
-LEAST_MEETS = 5
-LEAST_LETTER = 0.5
+MIN_MEETS = 5
+MIN_LETTER = 0.5
 # Largest distance of a letter's black box from the outline it names.
 LABEL_PX = 6
 # Least part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides.
-LEAST_SHOWN = 0.4
+MIN_SHOWN = 0.4
 SIDES_SHOWN = 2
 SAME_PX = 16
 # Distance from a line's middle to its edge, where that cannot be measured.
@@ -79,14 +79,14 @@ class Strokes:
             under[max(0, int(box.y0) - 1) : int(box.y1) + 1, max(0, int(box.x0) - 1) : int(box.x1) + 1] = True
         excess = {color: _excess(pixels, color) for color in colors}
         # A gap between two lines of one colour would be a line of the other's excess.
-        bounded = {color: np.maximum(excess[color], -LEAST_EXCESS) for color in colors}
+        bounded = {color: np.maximum(excess[color], -MIN_EXCESS) for color in colors}
         first = {color: (Lines(bounded[color]), Lines(_turned(bounded[color]))) for color in colors}
         drawn = {color: _covered(*first[color]) for color in colors}
         self._lines = {
             color: (Lines(excess[color], hidden), Lines(_turned(excess[color]), _turned(hidden)))
             for color in colors
             for others in [np.logical_or.reduce([drawn[other] for other in colors if other != color])]
-            for hidden in [under | (others & (excess[color] < LEAST_EXCESS))]
+            for hidden in [under | (others & (excess[color] < MIN_EXCESS))]
         }
         self._runs: dict[tuple[BoxColor, int, float], list[Run]] = {}
 
@@ -131,7 +131,7 @@ def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Ou
     """Every outline that may be a drawn box, best first; where sides are shared or crossed there are several of one."""
     found = set()
     for color in strokes.colors:
-        if min(strokes.of(color)[0].ridge.shape) < LEAST_SIDE_PX:
+        if min(strokes.of(color)[0].ridge.shape) < MIN_SIDE_PX:
             return []
         corners: set[Corners] = set()
         for step in STEPS:
@@ -170,7 +170,7 @@ def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterRea
 
 def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
     """Every pair of a first line and a second one that is far enough behind it, (n, 2)."""
-    pairs = [(a, b) for a in first for b in second if b - a >= LEAST_SIDE_PX - 1]
+    pairs = [(a, b) for a in first for b in second if b - a >= MIN_SIDE_PX - 1]
     return np.asarray(pairs, np.intp).reshape(-1, 2)
 
 
@@ -184,10 +184,10 @@ def _best(
     sides = [_pick(across, high[:, at], wide, step) for at in (0, 1)]
     sides += [(cover.T, shown.T) for at in (0, 1) for cover, shown in [_pick(down, wide[:, at], high, step)]]
     covered = _together([cover for cover, _ in sides])
-    shown = np.sum([part >= LEAST_SHOWN for _, part in sides], axis=0)
+    shown = np.sum([part >= MIN_SHOWN for _, part in sides], axis=0)
     covered = np.where(shown >= SIDES_SHOWN, covered, 0)
-    order = np.argsort(-covered, axis=None, kind="stable")[:MOST_RECTANGLES]
-    places = [divmod(int(index), covered.shape[1]) for index in order if covered.flat[index] >= LEAST_COVERAGE]
+    order = np.argsort(-covered, axis=None, kind="stable")[:MAX_RECTANGLES]
+    places = [divmod(int(index), covered.shape[1]) for index in order if covered.flat[index] >= MIN_COVERAGE]
     return [(int(high[p, 0]), int(high[p, 1]), int(wide[q, 0]), int(wide[q, 1])) for p, q in places]
 
 
@@ -219,11 +219,11 @@ def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None
         down.side(right, top, low + 1),
     )
     covered = float(_together([np.asarray(side.cover) for side in sides]))
-    shown = sum(side.shown >= LEAST_SHOWN for side in sides)
-    if sum(side.meets for side in sides) < LEAST_MEETS or shown < SIDES_SHOWN:
+    shown = sum(side.shown >= MIN_SHOWN for side in sides)
+    if sum(side.meets for side in sides) < MIN_MEETS or shown < SIDES_SHOWN:
         return None
     score = covered * (0.5 + 0.5 * sum(side.stops for side in sides) / 8)
-    if covered < LEAST_COVERAGE or score < LEAST_SCORE:
+    if covered < MIN_COVERAGE or score < MIN_SCORE:
         return None
     level = float(np.median([side.level for side in sides if side.level > 0]))
     about = Box(left - HALF_LINE_PX, top - HALF_LINE_PX, right + HALF_LINE_PX + 1, low + HALF_LINE_PX + 1)

@@ -16,7 +16,7 @@ import numpy as np
 from hybrid.marks.box_letters import name_outlines
 from hybrid.marks.boxes import (
     CHANNELS,
-    LEAST_LETTER,
+    MIN_LETTER,
     BoxColor,
     Outline,
     Strokes,
@@ -29,7 +29,7 @@ from hybrid.marks.letters import LetterReading, grey_between, partial_score, rea
 from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.pairs import (
     CLEAR_LETTER,
-    LEAST_RING,
+    MIN_RING,
     SAME_LUMA,
     MarkPair,
     Style,
@@ -59,12 +59,12 @@ COMPANION = 0.8
 READ_LETTER = 0.8
 ALIKE_PX = 1.5
 # Confidence, at least, of a mark that is drawn like a clear one.
-LEAST_TOGETHER = 0.6
-LARGEST_RING_PX = 46
+MIN_TOGETHER = 0.6
+MAX_RING_PX = 46
 # Score from which a box without a readable letter is reported.
 BOX_ALONE = 0.85
 # Scores by which a box is better than another one for its letter; with less the lines allow both.
-LEAST_LEAD = 0.03
+MIN_LEAD = 0.03
 # Score from which two named boxes are accepted, so that no rings are looked for.
 BOX_SURE = 0.7
 
@@ -135,9 +135,9 @@ def _no_ring(field: RingField, outline: Outline) -> bool:
     box = outline.box
     width, height = box.x1 - box.x0, box.y1 - box.y0
     # Small faint ones are chance in a colourful picture.
-    if outline.score < BOX_ALONE and min(width, height) < LARGEST_RING_PX - 6:
+    if outline.score < BOX_ALONE and min(width, height) < MAX_RING_PX - 6:
         return False
-    if max(width, height) > LARGEST_RING_PX:
+    if max(width, height) > MAX_RING_PX:
         return True
     # It may be a thick ring: a circle inscribed in a real box touches it at four points only.
     x, y = (box.x0 + box.x1 - 1) / 2, (box.y0 + box.y1 - 1) / 2
@@ -191,7 +191,7 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
         # A grey or twice compressed ring is faint, but no chance below a letter like that of a clear one of its size.
         read = min(mark.letter_score, max(other.letter_score for other in sure)) >= READ_LETTER
         if read and any(abs(other.radius_px - mark.radius_px) <= ALIKE_PX for other in sure):
-            lift = max(lift, LEAST_TOGETHER)
+            lift = max(lift, MIN_TOGETHER)
         return replace(mark, confidence=max(mark.confidence, lift))
 
     return [likelier(mark) for mark in marks]
@@ -217,7 +217,7 @@ def _same_style(field: RingField, style: Style, known: Sequence[MarkPair]) -> li
         ring
         for ring in rings
         if abs(ring.luma - style.luma) <= SAME_LUMA
-        and ring.score >= LEAST_RING
+        and ring.score >= MIN_RING
         and not any(holds(pair.reading.box, ring) for pair in known)
     ]
     return distinct([*(replace(pair.ring, score=2.0) for pair in known), *alike])[len(known) :]
@@ -259,7 +259,7 @@ def _name_rings(
             cut = y < reach or y + reach > field.height or x < across or x + across > field.width
             sure = rival < max(0.5, value + 0.1) or cut
             value = max(0.0, value - max(0.0, rival - value)) if sure else 0.0
-        if rings[r].score >= RING_ALONE or value >= 0.5 or (sure and rings[r].score >= LEAST_RING):
+        if rings[r].score >= RING_ALONE or value >= 0.5 or (sure and rings[r].score >= MIN_RING):
             marks.append(_point(field, rings[r], labels[n] if sure else None, None, value if sure else 0.0))
         free_rings.remove(r)
         free_labels.remove(n)
@@ -311,7 +311,7 @@ def _find_boxes(
     pixels: Pixels, field: RingField | None, readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[BoxMark, ...]:
     """Drawn boxes with their letters; without any letter the clear ones. With a field rings are no boxes."""
-    letters = [reading for reading in readings if reading.score >= LEAST_LETTER]
+    letters = [reading for reading in readings if reading.score >= MIN_LETTER]
     strokes = Strokes(pixels, letters)
     outlines = find_outlines(strokes, letters)
     if field is not None:
@@ -325,10 +325,10 @@ def _find_boxes(
 
 
 def _box(
-    outline: Outline, label: str | None = None, reading: LetterReading | None = None, lead: float = LEAST_LEAD
+    outline: Outline, label: str | None = None, reading: LetterReading | None = None, lead: float = MIN_LEAD
 ) -> BoxMark:
     letter = reading.score_of(label) if reading is not None and label is not None else 0.0
     by = reading.box if reading is not None else None
-    doubt = 1.0 if lead >= LEAST_LEAD else 0.5
+    doubt = 1.0 if lead >= MIN_LEAD else 0.5
     confidence = doubt * min(0.98, outline.score * (0.35 + 0.65 * letter))
     return BoxMark(label, outline.color, outline.box, by, outline.score, letter, confidence)

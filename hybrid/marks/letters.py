@@ -30,14 +30,14 @@ HEIGHTS_PX = (6, 40)
 SURROUND_DARK = 0.86
 FAR_LIGHT = 0.45
 # Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's.
-LEAST_WHITE = 175
+MIN_WHITE = 175
 # Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20.
-MOST_BLACK = 22
+MAX_BLACK = 22
 # Part of a letter or word that suffices to read it where the border cuts it.
-LEAST_SHOWN = 0.3
+MIN_SHOWN = 0.3
 # Width over height from which letters side by side are a word: "EF" where the border cut the R off.
-SHORTEST_WORD = 1.2
-MOST_CANDIDATES = 40
+MIN_WORD = 1.2
+MAX_CANDIDATES = 40
 # Rows and columns to which candidates and templates are scaled.
 FRAME = {"letter": (20, 20), "REF": (20, 48)}
 
@@ -126,7 +126,7 @@ def grey_between(pixels: Pixels, levels: tuple[int, int]) -> Grey:
 
 
 def read_labels(grey: Grey) -> list[LetterReading]:
-    """Every letter in a dark box in an image (H, W), best correlation first, at most `MOST_CANDIDATES`."""
+    """Every letter in a dark box in an image (H, W), best correlation first, at most `MAX_CANDIDATES`."""
     import cv2
 
     padded = np.pad(grey, 3)
@@ -149,7 +149,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
             if reading is not None:
                 readings.append(reading)
     readings.sort(key=lambda reading: -reading.score)
-    return _without_parts_of_words(readings)[:MOST_CANDIDATES]
+    return _without_parts_of_words(readings)[:MAX_CANDIDATES]
 
 
 def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.float64]:
@@ -183,16 +183,13 @@ def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
                 x0, y0 = int(chain[0][0]), min(int(one[1]) for one in chain)
                 x1, y1 = int(part[0] + part[2]), max(int(one[1] + one[3]) for one in chain)
                 words.append((x0, y0, x1 - x0, y1 - y0))
-    return [word for word in words if word[2] > SHORTEST_WORD * word[3]]
+    return [word for word in words if word[2] > MIN_WORD * word[3]]
 
 
 def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> LetterReading | None:
     x, y, w, h = bounds
     patch = padded[y : y + h, x : x + w]
-    if (
-        float(np.percentile(patch, 90)) < LEAST_WHITE
-        or _frame_grey(padded[3:-3, 3:-3], x - 3, y - 3, w, h) > MOST_BLACK
-    ):
+    if float(np.percentile(patch, 90)) < MIN_WHITE or _frame_grey(padded[3:-3, 3:-3], x - 3, y - 3, w, h) > MAX_BLACK:
         return None
     height, width = padded.shape[0] - 6, padded.shape[1] - 6
     glyph = Box(x - 3, y - 3, x + w - 3, y + h - 3)
@@ -241,7 +238,7 @@ def _cut_fits(patch: Grey, side: str) -> dict[str, float]:
                 "bottom": whole[:height],
             }[side]
             shown = part.size / whole.size
-            if LEAST_SHOWN <= shown < 1:
+            if MIN_SHOWN <= shown < 1:
                 fit = float(_vector(patch, FRAME["letter"]) @ _vector(part, FRAME["letter"]))
                 best[label] = max(best.get(label, 0.0), fit * (0.75 + 0.25 * shown))
     return best
@@ -318,7 +315,7 @@ def _overlap_ncc(grey: Grey, framed: Grey, x: float, y: float) -> float:
     a = framed[top:bottom, left:right].astype(np.float32)
     b = grey[y0 + top : y0 + bottom, x0 + left : x0 + right].astype(np.float32)
     ink = a > 127
-    if not ink.any() or ink.all() or np.median(b[~ink]) > MOST_BLACK or np.percentile(b[ink], 90) < LEAST_WHITE:
+    if not ink.any() or ink.all() or np.median(b[~ink]) > MAX_BLACK or np.percentile(b[ink], 90) < MIN_WHITE:
         return 0.0
     a, b = a - a.mean(), b - b.mean()
     norm = float(np.sqrt((a * a).sum() * (b * b).sum()))

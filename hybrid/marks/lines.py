@@ -16,7 +16,7 @@ import numpy.typing as npt
 Map = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
-LEAST_SIDE_PX = 20
+MIN_SIDE_PX = 20
 # Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise.
 ALONG_PX = 15
 # Where a line is compared with what is beside it: outside of any line of up to `WIDEST_PX`, and nearer to it, as the
@@ -24,23 +24,23 @@ ALONG_PX = 15
 BESIDE_PX = (5, 3)
 WIDEST_PX = 8
 # Part of the pixels averaged that must be seen.
-LEAST_SEEN = 0.1
-MOST_LINES = 20
+MIN_SEEN = 0.1
+MAX_LINES = 20
 # Grey levels of a ridge above which a line counts no more: it is a drawn one already.
 CLEAR_STEP = 160.0
 # Rows on each side of a line that belong to it.
 APART_PX = 3
 # Ridge at a pixel, of the side's median, from which the pixel is painted.
-LEAST_PART = 0.2
+MIN_PART = 0.2
 # Grey levels of a ridge below which nothing is painted.
-LEAST_STEP = 12.0
+MIN_STEP = 12.0
 NEAR_PX = 8
 # Larger than any difference of grey levels.
-LARGEST = 1000.0
+FAR_BELOW = 1000.0
 # Value of a hidden pixel, as a share of a painted one: a side is no less likely for being covered.
 UNSEEN = 0.7
 # Length of a side that must be seen for its colour to say where its edge is.
-LEAST_SEEN_PX = 10
+MIN_SEEN_PX = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +78,32 @@ class Lines:
         seen = (~self.hidden).astype(np.float32)
         share = _along(seen)
         mean = _along(excess * seen) / np.maximum(share, 1e-6)
-        mean = np.where(share > LEAST_SEEN, mean, -LARGEST)
+        mean = np.where(share > MIN_SEEN, mean, -FAR_BELOW)
         self.ridge: Map = np.zeros(excess.shape, np.float32)
         known = np.zeros(excess.shape, bool)
         for step in BESIDE_PX:
-            framed = np.pad(mean, ((step, step), (0, 0)), constant_values=-LARGEST)
+            framed = np.pad(mean, ((step, step), (0, 0)), constant_values=-FAR_BELOW)
             # Where one neighbour is hidden, the other one is compared with, as at the picture's border.
             beside = np.maximum(framed[: -2 * step], framed[2 * step :])
-            there = (mean > -LARGEST) & (beside > -LARGEST)
+            there = (mean > -FAR_BELOW) & (beside > -FAR_BELOW)
             self.ridge = np.maximum(self.ridge, np.where(there, mean - beside, 0))
             known |= there
         self.hidden = self.hidden | ~known
 
     def strongest(self, step: float) -> list[Run]:
-        """Lines with the strongest long ridges, by row; at most `MOST_LINES`.
+        """Lines with the strongest long ridges, by row; at most `MAX_LINES`.
 
         Two lines may be on neighbouring rows where they are on different columns: sides of boxes that overlap.
         """
         import cv2
 
         long = cv2.morphologyEx(
-            (self.ridge >= step).astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8)
+            (self.ridge >= step).astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8)
         )
         weight = np.minimum(self.ridge, CLEAR_STEP) * long
         total = weight.sum(axis=1)
         runs: list[Run] = []
-        while len(runs) < MOST_LINES:
+        while len(runs) < MAX_LINES:
             row = int(total.argmax())
             if total[row] <= 0:
                 break
@@ -113,7 +113,7 @@ class Lines:
             # The average carries a line half a window beyond its ends.
             longer = cv2.dilate(taken[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))[0] > 0
             left = ((weight[low:high] > 0) & ~longer).astype(np.uint8)
-            still = cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
+            still = cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8))
             weight[low:high] = np.where(still > 0, weight[low:high], 0)
             weight[row] = 0
             total[low:high] = weight[low:high].sum(axis=1)
@@ -130,8 +130,8 @@ class Lines:
     def side(self, row: int, start: int, end: int) -> Side:
         """The line of a row between two columns (`end` exclusive)."""
         ridge, seen = self.ridge[row, start:end], ~self.hidden[row, start:end]
-        level = float(np.median(ridge[seen])) if int(seen.sum()) >= LEAST_SEEN_PX else 0.0
-        painted = (ridge >= max(LEAST_PART * level, LEAST_STEP)) & seen
+        level = float(np.median(ridge[seen])) if int(seen.sum()) >= MIN_SEEN_PX else 0.0
+        painted = (ridge >= max(MIN_PART * level, MIN_STEP)) & seen
         value = painted + UNSEEN * ~seen
         if level <= 0 and bool(seen.mean() > 0.5):
             return Side(0.0, 0.0, 0, 0, 0.0)
@@ -142,27 +142,27 @@ class Lines:
         for first, last in ((before - NEAR_PX, before), (after, after + NEAR_PX)):
             part = slice(max(0, first), max(0, last))
             beyond = self.ridge[row, part][~self.hidden[row, part]]
-            stops += not beyond.size or float(beyond.mean()) < 0.5 * max(level, 2 * LEAST_STEP)
+            stops += not beyond.size or float(beyond.mean()) < 0.5 * max(level, 2 * MIN_STEP)
         return Side(float(value.mean()), float(painted.mean()), meets, stops, level)
 
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
         """The last row outwards (-1 up, 1 down) that belongs to the line: nearer to the line than to what is out.
 
-        None where fewer than `LEAST_SEEN_PX` of the columns are seen, or nothing on either side.
+        None where fewer than `MIN_SEEN_PX` of the columns are seen, or nothing on either side.
         """
         columns = columns[~self.hidden[row, columns]]
-        if len(columns) < LEAST_SEEN_PX:
+        if len(columns) < MIN_SEEN_PX:
             return None
         rows = range(max(0, row - BESIDE_PX[0] - 2), min(len(self.excess), row + BESIDE_PX[0] + 3))
         seen = {at: self.excess[at, columns][~self.hidden[at, columns]] for at in rows}
-        value = {at: float(np.median(part)) for at, part in seen.items() if len(part) >= LEAST_SEEN_PX}
+        value = {at: float(np.median(part)) for at, part in seen.items() if len(part) >= MIN_SEEN_PX}
         peak = max((at for at in range(row - 2, row + 3) if at in value), key=lambda at: value[at])
         far = [peak + side * step * outwards for side in (1, -1) for step in (*BESIDE_PX, BESIDE_PX[0] - 1)]
         out = next((value[at] for at in far if at in value), None)
         if out is None:
             return None
         half = (value[peak] + out) / 2
-        while value.get(peak + outwards, -LARGEST) >= half and abs(peak + outwards - row) <= WIDEST_PX // 2:
+        while value.get(peak + outwards, -FAR_BELOW) >= half and abs(peak + outwards - row) <= WIDEST_PX // 2:
             peak += outwards
         return peak
 

@@ -15,8 +15,8 @@ from hybrid.marks.letters import LetterReading
 from hybrid.marks.rings import ASIDE_COST, MID_RADII, Ring, RingField, Window, find_rings
 from hybrid.types import Box
 
-LEAST_LETTER = 0.45
-LEAST_RING = 0.3
+MIN_LETTER = 0.45
+MIN_RING = 0.3
 # Ring score plus letter score from which a letter and a ring are a mark; chance pairs in photographs stay below.
 ACCEPT = 1.0
 # Ring score, relative to the clearest ring's, from which another of the same style is believed.
@@ -30,7 +30,7 @@ LEGIBLE = 0.6
 # Correlation from which a letter is none by the chance of what lies in a ring.
 CLEAR_LETTER = 0.9
 LETTERS_PER_LABEL = 3
-MOST_STYLES = 4
+MAX_STYLES = 4
 # Score from which a red ring lies where a letter was read; a bold white D is a white ring, so others do not count.
 RED_RING = 0.5
 # How far a letter's centre may lie beside the ring's; more where the letter's box is cut by the border.
@@ -93,14 +93,14 @@ def _useful(readings: Sequence[LetterReading], expected: Sequence[str]) -> list[
     useful: list[LetterReading] = []
     for label in LABELS:
         ranked = sorted(readings, key=lambda reading: -reading.score_of(label))
-        good = [r for r in ranked if r.score_of(label) >= LEAST_LETTER and label in likely(r, expected)]
+        good = [r for r in ranked if r.score_of(label) >= MIN_LETTER and label in likely(r, expected)]
         useful.extend(r for r in good[:LETTERS_PER_LABEL] if r not in useful)
     return useful
 
 
 def letters_only(field: RingField, readings: Sequence[LetterReading]) -> list[LetterReading]:
     """The readings that are not red rings themselves: what such a ring encloses can look like a D."""
-    return [r for r in readings if r.score < LEAST_LETTER or not _is_ring(field, r)]
+    return [r for r in readings if r.score < MIN_LETTER or not _is_ring(field, r)]
 
 
 def _is_ring(field: RingField, reading: LetterReading) -> bool:
@@ -142,7 +142,7 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
             pairs.extend(
                 MarkPair(label, letter_score, reading, ring)
                 for ring in rings
-                if ring.score >= LEAST_RING and abs(reading.centre[1] - ring.y) >= ring.mid_radius_px + half
+                if ring.score >= MIN_RING and abs(reading.centre[1] - ring.y) >= ring.mid_radius_px + half
             )
     return pairs
 
@@ -189,7 +189,7 @@ def _proposals(pairs: Sequence[MarkPair]) -> list[Style]:
         )
         if pair.score >= ACCEPT and not known:
             styles.append(style)
-    return styles[:MOST_STYLES]
+    return styles[:MAX_STYLES]
 
 
 def _of_style(

@@ -32,7 +32,7 @@ CALM_GAIN = 0.4
 FLOOR = 12.0
 SIDE_PX = 3
 # A ring cut by the border must show this fraction of its circle.
-LEAST_VISIBLE = 0.27
+MIN_VISIBLE = 0.27
 # Loss of a ring's score for every pixel between its letter and its middle.
 ASIDE_COST = 0.035
 _MARGIN = MID_RADII[-1] + SIDE_PX + 1
@@ -193,7 +193,7 @@ def _score_partial(inner: _Seen, line: _Seen, outer: _Seen) -> Map:
     score = _score(np.minimum(sides[0], sides[1]), line.spread, np.minimum(inner.spread, outer.spread))
     shown = np.minimum.reduce(fractions)
     # A short arc fits more places than a whole circle does.
-    return np.asarray(np.where(shown >= LEAST_VISIBLE, score * (0.75 + 0.25 * shown), 0), np.float32)
+    return np.asarray(np.where(shown >= MIN_VISIBLE, score * (0.75 + 0.25 * shown), 0), np.float32)
 
 
 def color_name(rgb: tuple[float, float, float]) -> tuple[Color, float]:

@@ -14,7 +14,7 @@ from typing import Any
 from hybrid.models.literals import read_object, read_value
 from hybrid.models.toolspec import IMAGE, IMAGES
 
-MOST_CALLS = 256
+MAX_CALLS = 256
 """Of one reply."""
 UNCLOSED = "not closed"
 """A kind of repair, of a reply that did not end at a limit: some servers keep back the tag that they stop at."""
@@ -79,7 +79,7 @@ def names_in_objects(text: str) -> Iterator[tuple[int, str, bool]]:
 def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """JSON objects, or lists of them, that hold a name and arguments."""
     end, found = mark.end(), list[Written]()
-    while len(found) <= MOST_CALLS:
+    while len(found) <= MAX_CALLS:
         at = _between(text, end)
         if text[at : at + 1] not in ("{", "[", '"') or (found and (text[at] == '"' or _TOKEN.match(text, at))):
             break
@@ -183,7 +183,7 @@ class Typed(str):
 def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Calls as Python writes them, with keywords."""
     end, found = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
-    while (call := _CALLED.match(text, _between(text, end))) and len(found) <= MOST_CALLS:
+    while (call := _CALLED.match(text, _between(text, end))) and len(found) <= MAX_CALLS:
         if call["name"] == "print":
             # Of what the code before it set.
             break

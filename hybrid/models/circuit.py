@@ -50,7 +50,7 @@ CHECK = {
 """Advice on rejections that hold for every question."""
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
 """Advice where no connection was ever made."""
-LONGEST_PAUSE_S = 60.0
+MAX_PAUSE_S = 60.0
 """As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer."""
 
 
@@ -95,7 +95,7 @@ class CircuitLimits:
     @property
     def longest_pause_s(self) -> float:
         """As long as a `Retry-After` is waited for."""
-        return max(LONGEST_PAUSE_S, self.away_s) if self.wait else LONGEST_PAUSE_S
+        return max(MAX_PAUSE_S, self.away_s) if self.wait else MAX_PAUSE_S
 
 
 @dataclass(slots=True)

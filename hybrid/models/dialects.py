@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
-from hybrid.models.call_forms import FORMS, MOST_CALLS, UNCLOSED, Typed, Written, named_at, names_in_objects
+from hybrid.models.call_forms import FORMS, MAX_CALLS, UNCLOSED, Typed, Written, named_at, names_in_objects
 from hybrid.models.literals import read_object, read_value
 from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.thoughts import thoughts
 from hybrid.tool import Tool
 
-MOST_READ = 1_000_000
+MAX_READ = 1_000_000
 """Characters of a reply in which calls are looked for; it takes half a second."""
-MOST_ERRORS = 8  # Of one reply.
+MAX_ERRORS = 8  # Of one reply.
 CUT = "the reply ended inside of it, at the limit of tokens"
 SHOWN = 400  # Characters of a call that cannot be read.
 
@@ -119,8 +119,8 @@ def read(
     spoken = text.lower().replace(" ", "_").replace("-", "_")
     if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in spoken for tool in tools)):
         return Found((), text)
-    found = _Reading(text[:MOST_READ], tools, messages, turn, cut).found()
-    return replace(found, rest=found.rest + text[MOST_READ:])
+    found = _Reading(text[:MAX_READ], tools, messages, turn, cut).found()
+    return replace(found, rest=found.rest + text[MAX_READ:])
 
 
 class _Reading:
@@ -152,7 +152,7 @@ class _Reading:
                 made = [self._call(one, row, len(calls) + number) for number, one in enumerate(written)]
             except (ValueError, RecursionError) as error:
                 wrong.append((start, row, str(error)))
-                if len(wrong) == MOST_ERRORS:
+                if len(wrong) == MAX_ERRORS:
                     break
                 continue
             before = _BEFORE.search(self._text, max(at, start - 200), start)
@@ -170,13 +170,13 @@ class _Reading:
                 spans.append((begin, len(self._text)))
                 break
             spans.append((begin, at))
-            if len(calls) > MOST_CALLS:
-                wrong.append((at, row, f"a reply may hold {MOST_CALLS} calls"))
+            if len(calls) > MAX_CALLS:
+                wrong.append((at, row, f"a reply may hold {MAX_CALLS} calls"))
                 break
         edges = [0, *(edge for span in spans for edge in span), len(self._text)]
         rest = "".join(self._text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
         unreadable = self._unreadable(spans, wrong)
-        return Found(tuple(calls[:MOST_CALLS]), rest.strip() if spans else self._text, unreadable)
+        return Found(tuple(calls[:MAX_CALLS]), rest.strip() if spans else self._text, unreadable)
 
     def _is_hidden(self, at: int) -> bool:
         place = bisect_right(self._hidden, (at, len(self._text) + 1)) - 1
@@ -222,7 +222,7 @@ class _Reading:
         rows, signs = _signs()
         seen = (
             (sign.start(), rows[sign[0]], "its form is not known")
-            for sign in islice(signs.finditer(self._text), MOST_CALLS + MOST_ERRORS)
+            for sign in islice(signs.finditer(self._text), MAX_CALLS + MAX_ERRORS)
         )
         for start, row, error in (*wrong, *seen):
             place = bisect_right(spans, (start, len(self._text) + 1)) - 1

@@ -141,7 +141,7 @@ _POLICY_WORDS = (
     "usage policy",
     "usage policies",
 )
-LONGEST = 20_000
+MAX_LENGTH = 20_000
 """Characters of an error that are looked at: a server may answer with megabytes."""
 
 
@@ -220,7 +220,7 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
 
 
 def _kind_without_status(error: BaseException, chain: Sequence[BaseException]) -> Failure:
-    if "unexpected keyword argument" in str(error)[:LONGEST]:
+    if "unexpected keyword argument" in str(error)[:MAX_LENGTH]:
         return Failure.CONFIGURATION
     # A 200 whose JSON has another shape than the client expects ends in one of these, by where it looks first.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
@@ -256,7 +256,7 @@ def summary(error: BaseException, limit: int = 300) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text[:LONGEST].split())
+    return " ".join(text[:MAX_LENGTH].split())
 
 
 def _body_text(error: BaseException) -> str:

@@ -27,7 +27,7 @@ from hybrid.tool import Tool
 from hybrid.types import Json
 
 ATTEMPTS = "attempts.jsonl"
-MOST_BYTES = 512 * 2**20
+MAX_BYTES = 512 * 2**20
 """Of one file of recordings, which is read whole."""
 Place = tuple[str, int, int]
 """Question id with variant, ask, call."""
@@ -135,14 +135,14 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
     Raises:
         UsageError: the folder does not exist or holds no recordings.
         DataError: a file, row or field that cannot be used, or two recordings of one call.
-        OSError: a file cannot be read, or has more than `MOST_BYTES`.
+        OSError: a file cannot be read, or has more than `MAX_BYTES`.
     """
     if not folder.is_dir():
         raise UsageError(f"--model replay:{folder}: no such folder")
     recordings: dict[Place, Recording] = {}
     hashes: dict[str, str] = {}
     for path, reader in readers(folder):
-        data = read_small(path, MOST_BYTES)
+        data = read_small(path, MAX_BYTES)
         hashes[path.relative_to(folder).as_posix()] = hashlib.sha256(data).hexdigest()
         for recording in reader(path, data):
             earlier = recordings.setdefault(recording.place, recording)

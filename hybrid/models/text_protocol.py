@@ -138,7 +138,7 @@ def _spoken(message: AssistantMessage) -> str:
 
 DROPPED = "its server counts tokens of which nothing came: its parser of calls is another model's"
 """Of vLLM, where a call begins as the parser's own and goes on as another's (`qwen3_xml`; streamed, `hermes` too)."""
-MOST_MARKS = 12
+MAX_MARKS = 12
 """Tokens of a reply that may be no part of its text: ends of turns and of thoughts. The shortest call takes more."""
 
 
@@ -170,4 +170,4 @@ def _is_dropped(reply: AssistantMessage) -> bool:
     if used is None or reply.finish_reason != "stop" or without_thoughts(reply.text).strip():
         return False
     thought = used.reasoning_tokens or len(reply.reasoning)
-    return used.output_tokens > len(reply.text) + thought + MOST_MARKS
+    return used.output_tokens > len(reply.text) + thought + MAX_MARKS

@@ -25,7 +25,7 @@ Item = TypeVar("Item")
 Filter = Literal["choice", "any", "search", "flag", "none"]
 """A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick; none."""
 WORDS = "words"
-LEAST_SHARED, LEAST_SHARERS = 24, 3
+MIN_SHARED, MIN_SHARERS = 24, 3
 """Characters of an opening, and texts that begin with it, from which on the list leaves it out."""
 
 
@@ -92,7 +92,7 @@ def cut(text: str, most: int) -> str:
 def without_shared_openings(texts: Sequence[str]) -> list[str]:
     """Texts less what several of them begin with: benchmarks word the questions of a task alike."""
     ordered = sorted(set(texts))
-    sharers = max(LEAST_SHARERS, len(ordered) // 10)
+    sharers = max(MIN_SHARERS, len(ordered) // 10)
     longest = dict.fromkeys(ordered, 0)
     for start in range(len(ordered) - sharers + 1):
         # Of texts in order, what the first and the last begin with all between them do.
@@ -103,8 +103,7 @@ def without_shared_openings(texts: Sequence[str]) -> list[str]:
         for text in ordered[start : start + sharers]:
             longest[text] = max(longest[text], shared)
     return [
-        f"… {text[text.rfind(' ', 0, most) + 1 :]}" if (most := longest[text]) >= LEAST_SHARED else text
-        for text in texts
+        f"… {text[text.rfind(' ', 0, most) + 1 :]}" if (most := longest[text]) >= MIN_SHARED else text for text in texts
     ]
 
 

@@ -136,7 +136,7 @@ def _folder(
     return folder, {"kind": "folder"}
 
 
-MOST_FOLDERS = 100
+MAX_FOLDERS = 100
 """How many folders of one are looked into for data that were not found in it."""
 
 
@@ -144,7 +144,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
     """A hint where a folder does not hold a benchmark's data: a folder near it that does, or another benchmark."""
     if benchmark.accepts_file and (files := _tables(source.folder)):
         return f"say: hybrid run {files[0]}"
-    inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MOST_FOLDERS) if path.is_dir())
+    inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MAX_FOLDERS) if path.is_dir())
     around = [] if benchmark.searches_subfolders else [source.folder.absolute().parent]
     for place in (*inside, *around):
         if _holds(benchmark, replace(source, folder=place)):
@@ -165,7 +165,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
 
 def _tables(folder: Path) -> list[Path]:
     """The tables in a folder and in those below it, as a data set of one's own may have them."""
-    every = itertools.islice(itertools.chain(folder.iterdir(), folder.glob("*/*")), MOST_FOLDERS)
+    every = itertools.islice(itertools.chain(folder.iterdir(), folder.glob("*/*")), MAX_FOLDERS)
     return sorted(path for path in every if path.suffix in (".parquet", ".jsonl", ".csv", ".tsv") and path.is_file())
 
 

@@ -26,7 +26,7 @@ from hybrid.log.lines import OpenFile
 from hybrid.serving.worker_process import end_with_parent, ending
 
 HEAD = b"."
-MOST_FILES = 8
+MAX_FILES = 8
 """Open files in one value."""
 
 
@@ -92,7 +92,7 @@ def _ask(sock: socket.socket, child: int) -> None:
 def _answer(sock: socket.socket, child: int) -> tuple[bool, Any]:
     """Whether the step that was asked for raised, and its value or error."""
     try:
-        _, files, *_ = socket.recv_fds(sock, len(HEAD), MOST_FILES, socket.MSG_CMSG_CLOEXEC)
+        _, files, *_ = socket.recv_fds(sock, len(HEAD), MAX_FILES, socket.MSG_CMSG_CLOEXEC)
         opened = [OpenFile(file) for file in files]
         with sock.makefile("rb") as stream:
             unpickler = pickle.Unpickler(stream)  # noqa: S301 - our own fork wrote it

@@ -27,7 +27,7 @@ HUB = "hub"
 """The word of `--data`; `hub@REVISION` is a branch, tag or commit."""
 ATTEMPTS = 4
 """How often a download is begun where the server fails; each goes on where the last one ended."""
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Files of a data set that a message names."""
 
 
@@ -137,8 +137,8 @@ def _check_present(
     missing = [pattern for pattern in patterns if not any(fnmatchcase(path, pattern) for path in files)]
     if not missing:
         return
-    named = ", ".join(missing[:MOST_NAMED]) + (f" and {len(missing) - MOST_NAMED} more" if missing[MOST_NAMED:] else "")
-    shown = ", ".join(sorted(files)[:MOST_NAMED]) or "none of those that are asked for"
+    named = ", ".join(missing[:MAX_NAMED]) + (f" and {len(missing) - MAX_NAMED} more" if missing[MAX_NAMED:] else "")
+    shown = ", ".join(sorted(files)[:MAX_NAMED]) or "none of those that are asked for"
     raise DataError(
         f"{hub_id} at {commit[:12]} has no file {named}; there are: {shown}. "
         f"It is not the layout that {benchmark.card.name} is read in: name a revision that has it (--data hub@REVISION)"

@@ -42,15 +42,15 @@ from hybrid.types import ImageRef
 
 TIMEOUT_S: Final = 25.0
 """Of one request: a model that takes longer for one word is not one to run with."""
-MOST_S: Final = 55.0
+MAX_S: Final = 55.0
 """Of all of them together."""
 AT_ONCE: Final = 4
 UNFORGIVING: Final = CircuitLimits(
     failures=1000, refusals=1000, wrong_keys=1000, pause_s=0.05, probes=1, away_s=0.0, unmet_s=0.0, busy_s=0.0
 )
 """What fails once has failed: a check does not wait until a server is back."""
-MOST_PICTURES: Final = 8
-COUNTS: Final = (MOST_PICTURES, 4, 2, 1)
+MAX_PICTURES: Final = 8
+COUNTS: Final = (MAX_PICTURES, 4, 2, 1)
 """Pictures in one message."""
 SIDES: Final = (4096, 2048, 1024)
 """Of a square picture, in pixels."""
@@ -113,7 +113,7 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
         if check.model().provider == "replay":
             return Checked((Found("answers", "a recording", "nothing can be asked that was not recorded"),), 0, 0.0)
         found = await check.first()
-        found += await check.all_others(MOST_S - (time.monotonic() - began))
+        found += await check.all_others(MAX_S - (time.monotonic() - began))
     finally:
         await check.close()
     return Checked(tuple(found), check.requests, time.monotonic() - began)
@@ -219,7 +219,7 @@ class _Check:
     async def pictures(self) -> list[Found]:
         """How many pictures a message may hold: first in all forms in which they are sent, then as PNG."""
         asked, refusals = "pictures in one message", []
-        for forms, count in ((FORMS, MOST_PICTURES), *((FORMS[:1], count) for count in COUNTS)):
+        for forms, count in ((FORMS, MAX_PICTURES), *((FORMS[:1], count) for count in COUNTS)):
             numbers = [f"{place}{place * 3 % 10}" for place in range(1, count + 1)]
             files = [numbered(one, form=forms[at % len(forms)]) for at, one in enumerate(numbers)]
             try:
@@ -227,10 +227,10 @@ class _Check:
             except HybridError as error:
                 refusals.append(_line(error))
                 continue
-            only = f" as PNG alone ({refusals[0]})" if refusals and count == MOST_PICTURES else ""
+            only = f" as PNG alone ({refusals[0]})" if refusals and count == MAX_PICTURES else ""
             seen = "read in order" if reads(reply, *numbers) else f"not read in order: {_quoted(reply.text)}"
             fewer = ("--show", "text") if count == 1 else ("--model-arg", f"keep_images={count - 1}")
-            options = ("--images", "concat", *fewer) if count < MOST_PICTURES else ()
+            options = ("--images", "concat", *fewer) if count < MAX_PICTURES else ()
             return [Found(asked, f"{count}{only}, {seen}", "BLINK shows up to 4, and tools add more", options)]
         return [Found(asked, refusals[-1], "none is taken", ("--images", "none"), refused=True)]
 

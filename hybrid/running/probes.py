@@ -41,7 +41,7 @@ FRAME_PROBE: Final = "frame-probe"
 PROBE_TEXT: Final = "Which number is written in the picture? Write its digits and nothing else."
 PROBE_NUMBER: Final = "7306"
 PROBE_SIZE: Final = (448, 224)
-MOST_WORDS: Final = 16
+MAX_WORDS: Final = 16
 """Tokens by which the input of a model without eyes may grow: some servers put a word in the place of an image."""
 
 PLAIN_TEXT: Final = "Write the word ready and nothing else."
@@ -104,7 +104,7 @@ async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:
     fewer = without.usage.input_tokens if without.usage else None
     if not fewer:
         return Sight("unknown", said, tokens)
-    return Sight("sees" if tokens - fewer > MOST_WORDS else "blind", said, tokens, fewer)
+    return Sight("sees" if tokens - fewer > MAX_WORDS else "blind", said, tokens, fewer)
 
 
 def reads(reply: AssistantMessage, *numbers: str) -> bool:

@@ -41,7 +41,7 @@ from hybrid.types import Box
 
 WIDTH, HEIGHT = 480, 360
 # Most objects that a counting question counts.
-MOST = 7
+MAX_THINGS = 7
 # Albedos called different differ by at least this factor,
 DARKER_RATIO = 1.6
 # and those called the same by at most this one, while the light on them differs by at least `LIGHT_RATIO`.
@@ -69,7 +69,7 @@ def share_of_union(a: Box, b: Box) -> float:
 
 def counting(rng: np.random.Generator, answer: int) -> Item:
     """How many objects of one colour and shape there are among objects of other colours; the choices ascend by one."""
-    count = int(rng.integers(max(1, answer), MOST + 1))
+    count = int(rng.integers(max(1, answer), MAX_THINGS + 1))
     wanted, *others = random_names(rng, 3)
     names = [wanted] * count + [others[pick(rng, 2)] for _ in range(int(rng.integers(2, 5)))]
     camera = high_camera(rng, WIDTH, HEIGHT)

@@ -20,12 +20,12 @@ from hybrid.types import Scanpath
 
 WIDTH, HEIGHT = 448, 320
 # Most things that stand out: each has its own colour.
-MOST = len(NAMED_COLOURS)
+MAX_THINGS = len(NAMED_COLOURS)
 SHAPES = ("square", "circle")
 
 # Half the size of the most salient thing; each next one is so much smaller and mixed so much more with the ground:
 # both its area and its contrast are below those of every thing before it.
-LARGEST_PX, SHRINK, FADE = 42.0, 0.8, 0.1
+MAX_PX, SHRINK, FADE = 42.0, 0.8, 0.1
 GREY_PX, GREY_CONTRAST = (9, 13), 16
 MARGIN_PX = 8
 
@@ -73,9 +73,9 @@ class Scene:
 
 
 def pop_out(rng: np.random.Generator, count: int) -> Scene:
-    """A scene with `count` things that stand out, 1 to `MOST`, among 6 to 11 grey ones; nothing overlaps."""
+    """A scene with `count` things that stand out, 1 to `MAX_THINGS`, among 6 to 11 grey ones; nothing overlaps."""
     colours = rng.permutation(list(NAMED_COLOURS))[:count]
-    halves = [LARGEST_PX * SHRINK**rank for rank in range(count)]
+    halves = [MAX_PX * SHRINK**rank for rank in range(count)]
     greys = [float(rng.integers(*GREY_PX)) for _ in range(int(rng.integers(6, 12)))]
     boxes = until("arrangement of things that stand out", lambda: _arranged(rng, [*halves, *greys]))
     names = [Name(str(colour), SHAPES[int(rng.integers(2))]) for colour in colours]

@@ -7,7 +7,7 @@
 
 The benchmark's own dialogue is followed once for every answer that a guess may draw (`hybrid.answers.offered`), at
 every ask, and each end is scored by the benchmark's own scorer and parser: no rule of a benchmark is repeated here. A
-dialogue with more than `MOST_ENDS` ends, or an answer that cannot be listed (a scanpath), is drawn instead, seeded by
+dialogue with more than `MAX_ENDS` ends, or an answer that cannot be listed (a scanpath), is drawn instead, seeded by
 the id of the question, and labelled as an estimate.
 """
 
@@ -26,13 +26,13 @@ from hybrid.answers.offered import draw, offered
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.types import Exchange, Kind, Metric, Prompt, Question, Reply, Score
 
-MOST_ENDS = 120
+MAX_ENDS = 120
 """Ends of one dialogue that are followed: all of five letters in order, fifteen choices of parts times five options."""
 SAME = 1e-9
 """Two values of a metric that differ by less are one: sums in another order."""
 TESTED_CLUSTERS, TESTED = 3, 2
 """A metric is tested by so many of its clusters, and so many questions of each."""
-ALL_WHOLE, FEWEST_WHOLE, MOST_WHOLE = 20_000, 4, 64
+ALL_WHOLE, MIN_WHOLE, MAX_WHOLE = 20_000, 4, 64
 """Draws of all questions at once: so many questions over all draws, and so many draws at least and at most."""
 
 T = TypeVar("T")
@@ -145,7 +145,7 @@ class Guesser:
                 ends.append(End(probability, self._benchmark.score(question, asked, self._options)))
                 continue
             answers = offered(asked)
-            if answers is None or len(ends) + len(open_) + len(answers) > MOST_ENDS:
+            if answers is None or len(ends) + len(open_) + len(answers) > MAX_ENDS:
                 return None
             # The last is followed first: in this order they come out as they are offered.
             open_ += [((*replies, answer), probability * share) for answer, share in reversed(answers)]
@@ -257,7 +257,7 @@ def _whole_draws(
     benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]
 ) -> list[dict[str, float]]:
     """Every metric of several draws of all questions: as many as there are draws of one that cannot be listed."""
-    enough = max(FEWEST_WHOLE, min(MOST_WHOLE, ALL_WHOLE // max(1, len(questions))))
+    enough = max(MIN_WHOLE, min(MAX_WHOLE, ALL_WHOLE // max(1, len(questions))))
     count = min((len(guess.ends) for guess in guesses if not guess.exact), default=enough)
     runs = []
     for number in range(count):

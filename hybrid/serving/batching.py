@@ -23,7 +23,7 @@ BATCH_WAIT_S = 0.004
 # Items in a lane of several forms, at least: of few items hardly two are alike.
 MIXED_ROOM = 64
 # Batches that may go before an item that came earlier.
-MOST_OVERTAKEN = 24
+MAX_OVERTAKEN = 24
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -122,7 +122,7 @@ class Lane(Generic[T, R]):
         Of several such forms it is the one whose first item came first.
         """
         first = min(self._waiting, key=lambda form: self._waiting[form][0].place)
-        if self._gone - self._waiting[first][0].gone < MOST_OVERTAKEN:
+        if self._gone - self._waiting[first][0].gone < MAX_OVERTAKEN:
             first = max(
                 self._waiting,
                 key=lambda form: (min(len(self._waiting[form]), self._size), -self._waiting[form][0].place),

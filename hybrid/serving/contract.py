@@ -44,10 +44,10 @@ COUNTS = frozenset(
 )
 PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_distance", "log_reflectance"})
 PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
-MOST_LINES = 6
-LONGEST_LINE = 160
+MAX_LINES = 6
+MAX_LINE_LENGTH = 160
 # Characters of a finding's text: what a model reads several of before it answers.
-LONGEST_TEXT = 450
+MAX_TEXT_LENGTH = 450
 FAR_PX = 50_000
 # How the service begins to say that a tool broke, instead of refusing.
 WRAPPED = ("the tool failed", "the tool could not be run")
@@ -76,9 +76,9 @@ def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
     """Breaches of the contract in a finding about these images, one sentence each."""
     wrong = []
     lines = finding.text.splitlines()
-    if not lines or len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
+    if not lines or len(lines) > MAX_LINES or max(map(len, lines)) > MAX_LINE_LENGTH:
         wrong.append(f"text of {len(lines)} lines, the longest of {max(map(len, lines), default=0)} characters")
-    if len(finding.text) > LONGEST_TEXT:
+    if len(finding.text) > MAX_TEXT_LENGTH:
         wrong.append(f"text of {len(finding.text)} characters")
     if not 0 <= finding.confidence <= 1:
         wrong.append(f"confidence {finding.confidence}")

@@ -34,9 +34,9 @@ SIZES = ((480, 640), (1152, 1536))
 # Greatest distance of a value from its colour's, in units of 0..255: rounding, and what is left of ringing.
 TOLERANCE = 8.0
 # Of the values of a tensor, how many each of the eight colours must have: 0.125 where nothing is padded or blurred.
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 # Of a tensor that are looked at, evenly spread.
-MOST_PIXELS = 20_000
+MAX_PIXELS = 20_000
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CLIP = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
 HALF = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
@@ -186,12 +186,12 @@ def _tensors(value: Any) -> Iterator[Any]:
 def _is_picture(tensor: Any, channels: int) -> bool:
     """(..., C, h, w) of pixels, or (1, patches, side * side * 3) of a network that takes patches in a row."""
     if tensor.ndim >= 4:
-        return bool(tensor.shape[-3] in (channels, 3) and min(tensor.shape[-2:]) >= LEAST_SIDE)
+        return bool(tensor.shape[-3] in (channels, 3) and min(tensor.shape[-2:]) >= MIN_SIDE)
     return bool(tensor.ndim == 3 and channels == 3 and _patch_side(int(tensor.shape[-1])) is not None)
 
 
 # Pixels of a tensor that is taken for a picture: a map of 3 features is smaller.
-LEAST_SIDE = 24
+MIN_SIDE = 24
 PATCH_SIDES = (14, 16, 32)
 
 
@@ -221,7 +221,7 @@ def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
         pixels: of an input tensor, (n, C).
         wants: what should have become of them.
     """
-    pixels = pixels[:: max(1, len(pixels) // MOST_PIXELS)]
+    pixels = pixels[:: max(1, len(pixels) // MAX_PIXELS)]
     if pixels.shape[1] == len(wants.offsets) and _holds(pixels, wants):
         return None
     for done, other in _alternatives(wants):
@@ -234,7 +234,7 @@ def _holds(pixels: Values, wants: PictureInput) -> bool:
     """Whether all eight colours are there."""
     gains = np.abs(np.asarray(wants.weights)).sum(axis=1)
     off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(wants)]
-    return all(float((one * 255 <= TOLERANCE).mean()) >= LEAST_SHARE for one in off)
+    return all(float((one * 255 <= TOLERANCE).mean()) >= MIN_SHARE for one in off)
 
 
 def _points(wants: PictureInput) -> Values:

@@ -23,7 +23,7 @@ from hybrid.tool.networks import Network
 # Attributes of attributes, or items of containers, that are looked into.
 DEPTH = 4
 # Of a container; longer ones hold data.
-MOST_ITEMS = 100
+MAX_ITEMS = 100
 # Values of a tensor that are compared, evenly spread.
 SAMPLED = 256
 # How many tensor names an error lists.
@@ -83,7 +83,7 @@ def _modules(one: Any, place: str, depth: int, seen: set[int]) -> Iterator[tuple
         inner = dict(enumerate(one))
     else:
         inner = getattr(one, "__dict__", {})
-    for name, value in list(inner.items())[:MOST_ITEMS]:
+    for name, value in list(inner.items())[:MAX_ITEMS]:
         yield from _modules(value, f"{place}.{name}" if place else str(name), depth - 1, seen)
 
 

@@ -17,10 +17,10 @@ from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer
 from hybrid.types import Finding, Json, Prompt
 
 # Tool calls of one rule about one prompt.
-MOST_CALLS = 32
+MAX_CALLS = 32
 # Characters of its answer.
-MOST_ANSWER = 20_000
-MOST_REMARKS = 100
+MAX_ANSWER = 20_000
+MAX_REMARKS = 100
 
 NextStep = Callable[[RuleRequest], Coroutine[Any, Any, RuleResponse]]
 
@@ -49,8 +49,8 @@ class DescribedRule:
                 raise ToolError(f"{self._name}: {said_of_it}", error.fault) from error
             if response.call is None:
                 break
-            if len(said) == MOST_CALLS:
-                raise ToolError(f"{self._name}: more than {MOST_CALLS} tool calls")
+            if len(said) == MAX_CALLS:
+                raise ToolError(f"{self._name}: more than {MAX_CALLS} tool calls")
             called.append(response.call.tool)
             said.append(await _finding(ctx, response.call))
         for name, text in response.remarks:
@@ -102,8 +102,8 @@ class _WorkerContext:
 
     def rule(self, name: str, text: str) -> None:
         """Keep what goes into the trace."""
-        if len(self.remarks) < MOST_REMARKS:
-            self.remarks.append((str(name), str(text)[:MOST_ANSWER]))
+        if len(self.remarks) < MAX_REMARKS:
+            self.remarks.append((str(name), str(text)[:MAX_ANSWER]))
 
 
 def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
@@ -141,8 +141,8 @@ def _checked(answer: object, said: Sequence[Finding | None]) -> RuleAnswer:
     """An answer of code that is not ours, as it crosses. Raises `ToolError`."""
     if not isinstance(answer, SpecialistAnswer) or not isinstance(answer.answer, str):
         raise ToolError(f"a rule gives a SpecialistAnswer or None, not {type(answer).__name__}")
-    if len(answer.answer) > MOST_ANSWER:
-        raise ToolError(f"an answer of {len(answer.answer)} characters, where {MOST_ANSWER} are the most")
+    if len(answer.answer) > MAX_ANSWER:
+        raise ToolError(f"an answer of {len(answer.answer)} characters, where {MAX_ANSWER} are the most")
     sure = answer.sure
     if sure is not None and not (isinstance(sure, int | float) and math.isfinite(sure) and 0 <= sure <= 1):
         raise ToolError(f"its answer is sure to {sure!r}, which is no probability")

@@ -5,8 +5,8 @@ with tool_errors(): inputs = backend.prepare(request)
 outputs = compute(backend, [inputs])
 with tool_errors(): evidence = checked(backend.finish(request, inputs, outputs[0]), len(request.images))
 
-What a tool gives is untrusted: a text is at most `MOST_TEXT` characters, data at most `MOST_DATA` bytes of JSON and
-`MOST_DEPTH` containers deep, a picture an RGB array of one of the images. Anything else is the tool's fault, at once.
+What a tool gives is untrusted: a text is at most `MAX_TEXT` characters, data at most `MAX_DATA` bytes of JSON and
+`MAX_DEPTH` containers deep, a picture an RGB array of one of the images. Anything else is the tool's fault, at once.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from hybrid.types import MAX_PIXELS, Fault
 log = logging.getLogger("hybrid.serving.service")
 
 # Characters of a finding's text: a model reads all of it.
-MOST_TEXT = 20_000
+MAX_TEXT = 20_000
 # Characters of an error of its own.
-MOST_ERROR = 2_000
+MAX_ERROR = 2_000
 # Characters of the traceback of a defect, the last ones.
-MOST_TRACE = 20_000
+MAX_TRACE = 20_000
 # Bytes of a finding's data as JSON.
-MOST_DATA = 5_000_000
+MAX_DATA = 5_000_000
 # Pixels of a picture's longer side: what can be written as PNG.
-MOST_SIDE = 1_000_000
+MAX_SIDE = 1_000_000
 # Containers of a finding's data inside of each other: JSON that is much deeper cannot be read back.
-MOST_DEPTH = 32
+MAX_DEPTH = 32
 
 
 class OutOfMemory(ToolError):
@@ -142,7 +142,7 @@ def tool_errors() -> Iterator[None]:
 
 def _tool_error(error: BaseException) -> HybridError:
     if isinstance(error, HybridError):
-        words = _words(error)[:MOST_ERROR]
+        words = _words(error)[:MAX_ERROR]
         return error if words == str(error) else ToolError(words, getattr(error, "fault", Fault.TOOL_ERROR))
     if is_out_of_memory(error):
         return OutOfMemory(f"the memory of the device does not suffice: {_words(error)[:200]}")
@@ -153,7 +153,7 @@ def _tool_error(error: BaseException) -> HybridError:
     log.debug("a tool failed", exc_info=error)
     defect = ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
     # As text: the frames of the error hold what its batch has on the device.
-    defect.trace = redact("".join(traceback.format_exception(error)))[-MOST_TRACE:]
+    defect.trace = redact("".join(traceback.format_exception(error)))[-MAX_TRACE:]
     return defect
 
 
@@ -183,8 +183,8 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
         raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
     if not isinstance(evidence.text, str):
         raise ToolError(f"the tool gave a text that is a {type(evidence.text).__name__}")
-    if len(evidence.text) > MOST_TEXT:
-        raise ToolError(f"the tool gave a text of {len(evidence.text):,} characters; {MOST_TEXT:,} is the most")
+    if len(evidence.text) > MAX_TEXT:
+        raise ToolError(f"the tool gave a text of {len(evidence.text):,} characters; {MAX_TEXT:,} is the most")
     try:
         evidence.text.encode()
     except UnicodeEncodeError as error:
@@ -198,15 +198,15 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
 
 
 def _check_data(data: Mapping[str, Any]) -> None:
-    if not isinstance(data, Mapping) or not _named(data, MOST_DEPTH):
-        raise ToolError(f"the tool gave data that is no JSON object with names as keys, at most {MOST_DEPTH} deep")
+    if not isinstance(data, Mapping) or not _named(data, MAX_DEPTH):
+        raise ToolError(f"the tool gave data that is no JSON object with names as keys, at most {MAX_DEPTH} deep")
     try:
         # A number that is not finite would be another one when it is read from the cache, a half of a character none.
         size = len(json.dumps(data, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError) as error:
         raise ToolError(f"the tool gave data that is no JSON: {_words(error)[:300]}") from error
-    if size > MOST_DATA:
-        raise ToolError(f"the tool gave {size:,} bytes of data; {MOST_DATA:,} is the most")
+    if size > MAX_DATA:
+        raise ToolError(f"the tool gave {size:,} bytes of data; {MAX_DATA:,} is the most")
 
 
 def _named(value: Any, depth: int) -> bool:
@@ -225,7 +225,7 @@ def _check_picture(picture: Picture, images: int) -> None:
     if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         what = f"shape {getattr(pixels, 'shape', None)} and type {getattr(pixels, 'dtype', type(pixels).__name__)}"
         raise ToolError(f"the tool gave a picture of {what}; an RGB picture of 8 bits is (H, W, 3) uint8")
-    if not 0 < pixels.shape[0] * pixels.shape[1] <= MAX_PIXELS or max(pixels.shape) > MOST_SIDE:
+    if not 0 < pixels.shape[0] * pixels.shape[1] <= MAX_PIXELS or max(pixels.shape) > MAX_SIDE:
         raise ToolError(f"the tool gave a picture of {pixels.shape[1]} x {pixels.shape[0]} pixels")
     if not isinstance(picture.of, int) or not 0 <= picture.of < images:
         raise ToolError(f"the tool gave a picture of image {picture.of}; the images are counted from 0 to {images - 1}")

@@ -14,7 +14,7 @@ killed and started again when
 and the requests that it had are then sent again. The culprit gets a `ToolError`: the only request of a job that is
 late; and of several that may have caused an end, the one that causes it again when they are sent one by one. Requests
 that only waited are sent again as often as it takes. A tool whose import or loading ends the process twice, or that
-costs `MOST_CALLS` processes without a response in between, is not run any more.
+costs `MAX_CALLS` processes without a response in between, is not run any more.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from hybrid.timing import Stopwatch
 log = logging.getLogger("hybrid.serving.service")
 
 # Workers in a row that end before they have begun.
-MOST_STARTS = 3
+MAX_STARTS = 3
 # Ends of the process while one tool was imported or loaded.
-MOST_LOADS = 2
+MAX_LOADS = 2
 # Requests of one tool that have cost a process, without a response of it in between.
-MOST_CALLS = 8
+MAX_CALLS = 8
 # After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
 # leave 0.4 s later on two cores.
 SOON_S = 0.5
@@ -316,7 +316,7 @@ class _Supervisor:
         self._stop()
         if not worker.up:
             self._starts += 1
-            if self._starts >= MOST_STARTS:
+            if self._starts >= MAX_STARTS:
                 self._give_up(f"the worker process of the tools does not start: {end.how}")
             self._go_on()
             return
@@ -357,14 +357,14 @@ class _Supervisor:
             name = job.start.tool
             record = self._records.setdefault(name, _Record())
             # What takes too long to load takes so the next time; a process may have been killed by others.
-            record.loads += MOST_LOADS if end.jobs is not None else 1
-            if record.loads >= MOST_LOADS:
+            record.loads += MAX_LOADS if end.jobs is not None else 1
+            if record.loads >= MAX_LOADS:
                 self._refuse(name, end.sentence(name))
 
     def _count_call(self, tool: str, end: WorkerEnd) -> None:
         record = self._records.setdefault(tool, _Record())
         record.calls += 1
-        if record.calls >= MOST_CALLS:
+        if record.calls >= MAX_CALLS:
             self._refuse(tool, f"{end.sentence(tool)}, after {record.calls - 1} calls in a row that also cost one")
 
     def _refuse(self, tool: str, why: str) -> None:

@@ -27,7 +27,7 @@ from hybrid.serving.protocol import Message, Setup, ToWorker
 
 POLL_S = 0.02
 # A process whose socket has closed and that has not ended by then is killed.
-MOST_POLLS = 100
+MAX_POLLS = 100
 # How long the end waits for a killed process to be gone: one that holds much memory takes a while.
 REAP_S = 5.0
 PR_SET_PDEATHSIG = 1
@@ -104,7 +104,7 @@ class WorkerProcess:
         if self._gone:
             return
         if self._process.poll() is None:
-            if polls >= MOST_POLLS:
+            if polls >= MAX_POLLS:
                 self._kill()
             self._loop.call_later(POLL_S, self._ended, polls + 1)
             return

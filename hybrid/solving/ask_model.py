@@ -26,7 +26,7 @@ from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Step, Usage
 
-MOST_THOUGHTS = 8_000
+MAX_THOUGHTS = 8_000
 """Characters of a reply's thoughts that its step keeps; the model is sent all of them again."""
 TIMER_S = 1e-6
 """Seconds; larger than the rounding error of a sum of durations."""
@@ -144,8 +144,8 @@ def _call(call: ToolCall) -> dict[str, Json]:
 
 def _shortened(thoughts: str) -> str:
     """Thoughts for the trace: of long ones both ends, as the end is where an answer is decided."""
-    left_out = len(thoughts) - MOST_THOUGHTS
+    left_out = len(thoughts) - MAX_THOUGHTS
     if left_out <= 0:
         return thoughts
-    half = MOST_THOUGHTS // 2
+    half = MAX_THOUGHTS // 2
     return f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"

@@ -45,7 +45,7 @@ class SuppliedTexts:
 
 
 NOTHING = SuppliedTexts()
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Of a file of texts: pages for each question of a benchmark are many."""
 
 
@@ -57,7 +57,7 @@ def read_supplied(path: Path) -> SuppliedTexts:
             message names the file and the line.
     """
     try:
-        data = read_small(path, MOST_BYTES)
+        data = read_small(path, MAX_BYTES)
     except OSError as error:
         raise UsageError(f"--setting context={path}: cannot be read ({error.strerror or error})") from error
     texts: dict[str, str] = {}

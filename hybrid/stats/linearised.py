@@ -21,7 +21,7 @@ Indices = NDArray[np.intp]
 _ROUNDING = 1e-12
 """A residual this small next to its numerator counts as zero."""
 
-_LEAST_FREE = 1e-9
+_MIN_FREE = 1e-9
 """Keeps a cluster that is nearly all of its stratum from dividing by zero: its share is nearly zero as well."""
 
 
@@ -175,7 +175,7 @@ def estimate(rows: Rows, how: Combine) -> Estimate | None:
     leverage = np.where(lonely, weights[rows.stratum], rows.denominator / safe[rows.stratum])
     residuals = rows.numerator - expected * rows.denominator
     residuals = np.where(np.abs(residuals) <= _ROUNDING * np.abs(rows.numerator), 0.0, residuals)
-    scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREE))
+    scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _MIN_FREE))
     shares = _summed(rows.cluster, scale * residuals, len(rows.clusters))
     # Parts of their stratum: a fourth power of a denominator itself could be too small for a number, or too great.
     part = rows.denominator / safe[rows.stratum]

@@ -45,7 +45,7 @@ def test_every_question_ends_answered_or_typed_as_failed(
         _check_the_numbers(ended, run, count)
         assert ended.report["failed"] <= LOST * count
         most = max(server.asked().values())
-        assert most <= MOST_REQUESTS
+        assert most <= MAX_REQUESTS
         server.plan = only({})
         finished, mark = run.finished(), len(server.seen)
         again = hybrid(*told)
@@ -57,7 +57,7 @@ def test_every_question_ends_answered_or_typed_as_failed(
 LOST = 0.08
 """Of the questions. Seven of the ten faults are tried again: 0.35 ** 4 of the calls, two a question, end without a
 reply: 3 %."""
-MOST_REQUESTS = 5 * (1 + RETRIES)
+MAX_REQUESTS = 5 * (1 + RETRIES)
 """Of one question: a call of a tool, one asked again for its arguments, an answer, one asked again because it was
 empty, each with its retries, and one in hand for a circuit that opened."""
 

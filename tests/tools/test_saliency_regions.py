@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hybrid.tool import Pixels
 from hybrid.types import Box
-from tools.saliency.background import LONGEST, foreground, over, superpixels
+from tools.saliency.background import MAX_LENGTH, foreground, over, superpixels
 from tools.saliency.objects import salient_objects
 
 GREY, RED = (120, 120, 120), (200, 40, 40)
@@ -30,7 +30,7 @@ def ground(height: int = 240, width: int = 320, seed: int = 0) -> Pixels:
 def test_superpixels_cover_any_image_and_their_map_lies_in_0_1(height: int, width: int, seed: int):
     parts = superpixels(np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8))
     assert set(np.unique(parts.labels)) == set(range(parts.count))
-    assert parts.count <= LONGEST**2
+    assert parts.count <= MAX_LENGTH**2
     assert ((parts.places > 0) & (parts.places < 1)).all()
     values = foreground(parts)
     assert values.shape == parts.labels.shape

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 # Images in one pass, so that requests of several images each do not fill a device.
-MOST_AT_ONCE = 32
+MAX_AT_ONCE = 32
 
 R = TypeVar("R")
 
 
-def by_shape(tensors: Sequence[Any], most: int = MOST_AT_ONCE) -> list[list[int]]:
+def by_shape(tensors: Sequence[Any], most: int = MAX_AT_ONCE) -> list[list[int]]:
     """The places of tensors that may be run together: of one shape, at most `most` at once."""
     return by_form([shape(tensor) for tensor in tensors], most)
 
@@ -37,7 +37,7 @@ def shape(*tensors: Any) -> Hashable:
 
 
 def in_batches(
-    tensors: Sequence[Any], device: str, run: Callable[[Any, Sequence[int]], Sequence[R]], most: int = MOST_AT_ONCE
+    tensors: Sequence[Any], device: str, run: Callable[[Any, Sequence[int]], Sequence[R]], most: int = MAX_AT_ONCE
 ) -> list[R]:
     """Return one result per tensor, in order.
 

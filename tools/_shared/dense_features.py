@@ -24,7 +24,7 @@ from tools._shared.reading import check_elongation, whole_picture
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 # Patches along the long side: a patch of 14 px sees an image of 560 px.
 PATCHES = 40
-MOST_ELONGATED = 8.0
+MAX_ELONGATION = 8.0
 
 Vector = npt.NDArray[np.float32]
 # Features (rows, columns, C) of an image, as the network gives them.
@@ -89,7 +89,7 @@ class DenseFeatures:
 
         This family uses neither `thing` nor `seed`.
         """
-        check_elongation(self._tool, pixels, MOST_ELONGATED)
+        check_elongation(self._tool, pixels, MAX_ELONGATION)
         height, width = pixels.shape[:2]
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))

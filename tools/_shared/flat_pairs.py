@@ -24,8 +24,8 @@ Array = npt.NDArray[np.float64]
 # hand are 0.2 to 1.5 off (median).
 NEAR = 3.0
 # Share of matches that must be right: half of them shuffled leave half.
-LEAST_RIGHT = 0.7
-FEWEST = 25
+MIN_RIGHT = 0.7
+MIN_MATCHES = 25
 # Height and width in pixels.
 Size = tuple[int, int]
 # Of both pictures: alike, upright and lying, and larger than the tools match at.
@@ -69,22 +69,22 @@ def wrong_matches(found: object, pair: FlatPair) -> str | None:
     """Describe the error of `Matches` in pixels of the pictures; None if enough are right, and for any other type."""
     if not isinstance(found, Matches):
         return None
-    if len(found) < FEWEST:
-        return f"{len(found)} matches, at least {FEWEST} wanted"
+    if len(found) < MIN_MATCHES:
+        return f"{len(found)} matches, at least {MIN_MATCHES} wanted"
     unit = max(pair.images[1].shape[:2]) / FRAME_PX
     off = np.hypot(*(pair.true_points(found.first) - found.second).T) / unit
     right = float(np.mean(off < NEAR))
-    if right >= LEAST_RIGHT:
+    if right >= MIN_RIGHT:
         return None
-    return f"{right:.0%} of {len(found)} matches are right, at least {LEAST_RIGHT:.0%} wanted"
+    return f"{right:.0%} of {len(found)} matches are right, at least {MIN_RIGHT:.0%} wanted"
 
 
 def agreeing(evidence: Evidence) -> str | None:
     """Describe the error of a match evidence for a pair, if too few matches agree on one mapping; else None."""
     inliers, matches = number(evidence.data, "inliers"), number(evidence.data, "matches")
-    if matches >= FEWEST and inliers >= LEAST_RIGHT * matches:
+    if matches >= MIN_MATCHES and inliers >= MIN_RIGHT * matches:
         return None
-    return f"{inliers:.0f} of {matches:.0f} matches agree, at least {LEAST_RIGHT:.0%} of {FEWEST} or more wanted"
+    return f"{inliers:.0f} of {matches:.0f} matches agree, at least {MIN_RIGHT:.0%} of {MIN_MATCHES} or more wanted"
 
 
 def _scene(rng: np.random.Generator, side: int) -> Pixels:

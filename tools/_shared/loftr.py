@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 MODEL_TYPE = "kornia_loftr"
 # Long side of the input: attention grows with the fourth power of it.
-LONGEST_PX = 640
-LEAST_PX = 32
+MAX_SIDE_PX = 640
+MIN_SIDE_PX = 32
 # Pairs in one pass: the likeness of all cells of both pictures is 90 MB a pair.
-MOST_AT_ONCE = 4
+MAX_AT_ONCE = 4
 # Sides of the input are multiples of this: the coarse cells.
 STEP_PX = 8
 
@@ -74,7 +74,7 @@ class Loftr:
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views; pairs of the same two shapes share a pass."""
         found: dict[int, Matches] = {}
-        for members in by_form([shape(*pair.values) for pair in pairs], MOST_AT_ONCE):
+        for members in by_form([shape(*pair.values) for pair in pairs], MAX_AT_ONCE):
             found.update(zip(members, self._pass([pairs[place] for place in members]), strict=True))
         return [found[place] for place in range(len(pairs))]
 
@@ -104,7 +104,7 @@ def _input(pixels: Pixels) -> torch.Tensor:
     import torch
 
     height, width = pixels.shape[:2]
-    factor = min(1.0, LONGEST_PX / max(height, width))
-    size = tuple(max(LEAST_PX, round(side * factor / STEP_PX) * STEP_PX) for side in (width, height))
+    factor = min(1.0, MAX_SIDE_PX / max(height, width))
+    size = tuple(max(MIN_SIDE_PX, round(side * factor / STEP_PX) * STEP_PX) for side in (width, height))
     grey = cv2.resize(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), size, interpolation=cv2.INTER_AREA)
     return torch.from_numpy(np.asarray(grey, np.float32) / 255)[None, None]

@@ -27,7 +27,7 @@ from tools._shared.reflection import believed_hands
 from tools._shared.transformers_matchers import TransformersMatcher
 from tools._shared.view_matches import Matches, PairNetwork, PreparedPair, Views
 
-LEAST_PX = 32
+MIN_SIDE_PX = 32
 # Weights loaded when none are named and no installed package provides any.
 DEFAULT_WEIGHTS = "zju-community/efficientloftr"
 A_pair = TypeVar("A_pair", bound=Args)
@@ -96,8 +96,8 @@ class MatchModel:
             ToolError: a side is shorter than 32 px.
         """
         for number, view in enumerate(views, 1):
-            if min(view.pixels.shape[:2]) < LEAST_PX:
-                least = at("width", LEAST_PX, number)
+            if min(view.pixels.shape[:2]) < MIN_SIDE_PX:
+                least = at("width", MIN_SIDE_PX, number)
                 raise ToolError(f"image {number} is smaller than {least} px on a side: too small for the matcher")
         return PreparedPair(views, self.network.prepare((views[0].pixels, views[1].pixels)))
 

@@ -33,13 +33,13 @@ Row: TypeAlias = tuple[int, int, int, int]
 # How much of the image shows through a map.
 PICTURE_SHARE = 0.4
 # Capitals of 8 px: smaller ones cannot be read, so that a text is broken or cut before it gets there.
-LEAST_FONT = 0.36
+MIN_FONT = 0.36
 A_LITTLE_SMALLER = 0.8
 # Of the height: what a legend that needs several lines may cover.
 LEGEND_SHARE = 1 / 3
 ELLIPSIS = ".."
 # Below this side no letter is readable, and a legend would cover the image.
-SMALLEST_TEXT_PX = 48
+MIN_TEXT_PX = 48
 
 
 class Overlay:
@@ -121,27 +121,27 @@ class Overlay:
 
         In a narrow picture the letters get smaller and the lines more, up to a third of its height.
         """
-        if min(self.height, self.width) < SMALLEST_TEXT_PX:
-            return [], LEAST_FONT
+        if min(self.height, self.width) < MIN_TEXT_PX:
+            return [], MIN_FONT
         room = int(LEGEND_SHARE * self.height)
         widest = max((extent(line, 1.0)[0] for line in text.splitlines()), default=1)
         whole = (self.width - 8) / max(1, widest)
         # A little smaller rather than a line of one word.
-        usual = whole if max(LEAST_FONT, A_LITTLE_SMALLER * self._font) <= whole < self._font else self._font
-        for font in (usual, LEAST_FONT):
+        usual = whole if max(MIN_FONT, A_LITTLE_SMALLER * self._font) <= whole < self._font else self._font
+        for font in (usual, MIN_FONT):
             lines = [part for line in text.splitlines() for part in _wrap(line, font, self.width - 8)]
             step = max((extent(line, font)[1] for line in lines), default=0) + 7
             if len(lines) <= len(text.splitlines()) or len(lines) * step <= room:
                 return lines, font
         kept = lines[: max(1, room // step)]
-        return [*kept[:-1], _shortened(kept[-1] + ELLIPSIS, LEAST_FONT, self.width - 8)], LEAST_FONT
+        return [*kept[:-1], _shortened(kept[-1] + ELLIPSIS, MIN_FONT, self.width - 8)], MIN_FONT
 
     def _write(self, out: Pixels, rows: list[Row], text: str, x: int, y: int, colour: Colour) -> None:
         """Text on a black strip, its lower left corner at (x, y), moved into the image and off the names in `rows`."""
-        if not text or min(self.height, self.width) < SMALLEST_TEXT_PX:
+        if not text or min(self.height, self.width) < MIN_TEXT_PX:
             return
         fits = (self.width - 8) / max(1, extent(text, 1.0)[0])
-        font = min(self._font, max(LEAST_FONT, fits))
+        font = min(self._font, max(MIN_FONT, fits))
         text = _shortened(text, font, self.width - 8)
         width, height = extent(text, font)
         x, y = max(1, min(x, self.width - width - 3)), max(height + 3, min(y, self.height - 4))

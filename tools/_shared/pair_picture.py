@@ -15,7 +15,7 @@ from hybrid.tool import Pixels
 from tools._shared.overlay import WHITE, Overlay
 
 CHOSEN = (255, 220, 0)
-MOST_DOTS = 150
+MAX_DOTS = 150
 
 
 class DrawnPoint(NamedTuple):
@@ -41,10 +41,8 @@ def dot_colours(points: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
 
 
 def thinned(count: int) -> npt.NDArray[np.intp]:
-    """Numbers of at most `MOST_DOTS` of `count` matches, evenly spread over the list."""
-    return (
-        np.unique(np.linspace(0, max(0, count - 1), min(count, MOST_DOTS)).astype(np.intp)) if count else np.arange(0)
-    )
+    """Numbers of at most `MAX_DOTS` of `count` matches, evenly spread over the list."""
+    return np.unique(np.linspace(0, max(0, count - 1), min(count, MAX_DOTS)).astype(np.intp)) if count else np.arange(0)
 
 
 def draw_view(

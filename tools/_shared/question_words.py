@@ -66,7 +66,7 @@ def _one(word: str) -> str:
 
 
 # How many of the things that a question names are looked for.
-MOST_NAMES: Final = 4
+MAX_NAMES: Final = 4
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 PEOPLE: Final = r"man|men|woman|women|people|person|boys?|girls?|child|children|kids?|couple|crowd"
 

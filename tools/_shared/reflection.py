@@ -20,12 +20,12 @@ from tools._shared.view_matches import Matches, View, Views, match_views, to_fra
 # Matches on one epipolar geometry from which no mirrored view is tried.
 VERIFIED = 250
 # Matches on one epipolar geometry below which a mirrored view is not believed.
-LEAST_REFLECTED = 20
+MIN_REFLECTED = 20
 # Ratio of these matches, mirrored over plain, from which the mirrored view is believed.
 CLEARLY_MORE = 1.5
 # Distance of a match from its epipolar line, at most, in 640ths (`FRAME_PX`) of the long side of its view.
 INLIER = 1.0
-FEWEST_MATCHES = 8
+MIN_MATCHES = 8
 
 
 def match_either_hand(first: View, second: View) -> Matches:
@@ -56,7 +56,7 @@ def believed_hands(
         width = _original_size(pairs[index][1])[1]
         points = np.stack([width - 1 - one.second[:, 0], one.second[:, 1]], axis=1)
         back = replace(one, second=points, mirrored=True)
-        if verified(back, pairs[index]) >= max(LEAST_REFLECTED, CLEARLY_MORE * counts[index]):
+        if verified(back, pairs[index]) >= max(MIN_REFLECTED, CLEARLY_MORE * counts[index]):
             believed[index] = back
     return believed
 
@@ -65,7 +65,7 @@ def verified(matches: Matches, views: Views) -> int:
     """How many matches fit the epipolar geometry that most of them fit (MAGSAC++)."""
     import cv2
 
-    if len(matches) < FEWEST_MATCHES:
+    if len(matches) < MIN_MATCHES:
         return 0
     here, there = (
         to_frame(points, _original_size(view))

@@ -130,7 +130,7 @@ STEP_PX = {EFFICIENT: 32, "lightglue": 8, "superglue": 8}
 # Of EfficientLoFTR's coarse features.
 CELL_PX = 8
 # Pairs in one pass.
-MOST_AT_ONCE = 8
+MAX_AT_ONCE = 8
 
 # Height and width in pixels.
 Size = tuple[int, int]
@@ -169,7 +169,7 @@ class TransformersMatcher:
         """The matches of each pair, in pixels of its views; EfficientLoFTR sees several at once."""
         if self._efficient:
             return in_batches(
-                [pair.values for pair in pairs], self.checkpoint.device, partial(self._dense, pairs), MOST_AT_ONCE
+                [pair.values for pair in pairs], self.checkpoint.device, partial(self._dense, pairs), MAX_AT_ONCE
             )
         return [self._sparse(pair) for pair in pairs]
 

@@ -30,9 +30,9 @@ Descriptors = npt.NDArray[Any]
 Features = tuple[Points, Descriptors]
 
 # Longer pictures are reduced first: more features than `FEATURES` would not be kept anyway.
-LONGEST_PX = 1024
+MAX_SIDE_PX = 1024
 # A picture with a shorter side has no features: a descriptor needs more around it.
-SMALLEST_PX = 16
+MIN_SIDE_PX = 16
 FEATURES = 4000
 # A quarter of SIFT's default: faint features gave 78 instead of 67 of 80 generated orbits (seeds 3 and 4).
 CONTRAST = 0.01
@@ -82,7 +82,7 @@ class Matches:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A picture ready for matching: at most `LONGEST_PX` long, its drawn marks painted over.
+    """A picture ready for matching: at most `MAX_SIDE_PX` long, its drawn marks painted over.
 
     `scale_x`, `scale_y` are pixels of the original per pixel here; `marks` are in pixels here.
     """
@@ -113,7 +113,7 @@ class View:
 
 def view_of(pixels: Pixels, marks: Marks | None = None) -> View:
     """A picture (H, W, 3), reduced, without its drawn marks."""
-    small = shrink(pixels, LONGEST_PX)
+    small = shrink(pixels, MAX_SIDE_PX)
     x, y = pixels.shape[1] / small.shape[1], pixels.shape[0] / small.shape[0]
     here = scale_marks(marks or Marks(), 1 / x, 1 / y)
     return View(remove_marks(small, here), x, y, here)
@@ -190,7 +190,7 @@ def _features(view: View, kind: str) -> Features:
 
     grey = np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
     mask = _mask(view)
-    if min(grey.shape) < SMALLEST_PX:
+    if min(grey.shape) < MIN_SIDE_PX:
         return np.zeros((0, 2)), np.zeros((0, 1))
     detector = cv2.SIFT.create(FEATURES, contrastThreshold=CONTRAST) if kind == "sift" else cv2.ORB.create(FEATURES)
     keypoints, descriptors = detector.detectAndCompute(grey, mask)

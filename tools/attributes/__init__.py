@@ -31,8 +31,8 @@ from tools._shared.reading import check_elongation, shrink
 FAMILIES = ("siglip", "siglip2", "clip")
 # Families whose scores are shares among the texts.
 COMPARES = ("clip",)
-LONGEST_PX = 1024
-MOST_ELONGATED = 50.0
+MAX_SIDE_PX = 1024
+MAX_ELONGATION = 50.0
 
 
 class Comparison(NamedTuple):
@@ -66,8 +66,8 @@ class TextScorer:
         """
         from PIL import Image
 
-        check_elongation("attributes", pixels, MOST_ELONGATED)
-        reduced = Image.fromarray(shrink(pixels, LONGEST_PX))
+        check_elongation("attributes", pixels, MAX_ELONGATION)
+        reduced = Image.fromarray(shrink(pixels, MAX_SIDE_PX))
         return dict(self._checkpoint.process(images=[reduced]))
 
     def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[Comparison]:
@@ -117,7 +117,7 @@ def _unit(vectors: Any) -> Any:
 
 # Score from which a single text counts as fitting.
 FITS = 0.5
-MOST_CERTAIN = 0.9
+MAX_CERTAINTY = 0.9
 LISTED = 4
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
@@ -211,13 +211,13 @@ def confidence(scores: Sequence[float]) -> float:
     """Probability, 0..1, that the first text fits best (with one text, that its verdict is right).
 
     By argument: image-text networks were measured on whole images and captions alone, so it never exceeds
-    `MOST_CERTAIN`.
+    `MAX_CERTAINTY`.
     """
     ordered = sorted(scores, reverse=True)
     if len(ordered) == 1:
-        return min(MOST_CERTAIN, max(ordered[0], 1 - ordered[0]))
+        return min(MAX_CERTAINTY, max(ordered[0], 1 - ordered[0]))
     total = ordered[0] + ordered[1]
-    return min(MOST_CERTAIN, ordered[0] / total) if total > 0 else 1 / len(ordered)
+    return min(MAX_CERTAINTY, ordered[0] / total) if total > 0 else 1 / len(ordered)
 
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 160, 60), "blue": (30, 60, 220), "yellow": (240, 215, 30)}

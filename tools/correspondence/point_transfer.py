@@ -16,24 +16,24 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 from tools._shared.args import Spot
-from tools._shared.view_matches import SMALLEST_PX, Matches, Points, Sizes, View, from_frame, root_sift, to_frame
+from tools._shared.view_matches import MIN_SIDE_PX, Matches, Points, Sizes, View, from_frame, root_sift, to_frame
 
 Method = Literal["homography", "local_affine", "descriptor"]
 
-FEWEST_INLIERS = 25
+MIN_INLIERS = 25
 # Inliers over matches from which one homography is believed.
-LEAST_RATIO = 0.3
+MIN_RATIO = 0.3
 # How far a match may be off one homography, in the frame of image 2: 640ths (`FRAME_PX`) of its long side.
 INLIER = 2.5
 # Matches nearest to the point that an affine map is fitted to.
 NEIGHBOURS = 12
 # How far a match may be off an affine map, in the frame of image 2.
 LOCAL = 5.0
-FEWEST_LOCAL = 4
+MIN_LOCAL = 4
 # Share of the nearest matches that one homography must explain: a wall behind the object outvotes it elsewhere.
 LOCAL_SHARE = 0.5
 # An affine map that stretches or shrinks more, from frame to frame, is of wrong matches.
-LARGEST_STRETCH = 5.0
+MAX_STRETCH = 5.0
 SIZES_PX = (16.0, 24.0, 36.0, 54.0)
 CANDIDATE_SIZES_PX = (24.0, 36.0)
 TURNS_DEG = tuple(range(0, 360, 15))
@@ -43,7 +43,7 @@ class Transfer(NamedTuple):
     """A point in pixels of image 2, how it was found, and the numbers (N,) of the matches that agree with the map.
 
     `support` is the share, 0..1, of the matches nearest to the point that the map explains. `gap` is how far in image 1
-    the point is from the `FEWEST_LOCAL`-th nearest match that agrees, in 640ths (`FRAME_PX`) of the long side.
+    the point is from the `MIN_LOCAL`-th nearest match that agrees, in 640ths (`FRAME_PX`) of the long side.
     """
 
     x: float
@@ -64,7 +64,7 @@ def transfers(point: tuple[float, float], matches: Matches, sizes: Sizes) -> lis
 
     `point` and `matches` are in pixels of pictures of `sizes`, (height, width) of each.
     """
-    if len(matches) < FEWEST_LOCAL:
+    if len(matches) < MIN_LOCAL:
         return []
     here, there = to_frame(matches.first, sizes[0]), to_frame(matches.second, sizes[1])
     asked = to_frame(np.array([point], np.float64), sizes[0])[0]
@@ -88,7 +88,7 @@ def _homography(
     if matrix is None or mask is None:
         return None
     inliers = np.asarray(mask).ravel().astype(bool)
-    if inliers.sum() < FEWEST_INLIERS or inliers.mean() < LEAST_RATIO:
+    if inliers.sum() < MIN_INLIERS or inliers.mean() < MIN_RATIO:
         return None
     x, y, depth = (float(value) for value in matrix @ np.array([*asked, 1.0]))
     if abs(depth) < 1e-9:
@@ -111,14 +111,14 @@ def _local_affine(
         return None
     inliers = near[np.asarray(mask).ravel() > 0]
     stretch = np.linalg.svd(matrix[:, :2], compute_uv=False)
-    if len(inliers) < FEWEST_LOCAL or stretch[0] > LARGEST_STRETCH or stretch[1] < 1 / LARGEST_STRETCH:
+    if len(inliers) < MIN_LOCAL or stretch[0] > MAX_STRETCH or stretch[1] < 1 / MAX_STRETCH:
         return None
     x, y = matrix @ np.array([*asked, 1.0])
     return Transfer(float(x), float(y), "local_affine", inliers, len(inliers) / len(near), _gap(asked, here[inliers]))
 
 
 def _gap(asked: npt.NDArray[np.float64], agreeing: Points) -> float:
-    return float(np.sort(np.hypot(*(agreeing - asked).T))[FEWEST_LOCAL - 1])
+    return float(np.sort(np.hypot(*(agreeing - asked).T))[MIN_LOCAL - 1])
 
 
 def descriptor_distances(
@@ -132,7 +132,7 @@ def descriptor_distances(
     """
     import cv2
 
-    if not candidates or min(min(view.pixels.shape[:2]) for view in views) < SMALLEST_PX:
+    if not candidates or min(min(view.pixels.shape[:2]) for view in views) < MIN_SIDE_PX:
         return [float("inf")] * len(candidates)
     (x, y) = views[0].from_original(np.array([point]))[0]
     asked = [cv2.KeyPoint(float(x), float(y), size, float(turn)) for size in SIZES_PX for turn in TURNS_DEG]

@@ -37,7 +37,7 @@ from tools._shared.finding_text import Lines
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
 from tools.depth.cues import depth_of, measure, score_of, weights
-from tools.depth.models import LONGEST_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
+from tools.depth.models import MAX_SIDE_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
 
 # Two points are on one row when their rows differ by at most this fraction of the height.
@@ -46,7 +46,7 @@ SAME_ROW = 0.02
 NO_EVIDENCE = 0.001
 # Log odds at which the cues' confidence stops growing (85 %): no cue sees what stands on what or hangs. With measured
 # depth, what they are most certain of is right in 74 % in a furnished room, always on a street (docs/specialists.md).
-MOST_CERTAIN = 1.73
+MAX_CERTAINTY = 1.73
 # Highest confidence on one row, where the strongest cue is silent and the others speak of air, of which rooms have
 # little.
 SAME_ROW_CONFIDENCE = 0.6
@@ -57,7 +57,7 @@ TIE_GAP = 0.002
 # How many points the text names at most.
 LISTED = 4
 # Characters of a point's name in the text.
-LONGEST_NAME = 12
+MAX_NAME_LENGTH = 12
 
 
 class DepthArgs(Args):
@@ -94,7 +94,7 @@ def spots_of(request: Request[DepthArgs]) -> list[Spot]:
 
 def clean_image(request: Request[DepthArgs]) -> Pixels:
     """The image (h, w, 3) without its drawn marks, reduced to a long side of at most 1024 px."""
-    return unmarked(request.images[0], request.needs.get("markers", ()), LONGEST_PX)
+    return unmarked(request.images[0], request.needs.get("markers", ()), MAX_SIDE_PX)
 
 
 def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) -> Ranking:
@@ -103,7 +103,7 @@ def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) ->
         return Ranking(None, None, 0.3)
     first, second = _two_largest(scores)
     evidence, rows = scores[first] - scores[second], abs(spots[first].y - spots[second].y)
-    confidence = 1 / (1 + math.exp(-min(evidence, MOST_CERTAIN)))
+    confidence = 1 / (1 + math.exp(-min(evidence, MAX_CERTAINTY)))
     if evidence < NO_EVIDENCE:
         return Ranking(None, rows, 0.5)
     if rows <= SAME_ROW * height:
@@ -256,7 +256,7 @@ def _data(spots: Sequence[Spot], values: Sequence[Mapping[str, float]], ranking:
 
 
 def _name(spots: Sequence[Spot], index: int) -> str:
-    return (spots[index].label or f"point {index + 1}")[:LONGEST_NAME]
+    return (spots[index].label or f"point {index + 1}")[:MAX_NAME_LENGTH]
 
 
 def _head(spots: Sequence[Spot], ranking: Ranking) -> str:

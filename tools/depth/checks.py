@@ -25,7 +25,7 @@ STEPS = 8
 # map that lies 8 px beside the picture has not.
 BESIDE_PX, APART_PX = 6.0, 15.0
 # Of the steps from side to side, and of those from top to bottom.
-LEAST_SHARE = 0.5
+MIN_SHARE = 0.5
 # A scene this many times as large: it is reduced before the network sees it.
 LARGE = 3
 
@@ -71,7 +71,7 @@ def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
         values = np.array(read).reshape(-1, 4)
         middle = (values[:, 0] + values[:, 3]) / 2
         right = (values[:, 1] > middle) & (middle > values[:, 2]) & (values[:, 0] > values[:, 3])
-        if min(right[across].mean(), right[~across].mean()) >= LEAST_SHARE:
+        if min(right[across].mean(), right[~across].mean()) >= MIN_SHARE:
             return None
         return f"{right.sum()} of {STEPS} things end within {beside_px:.0f} px of where they do"
 

@@ -36,9 +36,9 @@ FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
 # The last part of every family's network: it stays in float32.
 HEADS = ("head", "relative_head", "metric_head")
 # Longer images are reduced first: every family resizes to a few hundred pixels anyway.
-LONGEST_PX = 1024
+MAX_SIDE_PX = 1024
 # Processors scale by the short side, so a strip would become millions of pixels.
-MOST_ELONGATED = 8.0
+MAX_ELONGATION = 8.0
 NEAREST_M = 1e-3
 
 
@@ -92,8 +92,8 @@ class DepthModel:
 
     def prepare(self, pixels: Pixels) -> DepthInput:
         """An RGB image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
-        check_elongation("depth", pixels, MOST_ELONGATED)
-        reduced = shrink(pixels, LONGEST_PX)
+        check_elongation("depth", pixels, MAX_ELONGATION)
+        reduced = shrink(pixels, MAX_SIDE_PX)
         # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
         processed = self._checkpoint.process(images=[reduced], input_data_format="channels_last")
         return DepthInput(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))

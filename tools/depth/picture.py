@@ -15,7 +15,7 @@ from hybrid.tool import Pixels
 from tools._shared.overlay import DARK, PALETTE, WHITE, Colour, Overlay, extent, viridis, write
 
 # Below this side a legend would cover the map.
-SMALLEST_LEGEND_PX = 96
+MIN_LEGEND_PX = 96
 
 
 # Orange and light blue: apart in hue, in lightness and for the colour-blind.
@@ -62,7 +62,7 @@ def draw_depth(
     height, width = size
     canvas = viridis(depth, size)
     scale = max(0.5, min(height, width) / 400)
-    if min(height, width) >= SMALLEST_LEGEND_PX:
+    if min(height, width) >= MIN_LEGEND_PX:
         _legend(canvas, scale)
     drawn = Overlay(canvas)
     for label, x, y in points:

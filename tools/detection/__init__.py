@@ -29,7 +29,7 @@ from tools.detection.models import Detection, DetectionInput, DetectionOutput, D
 from tools.detection.rules import RULES, ThingName
 
 # Highest confidence in a count: no detector of this kind was measured here.
-MOST_CERTAIN = 0.9
+MAX_CERTAINTY = 0.9
 # Weight of one candidate whose score lies on the threshold; by argument, not measured.
 DOUBT = 0.35
 LISTED_NAMES = 5
@@ -108,7 +108,7 @@ def report(
 def confidence(candidates: Sequence[Detection], threshold: float) -> float:
     """Probability, 0..1, that the counts are right: falls with every candidate whose score is near the threshold."""
     doubt = sum(max(0.0, 1 - abs(one.score - threshold) / threshold) for one in candidates)
-    return MOST_CERTAIN * math.exp(-DOUBT * doubt)
+    return MAX_CERTAINTY * math.exp(-DOUBT * doubt)
 
 
 def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
@@ -138,9 +138,9 @@ NAME = "stop sign"
 # Everyday classes, of which every closed set has one.
 PROBE_NAMES = ("person", NAME)
 # Intersection over union from which a box is that of a sign.
-LEAST_OVERLAP = 0.5
+MIN_OVERLAP = 0.5
 # Of the signs of a picture.
-LEAST_FOUND = 0.75
+MIN_FOUND = 0.75
 # How far boxes may lie beside their signs and how much larger or smaller they may be, as fractions of the signs' sides
 # and as medians: a network errs at an edge here and there, an error of scale or place is that of all.
 NEAR = 0.035
@@ -216,8 +216,8 @@ def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
     def wrong(evidence: Evidence) -> str | None:
         seen = [_box(row["box_px"]) for row in rows_of(evidence, "boxes")]
         pairs = [(box, max(seen, key=lambda one: overlap(one, box))) for box in boxes] if seen else []
-        pairs = [(box, one) for box, one in pairs if overlap(box, one) >= LEAST_OVERLAP]
-        if len(pairs) < LEAST_FOUND * len(boxes):
+        pairs = [(box, one) for box, one in pairs if overlap(box, one) >= MIN_OVERLAP]
+        if len(pairs) < MIN_FOUND * len(boxes):
             return f"{len(pairs)} of {len(boxes)} signs were found"
         if len(seen) > 2 * len(boxes):
             return f"{len(seen)} boxes for {len(boxes)} signs"

@@ -50,10 +50,10 @@ FAMILIES: Mapping[str, Family] = {
     "rf_detr": Family("closed", 0.5),
 }
 # Images in one pass: OWLv2 sees each at 960 px.
-MOST_AT_ONCE = 8
-LONGEST_PX = 1600
-LEAST_PX = 4
-MOST_ELONGATED = 20.0
+MAX_AT_ONCE = 8
+MAX_SIDE_PX = 1600
+MIN_SIDE_PX = 4
+MAX_ELONGATION = 20.0
 # Intersection over union from which two boxes of one name are one thing.
 SAME_OBJECT = 0.6
 
@@ -112,12 +112,12 @@ class Detector:
         from PIL import Image
 
         height, width = pixels.shape[:2]
-        if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
+        if min(height, width) < MIN_SIDE_PX or max(height, width) > MAX_ELONGATION * min(height, width):
             raise ToolError(
                 f"detection: an image of {size_px(width, height)} px is too small or too elongated "
-                f"(at least {at('width', LEAST_PX)} px, at most {MOST_ELONGATED:g} : 1)"
+                f"(at least {at('width', MIN_SIDE_PX)} px, at most {MAX_ELONGATION:g} : 1)"
             )
-        reduced = Image.fromarray(shrink(pixels, LONGEST_PX))
+        reduced = Image.fromarray(shrink(pixels, MAX_SIDE_PX))
         inputs = self._checkpoint.process(images=reduced)
         return DetectionInput(
             tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
@@ -134,7 +134,7 @@ class Detector:
 
         outputs: dict[int, DetectionOutput] = {}
         # Places of what may share a pass.
-        for members in by_form([self.alike(one) for one in asked], MOST_AT_ONCE):
+        for members in by_form([self.alike(one) for one in asked], MAX_AT_ONCE):
             with torch.inference_mode():
                 outputs.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
         return [outputs[place] for place in range(len(asked))]

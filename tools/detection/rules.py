@@ -12,7 +12,7 @@ from hybrid.errors import ToolError
 from hybrid.tool.finding_data import rows_of
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, choose, heard, image_names
 from hybrid.types import Box, Finding, Json, Prompt
-from tools._shared.question_words import MOST_NAMES, asked_question, counted_thing, named_things, number_in
+from tools._shared.question_words import MAX_NAMES, asked_question, counted_thing, named_things, number_in
 
 # A name that the detection tool can be asked for.
 ThingName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -92,7 +92,7 @@ def counted_choice(prompt: Prompt, finding: Finding, name: str) -> int | None:
 async def all_seen(prompt: Prompt, ctx: RuleContext) -> tuple[bool, Finding] | None:
     """Whether every thing that the question names is in the images shown; None if no tool can look for it."""
     question = asked_question(prompt.text)
-    missing = set(named_things(question)[:MOST_NAMES]) if question else set()
+    missing = set(named_things(question)[:MAX_NAMES]) if question else set()
     if not missing:
         ctx.rule("no name", "the question names no thing to look for")
         return None

@@ -30,7 +30,7 @@ from tools.forensics.models import SyntheticDetector, scores
 
 # The middle of the image is read at its own resolution: scaling would change the statistics.
 WINDOW_PX = 512
-LEAST_PX = 32
+MIN_SIDE_PX = 32
 
 Spectrum = npt.NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class NoiseStatistics:
 
 
 def measure(pixels: Pixels) -> NoiseStatistics:
-    """Statistics of an image (H, W, 3) of at least `LEAST_PX` a side."""
+    """Statistics of an image (H, W, 3) of at least `MIN_SIDE_PX` a side."""
     import cv2
 
     grey = _middle(np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8))
@@ -113,7 +113,7 @@ Logits = npt.NDArray[np.float64]
 
 # Score from which a single image is called synthetic.
 SYNTHETIC = 0.5
-MOST_CERTAIN = 0.85
+MAX_CERTAINTY = 0.85
 # Confidence of evidence that does not decide: nothing is claimed to be right.
 UNDECIDED = 0.25
 # The middle 90 % of 67 photographs from the web, JPEG of at most 640 px; of 67 others 81 to 97 % lie inside (`python -m
@@ -145,10 +145,10 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
     def answer(self, request: Request[ForensicsArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` for an image too small to have statistics."""
         for number, pixels in enumerate(request.images, 1):
-            if min(pixels.shape[:2]) < LEAST_PX:
+            if min(pixels.shape[:2]) < MIN_SIDE_PX:
                 raise ToolError(
                     f"forensics: image {number} is {size_px(pixels.shape[1], pixels.shape[0], number)} px; "
-                    f"statistics of noise need at least {at('width', LEAST_PX)} px a side"
+                    f"statistics of noise need at least {at('width', MIN_SIDE_PX)} px a side"
                 )
         rows = [_named(measure(pixels)) for pixels in request.images]
         data: dict[str, Json] = {
@@ -237,7 +237,7 @@ def judge(scores: Sequence[float], basis: str) -> Evidence:
     if len(scores) == 1:
         made = scores[0] >= SYNTHETIC
         synthetic, photograph = (0, None) if made else (None, 0)
-        sure = real_sure = min(MOST_CERTAIN, max(scores[0], 1 - scores[0]))
+        sure = real_sure = min(MAX_CERTAINTY, max(scores[0], 1 - scores[0]))
         head = f"Image 1 looks {'synthetic' if made else 'like a photograph'} to the detector."
     else:
         synthetic, sure = _foremost(scores)
@@ -266,7 +266,7 @@ def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
     lead, chance = values[order[0]] - values[order[1]], 1 / len(values)
     if lead <= 1e-6:
         return None, chance
-    return order[0], min(MOST_CERTAIN, chance + (1 - chance) * lead)
+    return order[0], min(MAX_CERTAINTY, chance + (1 - chance) * lead)
 
 
 @asks("forensics")

@@ -30,7 +30,7 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 # input out of the middle (`ViTClassifier.preprocess_input` in models.py of the authors' repository).
 SHORT_SIDES: Mapping[int, int] = {224: 256, 384: 440}
 SIZES = ("tiny", "small", "base", "large")
-MOST_ELONGATED = 50.0
+MAX_ELONGATION = 50.0
 
 
 class Plan(NamedTuple):
@@ -155,5 +155,5 @@ def prepare(pixels: Pixels, plan: Plan) -> npt.NDArray[np.float32]:
     """
     from PIL import Image
 
-    check_elongation("forensics", pixels, MOST_ELONGATED)
+    check_elongation("forensics", pixels, MAX_ELONGATION)
     return np.asarray(plan.look(Image.fromarray(np.ascontiguousarray(pixels))).numpy(), np.float32)

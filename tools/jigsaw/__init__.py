@@ -82,9 +82,9 @@ def decide_by_features(cosines: Sequence[float]) -> Opinion:
 SeamLine = npt.NDArray[np.float32]
 
 # Shortest seam that is compared: below it a correlation of lines is meaningless.
-SMALLEST_PX = 8
+MIN_SIDE_PX = 8
 # A candidate may be cut on each side by this fraction of its own size (and at least by 4 px) and is still placed.
-LARGEST_TRIM = 0.05
+MAX_TRIM = 0.05
 # Highest channel value that counts as the black of the hole; JPEG ringing exceeds it near the seams.
 DARK = 16
 DARK_FRACTION = 0.98
@@ -163,11 +163,11 @@ def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -
     start = []
     for full, part in zip(reference, candidate, strict=True):
         trim = (full - 2 * part) / 4
-        if part < SMALLEST_PX or trim < -0.5 or trim > max(4.0, LARGEST_TRIM * part):
+        if part < MIN_SIDE_PX or trim < -0.5 or trim > max(4.0, MAX_TRIM * part):
             raise ToolError(
                 f"jigsaw: image {number} is {size_px(candidate[1], candidate[0], number)} px, expected half the width "
                 f"and height of image 1 ({size_px(reference[1], reference[0])} px), i.e. "
-                f"{size_px(reference[1] / 2, reference[0] / 2)} px, at least {at('width', SMALLEST_PX)} px"
+                f"{size_px(reference[1] / 2, reference[0] / 2)} px, at least {at('width', MIN_SIDE_PX)} px"
             )
         start.append(full - part - max(0, int(trim + 0.5)))
     return Place(x=start[1], y=start[0])
@@ -359,8 +359,8 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
 
 
 def _cut(piece: Pixels, trim_px: int, name: str) -> Pixels:
-    if min(piece.shape[:2]) < 2 * trim_px + SMALLEST_PX:
-        raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {at('width', SMALLEST_PX)} px of {name}")
+    if min(piece.shape[:2]) < 2 * trim_px + MIN_SIDE_PX:
+        raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {at('width', MIN_SIDE_PX)} px of {name}")
     return piece[trim_px : piece.shape[0] - trim_px, trim_px : piece.shape[1] - trim_px]
 
 

@@ -30,12 +30,12 @@ from tools._shared.overlay import Overlay
 from tools.markers.views import AS_IS, find_at_any_size, seen_in
 
 # An image with a shorter side has no room for a ring with its letter, so nothing is looked for.
-LEAST_PX = 12
+MIN_SIDE_PX = 12
 # Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
 # Chance draws rings on every second photograph, without a letter or with one that is not clear; a model or a tool that
 # compares points would compare them.
 UNSURE = 0.5
-MOST_LINES = 6
+MAX_LINES = 6
 LEGEND = "cyan: marks found (x, y in px from the top-left)"
 # Cyan, the complement of red: no mark has it.
 INK = (0, 255, 255)
@@ -83,7 +83,7 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
 
 def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
     """Every mark of one image (H, W, 3), however unsure."""
-    if min(pixels.shape[:2]) < LEAST_PX:
+    if min(pixels.shape[:2]) < MIN_SIDE_PX:
         return Marks()
     if args.colors:
         return seen_in(pixels, AS_IS, lambda scaled: find_colored_boxes(scaled, args.colors))
@@ -130,7 +130,7 @@ def describe(marks: Marks, args: MarkersArgs) -> str:
     lines = [_say_point(mark) for mark in marks.points] + [_say_box(mark) for mark in marks.boxes]
     named = {mark.label for mark in all_marks(marks)}
     missing = [label for label in args.labels if label not in named]
-    kept = lines[: MOST_LINES - bool(missing)]
+    kept = lines[: MAX_LINES - bool(missing)]
     last = [f"Not found in image 1: {', '.join(missing)}."] if missing else []
     fewer = range(len(kept), -1, -1)
     text = Lines().fitting("\n".join([*kept[:shown], *last]) for shown in fewer)

@@ -19,15 +19,15 @@ from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.tool import Pixels
 
 # Views longer than this are reduced to it.
-LONGEST_PX = 1536
+MAX_SIDE_PX = 1536
 # A view with a shorter side has no room for a ring with its letter.
-LEAST_PX = 12
+MIN_SIDE_PX = 12
 # Confidence of every mark from which no other view is asked.
 SURE = 0.9
 # Correlation from which a letter speaks for a view.
 LEGIBLE = 0.7
 # How many views are searched besides the picture as it is: each takes as long again.
-MOST_VIEWS = 2
+MAX_VIEWS = 2
 # Least confidence of a mark of another view.
 LIKELY = 0.6
 # Distance up to which two readings are of one mark.
@@ -59,7 +59,7 @@ def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> M
     if _all_sure(best, labels):
         return best
     legible = {view: _legible(pixels, view, wanted) for view in VIEWS}
-    for view in sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MOST_VIEWS]:
+    for view in sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]:
         other = found(view)
         better = _complete(other, labels) and _trust(other) > _trust(best) + BETTER
         if better and not (labels and _contradicted(pixels, other, labels, kind)):
@@ -81,17 +81,17 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
     import cv2
 
     height, width = pixels.shape[:2]
-    scale = min(view.scale, LONGEST_PX / max(height, width))
+    scale = min(view.scale, MAX_SIDE_PX / max(height, width))
     if scale == 1:
         return pixels
-    size = (max(LEAST_PX, round(width * scale)), max(LEAST_PX, round(height * scale)))
+    size = (max(MIN_SIDE_PX, round(width * scale)), max(MIN_SIDE_PX, round(height * scale)))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     return np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
 
 
 def _legible(pixels: Pixels, view: View, wanted: Sequence[str]) -> float:
     """How well the wanted letters read in a view: the sum of the clear ones' correlations."""
-    if view.scale * max(pixels.shape[:2]) > LONGEST_PX:
+    if view.scale * max(pixels.shape[:2]) > MAX_SIDE_PX:
         return 0.0
     readings = read_labels(grey_between(_scaled(pixels, view), view.levels))
     best = [max((reading.score_of(label) for reading in readings), default=0.0) for label in wanted]

@@ -31,12 +31,12 @@ from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
 from tools.motion.checks import CHECKS
 from tools.motion.two_views import Motion, best_motion
 
-FEWEST_INLIERS = 20
+MIN_INLIERS = 20
 # Share of the matches that a motion must explain: chance fits about a twelfth of wrong ones.
-LEAST_INLIERS = 0.15
+MIN_INLIER_SHARE = 0.15
 # Inliers off the homography of all matches below which they do not tell a direction.
-FEWEST_OFF_PLANE = 8
-LEAST_IN_FRONT = 0.5
+MIN_OFF_PLANE = 8
+MIN_IN_FRONT = 0.5
 # Focal lengths over the longer side that are tried: 64, 49 and 37 degrees of view.
 FOCAL_RATIOS = (0.8, 1.1, 1.5)
 # Median shift of matches below which the camera did not move, in 640ths (`FRAME_PX`) of the long side.
@@ -48,7 +48,7 @@ SIDEWAYS = 0.1
 # Share of the motion along an axis from which its direction is said where left or right are unsure.
 MAINLY = 0.5
 # Confidence with many inliers off a plane, a sideways motion and a turn that agrees; set on generated orbits.
-MOST_CERTAIN = 0.97
+MAX_CERTAINTY = 0.97
 # Confidence at most, where the camera turned to the side it moved to: on an orbit it turns the other way.
 DISAGREE = 0.75
 # Inliers off the plane above the fewest at which 63 % of the doubt is gone; set on `bench.motion --fit`.
@@ -111,8 +111,8 @@ def judge(motion: Motion | None, matches: int) -> MotionVerdict:
         ("no motion", motion.shift < STILL),
         (motion.map_kind, motion.flat and motion.map_kind != "plane"),
         ("turn", motion.parallax < TURN_ONLY),
-        ("plane", motion.flat or motion.off_plane < FEWEST_OFF_PLANE),
-        ("behind", motion.in_front_0_1 < LEAST_IN_FRONT),
+        ("plane", motion.flat or motion.off_plane < MIN_OFF_PLANE),
+        ("behind", motion.in_front_0_1 < MIN_IN_FRONT),
         ("halves", not motion.halves_agree),
     )
     degenerate = next((name for name, holds in criteria if holds), None)
@@ -139,15 +139,15 @@ REASONS: Mapping[Degeneracy, str] = {
 
 
 def _fits(motion: Motion | None, matches: int) -> TypeGuard[Motion]:
-    return motion is not None and motion.inliers >= max(FEWEST_INLIERS, LEAST_INLIERS * matches)
+    return motion is not None and motion.inliers >= max(MIN_INLIERS, MIN_INLIER_SHARE * matches)
 
 
 def _direction(motion: Motion, axis: int) -> Direction:
     """The way along an axis of the first camera."""
     along = float(motion.centre[axis])
     name, share = AXES[axis][int(along > 0)], abs(along)
-    gain = (1 - math.exp(-(motion.off_plane - FEWEST_OFF_PLANE + 2) / OFF_PLANE_SCALE)) * min(1.0, share / 0.5)
-    confidence = 0.5 + (MOST_CERTAIN - 0.5) * gain * min(1.0, motion.in_front_0_1 / 0.9)
+    gain = (1 - math.exp(-(motion.off_plane - MIN_OFF_PLANE + 2) / OFF_PLANE_SCALE)) * min(1.0, share / 0.5)
+    confidence = 0.5 + (MAX_CERTAINTY - 0.5) * gain * min(1.0, motion.in_front_0_1 / 0.9)
     if axis == 0 and (motion.yaw_deg > 0) != (along > 0):
         confidence = min(confidence, DISAGREE)
     return Direction(name, share, confidence)

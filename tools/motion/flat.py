@@ -22,7 +22,7 @@ NOISE = 1.25
 # Of a match: x and y in both views (r of GRIC).
 DATA_DIMENSIONS = 4
 # Share of the inliers off the homography from which the motion is believed though the homography is preferred.
-LEAST_OFF_SHARE = 0.1
+MIN_OFF_SHARE = 0.1
 # Median distance from a shift or a zoom below which a homography is one.
 ALIKE = 1.5
 # Change of size above which it is a zoom and no shift.
@@ -59,7 +59,7 @@ def flat_wins(epipolar: Array, mapping: FlatMap, off_plane: int, inliers: int) -
 
     `off_plane` of the `inliers` of the essential matrix are off the homography: a wall does not win against them.
     """
-    return off_plane <= LEAST_OFF_SHARE * inliers and gric(mapping.errors, 2, 8) <= gric(epipolar, 3, 5)
+    return off_plane <= MIN_OFF_SHARE * inliers and gric(mapping.errors, 2, 8) <= gric(epipolar, 3, 5)
 
 
 def gric(errors: Array, dimensions: int, parameters: int) -> float:

@@ -19,7 +19,7 @@ from tools.motion.flat import FlatMap, MapKind, flat_map, flat_wins, same_hand, 
 
 Array = npt.NDArray[np.float64]
 
-FEWEST_MATCHES = 8
+MIN_MATCHES = 8
 # How far a match may be off the epipolar line, in 640ths (`FRAME_PX`) of the long side: alike at any size.
 INLIER = 1.0
 # How far the turns and the directions of two halves of the matches may differ: angles of a short motion are rough.
@@ -76,7 +76,7 @@ def best_motion(
     The views are (height, width) pixels; `focal_ratios` are focal lengths over the longer side of the picture, the same
     for both. None where the matches do not fit any motion.
     """
-    if len(matches) < FEWEST_MATCHES:
+    if len(matches) < MIN_MATCHES:
         return None
     here, there = _centred(matches.first, first), _centred(matches.second, second)
     mapping = flat_map(here, there)
@@ -89,7 +89,7 @@ def best_motion(
 
 
 def _halves_agree(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> bool:
-    if len(here) < 2 * FEWEST_MATCHES:
+    if len(here) < 2 * MIN_MATCHES:
         return False
     halves = [
         _motion(here[start::2], there[start::2], FlatMap(mapping.errors[start::2], mapping.kind), focal_ratio)

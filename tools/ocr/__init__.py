@@ -25,10 +25,10 @@ from tools._shared.overlay import PALETTE, Overlay
 from tools.ocr.models import Reader, TextLine, open_reader, reading_order
 
 # Lines below this are dropped, as PP-OCR's own pipeline does.
-LEAST_SCORE = 0.5
+MIN_SCORE = 0.5
 # Score of the least sure line, and how often all of the text was right: set by hand on 200 rendered lines
 # (`bench/ocr.py`, seeds 1 and 2), of which 168 of 171 were right from 0.95 on and 4 of 19 below.
-LEAST_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
+MIN_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
 NOTHING_READ = 0.5
 LISTED = 5
 # Of a line: as many as let the text of the finding fit.
@@ -39,7 +39,7 @@ class OcrArgs(Args):
     """Arguments of OCR."""
 
     box: RegionArg | None = Field(default=None, description="region, else the whole image")
-    least_score: float = Field(default=LEAST_SCORE, ge=0, le=1, description="leaves out less sure lines")
+    least_score: float = Field(default=MIN_SCORE, ge=0, le=1, description="leaves out less sure lines")
 
 
 class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
@@ -99,7 +99,7 @@ def confidence(lines: Sequence[TextLine]) -> float:
     """Probability, 0..1, that all of it is right, by its least sure line; a half where nothing was read."""
     if not lines:
         return NOTHING_READ
-    scores, chances = zip(*LEAST_LINE, strict=True)
+    scores, chances = zip(*MIN_LINE, strict=True)
     return float(np.interp(min(line.score for line in lines), scores, chances))
 
 

@@ -51,11 +51,11 @@ RAPID_OPTIONS: dict[str, object] = {
 }
 # Mean and deviation of rapidocr's finder (`DetPreProcess` and config.yaml of the package).
 HALF = (0.5, 0.5, 0.5)
-LONGEST_PX = 2560
-LEAST_PX = 8
-MOST_ELONGATED = 40.0
+MAX_SIDE_PX = 2560
+MIN_SIDE_PX = 8
+MAX_ELONGATION = 40.0
 # An image with more places of text than this is read as far as its surest ones.
-MOST_LINES = 400
+MAX_LINES = 400
 # A box this much higher than wide is read as if turned: text that runs downwards.
 TALL = 1.5
 
@@ -111,7 +111,7 @@ class PaddleReader:
         (found,) = finder.processor.post_process_object_detection(
             outputs, target_sizes=torch.tensor([picture.shape[:2]])
         )
-        order = np.argsort(-on_host(found["scores"]))[:MOST_LINES]
+        order = np.argsort(-on_host(found["scores"]))[:MAX_LINES]
         # Four corners a line, in spite of the processor's own description: lines may be slanted.
         quads = on_host(found["boxes"]).reshape(-1, 4, 2)[order]
         lines = [self._line(picture, quad) for quad in quads]
@@ -318,9 +318,9 @@ def _scaled(box: Box, across: float, down: float) -> Box:
 
 def _reduced(pixels: Pixels) -> Pixels:
     height, width = pixels.shape[:2]
-    if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
+    if min(height, width) < MIN_SIDE_PX or max(height, width) > MAX_ELONGATION * min(height, width):
         raise ToolError(
             f"ocr: an image of {size_px(width, height)} px is too small or too elongated to be read "
-            f"(at least {at('width', LEAST_PX)} px, at most {MOST_ELONGATED:g} : 1)"
+            f"(at least {at('width', MIN_SIDE_PX)} px, at most {MAX_ELONGATION:g} : 1)"
         )
-    return np.ascontiguousarray(shrink(pixels, LONGEST_PX))
+    return np.ascontiguousarray(shrink(pixels, MAX_SIDE_PX))

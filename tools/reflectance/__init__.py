@@ -39,8 +39,8 @@ from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, 
 
 # Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four.
 STEPS = 4
-LONGEST_PX = 768
-LEAST_PX = 16
+MAX_SIDE_PX = 768
+MIN_SIDE_PX = 16
 GAMMA = 2.2
 PIPELINES = ("MarigoldIntrinsicsPipeline",)
 SCHEDULERS = ("DDIMScheduler", "LCMScheduler")
@@ -77,7 +77,7 @@ class IntrinsicModel:
             prediction_type="intrinsics",
             target_properties=properties,
             default_denoising_steps=parts.index.get("default_denoising_steps") or STEPS,
-            default_processing_resolution=parts.index.get("default_processing_resolution") or LONGEST_PX,
+            default_processing_resolution=parts.index.get("default_processing_resolution") or MAX_SIDE_PX,
         )
         self._pipeline.set_progress_bar_config(disable=True)
 
@@ -90,8 +90,8 @@ class IntrinsicModel:
         import torch
         from PIL import Image
 
-        check_size("reflectance", pixels, LEAST_PX)
-        small = shrink(pixels, LONGEST_PX)
+        check_size("reflectance", pixels, MIN_SIDE_PX)
+        small = shrink(pixels, MAX_SIDE_PX)
         result = self._pipeline(
             Image.fromarray(small),
             ensemble_size=1,

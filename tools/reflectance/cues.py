@@ -28,7 +28,7 @@ EDGE = 0.03
 # Blur in px before edges are looked for: the next one is tried where segments cover less than `COVERED`.
 SMOOTHING = (1.2, 3.0, 6.0)
 COVERED = 0.6
-LEAST_PX = 25
+MIN_SIDE_PX = 25
 # A smaller segment beside a point is rather a remnant of what was drawn there; its vote counts a tenth.
 WHOLE_PX = 60
 # How far from a point its segment is looked for, and the standard deviation of the weight of a place there.
@@ -43,7 +43,7 @@ QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 # Edges of the bins of log luminance.
 BINS = np.linspace(-8.0, 0.0, 161)
 # Number of the largest segments in which a paint is looked for.
-MOST_SOURCES = 300
+MAX_SOURCES = 300
 
 
 class Segments(NamedTuple):
@@ -110,7 +110,7 @@ def segment(pixels: Pixels) -> Segments:
         across, down = (np.asarray(cv2.Sobel(smooth, cv2.CV_32F, *order, ksize=3)) / 8 for order in ((1, 0), (0, 1)))
         flat = np.hypot(across, down).max(axis=2) < EDGE * (0.25 * smooth.max(axis=2) + 12)
         _, found, facts, _ = cv2.connectedComponentsWithStats(flat.astype(np.uint8), connectivity=4)
-        kept = np.flatnonzero(facts[1:, cv2.CC_STAT_AREA] >= LEAST_PX) + 1
+        kept = np.flatnonzero(facts[1:, cv2.CC_STAT_AREA] >= MIN_SIDE_PX) + 1
         # Texture is all edges: it is smoothed away where too little is left.
         if facts[kept, cv2.CC_STAT_AREA].sum() >= COVERED * flat.size:
             break
@@ -146,7 +146,7 @@ def brightness_of(segments: Segments, ids: npt.NDArray[np.int64]) -> Values:
     The log luminance of the segment, then quantiles over all places of its paint. A segment counts by the root of its
     area, and the less the farther its chromaticity lies from the paint's.
     """
-    sources = np.argsort(-segments.area, kind="stable")[:MOST_SOURCES]
+    sources = np.argsort(-segments.area, kind="stable")[:MAX_SOURCES]
     chroma = chromaticity(segments)
     squared = ((chroma[ids][:, None, :] - chroma[sources][None, :, :]) ** 2).sum(axis=2)
     weight = np.exp(-0.5 * np.minimum(squared / SPREAD**2, 50.0))

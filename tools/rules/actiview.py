@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, heard, say
 from hybrid.types import Box, Finding, ImageRef, Json, Prompt
-from tools._shared.question_words import MOST_NAMES, asked_question, asks_for_text, named_things
+from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, named_things
 from tools.detection.rules import all_seen
 from tools.rules._shared.options_in_words import one_of
 
@@ -86,7 +86,7 @@ async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts | None:
     if asks_for_text(question):
         searches.append(("ocr", {}, "lines"))
     if things := named_things(question):
-        searches.append(("detection", {"names": list(things[:MOST_NAMES])}, "boxes"))
+        searches.append(("detection", {"names": list(things[:MAX_NAMES])}, "boxes"))
     for tool, args, key in searches:
         finding = await heard(ctx, tool, whole.name, args)
         if finding is None:

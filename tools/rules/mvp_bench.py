@@ -17,7 +17,7 @@ from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, heard, 
 from hybrid.types import Prompt
 from tools._shared.question_words import PEOPLE, named_things
 from tools.detection.rules import count_of
-from tools.rules._shared.options_in_words import MOST_CHARACTERS, looked_for, not_found, one_of, own_sentence
+from tools.rules._shared.options_in_words import MAX_CHARACTERS, looked_for, not_found, one_of, own_sentence
 
 _ASKED: Final = re.compile(
     r"\b(?P<verb>is|are|was|were) (?P<subject>(?:the|an?|this|these|those|there)\b.*?)\s*\?", re.IGNORECASE
@@ -63,7 +63,7 @@ async def yes_no(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
         ctx.rule("refuse", f"detection finds no {missing}")
         return None
     finding = await heard(
-        ctx, "attributes", image_names(prompt)[0], {"texts": [text[:MOST_CHARACTERS] for text in asked]}
+        ctx, "attributes", image_names(prompt)[0], {"texts": [text[:MAX_CHARACTERS] for text in asked]}
     )
     best = None if finding is None else whole_number(finding, "best", 2)
     return None if finding is None or best is None else say(("yes", "no")[best], "attributes", finding)

@@ -37,10 +37,10 @@ from tools.saliency.models import Attention, PatchInput, contrasted
 from tools.saliency.objects import Region, in_box, object_map, salient_objects
 from tools.saliency.rules import RULES
 
-MOST_OBJECTS = 12
+MAX_OBJECTS = 12
 # As many as there are letters to call them by; HVSBench's Q1 names each box by one.
-MOST_BOXES = 26
-MOST_PARTS = 8
+MAX_BOXES = 26
+MAX_PARTS = 8
 # How many objects the text describes.
 LISTED = 4
 # Most characters of the text.
@@ -51,7 +51,7 @@ FLAT = 0.02
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
 # Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but how
 # often people agree on a photograph was never measured, and the two kinds are not distinguished.
-MOST_CERTAIN = 0.6
+MAX_CERTAINTY = 0.6
 # Confidence in a single object, of which there is no second one to compare with.
 LONE = 0.55
 LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
@@ -62,16 +62,16 @@ class SaliencyArgs(Args):
 
     boxes: tuple[BoxArg, ...] = Field(
         default=(),
-        max_length=MOST_BOXES,
+        max_length=MAX_BOXES,
         description="to rank",
     )
     columns: int = Field(
         default=1,
         ge=1,
-        le=MOST_PARTS,
+        le=MAX_PARTS,
         description="of panels that drawn lines divide",
     )
-    rows: int = Field(default=1, ge=1, le=MOST_PARTS, description="of panels")
+    rows: int = Field(default=1, ge=1, le=MAX_PARTS, description="of panels")
 
 
 class Ranked(NamedTuple):
@@ -102,7 +102,7 @@ def confidence(ranked: Sequence[Ranked]) -> float:
         return LONE
     ratio = min(max(ranked[1].relative, CLEAR_RATIO), EQUAL_RATIO)
     share = (EQUAL_RATIO - ratio) / (EQUAL_RATIO - CLEAR_RATIO)
-    return 0.5 + (MOST_CERTAIN - 0.5) * share
+    return 0.5 + (MAX_CERTAINTY - 0.5) * share
 
 
 def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: SaliencyArgs, basis: str) -> Evidence:
@@ -133,9 +133,9 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         low, high = np.percentile(shrink(seen, WORK_PX), (0.5, 99.5))
         varied = float(high - low) > FLAT * 255
         regions = salient_objects(saliency) if varied else []
-        boxes = [_scaled(region.box_0_1, size) for region in regions[:MOST_OBJECTS]]
+        boxes = [_scaled(region.box_0_1, size) for region in regions[:MAX_OBJECTS]]
         names = [str(number) for number in range(1, len(boxes) + 1)]
-        ranked, count = rank_boxes(boxes, names, regions[:MOST_OBJECTS]), len(regions)
+        ranked, count = rank_boxes(boxes, names, regions[:MAX_OBJECTS]), len(regions)
     sure = confidence(ranked)
     text = describe(ranked, size, basis, sure, count)
     return Evidence(

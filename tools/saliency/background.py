@@ -21,7 +21,7 @@ Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
 # Superpixels along the long side: about 300 in a picture of 4 : 3, the paper has 200.
-LONGEST = 20
+MAX_LENGTH = 20
 # Cells along one superpixel before it moves.
 SIDE = 12
 # How much L*a*b* difference weighs as much as the distance to the next superpixel (Achanta et al. 2012, m).
@@ -34,7 +34,7 @@ PLACE_SIGMA = 0.25
 # Of equation 6.
 CONNECTED_SIGMA = 1.0
 # The constant of equation 10 that erases small noise.
-LEAST_SMOOTHNESS = 0.1
+MIN_SMOOTHNESS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def superpixels(pixels: Pixels) -> Superpixels:
     height = pixels.shape[0]
     width = pixels.shape[1]
     longest = max(height, width)
-    rows, columns = max(1, round(LONGEST * height / longest)), max(1, round(LONGEST * width / longest))
+    rows, columns = max(1, round(MAX_LENGTH * height / longest)), max(1, round(MAX_LENGTH * width / longest))
     size = (columns * SIDE, rows * SIDE)
     work = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
     colours = cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
@@ -84,7 +84,7 @@ def foreground(parts: Superpixels) -> Values:
     border = np.unique(np.concatenate([parts.labels[[0, -1]].ravel(), parts.labels[:, [0, -1]].ravel()]))
     background = _background(unlike, beside, border)
     contrast = _contrast(unlike, parts.places, background)
-    alike = np.where(beside, np.exp(-(unlike**2) / (2 * COLOUR_SIGMA**2)) + LEAST_SMOOTHNESS, 0.0)
+    alike = np.where(beside, np.exp(-(unlike**2) / (2 * COLOUR_SIGMA**2)) + MIN_SMOOTHNESS, 0.0)
     # The least of equation 9 is where its gradient is zero.
     system = np.diag(alike.sum(axis=1) + background + contrast) - alike
     return np.asarray(np.clip(np.linalg.solve(system, contrast), 0, 1), np.float32)[parts.labels]

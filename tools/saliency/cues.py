@@ -29,11 +29,11 @@ SIGNATURE_PX = 96
 # Thresholds of each colour channel in the boolean maps.
 LEVELS = 16
 # Grey levels between the darkest and the brightest pixel below which an image is flat: rounding would be stretched.
-FEWEST_LEVELS = 3
+MIN_LEVELS = 3
 # Of the centre prior, as a fraction of width and height: people look at the middle first (Tatler 2007).
 CENTRE_SIGMA = 0.3
 # The centre prior in the corners; the sketch that this follows had 0.25, which drops objects near the border.
-LEAST_PRIOR = 0.4
+MIN_PRIOR = 0.4
 
 # Half the band painted over where a dividing line is: ActiView's are 15 px wide, and JPEG blurs their edges.
 LINE_HALF_PX = 10
@@ -47,7 +47,7 @@ def salience(pixels: Pixels) -> SaliencyMap:
     """Saliency 0..1 (h, w) of an RGB image (H, W, 3), long side at most 320 cells; 0 everywhere on a flat image."""
     work = shrink(pixels, WORK_PX)
     size = (work.shape[1], work.shape[0])
-    if int((work.max(axis=(0, 1)) - work.min(axis=(0, 1))).max()) < FEWEST_LEVELS:
+    if int((work.max(axis=(0, 1)) - work.min(axis=(0, 1))).max()) < MIN_LEVELS:
         return np.zeros(work.shape[:2], np.float32)
     regions = stretch(foreground(superpixels(work)))
     parts = [conspicuity(work), boolean_maps(work), signature(work), regions]
@@ -60,11 +60,11 @@ def salience(pixels: Pixels) -> SaliencyMap:
 
 
 def centre_prior(height: int, width: int) -> SaliencyMap:
-    """A Gaussian about the middle from 1 down to `LEAST_PRIOR`."""
+    """A Gaussian about the middle from 1 down to `MIN_PRIOR`."""
     rows = ((np.arange(height) + 0.5) / height - 0.5) / CENTRE_SIGMA
     columns = ((np.arange(width) + 0.5) / width - 0.5) / CENTRE_SIGMA
     bell = np.exp(-(rows[:, None] ** 2 + columns[None] ** 2) / 2)
-    return np.asarray(LEAST_PRIOR + (1 - LEAST_PRIOR) * bell, np.float32)
+    return np.asarray(MIN_PRIOR + (1 - MIN_PRIOR) * bell, np.float32)
 
 
 def conspicuity(work: Pixels) -> SaliencyMap:

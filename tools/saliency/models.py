@@ -29,7 +29,7 @@ from tools.saliency.cues import SaliencyMap, stretch
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 # Patches along the long side: a patch of 14 px sees an image of 448 px.
 PATCHES = 32
-MOST_ELONGATED = 8.0
+MAX_ELONGATION = 8.0
 # Length of a patch's feature, in medians of its image, from which it is an artifact: by argument, as the paper's own
 # border (150, for its largest network) is a length that other networks do not share.
 ARTIFACT = 2.0
@@ -38,7 +38,7 @@ OUTLIER = 0.98
 
 
 # Images in one pass: the attention of all layers is kept, 170 MB an image of 448 px in a small network.
-MOST_AT_ONCE = 4
+MAX_AT_ONCE = 4
 
 
 class PatchInput(NamedTuple):
@@ -73,7 +73,7 @@ class Attention:
             ToolError: it is more elongated than 8 : 1.
         """
         height, width = pixels.shape[:2]
-        check_elongation("saliency", pixels, MOST_ELONGATED)
+        check_elongation("saliency", pixels, MAX_ELONGATION)
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
         size = (rows * self._patch, columns * self._patch)
@@ -96,7 +96,7 @@ class Attention:
                 for row, shape in enumerate(shapes)
             ]
 
-        return in_batches([image.values for image in images], self._checkpoint.device, run, most=MOST_AT_ONCE)
+        return in_batches([image.values for image in images], self._checkpoint.device, run, most=MAX_AT_ONCE)
 
 
 def without_artifacts(attention: SaliencyMap, lengths: SaliencyMap) -> SaliencyMap:

@@ -25,14 +25,14 @@ LOWERED = 0.85
 # Cells that a thing's parts may be apart.
 GAP = 5
 # Smallest thing, as a fraction of the picture.
-LEAST_AREA = 0.0006
+MIN_AREA = 0.0006
 # Least prominence of a thing, as a fraction of the most prominent one's.
-LEAST_SHARE = 0.1
+MIN_SHARE = 0.1
 # Smallest piece, as a fraction of the parted thing, that is a separate thing.
-LEAST_PIECE = 0.2
+MIN_PIECE = 0.2
 # Largest share of the picture that a thing's box takes where a higher threshold makes it smaller: a box of the whole
 # picture says nothing.
-MOST_BOX = 0.7
+MAX_BOX = 0.7
 # Thresholds that are tried to part a thing, between its own and its highest value.
 STEPS = 8
 # Share of its box that makes a thing part of another one.
@@ -69,7 +69,7 @@ def salient_objects(values: SaliencyMap) -> list[Region]:
         box = region.box_0_1
         if not any(shared_area(box, other.box_0_1) > WITHIN * area(box) for other in kept):
             kept.append(region)
-    return [region for region in kept if region.prominence >= LEAST_SHARE * kept[0].prominence]
+    return [region for region in kept if region.prominence >= MIN_SHARE * kept[0].prominence]
 
 
 def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
@@ -96,7 +96,7 @@ def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
     every: list[tuple[list[Mask], float]] = []
     for level in np.linspace(lowest, float(values.max()), STEPS + 1)[:-1]:
         marked = np.asarray(cv2.morphologyEx((values > level).astype(np.uint8), cv2.MORPH_CLOSE, kernel), np.uint8)
-        every.append((_connected(marked, LEAST_AREA * values.size), float(level)))
+        every.append((_connected(marked, MIN_AREA * values.size), float(level)))
         if every[-1][0] and not any(map(_fills, every[-1][0])):
             return every[-1]
     return every[0]
@@ -104,7 +104,7 @@ def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
 
 def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:
     """A mask, or the parts that grow from the large pieces in which a higher threshold leaves it."""
-    least = LEAST_PIECE * int(mask.sum())
+    least = MIN_PIECE * int(mask.sum())
     for level in np.linspace(threshold, float(values[mask].max()), STEPS + 1)[1:-1]:
         seeds = _connected(((values > level) & mask).astype(np.uint8), least)
         if len(seeds) > 1:
@@ -115,7 +115,7 @@ def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:
 def _fills(mask: Mask) -> bool:
     """Whether the box of a mask takes nearly the whole picture."""
     rows, columns = np.nonzero(mask)
-    return bool((np.ptp(rows) + 1) * (np.ptp(columns) + 1) > MOST_BOX * mask.size)
+    return bool((np.ptp(rows) + 1) * (np.ptp(columns) + 1) > MAX_BOX * mask.size)
 
 
 def _grown(seeds: list[Mask], mask: Mask) -> list[Mask]:

@@ -17,9 +17,9 @@ from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredIm
 from tools._shared.boxes import overlap
 
 # Most boxes that the saliency tool ranks in one call.
-MOST_BOXES: Final = 26
+MAX_BOXES: Final = 26
 # Confidence in a count, a rank and a longest fixation: by argument, since nothing was measured on photographs.
-COUNT_SURE, RANK_SURE, LONGEST_SURE = 0.35, 0.45, 0.3
+COUNT_SURE, RANK_SURE, MAX_SURE_LENGTH = 0.35, 0.45, 0.3
 # Confidence in one of two paths: hardly above a guess, for the maps know nothing of people.
 PATH_SURE = 0.55
 # Half the side of the box around a fixation, as a fraction of the image's long side: about one degree of sight.
@@ -69,7 +69,7 @@ async def human_path(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | Non
     if len(paths) != len(prompt.choices) or len(paths) < 2:
         ctx.rule("no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
         return None
-    each = MOST_BOXES // len(paths)
+    each = MAX_BOXES // len(paths)
     # The first fixation is in the middle of every image.
     cut = [Scanpath(path.x[1 : each + 1], path.y[1 : each + 1], ()) for path in paths]
     return await _most_salient_path(prompt, ctx, cut, PATH_SURE)
@@ -79,10 +79,10 @@ async def human_path(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | Non
 async def longest_fixation(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q10 and Q13: of the given fixations the one on what stands out most."""
     spots = [path for path in prompt.given.scanpaths if len(path.x) == 1]
-    if len(spots) != len(prompt.choices) or not 2 <= len(spots) <= MOST_BOXES:
+    if len(spots) != len(prompt.choices) or not 2 <= len(spots) <= MAX_BOXES:
         ctx.rule("no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
         return None
-    return await _most_salient_path(prompt, ctx, spots, LONGEST_SURE)
+    return await _most_salient_path(prompt, ctx, spots, MAX_SURE_LENGTH)
 
 
 # By route.
@@ -134,7 +134,7 @@ async def nearest_rank(prompt: Prompt, ctx: RuleContext, asked: Box) -> Speciali
         return None
     around = await ctx.tool("saliency", image_names(prompt), {})
     objects = [box for row in rows_of(around, "objects") if (box := box_of(row)) is not None]
-    others = [box for box in objects if overlap(box, asked) < SAME_THING][: MOST_BOXES - 1]
+    others = [box for box in objects if overlap(box, asked) < SAME_THING][: MAX_BOXES - 1]
     ranking = await ranked_boxes(prompt, ctx, [asked, *others])
     if ranking is None:
         return None
@@ -156,7 +156,7 @@ def rank_in(choice: str) -> int | None:
 
 async def _ranked_choices(prompt: Prompt, ctx: RuleContext) -> SaliencyRanking | None:
     boxes = prompt.given.boxes
-    if len(boxes) != len(prompt.choices) or not 2 <= len(boxes) <= MOST_BOXES:
+    if len(boxes) != len(prompt.choices) or not 2 <= len(boxes) <= MAX_BOXES:
         ctx.rule("no boxes", f"the text gives {len(boxes)} boxes for {len(prompt.choices)} choices")
         return None
     return await ranked_boxes(prompt, ctx, boxes)

@@ -34,7 +34,7 @@ from tools.scanpath.fixations import Fixation, Return, fixate, returns
 FREE_CONFIDENCE = 0.4
 UNKNOWN_TARGET_CONFIDENCE = 0.1
 FLAT_CONFIDENCE = 0.1
-LONGEST_PX = 1024
+MAX_SIDE_PX = 1024
 # Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target.
 SALIENCY_LEFT = 0.15
 # Most characters of the text.
@@ -191,7 +191,7 @@ def _squeezed(pixels: Pixels) -> Pixels:
     """An image (H, W, 3) at most 1024 px long and 4 : 1: processors fail on images of one row."""
     import cv2
 
-    small = shrink(pixels, LONGEST_PX)
+    small = shrink(pixels, MAX_SIDE_PX)
     height, width = small.shape[:2]
     least = max(8, max(height, width) // 4)
     size = (max(width, least), max(height, least))
@@ -246,14 +246,14 @@ def _centred(out: Pixels, text: str, at: tuple[int, int], font: float) -> None:
 
 
 # Most fixations that the scanpath tool predicts in one call.
-MOST_FIXATIONS: Final = 12
+MAX_FIXATIONS: Final = 12
 USUAL_FIXATIONS: Final = 6
 
 
 @asks("scanpath")
 async def scanpath(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names a target."""
-    number = min(prompt.given.fixations or USUAL_FIXATIONS, MOST_FIXATIONS)
+    number = min(prompt.given.fixations or USUAL_FIXATIONS, MAX_FIXATIONS)
     args: dict[str, Json] = {"fixations": max(1, number)}
     if prompt.given.target is not None:
         args["target"] = prompt.given.target

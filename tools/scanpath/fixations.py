@@ -43,7 +43,7 @@ MEAN_MS, DURATION_SPREAD = 298.0, 0.45
 FIRST_MS = 285.0
 # Fixations that are at most so far apart are at one place.
 RETURN_DEG = 2.0
-MOST_MS = 5000
+MAX_MS = 5000
 GRID_PX = 128
 
 Grid = npt.NDArray[np.float64]
@@ -110,7 +110,7 @@ def durations(saliencies: Sequence[float]) -> list[int]:
     times = [FIRST_MS] * (count + 1)
     for rank, place in enumerate(order):
         times[place] = float(np.exp(normal.inv_cdf((rank + 0.5) / count)))
-    scale = min(1.0, MOST_MS / sum(times))
+    scale = min(1.0, MAX_MS / sum(times))
     # Rounded down, so that the sum keeps its limit.
     return [int(time * scale) for time in times]
 

@@ -22,8 +22,8 @@ from tools._shared.grabcut import Mask, cut
 from tools._shared.reading import check_size
 
 # Long side of the window in which is cut.
-LONGEST_PX = 360
-LEAST_PX = 16
+MAX_SIDE_PX = 360
+MIN_SIDE_PX = 16
 # Of the sides of a box: how much of its surroundings belongs to the window and tells what the ground looks like.
 CONTEXT = 0.6
 # Of the sides of a box: how far beyond it is searched whatever the colours there.
@@ -42,11 +42,11 @@ AROUND_POINT = 0.035
 # Bins of each of L*a*b* in which the colours inside of a box are compared with those around it.
 GROUND_BINS = 12
 # A colour of which so little lies in the box, by density, starts as ground.
-LEAST_LIKELY = 0.4
+MIN_LIKELY = 0.4
 # A colour of which so much lies in the box starts as the thing beyond it, too.
 GOES_ON = 0.75
 # Parts of the mask of less than this fraction of its largest are specks.
-LEAST_SHARE = 0.1
+MIN_SHARE = 0.1
 # Of the long side: radius around a point that is the thing without a question, and alone is no thing.
 DOT = 0.006
 
@@ -71,7 +71,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
         ToolError: the image is smaller than 16 px, or the box leaves no ground around it.
     """
     height, width = pixels.shape[:2]
-    check_size("segmentation", pixels, LEAST_PX)
+    check_size("segmentation", pixels, MIN_SIDE_PX)
     if box is not None and (box.x1 - box.x0) * (box.y1 - box.y0) > 0.97 * height * width:
         raise ToolError("segmentation: the box leaves no background to compare with; give a smaller one")
     window = (
@@ -129,7 +129,7 @@ class _View:
 
         self._ends = ends
         height, width = part.shape[:2]
-        scale = min(1.0, LONGEST_PX / max(height, width))
+        scale = min(1.0, MAX_SIDE_PX / max(height, width))
         self.size = (max(2, round(height * scale)), max(2, round(width * scale)))
         self._small = np.asarray(cv2.resize(part, self.size[::-1], interpolation=cv2.INTER_AREA), np.uint8)
         across, down = self.size[1] / width, self.size[0] / height
@@ -202,7 +202,7 @@ class _View:
             return held if held.sum() > 2 * dots else np.zeros_like(held)
         areas = np.bincount(parts.ravel(), minlength=count)
         areas[0] = 0
-        return np.isin(parts, np.flatnonzero(areas >= max(1.0, LEAST_SHARE * areas.max())))
+        return np.isin(parts, np.flatnonzero(areas >= max(1.0, MIN_SHARE * areas.max())))
 
     def _things(self) -> Mask:
         import cv2
@@ -227,8 +227,8 @@ class _View:
             for where in (inside, ~inside)
         )
         likely = np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
-        unlike = inside & (likely >= LEAST_LIKELY)
-        if unlike.sum() < LEAST_SHARE * inside.sum():
+        unlike = inside & (likely >= MIN_LIKELY)
+        if unlike.sum() < MIN_SHARE * inside.sum():
             # The thing has the colours of the ground: they say nothing.
             return inside
         beyond = unlike | (likely >= GOES_ON)
@@ -237,7 +237,7 @@ class _View:
         shares = np.bincount(parts[inside], minlength=count)
         shares[0] = 0
         # What only begins in the box is a neighbour.
-        goes_on = np.isin(parts, np.flatnonzero(shares >= max(1.0, LEAST_SHARE * inside.sum())))
+        goes_on = np.isin(parts, np.flatnonzero(shares >= max(1.0, MIN_SHARE * inside.sum())))
         return unlike | goes_on
 
 

@@ -31,10 +31,10 @@ BY_PLACE = ("sam2", "sam2_video")
 BY_WORDS = (FAMILY,)
 # The published SAM 3 file holds a detector, which takes words, and a tracker, which takes points and boxes.
 BOTH = ("sam3_video",)
-LEAST_PX = 4
-LONGEST_PX = 2048
+MIN_SIDE_PX = 4
+MAX_SIDE_PX = 2048
 # Images in one pass: SAM 2 sees each at 1024 px.
-MOST_AT_ONCE = 8
+MAX_AT_ONCE = 8
 # Probability from which a pixel belongs to the words, and with SAM 3 from which a thing is one that they name.
 PRESENT = 0.5
 ABSENT_LOGIT = -20.0
@@ -112,7 +112,7 @@ class ByPlace:
         import torch
 
         outputs: dict[int, MaskOutput] = {}
-        for members in by_shape([one.values for one in prepared], MOST_AT_ONCE):
+        for members in by_shape([one.values for one in prepared], MAX_AT_ONCE):
             values = together([prepared[place].values for place in members], self._checkpoint.device)
             with torch.inference_mode():
                 encoded = self._checkpoint.model.get_image_embeddings(values)
@@ -207,7 +207,7 @@ class ByConcept:
 
         loaded = self._checkpoint
         outputs: dict[int, MaskOutput] = {}
-        for members in by_shape([one.values for one in prepared], MOST_AT_ONCE):
+        for members in by_shape([one.values for one in prepared], MAX_AT_ONCE):
             longest = int(loaded.model.config.text_config.max_position_embeddings)
             read = loaded.processor.tokenizer(
                 [prepared[place].words for place in members],
@@ -297,8 +297,8 @@ def _forms(placed: Sequence[PlacedInput]) -> list[list[int]]:
 def _reduced(pixels: Pixels) -> tuple[Pixels, tuple[float, float]]:
     """The image at most 2048 px long, and pixels there per pixel here in x and y. Raises `ToolError`: too small."""
     height, width = pixels.shape[:2]
-    check_size("segmentation", pixels, LEAST_PX)
-    small = shrink(pixels, LONGEST_PX)
+    check_size("segmentation", pixels, MIN_SIDE_PX)
+    small = shrink(pixels, MAX_SIDE_PX)
     return small, (small.shape[1] / width, small.shape[0] / height)
 
 

@@ -38,8 +38,8 @@ from tools.semantic_correspondence.models import FeatureModel, feature_model
 REFERENCE = "REF"
 # Difference of cosines that multiplies the odds by e; by argument, not measured.
 SOFTNESS = 0.05
-MOST_CERTAIN = 0.85
-LONGEST_PX = 1024
+MAX_CERTAINTY = 0.85
+MAX_SIDE_PX = 1024
 
 
 class SemanticArgs(Args):
@@ -94,7 +94,7 @@ def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]
     if sum(value >= top - 1e-6 for value in cosines) > 1:
         return FeatureMatch(tuple(cosines), None, chance)
     placed = min(reference.confidence, *(spot.confidence for spot in candidates))
-    share = min(MOST_CERTAIN, weights[best] / sum(weights))
+    share = min(MAX_CERTAINTY, weights[best] / sum(weights))
     return FeatureMatch(tuple(cosines), best, chance + (share - chance) * placed)
 
 
@@ -157,11 +157,11 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
 
 
 def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:
-    """The image without the marks of its part (REF, or the candidates), its long side at most `LONGEST_PX`."""
+    """The image without the marks of its part (REF, or the candidates), its long side at most `MAX_SIDE_PX`."""
     for finding in markers:
         points = marks_from(finding.data).points
         pixels = remove_marks(pixels, Marks(tuple(one for one in points if (one.label == REFERENCE) == reference), ()))
-    return shrink(pixels, LONGEST_PX)
+    return shrink(pixels, MAX_SIDE_PX)
 
 
 def not_seen(seen: SpottedPair) -> Evidence:
@@ -253,7 +253,7 @@ SCENES: tuple[tuple[tuple[str, ...], float, tuple[int, ...]], ...] = (
     (("dots", "waves", "spokes", "blobs"), 2.2, (3, 2, 1, 0)),
     (("crosses", "rings", "waves", "checks"), 1.0, (2, 0, 3, 1)),
 )
-MOST_TURNED = 0.35
+MAX_TURNED = 0.35
 SMALLER, LARGER = 0.85, 1.2
 SERIES = CheckSeries("the same pattern moved, turned and in another light", 10)
 
@@ -302,7 +302,7 @@ def pair(number: int) -> tuple[Pixels, Pixels, list[tuple[float, float]], list[t
     second = [quarters[place] for place in moved]
     plain = [(form, 1.0, 0.0, 0.0) for form in forms]
     changed = [
-        (form, float(rng.choice((SMALLER, LARGER))), float(rng.choice((-1, 1)) * rng.uniform(0.15, MOST_TURNED)), 0.0)
+        (form, float(rng.choice((SMALLER, LARGER))), float(rng.choice((-1, 1)) * rng.uniform(0.15, MAX_TURNED)), 0.0)
         for form in forms
     ]
     here = lit(_scene(plain, first, zoom), 1.0)

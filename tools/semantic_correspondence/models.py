@@ -15,7 +15,7 @@ import numpy as np
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
 from tools._shared.batches import on_host, together
-from tools._shared.dense_features import MOST_ELONGATED, DenseFeatures, FeatureGrid, FeatureInput
+from tools._shared.dense_features import MAX_ELONGATION, DenseFeatures, FeatureGrid, FeatureInput
 from tools._shared.diffusers_parts import has_index, load_parts
 from tools._shared.reading import check_elongation
 
@@ -54,7 +54,7 @@ class DiffusionFeatures:
         """As `DenseFeatures.prepare`; `thing` completes the prompt "a photo of a ...", the noise is drawn by `seed`."""
         import torch
 
-        check_elongation("semantic_correspondence", pixels, MOST_ELONGATED)
+        check_elongation("semantic_correspondence", pixels, MAX_ELONGATION)
         # The image (H, W, 3) as a square (3, side, side), -1..1: squeezed, so points keep their place.
         from PIL import Image
 

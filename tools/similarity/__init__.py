@@ -28,7 +28,7 @@ from tools.similarity.models import Features, Layers
 
 Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
-MOST_IMAGES = 6
+MAX_IMAGES = 6
 TIE = 1e-6
 # Gap of likeness at which 63 % of the doubt is gone; by argument, not measured.
 SURE_GAP = 0.3

@@ -30,7 +30,7 @@ Array = npt.NDArray[np.float32]
 
 CLASS_TOKEN = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 POOLED = ("siglip",)
-LONGEST_PX = 1024
+MAX_SIDE_PX = 1024
 # Depths, as fractions of the network, whose Gram matrices are compared (Gatys et al. 2016 use early layers).
 STYLE_LAYERS = (0.25, 0.5)
 
@@ -67,7 +67,7 @@ class Features:
 
     def prepare(self, pixels: Pixels) -> Any:
         """An RGB image (H, W, 3) as the network takes it, (1, 3, side, side): the whole of it, squeezed to a square."""
-        small = shrink(pixels, LONGEST_PX)
+        small = shrink(pixels, MAX_SIDE_PX)
         return whole_picture(self._checkpoint, small, self._side, self._side)
 
     def predict(self, images: Sequence[Any]) -> list[Layers]:

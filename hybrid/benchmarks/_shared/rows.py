@@ -32,7 +32,7 @@ MAX_ROWS = 10_000_000
 MAX_TEXT = 200_000
 
 # Rows whose pictures are stored before the row is used.
-MOST_AHEAD = 16
+MAX_AHEAD = 16
 # More would multiply the memory that a large picture takes.
 STORING_THREADS = 2
 
@@ -263,7 +263,7 @@ def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int
 def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[str]) -> Iterator[DataRow]:
     """The rows, while the images of the next ones are decoded and stored in threads.
 
-    As many rows ahead as have been used, and at most `MOST_AHEAD`: a limit that takes few stores few.
+    As many rows ahead as have been used, and at most `MAX_AHEAD`: a limit that takes few stores few.
 
     Raises `DataError` where `read` does, after the rows before.
     """
@@ -275,7 +275,7 @@ def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[s
             try:
                 for row in read:
                     waiting.append(replace(row, storing=_storing(row, store, columns, pool)))
-                    while len(waiting) > min(used, MOST_AHEAD):
+                    while len(waiting) > min(used, MAX_AHEAD):
                         used += 1
                         yield waiting.popleft()
             except DataError as caught:

@@ -25,7 +25,7 @@ from hybrid.types import Point, StoredImage
 
 COLORS: dict[str, Color] = {"red": "red", "white": "white", "gray": "grey", "grey": "grey"}
 REFERENCE = "REF"
-LEAST_CONFIDENCE = 0.3
+MIN_CONFIDENCE = 0.3
 # How far JPEG, which stores colour at half the resolution, spreads that of a line.
 BLEEDS_PX = 4.0
 
@@ -87,7 +87,7 @@ class TakenOff:
 def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
     """A picture (H, W, 3) without its marks of these letters. Raises `DataError` when one is not found."""
     located = find_marks(pixels, tuple(labels), "point")
-    named = {mark.label: mark for mark in located.points if mark.confidence >= LEAST_CONFIDENCE}
+    named = {mark.label: mark for mark in located.points if mark.confidence >= MIN_CONFIDENCE}
     if missing := [label for label in labels if label not in named]:
         raise DataError(f"--setting marks: no mark {', '.join(missing)} was found to redraw")
     marks = tuple(named[label] for label in labels)

@@ -29,7 +29,7 @@ OPTIONAL: Final = ("category", "real_image_path", "origin_dataset")
 # How far a fixation may lie outside the image, as a fraction of its size: eye trackers record some; more is a unit.
 OUTSIDE: Final = 0.25
 
-FEWEST_TRUE_FIXATIONS: Final = 2
+MIN_TRUE_FIXATIONS: Final = 2
 
 
 @dataclass(frozen=True)
@@ -290,8 +290,8 @@ def _is_number(item: Any) -> bool:
 def _check_path(path: Scanpath, name: str) -> None:
     if len(path.x) != len(path.y) or len(path.t_ms) not in (0, len(path.x)):
         raise DataError(f"{name}: lists of {len(path.x)}, {len(path.y)} and {len(path.t_ms)} values")
-    if len(path.x) < FEWEST_TRUE_FIXATIONS:
-        raise DataError(f"{name} has {len(path.x)} fixation; a human path has at least {FEWEST_TRUE_FIXATIONS}")
+    if len(path.x) < MIN_TRUE_FIXATIONS:
+        raise DataError(f"{name} has {len(path.x)} fixation; a human path has at least {MIN_TRUE_FIXATIONS}")
     if not all(math.isfinite(value) for value in (*path.x, *path.y, *path.t_ms)):
         raise DataError(f"{name} has a value that is not finite")
     if not all(-OUTSIDE <= value <= 1 + OUTSIDE for value in (*path.x, *path.y)):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import metric_of
-from hybrid.benchmarks.hvsbench.multimatch import FEWEST_FIXATIONS, multimatch
+from hybrid.benchmarks.hvsbench.multimatch import MIN_FIXATIONS, multimatch
 from hybrid.types import Cell, Combine, Metric, Scanpath, Score
 
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -103,7 +103,7 @@ def _true(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
 
 def _on_screen(points: NDArray[np.float64], rules: Rules) -> NDArray[np.float64]:
     """x, y in pixels and duration 1, (fixations, 3), with at least as many rows as MultiMatch needs."""
-    table = np.full((max(len(points), FEWEST_FIXATIONS), 3), PADDING_PX)
+    table = np.full((max(len(points), MIN_FIXATIONS), 3), PADDING_PX)
     table[: len(points), :2] = points * rules.screen
     return table
 

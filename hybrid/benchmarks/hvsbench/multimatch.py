@@ -33,7 +33,7 @@ Codes = NDArray[np.uint8]
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 
 # Below this the measure is not defined: the package returns NaN, we refuse, and a protocol must say how it pads.
-FEWEST_FIXATIONS: Final = 3
+MIN_FIXATIONS: Final = 3
 
 # Bits that say from where a pair of saccades is reached most cheaply; several where that is a tie.
 _DIAGONAL, _LEFT, _UP = 1, 2, 4
@@ -112,8 +112,8 @@ def _saccades(paths: Sequence[Floats]) -> _Saccades:
     for form in set(forms):
         if len(form) != 2 or form[1] != 3:
             raise DataError(f"scanpath {forms.index(form)} has the form {form}, not (fixations, 3)")
-        if form[0] < FEWEST_FIXATIONS:
-            many = f"{form[0]} fixations; MultiMatch needs {FEWEST_FIXATIONS}"
+        if form[0] < MIN_FIXATIONS:
+            many = f"{form[0]} fixations; MultiMatch needs {MIN_FIXATIONS}"
             raise DataError(f"scanpath {forms.index(form)} has {many}")
     fixations = np.array([form[0] for form in forms], np.intp)
     ends = np.cumsum(fixations)

@@ -20,7 +20,7 @@ from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, 
 from hybrid.errors import UsageError
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
-from hybrid.samples.pop_out import HEIGHT, MOST, WIDTH, Scene, free_viewing, pop_out, searching
+from hybrid.samples.pop_out import HEIGHT, MAX_THINGS, WIDTH, Scene, free_viewing, pop_out, searching
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS, Scanpath
 
@@ -199,7 +199,7 @@ def _longest(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQue
 # By question type, in the benchmark's order.
 TASKS: Mapping[str, Task] = {
     "Q1": Task(_most_salient, 4, "Prominence"),
-    "Q2": Task(_count, MOST, "Subitizing"),
+    "Q2": Task(_count, MAX_THINGS, "Subitizing"),
     "Q3": Task(_order, 3, "Prioritizing"),
     "Q4": Task(partial(_more_salient, named=False), 2, "Prioritizing"),
     "Q5": Task(partial(_more_salient, named=True), 2, "Prioritizing"),

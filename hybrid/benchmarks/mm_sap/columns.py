@@ -34,7 +34,7 @@ LETTER_COLUMNS = (
 )
 OPTIONS = 5
 # Items of a list of options, blank lines among them, before it is no list of options.
-MOST_LISTED = 50
+MAX_LISTED = 50
 REFUSAL = "sorry i cant help with it"
 
 # Set -> its name in a file or column.
@@ -141,7 +141,7 @@ def _unpack(value: object, where: str) -> tuple[str, ...]:
         value = loaded
     if isinstance(value, Mapping):
         value = [value[key] for key in sorted(value)]
-    if isinstance(value, list | tuple) and len(value) > MOST_LISTED:
+    if isinstance(value, list | tuple) and len(value) > MAX_LISTED:
         raise DataError(f"{where}: expected {OPTIONS} options, found {len(value):,}")
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise DataError(f"{where}: expected five options as a list, a dict or lines, found {value!r:.80}")

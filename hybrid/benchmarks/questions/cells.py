@@ -17,13 +17,13 @@ from hybrid.benchmarks._shared.rows import DataRow, checked_text
 from hybrid.errors import DataError
 
 # Bytes of the largest picture of a row.
-LARGEST_IMAGE: Final = 200_000_000
-MOST_IMAGES: Final = 100
+MAX_IMAGE_BYTES: Final = 200_000_000
+MAX_IMAGES: Final = 100
 # Characters up to which VLMEvalKit takes the text of an image for the index of a row that holds it (image_base.py).
 REFERENCE: Final = 64
-LONGEST_PATH: Final = 1000
+MAX_PATH_LENGTH: Final = 1000
 # Characters of a text that is read as a list.
-LONGEST_LIST: Final = 100_000
+MAX_LIST_LENGTH: Final = 100_000
 _FILE: Final = re.compile(r"[^\n]{1,1000}\.[A-Za-z0-9]{2,5}")
 _DATA_URL: Final = re.compile(r"data:image/[\w.+-]{1,40};base64,", re.IGNORECASE)
 
@@ -63,7 +63,7 @@ def listed(value: Any) -> list[Any] | None:
     if not isinstance(value, str):
         return None
     text = value.strip()
-    if not (text.startswith("[") and text.endswith("]") and len(text) <= LONGEST_LIST):
+    if not (text.startswith("[") and text.endswith("]") and len(text) <= MAX_LIST_LENGTH):
         return None
     for read in (json.loads, ast.literal_eval):
         try:
@@ -110,11 +110,11 @@ def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple
             if cell is None or cell == "":
                 continue
             count += 1
-            if count > MOST_IMAGES:
-                raise DataError(f"{where}: more than {MOST_IMAGES} images")
+            if count > MAX_IMAGES:
+                raise DataError(f"{where}: more than {MAX_IMAGES} images")
             data = _image(cell, where, folder)
-            if not isinstance(data, ImageOfRow) and len(data) > LARGEST_IMAGE:
-                raise DataError(f"{where}: an image of {len(data):,} bytes; at most {LARGEST_IMAGE:,} are read")
+            if not isinstance(data, ImageOfRow) and len(data) > MAX_IMAGE_BYTES:
+                raise DataError(f"{where}: an image of {len(data):,} bytes; at most {MAX_IMAGE_BYTES:,} are read")
             yield where, data
 
 
@@ -123,7 +123,7 @@ def _written(value: Any) -> Sequence[Any]:
     if not (isinstance(value, str) and value.startswith("[")):
         return (value,)
     text = value.strip()
-    if len(text) <= LONGEST_LIST:
+    if len(text) <= MAX_LIST_LENGTH:
         return listed(text) or (value,)
     # A list of pictures in base64, which holds neither quotes nor commas: millions of characters are not parsed.
     parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
@@ -147,10 +147,10 @@ def _image(cell: Any, where: str, folder: Path) -> bytes | ImageOfRow:
     if url := _DATA_URL.match(text):
         return _decoded(text[url.end() :], where)
     # Neither base64 nor the id of a row holds a dot before its end; a file without an ending is looked for.
-    path = located(folder, text) if len(text) <= LONGEST_PATH and "\n" not in text else None
+    path = located(folder, text) if len(text) <= MAX_PATH_LENGTH and "\n" not in text else None
     if path is not None or _FILE.fullmatch(text):
-        if path is not None and (size := path.stat().st_size) > LARGEST_IMAGE:
-            raise DataError(f"{where}: {text!r:.80} has {size:,} bytes; at most {LARGEST_IMAGE:,} are read")
+        if path is not None and (size := path.stat().st_size) > MAX_IMAGE_BYTES:
+            raise DataError(f"{where}: {text!r:.80} has {size:,} bytes; at most {MAX_IMAGE_BYTES:,} are read")
         return read_located(folder, text, where)
     if len(text) <= REFERENCE:
         return ImageOfRow(text)
@@ -158,8 +158,8 @@ def _image(cell: Any, where: str, folder: Path) -> bytes | ImageOfRow:
 
 
 def _decoded(text: str, where: str) -> bytes:
-    if len(text) > LARGEST_IMAGE * 4 // 3 + 100:
-        raise DataError(f"{where}: an image of more than {LARGEST_IMAGE:,} bytes")
+    if len(text) > MAX_IMAGE_BYTES * 4 // 3 + 100:
+        raise DataError(f"{where}: an image of more than {MAX_IMAGE_BYTES:,} bytes")
     try:
         return base64.b64decode("".join(text.split()) if re.search(r"\s", text) else text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -24,7 +24,7 @@ from hybrid.errors import DataError
 
 CIRCULAR_STEP: Final = 1_000_000
 # Characters of an id, a task, a cluster or a group: a name of a file or a row of a table, no more.
-LONGEST_NAME: Final = 200
+MAX_NAME_LENGTH: Final = 200
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,17 @@ def name_in(row: DataRow, column: str) -> str | None:
     text = scalar_text(row, column)
     if text is None:
         return None
-    if len(text) > LONGEST_NAME or not text.isprintable():
-        raise DataError(f"{row.where}, column {column}: {text[:40]!r} is no name of at most {LONGEST_NAME} characters")
+    if len(text) > MAX_NAME_LENGTH or not text.isprintable():
+        raise DataError(
+            f"{row.where}, column {column}: {text[:40]!r} is no name of at most {MAX_NAME_LENGTH} characters"
+        )
     return text
 
 
 def cluster_in(row: DataRow, column: str) -> str:
     """The name of a row's unit; of a text that is too long for one its beginning and its hash. Raises `DataError`."""
     text = " ".join((scalar_text(row, column) or "").split())
-    return text if len(text) <= LONGEST_NAME else f"{text[:40]} {hashed(text):x}"
+    return text if len(text) <= MAX_NAME_LENGTH else f"{text[:40]} {hashed(text):x}"
 
 
 def _unit(row: DataRow | DataError, columns: Columns, identity: str | None) -> str | None:

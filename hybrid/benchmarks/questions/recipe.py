@@ -29,7 +29,7 @@ from hybrid.texts import read_texts
 from hybrid.types import Metric, Score
 
 # Rows of data that may be a recipe's own, per row of its card.
-FEWEST, MOST = 0.8, 1.25
+MIN_SHARE, MAX_SHARE = 0.8, 1.25
 # How a question is put where a recipe does not say.
 OWN_TEXTS: Final = Path(__file__).with_name("texts.toml")
 
@@ -70,7 +70,11 @@ class RecipeBenchmark(TableBenchmark):
         counts = self.card.tasks.values() if source.split == self.card.splits[0] else ()
         expected = sum(counts) if all(counts) else 0
         more = dict.fromkeys(name for one in readers for name in unread(one.table.columns(), self.recipe.layout))
-        parts = [f"{rows:,} rows instead of {expected:,}"] if expected and not FEWEST <= rows / expected <= MOST else []
+        parts = (
+            [f"{rows:,} rows instead of {expected:,}"]
+            if expected and not MIN_SHARE <= rows / expected <= MAX_SHARE
+            else []
+        )
         parts += [f"the columns {', '.join(more)}, which {self.card.short_title} has not"] if more else []
         return " and ".join(parts) or None
 

@@ -26,7 +26,7 @@ from hybrid.types import Kind
 T = TypeVar("T")
 
 # Bytes of the largest file that is read; a recipe has a few thousand.
-LARGEST: Final = 200_000
+MAX_BYTES: Final = 200_000
 
 # The kinds that a row of a table can have.
 KINDS: Final = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.ORDER, Kind.POINT, Kind.BOX)
@@ -144,8 +144,8 @@ def _read(kind: type[T], path: Path) -> T:
         data = read_small(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if len(data) > LARGEST:
-        raise UsageError(f"{path}: {len(data):,} bytes are no mapping of columns: {LARGEST:,} at most")
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{path}: {len(data):,} bytes are no mapping of columns: {MAX_BYTES:,} at most")
     try:
         root = read_nodes(path, data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -24,7 +24,7 @@ from hybrid.errors import DataError, did_you_mean
 from hybrid.types import Cell, Combine, Metric, Score
 
 # Copies of a cell by which uneven groups are weighed.
-MOST_COPIES: Final = 10_000
+MAX_COPIES: Final = 10_000
 # Values of a score of a yes/no question: whether yes is right, and whether the reply says yes.
 YES, SAID_YES = "yes", "said_yes"
 
@@ -172,7 +172,7 @@ def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
     children = Counter(prefix[:-1] for prefix in beginnings)
     size = {path: math.prod(children[path[:depth]] for depth in range(len(path))) for path in paths}
     least = math.lcm(*size.values())
-    if least > MOST_COPIES:
+    if least > MAX_COPIES:
         raise DataError(
             f"a mean over groups of {len(paths)} groups: their numbers have no common multiple below {least}"
         )

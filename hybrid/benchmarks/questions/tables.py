@@ -21,9 +21,9 @@ from hybrid.errors import DataError
 
 ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".parquet", ".json")
 # Bytes of one line, and characters of one cell of a CSV file: a picture of 200 MB in base64 is shorter.
-LARGEST_LINE: Final = 400_000_000
+MAX_LINE_BYTES: Final = 400_000_000
 # Different keys of the rows of a file.
-MOST_COLUMNS: Final = 10_000
+MAX_COLUMNS: Final = 10_000
 _BOM: Final = b"\xef\xbb\xbf"
 _CONVERT: Final = "where it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 
@@ -94,11 +94,11 @@ class _Lines:
         self.line = line
 
     def __iter__(self) -> Iterator[str]:
-        while data := self._file.readline(LARGEST_LINE):
+        while data := self._file.readline(MAX_LINE_BYTES):
             self.line += 1
-            if len(data) == LARGEST_LINE and not data.endswith(b"\n"):
+            if len(data) == MAX_LINE_BYTES and not data.endswith(b"\n"):
                 self.too_long = True
-                while (rest := self._file.readline(LARGEST_LINE)) and not rest.endswith(b"\n"):
+                while (rest := self._file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
                     pass
                 data = b"\n"
             try:
@@ -112,7 +112,7 @@ class _Lines:
         too_long, not_text = self.too_long, self.not_text
         self.too_long, self.not_text = False, ""
         if too_long:
-            return DataError(f"{where}: more than {LARGEST_LINE:,} bytes in one line")
+            return DataError(f"{where}: more than {MAX_LINE_BYTES:,} bytes in one line")
         return (
             DataError(f"{where}: is not text in UTF-8 ({not_text}); {_CONVERT.format('CP1252')}") if not_text else None
         )
@@ -162,8 +162,8 @@ def _keys(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
             fault = fault or row
             continue
         named |= dict.fromkeys(row.values)
-        if len(named) > MOST_COLUMNS:
-            raise DataError(f"{path}: more than {MOST_COLUMNS:,} different keys; a row has its columns as keys")
+        if len(named) > MAX_COLUMNS:
+            raise DataError(f"{path}: more than {MAX_COLUMNS:,} different keys; a row has its columns as keys")
     if fault and not named:
         raise fault
     return tuple(named)
@@ -198,8 +198,8 @@ class JsonList:
 
 @lru_cache(maxsize=1)
 def _list(path: Path, stamp: tuple[int, int]) -> list[Any]:
-    if stamp[1] > LARGEST_LINE:
-        raise DataError(f"{path}: a list of more than {LARGEST_LINE:,} bytes: write one object a line (.jsonl)")
+    if stamp[1] > MAX_LINE_BYTES:
+        raise DataError(f"{path}: a list of more than {MAX_LINE_BYTES:,} bytes: write one object a line (.jsonl)")
     with _open(path) as file:
         _past_bom(file)
         try:
@@ -246,7 +246,7 @@ class Separated:
         A quotation mark that opens a field may be a text's own: the field then takes the rows behind it, up to the next
         mark. Such a record costs its first line alone.
         """
-        csv.field_size_limit(max(csv.field_size_limit(), LARGEST_LINE))
+        csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
         begin, number = lines.tell(), lines.line
         where, like_rows = f"{self.path}:{number + 1}", list[bool]()
 
@@ -311,7 +311,7 @@ class Separated:
 def _separator(path: Path, usual: str) -> str:
     """The separator of a table: that of its ending, or of `,`, `;` and tab the one that its head has instead."""
     with _open(path) as file:
-        head = file.readline(LARGEST_LINE)
+        head = file.readline(MAX_LINE_BYTES)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:100]:
         raise DataError(f"{path}: is text in UTF-16; {_CONVERT.format('UTF-16')}")
     if b"\r" in head.rstrip(b"\r\n"):

@@ -24,7 +24,7 @@ YES: Final = frozenset({"yes", "true"})
 NO: Final = frozenset({"no", "false"})
 _LETTER: Final = re.compile(r"\(?([A-Za-z])[).:]?")
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
-MOST_ACCEPTED: Final = 1000
+MAX_ACCEPTED: Final = 1000
 
 
 def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str]) -> Kind:
@@ -165,8 +165,8 @@ def _accepted(row: DataRow, column: str) -> tuple[str, ...]:
     where = f"{row.where}, column {column}"
     if not found or any(not comparable(each) for each in found):
         raise DataError(f"{where}: an accepted spelling is empty")
-    if len(found) > MOST_ACCEPTED:
-        raise DataError(f"{where}: {len(found):,} accepted spellings; at most {MOST_ACCEPTED:,}")
+    if len(found) > MAX_ACCEPTED:
+        raise DataError(f"{where}: {len(found):,} accepted spellings; at most {MAX_ACCEPTED:,}")
     return tuple(dict.fromkeys(found))
 
 

@@ -25,7 +25,7 @@ from typing import cast
 
 import ray
 
-from hybrid.config import MOST_THREADS
+from hybrid.config import MAX_THREADS
 from hybrid.config.plugin_path import PATH
 from hybrid.display.notes import tell
 from hybrid.engines.ray.messages import Place
@@ -39,7 +39,7 @@ from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_outside, codes_outside
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
-LEAST_IN_FLIGHT = 16
+MIN_IN_FLIGHT = 16
 """Questions that one worker has in flight before another is worth its memory: they wait for models most of the time."""
 SOME_FAILED = 3
 """The exit code of a run that has not answered all."""
@@ -85,12 +85,12 @@ def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: 
         gpu_share: the most that a tool actor takes of a GPU.
     """
     share = 1 / max(1, learned + in_process) if gpus else 0.0
-    workers = max(1, gpus) if in_process else min(max(1, cpus), math.ceil(concurrency / LEAST_IN_FLIGHT))
+    workers = max(1, gpus) if in_process else min(max(1, cpus), math.ceil(concurrency / MIN_IN_FLIGHT))
     tools = gpus if learned and gpus else max(1, cpus)
     return Sizes(
         workers=min(workers, concurrency),
         tools=min(tools, concurrency),
-        tool_threads=min(MOST_THREADS, max(1, cpus // tools)),
+        tool_threads=min(MAX_THREADS, max(1, cpus // tools)),
         worker_gpus=share if in_process else 0.0,
         tool_gpus=min(share, gpu_share) if learned else 0.0,
     )

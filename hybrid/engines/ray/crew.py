@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hybrid.engines.ray.worker import Worker
 
-MOST_STARTS = 3
+MAX_STARTS = 3
 """Workers in a row that end before they can be asked."""
 
 
@@ -89,7 +89,7 @@ class Crew:
                 self._dead = error
             except Exception as error:
                 self._failed += 1
-                if self._failed >= MOST_STARTS:
+                if self._failed >= MAX_STARTS:
                     self._dead = ClusterDown(f"no worker can be started: {first_line(error)}")
             else:
                 self._failed = 0

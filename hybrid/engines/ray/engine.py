@@ -4,7 +4,7 @@
         attempt = await engine.ask(question, "mllm")
 
 A question is recorded by the run when its attempt is here, so a worker that is lost costs what it had in flight; what
-models had said to that by then is here as well and is not said again. A question whose worker is lost `MOST_LOSSES`
+models had said to that by then is here as well and is not said again. A question whose worker is lost `MAX_LOSSES`
 times is an `Outage`, open for the next run.
 """
 
@@ -46,7 +46,7 @@ from hybrid.engines.ray.messages import (
     WorkerQuery,
     WorkerSetup,
 )
-from hybrid.engines.ray.tools import MOST_RETRIES, ToolActor
+from hybrid.engines.ray.tools import MAX_RETRIES, ToolActor
 from hybrid.engines.ray.worker import Worker
 from hybrid.errors import Outage
 from hybrid.running.engine import Engine, Tell
@@ -59,7 +59,7 @@ from hybrid.types import Attempt, Question, StoredImage, Usage
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
-MOST_LOSSES = 3
+MAX_LOSSES = 3
 """Workers that a question may lose before it is left open."""
 START_S = 600.0
 """How long an actor may take to find a place and to start."""
@@ -124,11 +124,11 @@ class RayEngine:
         """One question, asked by some worker; by another where that is lost.
 
         Raises:
-            Outage: its workers were lost `MOST_LOSSES` times.
+            Outage: its workers were lost `MAX_LOSSES` times.
             ClusterDown: no worker can be had.
             BaseException: what ended the question at the worker, of the same type.
         """
-        for _ in range(MOST_LOSSES):
+        for _ in range(MAX_LOSSES):
             hand = await self.crew.take()
             try:
                 return await self._ask(hand, question, solver)
@@ -146,7 +146,7 @@ class RayEngine:
                         ray.kill(hand.actor)
             finally:
                 self.crew.give_back(hand)
-        raise Outage(f"its worker was lost {MOST_LOSSES} times")
+        raise Outage(f"its worker was lost {MAX_LOSSES} times")
 
     @property
     def crew(self) -> Crew:
@@ -278,7 +278,7 @@ class RayEngine:
         backends = run.tools.backends
         setup = ToolSetup(self._place, options, backends, -(-size.tools // nodes))
         kind: Any = ray.remote(ToolActor).options(
-            num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MOST_RETRIES, max_concurrency=1000
+            num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MAX_RETRIES, max_concurrency=1000
         )
         actors = [kind.remote(setup) for _ in range(size.tools)]
         self._actors += actors

@@ -23,7 +23,7 @@ from hybrid.types import SHA256, Attempt, ImageRef, Question
 if TYPE_CHECKING:
     from ray import ObjectRef
 
-MOST_HELD = 512
+MAX_HELD = 512
 """Images whose objects are held: questions about one image come close to each other, and a run has many images."""
 
 
@@ -46,7 +46,7 @@ class Shelf:
             if sha256 in self._held:
                 self._held.move_to_end(sha256)
                 by_hash[sha256] = self._held[sha256]
-        while len(self._held) > MOST_HELD:
+        while len(self._held) > MAX_HELD:
             self._held.popitem(last=False)
         return by_hash
 

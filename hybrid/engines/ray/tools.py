@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
-MOST_RETRIES = 3
+MAX_RETRIES = 3
 """How often a request is sent again when its actor is lost."""
 LOOK_S = 1.0
 """How often a worker asks how long a request has run that has no response yet."""
@@ -144,7 +144,7 @@ class ActorExecutor(MessageExecutor):
         """As `MessageExecutor.ask`.
 
         Raises:
-            Outage: besides, the actor was lost more than `MOST_RETRIES` times.
+            Outage: besides, the actor was lost more than `MAX_RETRIES` times.
         """
         actors: tuple[ActorHandle[ToolActor], ...] = await LINE.get().want(ToolActorsQuery())
         first = request.images[0].image.sha256 if isinstance(request, ToolRequest) and request.images else "0"

@@ -43,11 +43,11 @@ logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 # Seconds for which calls wait for a server that cannot be reached; then it is asked once a call until it is back.
 AWAY_S = 60.0
 # Connections that a call may break while no other is under way.
-MOST_BREAKS = 2
+MAX_BREAKS = 2
 # Seconds that a server has to start and list its tools.
 START_S = 120.0
 # Tools of a server; characters of text and of structured content as JSON, and images, of a result.
-MOST_TOOLS, MOST_TEXT, MOST_DATA, MOST_IMAGES = 64, 4000, 100_000, 8
+MAX_TOOLS, MAX_TEXT, MAX_DATA, MAX_IMAGES = 64, 4000, 100_000, 8
 
 
 @asynccontextmanager
@@ -117,7 +117,7 @@ def foreign_tools(written: Sequence[str], image_arguments: Mapping[str, str], ta
         except ToolError as error:
             raise UsageError(f"--mcp: {error}") from error
         servers[server.name] = server
-        for one in listed[:MOST_TOOLS]:
+        for one in listed[:MAX_TOOLS]:
             name = foreign.foreign_name(server.name, one.name)
             try:
                 added = foreign.foreign_tool(address, server, one, image_arguments.get(name, ""))
@@ -176,7 +176,7 @@ class Connection:
                 self.task.cancel()
                 raise _broken(f"{name}: {error.error.message}") from error
             fault = Fault.BAD_ARGUMENTS if error.error.code == protocol.INVALID_PARAMS else Fault.TOOL_ERROR
-            raise ToolError(f"{name}: {clean(redact(error.error.message), MOST_TEXT)}", fault) from error
+            raise ToolError(f"{name}: {clean(redact(error.error.message), MAX_TEXT)}", fault) from error
         except ValueError as error:
             raise ToolError(f"{name}: the answer is no result of a call: {one_line(str(error))}") from error
         finally:
@@ -249,7 +249,7 @@ class McpTools(ToolService):
                 return await self._ask(asked, arguments, spent)
             except BrokenConnection as error:
                 breaks += error.sent
-                if breaks == MOST_BREAKS:
+                if breaks == MAX_BREAKS:
                     raise ToolError(str(error)) from error
                 if not error.sent and (server in self._given_up or self._clock() - began > AWAY_S):
                     self._given_up.add(server)
@@ -321,17 +321,17 @@ def finding_of(
         ToolError: the server says that the call has failed, or the result is empty, too large or cannot be read.
     """
     parts = [_part(content) for content in result.content]
-    text = clean(redact("\n".join(part for part in parts if isinstance(part, str))), MOST_TEXT)
+    text = clean(redact("\n".join(part for part in parts if isinstance(part, str))), MAX_TEXT)
     shown = [part.data for part in parts if isinstance(part, Picture)]
     # JSON has no number that is none; the rest of the result is as good as without it.
     whole = json.loads(json.dumps(result.structuredContent or {}), parse_constant=lambda _: None)
     written = json.dumps(whole)
     data = json.loads(redact(written))
-    text = text or (clean(json.dumps(data, ensure_ascii=False), MOST_TEXT) if data else "")
+    text = text or (clean(json.dumps(data, ensure_ascii=False), MAX_TEXT) if data else "")
     if result.isError:
         raise ToolError(f"{name}: {text or 'the call failed, and the server does not say why'}")
     try:
-        if len(written) > MOST_DATA or len(shown) > MOST_IMAGES:
+        if len(written) > MAX_DATA or len(shown) > MAX_IMAGES:
             raise ValueError(f"it has {len(shown)} images and {len(written):,} characters of data")  # noqa: TRY301
         stored = [store.put(read_image({"data": data}, None), "an image") for data in shown]
     except (DataError, ValueError) as error:

@@ -33,9 +33,9 @@ from hybrid.types import Json
 # The backend of findings of foreign tools.
 BACKEND = "mcp"
 # Characters of a tool's name, of its description, and of the description of one argument.
-LONGEST_NAME, MOST_DESCRIPTION, MOST_WORDS = 64, 4000, 300
+MAX_NAME_LENGTH, MAX_DESCRIPTION, MAX_WORDS = 64, 4000, 300
 # Characters of a schema, which goes out with every call of a model, and references, which multiply what they hold.
-MOST_SCHEMA, MOST_REFERENCES = 20_000, 16
+MAX_SCHEMA, MAX_REFERENCES = 20_000, 16
 # How an image is written: `data:image/png;base64,...`, or the base64 alone.
 SENT_AS = ("data_url", "base64")
 
@@ -100,7 +100,7 @@ class McpTool(ForeignTool):
 def foreign_name(server: str, called: str) -> str:
     """The name in a run of what the server calls `called`: lower-case letters, digits and underscores."""
     words = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", called).lower())
-    return f"{server}_{words.strip('_')}"[:LONGEST_NAME].strip("_")
+    return f"{server}_{words.strip('_')}"[:MAX_NAME_LENGTH].strip("_")
 
 
 def foreign_tool(address: Address, server: ForeignServer, listed: protocol.Tool, image_arguments: str = "") -> McpTool:
@@ -112,7 +112,7 @@ def foreign_tool(address: Address, server: ForeignServer, listed: protocol.Tool,
     name, properties = foreign_name(server.name, listed.name), listed.inputSchema.get("properties", {})
     split = [one.strip().partition(":") for one in image_arguments.split(",") if one]
     images = {argument: how or SENT_AS[0] for argument, _, how in split}
-    summary = clean(listed.description or "", MOST_DESCRIPTION) or f"The tool {name} of the server {server.name}."
+    summary = clean(listed.description or "", MAX_DESCRIPTION) or f"The tool {name} of the server {server.name}."
     card = Card(name, summary, "", (), (len(images), len(images)))
     try:
         for argument, how in images.items():
@@ -134,8 +134,8 @@ def foreign_tool(address: Address, server: ForeignServer, listed: protocol.Tool,
 def arguments_schema(schema: Mapping[str, Any], images: Collection[str]) -> dict[str, Any]:
     """The schema of all arguments but `images`, in clean texts. Raises `UsageError` where it is too large."""
     text = json.dumps(schema)
-    if len(text) > MOST_SCHEMA or text.count('"$ref"') > MOST_REFERENCES:
-        raise UsageError(f"its schema has over {MOST_SCHEMA:,} characters or {MOST_REFERENCES} references")
+    if len(text) > MAX_SCHEMA or text.count('"$ref"') > MAX_REFERENCES:
+        raise UsageError(f"its schema has over {MAX_SCHEMA:,} characters or {MAX_REFERENCES} references")
     whole = json.loads(text, object_hook=_cleaned)
     fields = {name: node for name, node in whole.get("properties", {}).items() if name not in images}
     if odd := [name for name in fields if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", name)]:
@@ -146,4 +146,4 @@ def arguments_schema(schema: Mapping[str, Any], images: Collection[str]) -> dict
 
 
 def _cleaned(node: dict[str, Any]) -> dict[str, Any]:
-    return {key: clean(value, MOST_WORDS) if isinstance(value, str) else value for key, value in node.items()}
+    return {key: clean(value, MAX_WORDS) if isinstance(value, str) else value for key, value in node.items()}

@@ -33,7 +33,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from hybrid.errors import HybridError
 from hybrid.images import PNG
-from hybrid.integrations.pictures import MOST_BYTES
+from hybrid.integrations.pictures import MAX_BYTES
 from hybrid.integrations.toolbox import COORDINATES, Toolbox
 from hybrid.secrets import redact
 from hybrid.version import __version__
@@ -41,7 +41,7 @@ from hybrid.version import __version__
 ADDRESS = "127.0.0.1"
 PATH = "/mcp"
 # Of one HTTP request: an image as base64 takes four bytes for three.
-MOST_BODY_BYTES = 2 * MOST_BYTES
+MAX_BODY_BYTES = 2 * MAX_BYTES
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # Seconds that calls under way have when the server is ended.
 LEAVE_S = 2
@@ -212,7 +212,7 @@ async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
     Each request is answered for itself and with JSON: the tools remember nothing of who asks.
     """
     manager = StreamableHTTPSessionManager(
-        mcp_server(toolbox), json_response=True, stateless=True, max_request_body_size=MOST_BODY_BYTES
+        mcp_server(toolbox), json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
     )
     app = LoopbackOnly(manager.handle_request, bound.getsockname()[1])
     config = uvicorn.Config(

@@ -13,7 +13,7 @@ from hybrid.models.failures import UnreadableReplyError
 if TYPE_CHECKING:
     import aiohttp
 
-LONGEST_LINE = 64 * 2**20
+MAX_LINE_LENGTH = 64 * 2**20
 """Bytes of one result."""
 
 
@@ -70,8 +70,8 @@ class Http:
             rest = b""
             async for piece in response.content.iter_any():
                 *whole, rest = (rest + piece).split(b"\n")
-                if len(rest) > LONGEST_LINE:
-                    raise UnreadableReplyError(f"a result has more than {LONGEST_LINE:,} bytes")
+                if len(rest) > MAX_LINE_LENGTH:
+                    raise UnreadableReplyError(f"a result has more than {MAX_LINE_LENGTH:,} bytes")
                 for line in whole:
                     yield line
             if rest.strip():

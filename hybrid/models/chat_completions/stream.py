@@ -15,11 +15,11 @@ from typing import Any
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH
 from hybrid.models.failures import UnreadableReplyError, error_in_reply
 
-LARGEST_REPLY = 8 * 2**20
+MAX_REPLY_BYTES = 8 * 2**20
 """Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable."""
-LARGEST_STREAM = 16 * LARGEST_REPLY
+MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
 """Bytes of a reply in pieces: each piece of a few letters is wrapped in hundreds of bytes."""
-MOST_TRIED = 2_000
+MAX_TRIED = 2_000
 """Pieces of the arguments of one call that are looked at for the end of an object."""
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BOM = b"\xef\xbb\xbf"
@@ -57,8 +57,8 @@ class Assembly:
         """Read the next bytes."""
         self._line += chunk
         self._bytes += len(chunk)
-        if self._bytes > LARGEST_STREAM or len(self._line) > LARGEST_REPLY + len(chunk):
-            raise UnreadableReplyError(f"the stream has more than {LARGEST_STREAM:,} bytes, or no end of a line")
+        if self._bytes > MAX_STREAM_BYTES or len(self._line) > MAX_REPLY_BYTES + len(chunk):
+            raise UnreadableReplyError(f"the stream has more than {MAX_STREAM_BYTES:,} bytes, or no end of a line")
         if b"\n" in chunk or b"\r" in self._line[-len(chunk) - 1 :]:
             *lines, rest = _LINE_ENDS.split(bytes(self._line))
             self._line = bytearray(rest)
@@ -241,7 +241,7 @@ def _whole(call: Mapping[str, Any]) -> Any:
     arguments = call["function"].get("arguments")
     if isinstance(arguments, _Pieces):
         # No tool takes longer ones, and to try them with every piece would take long.
-        arguments = "".join(arguments) if len(arguments) <= MOST_TRIED else ""
+        arguments = "".join(arguments) if len(arguments) <= MAX_TRIED else ""
     if isinstance(arguments, str) and len(arguments) <= MAX_CHARACTERS:
         return arguments if isinstance(_parsed(arguments.encode("utf-8", "replace")), dict) else None
     return arguments if isinstance(arguments, dict) else None

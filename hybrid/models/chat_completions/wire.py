@@ -28,13 +28,13 @@ from urllib.request import getproxies, proxy_bypass
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage
 from hybrid.models.batching.ticket import exchanged
-from hybrid.models.chat_completions.stream import LARGEST_REPLY, Assembly, is_stream
+from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES, Assembly, is_stream
 from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 
 if TYPE_CHECKING:
     import aiohttp
 
-LARGEST_ERROR = 64 * 2**10
+MAX_ERROR = 64 * 2**10
 """Bytes of an error that are read."""
 IDLE_S = 4.0
 """Seconds that an unused connection is kept: many servers close theirs after 5, and a request may not cross that."""
@@ -119,7 +119,7 @@ class Wire:
         Raises:
             StatusError: the server answers with a status of 300 or above, or says one in the middle of a stream;
                 redirections are not followed.
-            UnreadableReplyError: what came is no reply, or more than `LARGEST_REPLY` bytes.
+            UnreadableReplyError: what came is no reply, or more than `MAX_REPLY_BYTES` bytes.
             TimeoutError: it was not complete after `timeout_s`. One that was asked for in pieces may take
                 `STREAM_TIMES` as long, and be silent for `timeout_s`.
             aiohttp.ClientError: the connection failed.
@@ -167,8 +167,8 @@ class Wire:
         # Both carry a status of 400 that did not come from the server.
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise UnreadableReplyError(f"the reply is cut off or no HTTP ({error})") from None
-        if len(reply) > LARGEST_REPLY:
-            raise UnreadableReplyError(f"the reply has more than {LARGEST_REPLY:,} bytes")
+        if len(reply) > MAX_REPLY_BYTES:
+            raise UnreadableReplyError(f"the reply has more than {MAX_REPLY_BYTES:,} bytes")
         return read(reply)
 
     async def _reply(self, response: aiohttp.ClientResponse) -> bytes:
@@ -176,7 +176,7 @@ class Wire:
         import aiohttp
 
         labelled = "text/event-stream" in response.headers.get("content-type", "").lower()
-        whole = b"" if labelled else await _body(response, LARGEST_REPLY)
+        whole = b"" if labelled else await _body(response, MAX_REPLY_BYTES)
         if not labelled and not is_stream(whole[:100]):
             return whole
         self.streamed = True
@@ -247,7 +247,7 @@ async def status_error(response: aiohttp.ClientResponse) -> StatusError:
     """The error of a reply with a status of 300 or above."""
     if response.status < 400:
         return redirected(response.status, str(response.url), response.headers.get("location"))
-    text = (await _body(response, LARGEST_ERROR))[:LARGEST_ERROR].decode("utf-8", "replace")
+    text = (await _body(response, MAX_ERROR))[:MAX_ERROR].decode("utf-8", "replace")
     return StatusError(response.status, _read_as_json(text), response.headers.get("retry-after"))
 
 

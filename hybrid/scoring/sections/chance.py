@@ -35,7 +35,7 @@ from hybrid.types import Metric, Outcome, Question, Score
 NAME = "chance"
 ACCURACY = "accuracy"
 GUESS, FREQUENT, ABOVE = "guess", "most frequent answer", "above guess"
-ALL_DRAWN, FEWEST_DRAWS, MOST_DRAWS = 6000, 4, 64
+ALL_DRAWN, MIN_DRAWS, MAX_DRAWS = 6000, 4, 64
 """Draws for each question that cannot be listed: so many over all questions, within these two."""
 
 
@@ -45,7 +45,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     A failed question is in the solver's guess no more than in its own value.
     """
     questions = _questions(comparison.solvers)
-    draws = max(FEWEST_DRAWS, min(MOST_DRAWS, ALL_DRAWN // max(1, len(questions))))
+    draws = max(MIN_DRAWS, min(MAX_DRAWS, ALL_DRAWN // max(1, len(questions))))
     guesser = Guesser(comparison.benchmark, ScoreOptions(abstain=comparison.solvers[0].abstain), draws)
     given_up = _given_up(comparison.solvers)
     guesses = {name: given_up.get(name) or guesser.of(question) for name, question in questions.items()}

@@ -45,9 +45,9 @@ SOLVED: Final = "tool-only solved"
 LOST: Final = "tool-only lost"
 WITHOUT_TOO: Final = "solved without tools too"
 LUCK: Final = "by luck"
-MOST: Final = "by luck at most"
+BY_LUCK_AT_MOST: Final = "by luck at most"
 LUCK_LOST: Final = "lost by luck"
-MOST_LOST: Final = "lost by luck at most"
+MAX_LOST: Final = "lost by luck at most"
 
 
 def rows(found: Comparison) -> Iterator[Result]:
@@ -71,8 +71,8 @@ def _of_part(part: Part, without: Sequence[Scored]) -> Iterator[Result]:
     tools, others = part.right[0], part.right[1:]
     repeated = len(_repetitions(without)) > 1
     for quantity, luck, of in (
-        (SOLVED, LUCK if repeated else MOST, _solved_by),
-        (LOST, LUCK_LOST if repeated else MOST_LOST, _missed_by),
+        (SOLVED, LUCK if repeated else BY_LUCK_AT_MOST, _solved_by),
+        (LOST, LUCK_LOST if repeated else MAX_LOST, _missed_by),
     ):
         yield part.count(quantity, of(tools, others))
         if (by_chance := _luck(others, without, of)) is not None:
@@ -146,7 +146,7 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     for group in found.groups:
         own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
         if too := own.get(WITHOUT_TOO):
-            only, luck = own[SOLVED], own.get(LUCK) or own.get(MOST)
+            only, luck = own[SOLVED], own.get(LUCK) or own.get(BY_LUCK_AT_MOST)
             chance = f", {luck.quantity} {luck.value:.1f}" if luck else ""
             share = f"{100 * (too.value or 0):.0f} % of the {too.n} questions solved with tools are solved without too"
             said.append(f"{group.hybrid.solver}: {share}, {only.value:.0f} only with tools{chance}.")

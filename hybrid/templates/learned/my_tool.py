@@ -32,7 +32,7 @@ from hybrid.tool.rules import OneCall, later_image
 
 WEIGHTS = "facebook/dinov2-small"
 """Loaded where `--weights my_tool=DIR_OR_ID` names no others."""
-MOST_ELONGATED = 8.0
+MAX_ELONGATION = 8.0
 """Processors scale by the short side, so that a strip would become millions of pixels."""
 
 
@@ -50,8 +50,8 @@ class Features:
 
     def prepare(self, pixels: Pixels) -> Any:
         """An image (H, W, 3) as its processor makes it: a tensor (1, 3, h, w)."""
-        if max(pixels.shape[:2]) > MOST_ELONGATED * min(pixels.shape[:2]):
-            raise ToolError(f"my_tool: an image is more elongated than {MOST_ELONGATED:g} : 1")
+        if max(pixels.shape[:2]) > MAX_ELONGATION * min(pixels.shape[:2]):
+            raise ToolError(f"my_tool: an image is more elongated than {MAX_ELONGATION:g} : 1")
         # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
         made = self._loaded.processor(images=[pixels], return_tensors="pt", input_data_format="channels_last")
         return made["pixel_values"]

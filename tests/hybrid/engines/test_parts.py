@@ -25,7 +25,7 @@ from hybrid.engines.ray.cluster import (
     other_program,
     sizes,
 )
-from hybrid.engines.ray.crew import MOST_STARTS, Crew, Hand
+from hybrid.engines.ray.crew import MAX_STARTS, Crew, Hand
 from hybrid.engines.ray.engine import on_ray
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
@@ -253,7 +253,7 @@ async def test_workers_are_used_evenly_and_replaced_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "starts"), [(ClusterDown("another version"), 1), (RuntimeError("it died\nat once"), MOST_STARTS)]
+    ("error", "starts"), [(ClusterDown("another version"), 1), (RuntimeError("it died\nat once"), MAX_STARTS)]
 )
 async def test_a_crew_that_cannot_start_ends_the_run(error: HybridError, starts: int) -> None:
     tried = []

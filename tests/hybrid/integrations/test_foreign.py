@@ -17,9 +17,9 @@ import mcp.types as protocol
 
 from hybrid.errors import ToolError, UsageError
 from hybrid.integrations.mcp.foreign import (
-    LONGEST_NAME,
-    MOST_DESCRIPTION,
-    MOST_SCHEMA,
+    MAX_DESCRIPTION,
+    MAX_NAME_LENGTH,
+    MAX_SCHEMA,
     Address,
     McpTool,
     clean,
@@ -130,9 +130,9 @@ def test_whatever_a_server_says_is_a_tool_or_is_left_out(listed: dict[str, Any],
     except UsageError:
         return
     assert is_word(one.tool.card.name)
-    assert len(one.tool.card.name) <= LONGEST_NAME
+    assert len(one.tool.card.name) <= MAX_NAME_LENGTH
     parameters = spec(one.tool)["function"]["parameters"]
-    assert len(json.dumps(one.tool.args.model_json_schema())) <= 2 * MOST_SCHEMA
+    assert len(json.dumps(one.tool.args.model_json_schema())) <= 2 * MAX_SCHEMA
     jsonschema.Draft202012Validator.check_schema(parameters)
     with suppress(ToolError):
         one.tool.parse({"x": 1})
@@ -146,11 +146,11 @@ def test_a_cleaned_text_holds_nothing_that_nobody_sees(text: str) -> None:
     assert len(cleaned) <= 100 or cleaned.endswith(" more characters are left out]")
     printable = "".join(char for char in text if char in string.printable and char not in "\r\x0b\x0c")
     assert clean(printable, 300) == printable.strip()
-    assert clean("x" * (MOST_DESCRIPTION + 1), MOST_DESCRIPTION).endswith("[1 more characters are left out]")
+    assert clean("x" * (MAX_DESCRIPTION + 1), MAX_DESCRIPTION).endswith("[1 more characters are left out]")
 
 
 @given(st.text())
 def test_a_name_is_a_word(called: str) -> None:
     name = foreign_name("it", called)
     assert is_word(name)
-    assert len(name) <= LONGEST_NAME
+    assert len(name) <= MAX_NAME_LENGTH

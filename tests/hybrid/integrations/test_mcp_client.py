@@ -24,7 +24,7 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore, home
 from hybrid.integrations.mcp import client
-from hybrid.integrations.mcp.client import MOST_DATA, MOST_IMAGES, MOST_TEXT, McpTools, finding_of, foreign_tools
+from hybrid.integrations.mcp.client import MAX_DATA, MAX_IMAGES, MAX_TEXT, McpTools, finding_of, foreign_tools
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.solving.evidence import finding_parts
@@ -173,10 +173,10 @@ def picture(side: int) -> protocol.ImageContent:
 
 
 def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore, ref: ImageRef) -> None:
-    long = finding_of("it_look", "", result(text("a" * MOST_TEXT), text("b")), [ref], store)
-    assert long.text == "a" * MOST_TEXT + "\n[2 more characters are left out]"
-    shown = finding_of("it_look", "", result(*[picture(3)] * MOST_IMAGES), [ref], store)
-    assert [(image.parent, image.image.width) for image in shown.images] == [("img:1", 3)] * MOST_IMAGES
+    long = finding_of("it_look", "", result(text("a" * MAX_TEXT), text("b")), [ref], store)
+    assert long.text == "a" * MAX_TEXT + "\n[2 more characters are left out]"
+    shown = finding_of("it_look", "", result(*[picture(3)] * MAX_IMAGES), [ref], store)
+    assert [(image.parent, image.image.width) for image in shown.images] == [("img:1", 3)] * MAX_IMAGES
     (chart,) = finding_of("it_draw", "", result(picture(3)), [], store).images
     assert (chart.parent, chart.image.width) == (None, 3)
     numbers = finding_of("it_look", "", result(structured={"a": 1}), [ref], store)
@@ -184,8 +184,8 @@ def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore
     for failed, words in (
         (result(), "no text, image or structured content"),
         (result(error=True), "does not say why"),
-        (result(text("x"), structured={"a": "b" * MOST_DATA}), "0 images and 100,009 characters"),
-        (result(*[picture(3)] * (MOST_IMAGES + 1)), "9 images"),
+        (result(text("x"), structured={"a": "b" * MAX_DATA}), "0 images and 100,009 characters"),
+        (result(*[picture(3)] * (MAX_IMAGES + 1)), "9 images"),
     ):
         with pytest.raises(ToolError, match=f"it_look: .*{words}"):
             finding_of("it_look", "", failed, [ref], store)

@@ -79,7 +79,7 @@ def test_what_is_no_data_is_refused_in_one_line(written: object, words: str) -> 
 
 
 def test_too_much_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "MOST_BYTES", 3)
+    monkeypatch.setattr(pictures, "MAX_BYTES", 3)
     assert read_image("one", folder) == b"one"
     assert read_image({"data": base64.b64encode(b"one").decode()}, None) == b"one"
     (folder.path / "one").write_bytes(b"four")

@@ -10,7 +10,7 @@ import pytest
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli._config_file import read_config
 from hybrid.errors import HybridError
-from hybrid.log.files import MOST_BYTES, read_small
+from hybrid.log.files import MAX_BYTES, read_small
 from hybrid.report.tags import read_tags
 from hybrid.solving.trust import read_trust
 from hybrid.texts import read_texts
@@ -59,7 +59,7 @@ def test_a_file_that_cannot_be_what_is_wanted_is_one_line(
     path = tmp_path / name
     path.touch()
     # Holes: nothing of it is on the disk.
-    os.truncate(path, MOST_BYTES + 1)
+    os.truncate(path, MAX_BYTES + 1)
     with pytest.raises(HybridError, match="more than 67,108,864 bytes, too many for a file of this kind") as raised:
         read(path)
     assert str(path) in str(raised.value)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bench.marked_scenes import (
     FONTS,
-    LEAST_CONTRAST,
+    MIN_CONTRAST,
     marked_scene,
 )
 from hybrid.marks.drawing import LABELS, RGB, MarkStyle, draw_marks, label_patch, letter_mask
@@ -58,5 +58,5 @@ def test_scenes_show_every_mark() -> None:
             x, y, reach = int(point.x), int(point.y), scene.style.radius_px + 3
             window = (slice(max(0, y - reach), y + reach + 1), slice(max(0, x - reach), x + reach + 1))
             difference = np.abs(scene.plain[window].astype(float) - RGB[scene.style.color]).mean()
-            assert difference >= LEAST_CONTRAST
+            assert difference >= MIN_CONTRAST
             assert (scene.pixels[window] != scene.plain[window]).any()

@@ -18,7 +18,7 @@ from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.chat_completions.codec import message, readable, wire_messages
-from hybrid.models.chat_completions.wire import LARGEST_REPLY, proxy_for
+from hybrid.models.chat_completions.wire import MAX_REPLY_BYTES, proxy_for
 from hybrid.models.failures import Backoff, UnreadableReplyError, read_failure
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.secrets import keep_secret
@@ -132,7 +132,7 @@ def test_whatever_is_readable_becomes_a_message_that_can_be_sent_again(content: 
 
 
 async def test_a_reply_above_the_limit_is_unreadable(recorder: Any, store: ImageStore) -> None:
-    recorder.says(body("x" * LARGEST_REPLY))
+    recorder.says(body("x" * MAX_REPLY_BYTES))
     with pytest.raises(Outage, match=r"no reply after 1 attempts.*more than 8,388,608 bytes"):
         await asked(chat(recorder, store, retries=0))
 

@@ -42,7 +42,7 @@ async def said(model: ChatModel, key: CallKey) -> str:
 
 def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines(tmp_path, {"id": "a", "text": "(A)"})
-    monkeypatch.setattr("hybrid.models.replay.MOST_BYTES", 10)
+    monkeypatch.setattr("hybrid.models.replay.MAX_BYTES", 10)
     with pytest.raises(OSError, match="more than 10 bytes") as refused:
         replay(tmp_path)
     assert str(refused.value.filename) == str(tmp_path / "calls.jsonl")

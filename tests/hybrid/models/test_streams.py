@@ -12,7 +12,7 @@ from hybrid.messages import AssistantMessage
 from hybrid.models import CallKey
 from hybrid.models.chat_completions import stream as streams
 from hybrid.models.chat_completions.codec import message, readable
-from hybrid.models.chat_completions.stream import LARGEST_REPLY, Assembly
+from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES, Assembly
 from hybrid.models.failures import StatusError, UnreadableReplyError
 
 CALL = CallKey("q", 1, 2, "sha", "controller")
@@ -119,12 +119,12 @@ def test_a_fault_in_a_stream_is_no_reply(data: bytes, error: type[Exception], sa
 
 
 def test_a_hostile_stream_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "LARGEST_STREAM", 4 * LARGEST_REPLY)
+    monkeypatch.setattr(streams, "MAX_STREAM_BYTES", 4 * MAX_REPLY_BYTES)
     started = time.process_time()
     with pytest.raises(UnreadableReplyError, match="bytes"):
-        assembled(b"data: " + b"x" * (2 * LARGEST_REPLY), 2**16)
+        assembled(b"data: " + b"x" * (2 * MAX_REPLY_BYTES), 2**16)
     with pytest.raises(UnreadableReplyError, match="bytes"):
-        assembled((b": ping" * 100_000 + b"\n") * (4 * LARGEST_REPLY // 600_000 + 1), 2**20)
+        assembled((b": ping" * 100_000 + b"\n") * (4 * MAX_REPLY_BYTES // 600_000 + 1), 2**20)
     named = calls(part(0, name="crop", arguments="{}, "))
     assert assembled(stream(*[named] * 3_000, CALLS)).invalid
     assert assembled(stream(*[piece(reasoning_content="think ")] * 20_000, STOP)).reasoning == "think " * 20_000

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.serving.batching import MOST_OVERTAKEN, Lane
+from hybrid.serving.batching import MAX_OVERTAKEN, Lane
 
 
 class Doubling:
@@ -123,9 +123,9 @@ async def test_a_rare_form_is_overtaken_by_a_bounded_number_of_batches() -> None
     lane: Lane[int, int] = Lane(2, run, wait_s=0, form=tens)
     asked = [asyncio.create_task(lane.submit(made(number))) for number in (20, 21)]
     await let_others_run()
-    asked += [asyncio.create_task(lane.submit(made(number))) for number in (99, *[30] * 2 * (MOST_OVERTAKEN + 5))]
+    asked += [asyncio.create_task(lane.submit(made(number))) for number in (99, *[30] * 2 * (MAX_OVERTAKEN + 5))]
     await let_others_run()
     run.open.set()
     await asyncio.gather(*asked)
     # One of those that went before it had gone when it came.
-    assert run.batches.index([99]) == 1 + MOST_OVERTAKEN
+    assert run.batches.index([99]) == 1 + MAX_OVERTAKEN

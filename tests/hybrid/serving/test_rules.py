@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.errors import NoBackend, ToolError
 from hybrid.serving.protocol import LineReader, RuleRequest, RuleResponse, line
-from hybrid.serving.rules import MOST_CALLS, DescribedRule, next_step
+from hybrid.serving.rules import MAX_CALLS, DescribedRule, next_step
 from hybrid.tool.rules import Rule, SpecialistAnswer, asks, choose
 from hybrid.types import Finding, Json, Kind, Prompt
 
@@ -102,7 +102,7 @@ async def _sleeps(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
         (wrong(lambda finding: choose(0, "mine", replace(finding))), "rests on no finding of its calls"),
         (wrong(lambda finding: choose(0, "mine", finding, sure=float("nan"))), "is no probability"),
         (wrong(lambda finding: SpecialistAnswer("x" * 30_000, "mine", finding)), "an answer of 30000 characters"),
-        (asks("mine")(_for_ever), f"more than {MOST_CALLS} tool calls"),
+        (asks("mine")(_for_ever), f"more than {MAX_CALLS} tool calls"),
         (asks("mine")(_sleeps), "awaits its tool calls"),
     ],
 )

@@ -18,7 +18,7 @@ from hybrid.registry import load
 from hybrid.serving.loader import Loader
 from hybrid.tool import Pixels, Request
 from hybrid.weights import backends_in_use
-from tools._shared.local_features import MOST_AT_ONCE, LocalFeatures
+from tools._shared.local_features import MAX_AT_ONCE, LocalFeatures
 from tools._shared.match_models import DEFAULT_WEIGHTS, MatchModel, open_matcher
 from tools._shared.matching_package import PACKAGE, SETS, WEIGHTS, converted, package_folder
 from tools._shared.view_matches import view_of
@@ -199,7 +199,7 @@ def test_off_the_cpu_views_of_one_shape_share_passes_and_each_pair_gets_its_own_
 ) -> None:
     assert isinstance(model.network, LocalFeatures)
     assert model.network.at_once == 1
-    monkeypatch.setattr(model.network, "at_once", MOST_AT_ONCE)
+    monkeypatch.setattr(model.network, "at_once", MAX_AT_ONCE)
     passes: list[int] = []
     extractor = model.network.networks["extractor"]
     handle = extractor.register_forward_pre_hook(lambda _, given: passes.append(len(given[0])))

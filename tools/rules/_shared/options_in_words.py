@@ -13,7 +13,7 @@ from hybrid.tool.finding_data import rows_of, whole_number
 from hybrid.tool.rules import RuleContext, SpecialistAnswer, asks, choose, heard, image_names
 from hybrid.types import Box, Finding, Json, Prompt
 from tools._shared.question_words import (
-    MOST_NAMES,
+    MAX_NAMES,
     asked_question,
     asks_for_text,
     counted_thing,
@@ -25,9 +25,9 @@ from tools.detection.rules import count_of, counted_choice
 # Phrases by which an option says that the picture does not show the answer.
 REFUSES: Final = re.compile(r"(?i)\bsorry\b|\b(?:can(?:no|')?t|cannot|unable to) (?:help|answer|tell|know)\b")
 # Most texts that the attributes tool compares in one call.
-MOST_TEXTS: Final = 16
+MAX_TEXTS: Final = 16
 # Most characters of one text for the attributes tool.
-MOST_CHARACTERS: Final = 300
+MAX_CHARACTERS: Final = 300
 
 
 @asks("attributes", "detection", "ocr")
@@ -72,7 +72,7 @@ async def not_found(prompt: Prompt, ctx: RuleContext, question: str) -> tuple[st
     if not wanted:
         ctx.rule("no name", "the question names no thing to look for")
         return None, None
-    finding = await heard(ctx, "detection", image_names(prompt)[0], {"names": wanted[:MOST_NAMES]})
+    finding = await heard(ctx, "detection", image_names(prompt)[0], {"names": wanted[:MAX_NAMES]})
     if finding is None:
         return None, None
     return next((name for name in wanted if count_of(finding, name) == 0), None), finding
@@ -103,7 +103,7 @@ async def _fitting(prompt: Prompt, ctx: RuleContext, question: str) -> Specialis
     """The option that fits the image best; none of them fitting is a refusal where one is offered."""
     refusal = refusing(prompt.choices)
     places = [place for place in range(len(prompt.choices)) if place != refusal]
-    texts = [f"{question} {prompt.choices[place]}"[:MOST_CHARACTERS] for place in places]
+    texts = [f"{question} {prompt.choices[place]}"[:MAX_CHARACTERS] for place in places]
     found = await best_fitting(prompt, ctx, texts)
     if found is None:
         return None
@@ -122,7 +122,7 @@ async def best_fitting(
 ) -> tuple[int, Finding] | None:
     """The place of the text that fits the image best, or a region of it, and the finding of the attributes tool."""
     # Equal texts are one to the tool, and its `best` would count them differently.
-    if not 2 <= len(texts) <= MOST_TEXTS or len(set(texts)) < len(texts):
+    if not 2 <= len(texts) <= MAX_TEXTS or len(set(texts)) < len(texts):
         ctx.rule("no texts", "the options are not between 2 and 16 different texts")
         return None
     args: dict[str, Json] = {"texts": [*texts]}
