@@ -55,13 +55,7 @@ class LetterReply:
     @cached_property
     def forms(self) -> tuple[tuple[str, str], ...]:
         """(lower-case spelling, label) of every known choice, with and without article, longest spelling first."""
-        found: dict[str, set[str]] = {}
-        for name, choice in zip(self.offered, self.choices, strict=True):
-            text = bare(plain(choice))
-            for form in {text, _ARTICLE.sub("", text), text.replace("/", " / "), *TRANSLATIONS.get(text, ())} - {""}:
-                found.setdefault(form, set()).add(name)
-        unique = [(form, names.pop()) for form, names in found.items() if len(names) == 1]
-        return tuple(sorted(unique, key=lambda pair: (-len(pair[0]), pair[0])))
+        return _forms(self.offered, self.choices)
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -125,6 +119,18 @@ class LetterReply:
             return frozenset()
         labels = dict(self.forms)
         return frozenset({labels[m[0]] for m in self._choice.finditer(piece.casefold())})
+
+
+# The questions of a task mostly offer the same choices: `yes`, `no`.
+@lru_cache(maxsize=256)
+def _forms(offered: str, choices: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    found: dict[str, set[str]] = {}
+    for name, choice in zip(offered, choices, strict=True):
+        text = bare(plain(choice))
+        for form in {text, _ARTICLE.sub("", text), text.replace("/", " / "), *TRANSLATIONS.get(text, ())} - {""}:
+            found.setdefault(form, set()).add(name)
+    unique = [(form, names.pop()) for form, names in found.items() if len(names) == 1]
+    return tuple(sorted(unique, key=lambda pair: (-len(pair[0]), pair[0])))
 
 
 def read(text: str, choices: tuple[str, ...], letters: str) -> LetterReply:

@@ -61,9 +61,10 @@ def _read(reply: LetterReply) -> Parsed[str]:
     if not reply.text or not reply.offered:
         return undecided()
     # A question or a list of choices is no answer, unless it is the text of one choice: `Is it red?`, `red, green`.
-    if only_choice(reply) is None:
-        listed = [{dict(reply.forms).get(bare(text)) for text in mark.split(reply.text)} for mark in _BETWEEN]
-        if only_asks(reply.text) or any(len(named) > 1 and None not in named for named in listed):
+    asks, marks = only_asks(reply.text), [mark for mark in _BETWEEN if mark.search(reply.text)]
+    if (asks or marks) and only_choice(reply) is None:
+        listed = [{dict(reply.forms).get(bare(text)) for text in mark.split(reply.text)} for mark in marks]
+        if asks or any(len(named) > 1 and None not in named for named in listed):
             return undecided()
     explicit = first_match((*EXPLICIT_RULES, *CLAUSE_RULES), reply)
     if explicit.value is not None:
