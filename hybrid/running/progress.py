@@ -37,9 +37,10 @@ class Progress:
         failed = any(reply.outcome.failed for reply in replies)
         steps = [step for reply in replies for step in reply.steps]
         again = sum(count for step in steps if isinstance(count := step.data.get("retries"), int))
-        faults = Counter({f"{step.text}; {step.data['remedy']}" for step in steps if "remedy" in step.data})
+        new = {f"{step.text}; {step.data['remedy']}" for step in steps if "remedy" in step.data}
+        faults = Counter(self.faults) + Counter(new) if new else self.faults
         used = sum((reply.usage for reply in replies), self.used)
-        return Progress(used, self.failed + failed, self.retries + again, Counter(self.faults) + faults, self.waits)
+        return Progress(used, self.failed + failed, self.retries + again, faults, self.waits)
 
     def with_failure(self) -> Progress:
         """The progress after one more question that was not finished."""
