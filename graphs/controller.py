@@ -77,8 +77,8 @@ class ControllerInput:
     ctx: SolverContext
     made: set[str] = field(default_factory=set)
     repeats: int = 0
+    # The pictures that the tool of the style returned, in order.
     zoomed: list[str] = field(default_factory=list)
-    """The pictures that the tool of the style returned, in order."""
 
 
 class State(TypedDict, total=False):

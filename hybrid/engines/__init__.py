@@ -17,8 +17,8 @@ from hybrid.raised import in_one_line
 from hybrid.registry import offered_names, plugin
 from hybrid.running.engine import Opener, local_engine
 
+# The entry-point group of engines.
 GROUP: Final = "hybrid.engines"
-"""The entry-point group of engines."""
 
 
 def opener_of(config: RunConfig) -> Opener:

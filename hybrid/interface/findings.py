@@ -49,8 +49,8 @@ class ShownFinding:
     confidence: float
     backend: str
     version: str
+    # The pictures as PNG files: overlays the size of their input, and derived images.
     pngs: tuple[bytes, ...] = ()
-    """The pictures as PNG files: overlays the size of their input, and derived images."""
     notes: tuple[str, ...] = ()
 
     @property

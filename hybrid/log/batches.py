@@ -37,16 +37,16 @@ class BatchedCall(NamedTuple):
 class LoggedBatch:
     """A batch as a run knows it. `cancelled` was asked for by us; of one that was `refused` no reply can come."""
 
+    # Ours, which is part of each request's id.
     name: str
-    """Ours, which is part of each request's id."""
     model: str
     base_url: str | None
+    # Seconds since the epoch.
     at: float
-    """Seconds since the epoch."""
+    # In the order in which they were written.
     calls: tuple[BatchedCall, ...]
-    """In the order in which they were written."""
+    # The provider's.
     id: str | None = None
-    """The provider's."""
     state: BatchState = "begun"
 
 

@@ -90,14 +90,14 @@ class MarkStyle:
     """
 
     color: Color = "red"
+    # Outer radius of the ring.
     radius_px: int = 7
-    """Outer radius of the ring."""
+    # Width of the ring's and the boxes' line.
     stroke_px: int = 4
-    """Width of the ring's and the boxes' line."""
+    # Height of the capital.
     letter_px: int = 11
-    """Height of the capital."""
+    # Between the ring's outer edge and the letter's black box.
     gap_px: int = 9
-    """Between the ring's outer edge and the letter's black box."""
     font: Font = "strokes"
     side: Side = "auto"
 

@@ -51,27 +51,22 @@ class ToolRunner(Protocol):
     @property
     def store(self) -> ImageStore:
         """The images."""
-        ...
 
     @property
     def cache(self) -> FindingCache:
         """The findings that are kept."""
-        ...
 
     @property
     def options(self) -> ServiceOptions:
         """Which code and weights may answer, and for how long."""
-        ...
 
     @property
     def computed(self) -> int:
         """Requests that a backend has answered, as opposed to the cache."""
-        ...
 
     @property
     def notices(self) -> list[str]:
         """One line for each backend that could not be had or moved, and each tool given up, as shown to the user."""
-        ...
 
     async def call(
         self,
@@ -84,15 +79,12 @@ class ToolRunner(Protocol):
         overlays: bool = True,
     ) -> Finding:
         """The finding of a call: see `ToolService.call`."""
-        ...
 
     def warm(self) -> None:
         """Start now what takes long to start and costs nothing to have: a call is likely to come."""
-        ...
 
     def close(self) -> None:
         """Answer no more calls; a caller that still waits gets an `Outage`."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -31,16 +31,16 @@ from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Fault, ImageRef, Json, Outcome, Prompt, Reply, Step, Usage
 
+# Messages in the form of OpenAI's chat completions, which LangChain takes as well; images are data URLs.
 Wire = list[dict[str, Any]]
-"""Messages in the form of OpenAI's chat completions, which LangChain takes as well; images are data URLs."""
 Ask = Callable[[Wire], Any | Awaitable[Any]]
 
+# The keys of a result that is a finding.
 FINDING: Final = ("data", "confidence", "backend", "version")
-"""The keys of a result that is a finding."""
+# By LangChain's word for a role the one that everybody else has.
 ROLES: Final = MappingProxyType({"ai": "assistant", "human": "user"})
-"""By LangChain's word for a role the one that everybody else has."""
+# Of tokens: read and written, by the words of LangChain and Inspect, and by OpenAI's.
 SIDES: Final = (("input", "prompt"), ("output", "completion"))
-"""Of tokens: read and written, by the words of LangChain and Inspect, and by OpenAI's."""
 
 
 class Graph(Protocol):
@@ -48,7 +48,6 @@ class Graph(Protocol):
 
     async def ainvoke(self, state: dict[str, Wire], /) -> Mapping[str, Any]:
         """The last state."""
-        ...
 
 
 class Agent(Solver):

@@ -26,10 +26,10 @@ from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Step, Usage
 
+# Characters of a reply's thoughts that its step keeps; the model is sent all of them again.
 MAX_THOUGHTS = 8_000
-"""Characters of a reply's thoughts that its step keeps; the model is sent all of them again."""
+# Seconds; larger than the rounding error of a sum of durations.
 TIMER_S = 1e-6
-"""Seconds; larger than the rounding error of a sum of durations."""
 
 
 def _nothing() -> None:
@@ -41,17 +41,17 @@ class ModelCalls:
     """An `AskModel` over a `ChatModel`. Calls are numbered from `key` on."""
 
     _model: ChatModel | None
+    # Of the next call.
     key: CallKey
-    """Of the next call."""
     _price: Price | None
+    # Options to score by likelihood instead of asking for one; empty where the model answers in words.
     _options: tuple[str, ...]
-    """Options to score by likelihood instead of asking for one; empty where the model answers in words."""
     _meter: Meter
     _run_meter: RunMeter
     _log: Log
     _clock: Clock = time.monotonic
+    # Called before a call that offers tools: begins to load them while the model thinks.
     _load_tools: Callable[[], None] = _nothing
-    """Called before a call that offers tools: begins to load them while the model thinks."""
     _style: Style = PLAIN
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:

@@ -25,11 +25,11 @@ class RunMeter:
 
     limits: RunLimits = field(default_factory=RunLimits)
     used: Usage = field(default_factory=Usage)
+    # Model calls that are under way: they count as made, so that concurrency cannot exceed the limit.
     pending: int = 0
-    """Model calls that are under way: they count as made, so that concurrency cannot exceed the limit."""
     started: float = field(default_factory=time.monotonic)
+    # Of a call, where those under way cannot be taken back, as in a batch: each counts when it is sent.
     expected_usd: float | None = None
-    """Of a call, where those under way cannot be taken back, as in a batch: each counts when it is sent."""
 
     def spent(self) -> str | None:
         """The name of the first budget that allows no further call, or None."""

@@ -30,14 +30,14 @@ from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Step, Usage
 
 logger = logging.getLogger("hybrid.solving.session")
+# Of a step's data: what the model read in the place of the step's text.
 SHOWN = "shown"
-"""Of a step's data: what the model read in the place of the step's text."""
+# Of defects of tools: `--debug` shows them.
 traces = logging.getLogger("hybrid.solving.session.traces")
-"""Of defects of tools: `--debug` shows them."""
 
+# Faults after which a question is answered without the tool; the others are wrong calls of the solver's own, or of a
+# tool that has no weights here.
 LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
-"""Faults after which a question is answered without the tool; the others are wrong calls of the solver's own, or of a
-tool that has no weights here."""
 
 
 @dataclass
@@ -45,8 +45,8 @@ class ToolCalls:
     """A `CallTool` over a `ToolCondition`: budget, arguments, images by name, and the steps of the calls."""
 
     _control: ToolCondition
+    # They need be no files of `tools/`.
     _tools_offered: tuple[Tool, ...]
-    """They need be no files of `tools/`."""
     _seed: int
     _meter: Meter
     _log: Log
@@ -54,12 +54,12 @@ class ToolCalls:
     _subject: AskedQuestion
     _prompt: Prompt
     _clock: Clock = time.monotonic
+    # Whether somebody looks at them.
     _overlays: bool = True
-    """Whether somebody looks at them."""
+    # In which what a tool says is told; the step keeps it in pixels as well.
     _frame: CoordinateSystem = field(default_factory=CoordinateSystem)
-    """In which what a tool says is told; the step keeps it in pixels as well."""
+    # Set when the last call has been written down.
     _last: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the last call has been written down."""
 
     def __post_init__(self) -> None:
         self._last.set()

@@ -30,13 +30,13 @@ from hybrid.solving.empty_replies import words_of
 from hybrid.solving.solver import AskModel, Log
 from hybrid.types import ImageRef, Json, Step, StoredImage
 
+# The words of the request; the paper does not print its own.
 CAPTION = (
     "Describe this image in detail for somebody who has to answer questions about it without seeing it: what is where, "
     "colours, sizes, texts, and every mark drawn on it (circles, boxes, letters) with its place."
 )
-"""The words of the request; the paper does not print its own."""
+# Stands for a question in the call by which an image is described.
 CAPTION_CALL = "caption"
-"""Stands for a question in the call by which an image is described."""
 
 
 def captioner_sha256(model: ChatModel) -> str:
@@ -56,12 +56,12 @@ _WORDS_SHA256 = hashlib.sha256(CAPTION.encode()).hexdigest()
 class Caption:
     """The description of an image."""
 
+    # sha256 of the image.
     image: str
-    """sha256 of the image."""
+    # sha256 of the words by which it was asked for.
     prompt: str
-    """sha256 of the words by which it was asked for."""
+    # `captioner_sha256` of the model.
     captioner: str
-    """`captioner_sha256` of the model."""
     text: str
 
 
@@ -75,15 +75,12 @@ class CaptionCache(Protocol):
 
     async def take(self, image: StoredImage) -> str | None:
         """The caption of an image; None where the caller is the one to make it, and then to keep it or give it up."""
-        ...
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """Keep a caption and give it as it is kept: without secrets. Raises `OSError` where it cannot be written."""
-        ...
 
     async def give_up(self, image: StoredImage) -> None:
         """The caption was not made: the next one that wants it is to make it."""
-        ...
 
 
 @dataclass

@@ -78,13 +78,13 @@ class OracleWords:
     answer: str | None = None
 
 
+# From the id of a question and one of its prompts.
 Oracle = Callable[[str, Prompt], OracleWords]
-"""From the id of a question and one of its prompts."""
 
+# The backend of an oracle's findings.
 ORACLE = "oracle"
-"""The backend of an oracle's findings."""
+# The key of the answer in their data.
 ORACLE_ANSWER = "oracle_answer"
-"""The key of the answer in their data."""
 
 
 @dataclass(frozen=True)

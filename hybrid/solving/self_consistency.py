@@ -27,15 +27,15 @@ from hybrid.errors import BudgetSpent
 from hybrid.solving.solver import Log
 from hybrid.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 
+# The name of the step that holds one sample, word for word.
 SAMPLE = "sample"
-"""The name of the step that holds one sample, word for word."""
+# The name of the step that says how a vote ended.
 VOTE = "vote"
-"""The name of the step that says how a vote ended."""
+# Under this key of its data stands the confidence of the winner.
 CONFIDENCE = "confidence"
-"""Under this key of its data stands the confidence of the winner."""
 
+# Asks once more, from the beginning.
 Once = Callable[[], Awaitable[Reply]]
-"""Asks once more, from the beginning."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Vote:
     """The reply that was elected."""
 
     reply: Reply
+    # Probability, 0..1, that the samples claim for it; None where there was no vote.
     confidence: float | None = None
-    """Probability, 0..1, that the samples claim for it; None where there was no vote."""
 
 
 @dataclass(frozen=True)

@@ -55,19 +55,19 @@ class AskSetup:
     tools_offered: tuple[Tool, ...] = ()
     trust: TrustFile | None = None
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
+    # How pictures are joined where they are shown as one.
     joint: Joint = OUR_JOINT
-    """How pictures are joined where they are shown as one."""
+    # The model that describes images where they are shown as captions; `model` where it is None.
     captioner: ChatModel | None = None
-    """The model that describes images where they are shown as captions; `model` where it is None."""
+    # Where captions are kept; for one ask alone where it is None.
     captions: CaptionCache | None = None
-    """Where captions are kept; for one ask alone where it is None."""
+    # Texts that are shown beside the images.
     context: SuppliedTexts = NOTHING
-    """Texts that are shown beside the images."""
+    # Accuracy of MLLMs and of a guess by the benchmark's card.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """Accuracy of MLLMs and of a guess by the benchmark's card."""
     run_meter: RunMeter = field(default_factory=RunMeter)
+    # Times model and tool calls.
     clock: Clock = time.monotonic
-    """Times model and tool calls."""
     style: Style = PLAIN
 
     @cached_property
@@ -87,12 +87,12 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
+# The outcome of an ask that an error of this type ends.
 OUTCOME_OF_ERROR: Mapping[type[HybridError], Outcome] = {
     NotRecorded: Outcome.NOT_RECORDED,
     BudgetSpent: Outcome.BUDGET,
     ToolError: Outcome.TOOL_FAULT,
 }
-"""The outcome of an ask that an error of this type ends."""
 
 
 class Session:
@@ -273,8 +273,8 @@ class _Opaque:
         return await _WRAPPED[self](*args, **kwargs)
 
 
+# The wrappers behind the handles, as long as these are referenced.
 _WRAPPED: WeakKeyDictionary[_Opaque, ModelCalls | ToolCalls] = WeakKeyDictionary()
-"""The wrappers behind the handles, as long as these are referenced."""
 
 
 def _handle(call: ModelCalls | ToolCalls) -> Any:

@@ -101,11 +101,9 @@ class Backend(Protocol[A_contra]):
 
     def setup(self, device: str, weights: str | None) -> None:
         """Load what is needed onto `device` from `weights` (a directory or hub id). Raises `WeightsError`."""
-        ...
 
     def run(self, requests: Sequence[Request[A_contra]]) -> list[Evidence]:
         """One evidence a request, in order. Raises `ToolError` when a request cannot be answered."""
-        ...
 
 
 A = TypeVar("A", bound="Args")

@@ -39,14 +39,14 @@ from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_outside, codes_outside
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
+# Questions that one worker has in flight before another is worth its memory: they wait for models most of the time.
 MIN_IN_FLIGHT = 16
-"""Questions that one worker has in flight before another is worth its memory: they wait for models most of the time."""
+# The exit code of a run that has not answered all.
 SOME_FAILED = 3
-"""The exit code of a run that has not answered all."""
+# How long the head node of a cluster may take to answer a knock.
 REACH_S = 10.0
-"""How long the head node of a cluster may take to answer a knock."""
+# Environment variables that a provider without a row in `PROVIDERS` reads.
 OTHER_NAMES = {"hf": ("HF_TOKEN",)}
-"""Environment variables that a provider without a row in `PROVIDERS` reads."""
 
 
 class ClusterDown(ServerDown):
@@ -59,8 +59,8 @@ class Sizes:
 
     workers: int
     tools: int
+    # In which one tool actor decodes and draws, and runs tools without weights.
     tool_threads: int = 1
-    """In which one tool actor decodes and draws, and runs tools without weights."""
     worker_gpus: float = 0.0
     tool_gpus: float = 0.0
 

@@ -59,14 +59,14 @@ from hybrid.types import Attempt, Question, StoredImage, Usage
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
+# Workers that a question may lose before it is left open.
 MAX_LOSSES = 3
-"""Workers that a question may lose before it is left open."""
+# How long an actor may take to find a place and to start.
 START_S = 600.0
-"""How long an actor may take to find a place and to start."""
+# How much longer the other tool actors may take than the first: a cluster may be partly taken.
 OTHERS_S = 120.0
-"""How much longer the other tool actors may take than the first: a cluster may be partly taken."""
+# Solver and question.
 Key = tuple[str, str]
-"""Solver and question."""
 
 
 @asynccontextmanager

@@ -23,8 +23,8 @@ from hybrid.types import SHA256, Attempt, ImageRef, Question
 if TYPE_CHECKING:
     from ray import ObjectRef
 
+# Images whose objects are held: questions about one image come close to each other, and a run has many images.
 MAX_HELD = 512
-"""Images whose objects are held: questions about one image come close to each other, and a run has many images."""
 
 
 class Shelf:

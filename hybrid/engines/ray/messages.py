@@ -28,16 +28,16 @@ from hybrid.types import Attempt, Question, StoredImage, Usage
 class Place:
     """Where a run was started, and which program it is: an actor elsewhere must be the same one."""
 
+    # The hash of the program's files (`cluster.code`).
     code: str
-    """The hash of the program's files (`cluster.code`)."""
+    # Relative names of recordings and weights count from here, where a node has such a folder.
     folder: Path
-    """Relative names of recordings and weights count from here, where a node has such a folder."""
+    # Folders with things outside of the project.
     named: tuple[Path, ...] = ()
-    """Folders with things outside of the project."""
+    # The hash of the files in them (`cluster.code_beside`).
     beside: str = ""
-    """The hash of the files in them (`cluster.code_beside`)."""
+    # By `folder/name` the code of each thing from outside that the run uses, as its manifest has it.
     plugins: Mapping[str, str] = field(default_factory=dict)
-    """By `folder/name` the code of each thing from outside that the run uses, as its manifest has it."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class WorkerSetup:
     """
 
     benchmark: Benchmark
+    # The options, and what the run resolved of them without what stays in a process: model and tools.
     resources: AskSetup
-    """The options, and what the run resolved of them without what stays in a process: model and tools."""
     tools_offered: tuple[str, ...]
+    # Whether the run has a budget: then each model call is allowed by it first.
     metered: bool
-    """Whether the run has a budget: then each model call is allowed by it first."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class ToolSetup:
     place: Place
     options: ServiceOptions
     backends: Mapping[str, str]
+    # Tool actors on one node, this one included, as far as they are spread evenly: they share its memory.
     neighbours: int
-    """Tool actors on one node, this one included, as far as they are spread evenly: they share its memory."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class QuestionRequest:
     number: int
     question: Question
     solver: str
+    # The images of its partner where tools look at those instead (`--tool-output shuffled`).
     partner: tuple[StoredImage, ...] | None
-    """The images of its partner where tools look at those instead (`--tool-output shuffled`)."""
     said: tuple[ModelReply, ...] = ()
 
 

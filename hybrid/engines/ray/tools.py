@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
+# How often a request is sent again when its actor is lost.
 MAX_RETRIES = 3
-"""How often a request is sent again when its actor is lost."""
+# How often a worker asks how long a request has run that has no response yet.
 LOOK_S = 1.0
-"""How often a worker asks how long a request has run that has no response yet."""
 NOTHING = ElapsedTime(0.0, 0.0, runs=False, rate=0.0)
 LINE: ContextVar[Line] = ContextVar("line of the question under way")
 
