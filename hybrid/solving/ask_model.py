@@ -67,7 +67,7 @@ class ModelCalls:
         if model is None:
             raise NotRecorded("this run has no model")
         self._meter.check()
-        self._run_meter.begin()
+        await self._run_meter.begin()
         if tools:
             self._load_tools()
         key, self.key = self.key, self.key.following()

@@ -52,7 +52,7 @@ class RunMeter:
         ended = self.used.model_calls
         return self.pending * ((self.used.cost_usd or 0.0) / ended if ended else self.expected_usd)
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """Count a call that starts. Raises `RunBudgetSpent` when none is allowed."""
         if name := self.spent():
             raise RunBudgetSpent(f"the run's budget of {name} is spent")

@@ -165,7 +165,7 @@ class Session:
         """The reply of a solver that calls a model of its own, whose tokens cost what those of the run's model do."""
         # The budgets are those of `ModelCalls`, but an ask is as one call: what it has used is known when it has ended.
         self.meter.check()
-        self._shared.run_meter.begin()
+        await self._shared.run_meter.begin()
         before = self.meter.used
         try:
             return await self._solver.ask(prompt, ctx)

@@ -26,21 +26,19 @@ from hybrid.engines.ray.cluster import (
     sizes,
 )
 from hybrid.engines.ray.crew import MAX_STARTS, Crew, Hand
+from hybrid.engines.ray.desk import Desk
 from hybrid.engines.ray.engine import on_ray
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import (
+    DeskCall,
     ImagesLacking,
-    ImagesQuery,
-    Notice,
     Place,
     QuestionFailure,
     Ready,
     RemoteError,
     TimedResponse,
-    ToolActorsQuery,
     ToolSetup,
-    WorkerQuery,
 )
 from hybrid.engines.ray.tools import LINE, ActorExecutor, options_of, other_tools
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
@@ -213,15 +211,16 @@ def test_an_image_is_kept_only_under_its_own_hash(fakes: Any, tmp_path: Path) ->
 
 async def test_a_line_says_in_order_and_hears_the_answer() -> None:
     line = Line()
-    line.tell(Notice("first"))
-    wish = asyncio.create_task(line.want(ToolActorsQuery()))
+    line.tell(Desk.notice, "first")
+    wish = asyncio.create_task(line.want(Desk.tools))
     await asyncio.sleep(0)
-    line.answer(0, "the tools")
-    assert await wish == "the tools"
+    actor: Any = Nobody()
+    line.answer(0, (actor,))
+    assert await wish == (actor,)
     line.answer(0, "again")
     line.close()
     said = [message async for message in line]
-    assert [type(message).__name__ for message in said] == ["Notice", "WorkerQuery"]
+    assert pickle.loads(pickle.dumps(said)) == [DeskCall(None, Desk.notice, ("first",)), DeskCall(0, Desk.tools, ())]  # noqa: S301
 
 
 @dataclass(frozen=True)
@@ -313,9 +312,8 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
 
     async def run_side() -> None:
         async for message in line:
-            if isinstance(message, WorkerQuery):
-                what = message.what
-                lent = dict.fromkeys(what.sha256s, b"lent") if isinstance(what, ImagesQuery) else (actor,)
+            if isinstance(message, DeskCall) and message.number is not None:
+                lent = dict.fromkeys(*message.args, b"lent") if message.method is Desk.images else (actor,)
                 line.answer(message.number, lent)
 
     answers = asyncio.create_task(run_side())
