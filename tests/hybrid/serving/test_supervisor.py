@@ -24,10 +24,11 @@ from hybrid.config import ServiceOptions
 from hybrid.display.loading import OTHER_BARS, loading_shown_by
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore
+from hybrid.log.codec import codec
 from hybrid.registry import load
 from hybrid.secrets import keep_secret
 from hybrid.serving import supervisor
-from hybrid.serving.cache import FindingCache, codec
+from hybrid.serving.cache import FindingCache
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.service import ToolService
@@ -231,7 +232,7 @@ async def test_findings_are_those_of_a_service_in_this_process(
         refs = fakes.refs(store, 5)
         found.append(await runner.call(crop, crop.parse({"box": box}), refs, 7))
         found.append(await runner.call(markers, markers.parse({}), refs))
-        return [codec().dump_json(one) for one in found]
+        return [codec(Finding).dump_json(one) for one in found]
 
     here = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=2))
     there = make()
