@@ -28,7 +28,7 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json
 
@@ -227,7 +227,7 @@ def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, 
     wrong = card_complaints(name, tool)
     with tempfile.TemporaryDirectory() as folder:
         store = ImageStore(Path(folder))
-        service = ToolService(store, FindingCache(None, store), replace(options, isolated=False))
+        service = CachedTools(store, FindingCache(None, store), replace(options, isolated=False))
         try:
             wrong += asyncio.run(_Probe(name, tool, service, store).all(args))
         finally:
@@ -241,7 +241,7 @@ class _Probe:
 
     name: str
     tool: Tool
-    service: ToolService
+    service: CachedTools
     store: ImageStore
 
     async def all(self, args: Mapping[str, Json] | None) -> list[str]:

@@ -1,6 +1,6 @@
 """Findings of tools: kept ones from the cache, new ones from an executor, each identical request computed once.
 
-    service = ToolService(store, cache, ServiceOptions("auto"))
+    service = CachedTools(store, cache, ServiceOptions("auto"))
     finding = await service.call(load("tools", "jigsaw"), args, refs)
 
 This is the only place that looks into the cache, asks needed tools first, and joins identical requests. What it asks of
@@ -46,7 +46,7 @@ LOOK_UP_S = 10.0
 LOOKING = 2
 
 
-class ToolRunner(Protocol):
+class Tools(Protocol):
     """Gives findings of tools, wherever these run."""
 
     @property
@@ -79,7 +79,7 @@ class ToolRunner(Protocol):
         *,
         overlays: bool = True,
     ) -> Finding:
-        """The finding of a call: see `ToolService.call`."""
+        """The finding of a call: see `CachedTools.call`."""
 
     def warm(self) -> None:
         """Start now what takes long to start and costs nothing to have: a call is likely to come."""
@@ -96,8 +96,8 @@ class SharedWork(Generic[R]):
     watch: Stopwatch
 
 
-class ToolService:
-    """A `ToolRunner` over an executor.
+class CachedTools:
+    """A `Tools` over an executor.
 
     Args:
         store: the images.

@@ -65,7 +65,7 @@ class ToolCalls:
         self._last.set()
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, its pictures named, its text in the frame. Raises `BudgetSpent` and as `ToolService.call`."""
+        """The finding, its pictures named, its text in the frame. Raises `BudgetSpent` and as `CachedTools.call`."""
         self._meter.take_tool_call()
         # Calls that run side by side are written down, and their pictures named, in the order of the calls.
         before, self._last = self._last, asyncio.Event()

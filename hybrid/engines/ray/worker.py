@@ -31,7 +31,7 @@ from hybrid.repeats import word_of
 from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import open_models, oracle_of
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import AskSetup
@@ -68,7 +68,7 @@ class Worker:
         cache = FindingCache(home() / "findings" if config.cache else None, self._store)
         executor = ActorExecutor(cache, Shelf(self._store))
         self._setup = setup
-        self._tools = ToolService(self._store, cache, config.service, executor=executor)
+        self._tools = CachedTools(self._store, cache, config.service, executor=executor)
         model, captioner = open_models(config, self._store)
         if model is not None:
             model = remembering(model, self._log)

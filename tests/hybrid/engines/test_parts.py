@@ -50,7 +50,7 @@ from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import failure_of
 from hybrid.serving.protocol import ToolRequest
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.timing import CallTime, ElapsedTime
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step
@@ -319,7 +319,7 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
     answers = asyncio.create_task(run_side())
     cache = FindingCache(None, store)
     executor = ActorExecutor(cache, Shelf(store))
-    service = ToolService(store, cache, ServiceOptions("classical"), executor=executor)
+    service = CachedTools(store, cache, ServiceOptions("classical"), executor=executor)
     tool, refs, impatient, patient = load("tools", "jigsaw"), fakes.refs(store, 1, 2, 3), CallTime(3.0), CallTime(60.0)
     both = [service.call(tool, tool.parse({}), refs, 0, spent) for spent in (impatient, patient)]
     late = asyncio.ensure_future(both[0])

@@ -20,7 +20,7 @@ from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault
@@ -167,7 +167,7 @@ async def test_a_described_tool_is_asked_in_the_worker_which_checks_its_argument
         tool = load("tools", "sound")
     store = ImageStore(tmp_path / "images")
     cache = FindingCache(tmp_path / "findings", store)
-    runner = ToolService(store, cache, ServiceOptions("classical", isolated=True))
+    runner = CachedTools(store, cache, ServiceOptions("classical", isolated=True))
     try:
         refs = fakes.refs(store, 1)
         found = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]
@@ -185,7 +185,7 @@ async def test_what_a_described_tool_needs_is_said_by_its_worker(outside: Path, 
     importlib.invalidate_caches()
     store = ImageStore(tmp_path / "images")
     cache = FindingCache(tmp_path / "findings", store)
-    runner = ToolService(store, cache, ServiceOptions("classical", isolated=True))
+    runner = CachedTools(store, cache, ServiceOptions("classical", isolated=True))
     with described_by(describer):
         tool = load("tools", "needy")
         refs = fakes.refs(store, 1, 2)

@@ -24,7 +24,7 @@ from hybrid.errors import ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.tool.args import Args
 from hybrid.types import Finding, ImageRef
@@ -79,13 +79,13 @@ def store(tmp_path: Path) -> ImageStore:
 
 
 @pytest.fixture
-def serving(store: ImageStore) -> Iterator[Callable[..., ToolService]]:
+def serving(store: ImageStore) -> Iterator[Callable[..., CachedTools]]:
     """`serving(weights, device, **options)`: a service that keeps nothing."""
-    made: weakref.WeakSet[ToolService] = weakref.WeakSet()
+    made: weakref.WeakSet[CachedTools] = weakref.WeakSet()
 
-    def start(weights: dict[str, str], device: str, **options: Any) -> ToolService:
+    def start(weights: dict[str, str], device: str, **options: Any) -> CachedTools:
         chosen = ServiceOptions("auto", weights, device, **{"unchecked": True, "timeout_s": 600.0, **options})
-        service = ToolService(store, FindingCache(None, store), chosen)
+        service = CachedTools(store, FindingCache(None, store), chosen)
         made.add(service)
         return service
 
@@ -118,7 +118,7 @@ def counted(name: str, loads: Counter[str]) -> Tool:
     return replace(tool, card=replace(tool.card, backends=tuple(map(making, tool.card.backends))))
 
 
-async def many(service: ToolService, loads: Counter[str], count: int = IN_FLIGHT, seed: int = 0) -> list[Any]:
+async def many(service: CachedTools, loads: Counter[str], count: int = IN_FLIGHT, seed: int = 0) -> list[Any]:
     """Calls of all five tools at once."""
     calls = []
     for place, name in enumerate(FIVE):
@@ -142,7 +142,7 @@ def held(device: str) -> int:
 
 
 async def test_sixty_four_calls_of_five_tools_fill_batches_and_load_each_once(
-    device: str, five: dict[str, str], serving: Callable[..., ToolService]
+    device: str, five: dict[str, str], serving: Callable[..., CachedTools]
 ) -> None:
     loads: Counter[str] = Counter()
     service = serving(five, device)
@@ -156,7 +156,7 @@ async def test_sixty_four_calls_of_five_tools_fill_batches_and_load_each_once(
 
 
 async def test_the_memory_of_a_finished_service_comes_back(
-    device: str, five: dict[str, str], serving: Callable[..., ToolService]
+    device: str, five: dict[str, str], serving: Callable[..., CachedTools]
 ) -> None:
     import torch
 
@@ -182,7 +182,7 @@ async def test_the_memory_of_a_finished_service_comes_back(
 
 
 async def test_the_budget_of_weights_holds_and_every_call_is_answered(
-    device: str, five: dict[str, str], serving: Callable[..., ToolService]
+    device: str, five: dict[str, str], serving: Callable[..., CachedTools]
 ) -> None:
     sizes = {name: sum(p.stat().st_size for p in Path(folder).glob("*.safetensors")) for name, folder in five.items()}
     loads: Counter[str] = Counter()
@@ -232,7 +232,7 @@ class LargeArgs(Args):
 
 
 async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_nothing(
-    card: str, serving: Callable[..., ToolService], fakes: Any, store: ImageStore, tmp_path: Path
+    card: str, serving: Callable[..., CachedTools], fakes: Any, store: ImageStore, tmp_path: Path
 ) -> None:
     import torch
 
@@ -285,7 +285,7 @@ def free_bytes(device: str) -> int:
 
 @pytest.mark.usefixtures("started_workers")
 async def test_a_worker_killed_in_a_pass_gives_its_memory_back_and_the_call_is_answered(
-    device: str, holding: Path, serving: Callable[..., ToolService], fakes: Any, store: ImageStore
+    device: str, holding: Path, serving: Callable[..., CachedTools], fakes: Any, store: ImageStore
 ) -> None:
     tool, refs = load("tools", "holding"), fakes.refs(store, 1)
     service = serving({"holding": str(holding)}, device, isolated=True, silence_s=120.0)
@@ -304,7 +304,7 @@ async def test_a_worker_killed_in_a_pass_gives_its_memory_back_and_the_call_is_a
 
 @pytest.mark.usefixtures("started_workers")
 async def test_a_kernel_assertion_costs_its_own_call_and_no_other(
-    device: str, holding: Path, serving: Callable[..., ToolService], fakes: Any, store: ImageStore
+    device: str, holding: Path, serving: Callable[..., CachedTools], fakes: Any, store: ImageStore
 ) -> None:
     """On a CPU it is a common error of the tool; on CUDA all that the process does there later would fail."""
     (holding / "pid").touch()

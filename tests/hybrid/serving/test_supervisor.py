@@ -31,7 +31,7 @@ from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.protocol import ToolRequest
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding
 
@@ -157,18 +157,18 @@ def store(tmp_path: Path) -> ImageStore:
     return ImageStore(tmp_path / "images")
 
 
-Make = Callable[..., ToolService]
+Make = Callable[..., CachedTools]
 
 
 @pytest.fixture
 def make(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
-    made: list[ToolService] = []
+    made: list[CachedTools] = []
 
-    def runner(*, keeps: bool = False, **options: Any) -> ToolService:
+    def runner(*, keeps: bool = False, **options: Any) -> CachedTools:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
         # What is not to happen in a test takes longer than any machine needs for what is.
         chosen = ServiceOptions("classical", **{"threads": 2, "silence_s": 60.0, **options}, isolated=True)
-        made.append(ToolService(store, cache, chosen))
+        made.append(CachedTools(store, cache, chosen))
         return made[-1]
 
     yield runner
@@ -234,7 +234,7 @@ async def test_findings_are_those_of_a_service_in_this_process(
         found.append(await runner.call(markers, markers.parse({}), refs))
         return [codec(Finding).dump_json(one) for one in found]
 
-    here = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=2))
+    here = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=2))
     there = make()
     assert await every_finding(there) == await every_finding(here)
     assert (there.computed, here.computed) == (9, 9)
@@ -499,7 +499,7 @@ from hybrid.errors import HybridError
 from hybrid.images import ImageStore
 from hybrid.registry import load, look_also_in
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ServiceOptions, CachedTools
 from hybrid.types import ImageRef
 look_also_in([Path(sys.argv[1])], "--path")
 store = ImageStore(Path(sys.argv[2]))
@@ -513,7 +513,7 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
     marks = tmp_path / "marks"
     marks.mkdir()
     script = WITH_A_FAULT + textwrap.dedent(f"""
-        service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", timeout_s=0.5))
+        service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", timeout_s=0.5))
         try:
             asyncio.run(service.call(tool, tool.parse({{"fault": "marked_sleep", "marks": {str(marks)!r}}}), refs))
         except HybridError as error:
@@ -536,7 +536,7 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
 def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) -> None:
     script = WITH_A_FAULT + textwrap.dedent(f"""
         async def main():
-            runner = ToolService(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
+            runner = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
             await runner.call(tool, tool.parse({{}}), refs)
             (supervisor,) = runner.executor._loops.values()
             hangs = asyncio.create_task(runner.call(tool, tool.parse({{"fault": "{fault}"}}), refs))

@@ -18,7 +18,7 @@ from hybrid.messages import AssistantMessage
 from hybrid.running.replies import RunReplies, read_captions
 from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import (
     RunCaptions,
@@ -142,7 +142,7 @@ async def test_no_secret_is_kept_or_shown(tmp_path: Path) -> None:
 @pytest.fixture
 def service(tmp_path: Path) -> Any:
     store = ImageStore(tmp_path / "images")
-    one = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
+    one = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     yield one
     one.close()
 
@@ -151,7 +151,7 @@ Ask = Callable[..., Awaitable[Reply]]
 
 
 @pytest.fixture
-def ask(service: ToolService, fakes: Any) -> Ask:
+def ask(service: CachedTools, fakes: Any) -> Ask:
     """One ask of the pure MLLM on captions; `number` is of the question, all of which show the same two images."""
     refs = fakes.refs(service.store, 1, 2)
 
