@@ -188,7 +188,7 @@ class ThreadExecutor(Generic[W]):
             request = Request(pixels, call.args, call.request.needs, call.request.seed)
             with tool_errors():
                 inputs = ready.backend.prepare(request)
-                return PreparedCall(request, inputs, ready.backend.alike(inputs), token)
+                return PreparedCall(request, inputs, ready.backend.batch_key(inputs), token)
 
     async def _on_a_device(self, tool: Tool, batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
         """Compute a batch on the device with least to do; what its memory does not suffice for, on the next."""

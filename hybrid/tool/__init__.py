@@ -131,7 +131,7 @@ class Stages(ABC, Generic[A, P, R]):
     def prepare(self, request: Request[A]) -> P:
         """The input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
-    def alike(self, prepared: P) -> Hashable:
+    def batch_key(self, prepared: P) -> Hashable:
         """Equal for inputs that one pass can take together, such as the shape of a tensor; here all are."""
         del prepared
         return None
