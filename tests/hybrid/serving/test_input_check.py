@@ -180,10 +180,10 @@ def test_what_is_loaded_is_collected_where_somebody_collects() -> None:
     from torch import nn
 
     one, two = (Network(name, nn.Identity()) for name in ("one", "two"))
-    loaded(one)
+    announce(one)
     with collecting() as found:
-        loaded(one)
+        announce(one)
         with collecting() as inner:
-            loaded(two)
-    loaded(two)
+            announce(two)
+    announce(two)
     assert (found, inner) == ([one], [two])
