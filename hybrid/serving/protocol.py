@@ -227,7 +227,8 @@ KINDS: Mapping[bytes, Any] = {kind.__name__.encode(): kind for kind in get_args(
 def line(message: Message) -> bytes:
     """A message as one line: the name of its type, and its fields as JSON."""
     kind: Any = type(message)
-    return kind.__name__.encode() + b" " + codec(kind).dump_json(message) + b"\n"
+    fields: bytes = codec(kind).dump_json(message)
+    return kind.__name__.encode() + b" " + fields + b"\n"
 
 
 @dataclass

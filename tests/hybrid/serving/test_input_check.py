@@ -10,7 +10,7 @@ import pytest
 from hybrid.errors import WeightsError
 from hybrid.serving.input_check import IMAGENET, SIZES, chart, run_probes, wrong_colours
 from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
-from hybrid.tool.networks import Network, PictureInput, collecting, grey, normalised
+from hybrid.tool.networks import Network, PictureInput, announce, collecting, grey, normalised
 
 WANTS = normalised(*IMAGENET)
 Change = Callable[[np.ndarray], np.ndarray]
