@@ -227,8 +227,7 @@ KINDS: Mapping[bytes, Any] = {kind.__name__.encode(): kind for kind in get_args(
 def line(message: Message) -> bytes:
     """A message as one line: the name of its type, and its fields as JSON."""
     kind: Any = type(message)
-    fields: bytes = codec(kind).dump_json(message)
-    return kind.__name__.encode() + b" " + fields + b"\n"
+    return b" ".join((kind.__name__.encode(), codec(kind).dump_json(message))) + b"\n"
 
 
 @dataclass

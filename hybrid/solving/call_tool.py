@@ -123,8 +123,8 @@ class ToolCalls:
 
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
         refs = self._refs(images)
-        tool = next((one for one in self._tools_offered if one.card.name == name), None) or loaded_tool(name)
-        if tool is None:
+        tool = next((one for one in self._tools_offered if one.card.name == name), loaded("tools", name))
+        if not isinstance(tool, Tool):
             # The first use of a tool imports it, and every other question would wait for that.
             tool = await asyncio.to_thread(find_tool, name)
         parsed = tool.parse(args)
@@ -133,12 +133,6 @@ class ToolCalls:
         return await self._control.find(
             tool, parsed, refs, self._subject, self._prompt, self._seed, spent, overlays=self._overlays
         )
-
-
-def loaded_tool(name: str) -> Tool | None:
-    """The tool of that name where its module has been imported, without a look at the disk; else None."""
-    tool = loaded("tools", name)
-    return tool if isinstance(tool, Tool) else None
 
 
 def find_tool(name: str) -> Tool:

@@ -51,14 +51,13 @@ class Meter:
 
     def spent(self) -> str | None:
         """The name of the first budget that is used up, or None."""
-        left = self.seconds_left()
-        if left is not None and left <= 0:
-            return "seconds"
-        if self.limits.tokens is not None and (self.used.input_tokens + self.used.output_tokens >= self.limits.tokens):
-            return "tokens"
-        if self.limits.cost_usd is not None and (self.used.cost_usd or 0.0) >= self.limits.cost_usd:
-            return "cost"
-        return None
+        limits, used = self.limits, self.used
+        budgets = (
+            (limits.seconds, used.seconds, "seconds"),
+            (limits.tokens, used.input_tokens + used.output_tokens, "tokens"),
+            (limits.cost_usd, used.cost_usd or 0.0, "cost"),
+        )
+        return next((name for most, spent, name in budgets if most is not None and spent >= most), None)
 
     def check(self) -> None:
         """Raise `BudgetSpent` when a model call is no longer allowed."""

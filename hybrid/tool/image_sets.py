@@ -2,7 +2,7 @@
 
 A table of facts with their sources (`image_sets.toml`): weights trained on VQAv2 have seen COCO, as has all that is
 drawn from COCO. It knows names only, so it says that two collections may share pictures, never that they do. `hybrid
-tools show NAME` prints what weights were trained on, `hybrid benchmarks show NAME` what a benchmark's pictures are from.
+tools show NAME` prints what weights were trained on, `hybrid benchmarks show NAME` what its pictures are from.
 """
 
 from __future__ import annotations

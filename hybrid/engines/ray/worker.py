@@ -121,7 +121,7 @@ class Worker:
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}
         oracle = oracle_of(self._setup.benchmark, lambda _: asked.question) if mode == "oracle" else None
         control = ToolCondition(self._tools, mode, oracle, partners)
-        meter = _Meter(line) if self._setup.metered else RunMeter()
+        meter = MeterOfRun(line) if self._setup.metered else RunMeter()
         return replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
 
 
@@ -174,7 +174,7 @@ class _Log:
             line.tell(Desk.reply, ModelReply(call, request_sha256, reply))
 
 
-class _Meter(RunMeter):
+class MeterOfRun(RunMeter):
     """The budget of the run over all workers: the run allows each call, and is told what it used."""
 
     def __init__(self, line: Line) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
-from hybrid.config import RunConfig, ServiceOptions
+from hybrid.config import RunConfig, RunLimits, ServiceOptions
 from hybrid.engines import opener_of
 from hybrid.engines.ray.cluster import (
     ClusterDown,
@@ -41,6 +41,7 @@ from hybrid.engines.ray.messages import (
     ToolSetup,
 )
 from hybrid.engines.ray.tools import LINE, ActorExecutor, options_of, other_tools
+from hybrid.engines.ray.worker import MeterOfRun
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
@@ -51,9 +52,10 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import failure_of
 from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.service import CachedTools
-from hybrid.solving.budgets import RunBudgetSpent
+from hybrid.solving.budgets import RunBudgetSpent, RunMeter
+from hybrid.solving.captions import RunCaptions
 from hybrid.timing import CallTime, ElapsedTime
-from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step
+from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step, Usage
 from hybrid.weights import backends_in_use
 
 
@@ -221,6 +223,30 @@ async def test_a_line_says_in_order_and_hears_the_answer() -> None:
     line.close()
     said = [message async for message in line]
     assert pickle.loads(pickle.dumps(said)) == [DeskCall(None, Desk.notice, ("first",)), DeskCall(0, Desk.tools, ())]  # noqa: S301
+
+
+async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_lost(tmp_path: Path) -> None:
+    line, own = Line(), RunMeter(RunLimits(model_calls=2))
+    unused: Any = None
+    desk = Desk(own, RunCaptions(), Shelf(ImageStore(tmp_path)), unused, [], [], unused)
+
+    async def run_side() -> None:
+        async for message in line:
+            assert isinstance(message, DeskCall)
+            answer = await message.method(desk, *message.args)
+            if message.number is not None:
+                line.answer(message.number, answer)
+
+    answers, meter = asyncio.create_task(run_side()), MeterOfRun(line)
+    await meter.begin()
+    meter.end(Usage(model_calls=1, input_tokens=7))
+    await meter.begin()
+    with pytest.raises(RunBudgetSpent, match="2 model calls"):
+        await meter.begin()
+    line.close()
+    await answers
+    await desk.close()
+    assert (own.used.model_calls, own.used.input_tokens, own.pending) == (2, 7, 0)
 
 
 @dataclass(frozen=True)
