@@ -59,7 +59,8 @@ class BatchJournal:
 
     def begin(self, batch: LoggedBatch) -> None:
         """Put a batch on disk before it is sent."""
-        self._append({"batch": batch.name, **_given(batch)})
+        given = {key: value for key, value in asdict(batch).items() if key not in ("name", "id", "state")}
+        self._append({"batch": batch.name, **given})
         self.known[batch.name] = batch
 
     def change(self, name: str, state: BatchState, identity: str | None = None) -> None:
@@ -74,10 +75,6 @@ class BatchJournal:
     def close(self) -> None:
         """Let go of the file."""
         self._journal.close()
-
-
-def _given(batch: LoggedBatch) -> dict[str, Any]:
-    return {key: value for key, value in asdict(batch).items() if key not in ("name", "id", "state")}
 
 
 def read_batches(path: Path) -> dict[str, LoggedBatch]:
