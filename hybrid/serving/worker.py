@@ -90,12 +90,16 @@ def main() -> None:
     sys.path[:] = setup.modules
     for package, folders in setup.folders.items():
         look_in(package, folders)
-    # Import what every request needs: else the first one would seem to take as long as that.
+    load_libraries()
+    asyncio.run(_serve(sock, channel, setup))
+
+
+def load_libraries() -> None:
+    """Import what every request needs: else the first one would seem to take as long as that."""
     from PIL import Image
 
     one_opencv_thread()
     Image.preinit()
-    asyncio.run(_serve(sock, channel, setup))
 
 
 def _end_with(sock: socket.socket) -> None:

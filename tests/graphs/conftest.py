@@ -26,10 +26,10 @@ from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Sco
 from tests.fakes import resources
 from tests.servers import JsonHandler, LocalServer, listening
 
+# No ask of these tests may take longer, whatever the server does.
 HANGS_S = 60
-"""No ask of these tests may take longer, whatever the server does."""
+# Usage that the server reports for every reply.
 INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
-"""Usage that the server reports for every reply."""
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.config import Limits
-from hybrid.messages import (
-    MAX_DEPTH,
-    AssistantMessage,
-    ToolCall,
-    readable,
-)
+from hybrid.messages import MAX_DEPTH, AssistantMessage, ToolCall, readable
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.registry import load, load_solver
 from hybrid.serving.service import CachedTools

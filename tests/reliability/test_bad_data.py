@@ -155,6 +155,7 @@ def sap_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
     return folder
 
 
+# For each benchmark the builder of a folder with one question a picture, their ids, and the settings to read it.
 MADE: dict[str, tuple[Callable[[Path, Sequence[bytes]], Path], Callable[[int], str], dict[str, str]]] = {
     "blink": (blink_folder, lambda n: f"val_Counting_{n}", {}),
     "hvsbench": (hvs_folder, lambda n: f"Q2_{n}", {}),
@@ -162,7 +163,6 @@ MADE: dict[str, tuple[Callable[[Path, Sequence[bytes]], Path], Callable[[int], s
     "mvp_bench": (mvp_folder, str, {"mcq": "vanilla"}),
     "actiview": (actiview_folder, lambda n: f"q{n}", {}),
 }
-"""For each benchmark the builder of a folder with one question a picture, their ids, and the settings to read it."""
 
 
 @pytest.mark.parametrize("name", MADE)

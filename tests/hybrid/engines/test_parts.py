@@ -57,6 +57,7 @@ from hybrid.solving.captions import RunCaptions
 from hybrid.timing import CallTime, ElapsedTime
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step, Usage
 from hybrid.weights import backends_in_use
+from tests.tables import cases
 
 
 def test_the_engine_is_the_one_that_was_named() -> None:
@@ -85,21 +86,7 @@ async def test_an_address_where_nobody_listens_is_refused_at_once(address: str) 
                 pytest.fail("connected to nobody")
 
 
-@pytest.mark.parametrize(
-    ("has", "expected"),
-    [
-        ({"cpus": 2, "gpus": 0, "concurrency": 64}, Sizes(2, 2)),
-        ({"cpus": 16, "gpus": 0, "concurrency": 64}, Sizes(4, 16)),
-        ({"cpus": 16, "gpus": 0, "concurrency": 1}, Sizes(1, 1)),
-        ({"cpus": 0, "gpus": 0, "concurrency": 8}, Sizes(1, 1)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64}, Sizes(4, 16)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True}, Sizes(4, 2, 8, 0.0, 1.0)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "gpu_share": 0.3}, Sizes(4, 2, 8, 0.0, 0.3)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "in_process": True}, Sizes(2, 16, 1, 1.0, 0.0)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "in_process": True}, Sizes(2, 2, 8, 0.5, 0.5)),
-        ({"cpus": 16, "gpus": 0, "concurrency": 64, "learned": True, "in_process": True}, Sizes(1, 16)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_how_many_actors_a_run_gets", expected=Sizes))
 def test_how_many_actors_a_run_gets(has: dict[str, Any], expected: Sizes) -> None:
     assert sizes(**{"learned": False, "in_process": False, **has}) == expected
 

@@ -24,6 +24,7 @@ from hybrid.serving.service import CachedTools
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault
+from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.system
 
@@ -56,30 +57,20 @@ TOOL = Tool(
     (KnownAnswer("one", lambda: None, CheckSeries("ones", 2)),),
 )
 """
-NEEDY = """
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Tool
-
-
-class NeedyArgs(Args):
-    number: int
-
-
-class Backend:
-    def setup(self, device, weights):
-        pass
-
-    def run(self, requests):
-        return [Evidence(", ".join(found.text for found in one.needs["sound"]), {}, 0.5) for one in requests]
-
-
-def asked(args, findings):
+NEEDS = """def asked(args, findings):
     return {"number": args.number + len(findings["markers"])}
 
 
-needs = (Need("markers", lambda args: {}), Need("depth", lambda args: None), Need("sound", lambda args: None, asked))
-CARD = BackendCard("classical", "1", Backend, "asks others", needs=needs)
-TOOL = Tool(Card("needy", "Asks others.", "None.", (CARD,), (1, 3)), NeedyArgs)
+def needs():
+    return Need("markers", lambda args: {}), Need("depth", lambda args: None), Need("sound", lambda args: None, asked)
 """
+NEEDY = tool_source(
+    "needy",
+    'return [Evidence(", ".join(found.text for found in one.needs["sound"]), {}, 0.5) for one in requests]',
+    args="number: int",
+    head=NEEDS,
+    backend='"classical", "1", Backend, "Asks others.", needs=needs()',
+)
 BROKEN = {
     "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 60 s"),
     "holds": ("import ctypes\nctypes.PyDLL(None).sleep(10000)\n", "no sign of life for 60 s"),

@@ -28,49 +28,34 @@ from hybrid.serving.service import CachedTools
 from hybrid.tool import BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.tool.args import Args
 from hybrid.types import Finding, ImageRef
+from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.gpu
 
 FIVE = ("depth_anything_v2_small", "dinov2_base", "siglip2_base", "owlv2_base", "sam2_tiny")
 IN_FLIGHT = 64
+# Within which the memory of a killed worker is free again.
 GONE_S = 5.0
-"""Within which the memory of a killed worker is free again."""
 HELD_BYTES = 2 * 2**30
 
-HOLDING = """
-import os
-import time
-from pathlib import Path
-
-import torch
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
-
-
-class HoldingArgs(Args):
-    number: int = 0
-    out_of_range: bool = False
-
-
-class Backend:
-    def setup(self, device, weights):
-        self.device, self.folder = device, Path(weights)
-
-    def run(self, requests):
-        table = torch.zeros(4, device=self.device)
-        places = [9 if request.args.out_of_range else 0 for request in requests]
-        chosen = table[torch.tensor(places, device=self.device)].tolist()
-        if not (marks := self.folder / "pid").exists():
-            held = torch.ones(BYTES if self.device != "cpu" else 1, dtype=torch.uint8, device=self.device)
-            held.sum().item()
-            marks.write_text(str(os.getpid()))
-            time.sleep(10000)
-        return [Evidence(f"number {one.args.number}", {"count": int(x)}, 0.5) for one, x in zip(requests, chosen)]
-
-
-CARD = BackendCard("learned", "1", Backend, "holds memory", batch=4)
-TOOL = Tool(Card("holding", "Holds memory.", "None.", (CARD,)), HoldingArgs)
-""".replace("BYTES", str(HELD_BYTES))
+HOLDING = tool_source(
+    "holding",
+    """table = torch.zeros(4, device=self.device)
+places = [9 if request.args.out_of_range else 0 for request in requests]
+chosen = table[torch.tensor(places, device=self.device)].tolist()
+if not (marks := self.folder / "pid").exists():
+    held = torch.ones(BYTES if self.device != "cpu" else 1, dtype=torch.uint8, device=self.device)
+    held.sum().item()
+    marks.write_text(str(os.getpid()))
+    time.sleep(10000)
+return [Evidence(f"number {one.args.number}", {"count": int(x)}, 0.5) for one, x in zip(requests, chosen)]""".replace(
+        "BYTES", str(HELD_BYTES)
+    ),
+    args="number: int = 0\nout_of_range: bool = False",
+    head="import os\nimport time\nfrom pathlib import Path\n\nimport torch\n",
+    setup="self.device, self.folder = device, Path(weights)",
+    backend='"learned", "1", Backend, "holds memory", batch=4',
+)
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from hybrid.tool import Args, Need, Tool
 from hybrid.types import Fault, Finding
 
 Make = Callable[..., CachedTools]
+# Longer than anything here takes, however busy the machine is.
 PATIENCE_S = 60.0
-"""Longer than anything here takes, however busy the machine is."""
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Sta
 from hybrid.types import Box, Fault, Finding
 
 SIZE = 4
+# Longer than anything here takes, however busy the machine is.
 PATIENCE_S = 60
-"""Longer than anything here takes, however busy the machine is."""
 
 
 class NumberArgs(Args):

@@ -34,23 +34,15 @@ from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.service import CachedTools
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding
+from tests.tool_source import tool_source
 
 ROOT = Path(__file__).parents[3]
 
-FAULTY = '''
-import ctypes
+HEAD = '''import ctypes
 import os
 import sys
 import time
 from pathlib import Path
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Tool
-
-
-class FaultyArgs(Args):
-    fault: str = "none"
-    number: int = 0
-    marks: str = ""
 
 
 def marked(args):
@@ -91,49 +83,28 @@ FAULTS = {
     "kernel": lambda args: POISONED.append(args.number),
     "exit_once": lambda args: marked(args) == 1 and os._exit(3),
 }
-
-
-class Backend:
-    def setup(self, device, weights):
-        pass
-
-    def run(self, requests):
-        return [self.one(request) for request in requests]
-
-    def one(self, request):
-        FAULTS[request.args.fault](request.args)
-        if POISONED:
-            raise AcceleratorError("CUDA error: device-side assert triggered")
-        mean = float(request.images[0].mean()) / 3
-        data = {"mean": mean, "nested": [{"number": request.args.number}], "seed": request.seed}
-        return Evidence(f"number {request.args.number}", data, 0.1 + 0.2, (Picture(255 - request.images[0]),))
-
-
-CARD = BackendCard("classical", "1", Backend, "is faulty", batch=BATCH)
-TOOL = Tool(Card("NAME", "Is faulty.", "None.", (CARD,)), FaultyArgs)
 '''
-UNLOADABLE = """
-import os
-from pathlib import Path
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
-
-
-class Backend:
-    def setup(self, device, weights):
-        with (Path(__file__).parent / "loads").open("a") as file:
-            file.write("x")
-        os._exit(5)
-
-
-TOOL = Tool(Card("unloadable", "Cannot be set up.", "None.", (BackendCard("classical", "1", Backend, "dies"),)), Args)
+FIELDS = 'fault: str = "none"\nnumber: int = 0\nmarks: str = ""'
+FAULTY = """found = []
+for request in requests:
+    FAULTS[request.args.fault](request.args)
+    if POISONED:
+        raise AcceleratorError("CUDA error: device-side assert triggered")
+    mean = float(request.images[0].mean()) / 3
+    data = {"mean": mean, "nested": [{"number": request.args.number}], "seed": request.seed}
+    found.append(Evidence(f"number {request.args.number}", data, 0.1 + 0.2, (Picture(255 - request.images[0]),)))
+return found"""
+LOADS = """with (Path(__file__).parent / "loads").open("a") as file:
+    file.write("x")
 """
-HANGING = UNLOADABLE.replace("unloadable", "hanging").replace("os._exit(5)", "__import__('time').sleep(10000)")
-FILES = {
-    "hanging": HANGING,
-    "faulty": FAULTY.replace("NAME", "faulty").replace("BATCH", "1"),
-    "faulty_batch": FAULTY.replace("NAME", "faulty_batch").replace("BATCH", "4"),
-    "unloadable": UNLOADABLE,
+DIES, HANGS = f"{LOADS}os._exit(5)", f"{LOADS}time.sleep(10000)"
+FAULTS = {
+    name: tool_source(name, FAULTY, args=FIELDS, head=HEAD, backend=f'"classical", "1", Backend, "Is.", batch={batch}')
+    for name, batch in (("faulty", 1), ("faulty_batch", 4))
+}
+FILES = FAULTS | {
+    name: tool_source(name, "return []", setup=setup, head=HEAD)
+    for name, setup in (("hanging", HANGS), ("unloadable", DIES))
 }
 
 

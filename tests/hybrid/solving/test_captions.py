@@ -20,10 +20,7 @@ from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunMeter
-from hybrid.solving.captions import (
-    RunCaptions,
-    captions_by,
-)
+from hybrid.solving.captions import RunCaptions, captions_by
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Kind, Outcome, Prompt, Reply, StoredImage

@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 
 from hybrid.errors import ToolError, UsageError
 from hybrid.models.images import fit
-from hybrid.solving.coordinates import (
-    FRAMES,
-    CoordinateSystem,
-    frame_named,
-)
+from hybrid.solving.coordinates import FRAMES, CoordinateSystem, frame_named
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.types import Fault, ImageRef, StoredImage
 
