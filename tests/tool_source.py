@@ -21,8 +21,8 @@ class Backend:
 {run}
 
 
-CARD = Card("{name}", "Says of an image what the test wants.", "Is for tests.", (BackendCard({backend}),), (1, 3))
-TOOL = Tool(CARD, OwnArgs{more})
+CARD = Card("{name}", "Says of an image what the test wants.", "Is for tests.", (BackendCard({backend}),), {images})
+TOOL = Tool(CARD, OwnArgs)
 '''
 
 
@@ -34,7 +34,7 @@ def tool_source(
     head: str = "",
     setup: str = "pass",
     backend: str = '"classical", "1", Backend, "Is for tests."',
-    more: str = "",
+    images: tuple[int, int] = (1, 1),
 ) -> str:
     """A module with a `TOOL` of that name.
 
@@ -45,7 +45,7 @@ def tool_source(
         head: what the module begins with.
         setup: the body of the backend's `setup`, which is given `device` and `weights`.
         backend: arguments of its `BackendCard`; `Backend` is the class.
-        more: further arguments of `Tool`, each after a comma.
+        images: fewest and most of a call.
     """
     bodies = {"args": indent(args, " " * 4), "setup": indent(setup, " " * 8), "run": indent(run, " " * 8)}
-    return MODULE.format(name=name, head=head, backend=backend, more=more, **bodies)
+    return MODULE.format(name=name, head=head, backend=backend, images=images, **bodies)

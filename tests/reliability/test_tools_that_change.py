@@ -15,7 +15,7 @@ from runs import ROOT, Files, words
 from tests.tool_source import tool_source
 
 SHADE = """shares = [float(request.images[0].mean()) / 255 for request in requests]
-return [Evidence(f"The image is {share:.0%} of white.", {"share_0_1": share}, 1.0) for share in shares]"""
+return [Evidence(f"The image is {share:.0%} WORD.", {"share_0_1": share}, 1.0) for share in shares]"""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ class Checkout:
         )
 
 
-def write(folder: Path, word: str) -> None:
-    (folder / f"{word}ness.py").write_text(tool_source(f"{word}ness", SHADE))
+def write(folder: Path, word: str, white: str = "255") -> None:
+    run = SHADE.replace("WORD", word).replace("255", white)
+    (folder / f"{word}ness.py").write_text(tool_source(f"{word}ness", run))
 
 
 @pytest.fixture
@@ -69,9 +70,11 @@ def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
 
     # In the checkout and outside: tools come, change and go.
     write(checkout.own, "gray")
-    (checkout.own / "darkness.py").write_text(tool_source("darkness", SHADE.replace("255", "256")))
+    (checkout.own / "darkness.py").write_text(
+        tool_source("darkness", SHADE.replace("WORD", "dark").replace("255", "256"))
+    )
     (checkout.own / "blueness.py").unlink()
-    (checkout.path / "tools" / "newness.py").write_text(tool_source("newness", SHADE))
+    write(checkout.path / "tools", "new")
     changed(checkout.path / "tools" / "saliency" / "__init__.py")
     shutil.rmtree(checkout.path / "tools" / "attributes")
     second = checkout.ask(2)

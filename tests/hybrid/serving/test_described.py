@@ -70,6 +70,7 @@ NEEDY = tool_source(
     args="number: int",
     head=NEEDS,
     backend='"classical", "1", Backend, "Asks others.", needs=needs()',
+    images=(1, 3),
 )
 BROKEN = {
     "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 60 s"),
