@@ -73,8 +73,7 @@ def _runs_in(place: Path, depth: int) -> Iterator[Path]:
 def _listed(folder: RunFolder) -> ListedRun:
     try:
         folder.refuse_unless_run()
-        manifest = folder.manifest
-        return _described(folder, manifest)
+        return _described(folder, folder.manifest)
     except HybridError as error:
         path = folder.path / MANIFEST
         date = _written(path if path.exists() else folder.path)

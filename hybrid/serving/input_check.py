@@ -110,22 +110,16 @@ def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence
     before = [len(one.given) for one in watched]
     troubles: list[str] = []
     for check_case in probes(tool, picture):
-        if (trouble := _ask(tool, backend, check_case)) is not None:
-            troubles.append(trouble)
+        try:
+            backend.run([Request(check_case.images, tool.args.model_validate(check_case.args))])
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            # It matters only where no picture reached the network.
+            troubles.append(f"{type(error).__name__}: {str(error)[:150]}")
         if all(len(one.given) > count for one, count in zip(watched, before, strict=True)):
             break
     return troubles
-
-
-def _ask(tool: Tool, backend: Backend[Any], check_case: CheckCase) -> str | None:
-    """Errors raised by a question; they matter only where no picture reached the network."""
-    try:
-        backend.run([Request(check_case.images, tool.args.model_validate(check_case.args))])
-    except Exception as error:
-        if is_out_of_memory(error):
-            raise
-        return f"{type(error).__name__}: {str(error)[:150]}"
-    return None
 
 
 def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
@@ -173,11 +167,8 @@ def _hooked(network: _Watched) -> list[Any]:
 
 
 def _tensors(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        for one in value.values():
-            yield from _tensors(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
+    if isinstance(value, Mapping | list | tuple):
+        for one in value.values() if isinstance(value, Mapping) else value:
             yield from _tensors(one)
     elif hasattr(value, "is_floating_point") and value.is_floating_point():
         yield value

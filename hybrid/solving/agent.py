@@ -230,7 +230,8 @@ def _called(call: ToolCall) -> dict[str, Json]:
 
 def _counted(counts: Any) -> Usage | None:
     """The tokens that LangChain, OpenAI or Inspect count; None where they do not tell both read and written ones."""
-    read, written = (_either(counts, f"{ours}_tokens", f"{theirs}_tokens") for ours, theirs in SIDES)
+    told = ([_field(counts, f"{word}_tokens") for word in words] for words in SIDES)
+    read, written = (ours if ours is not None else theirs for ours, theirs in told)
     if not (isinstance(read, int) and isinstance(written, int)):
         return None
     # Inspect alone keeps what the provider had already, or has now, out of what was read.
@@ -245,11 +246,6 @@ def _counted(counts: Any) -> Usage | None:
         reasoning_tokens=thought or _field(counts, "reasoning_tokens") or 0,
         cached_tokens=held or apart[0],
     )
-
-
-def _either(value: Any, *names: str) -> Any:
-    """The first of these fields that is there."""
-    return next((found for name in names if (found := _field(value, name)) is not None), None)
 
 
 def _role(message: Any) -> str | None:

@@ -107,18 +107,14 @@ def environment_of(model: str | None) -> dict[str, str]:
 
 def code() -> str:
     """Hex sha256 over the program's files as they lie on this machine, whatever folder they lie in."""
-    return _code(tuple((room, _own_folders(room)) for room in ROOMS), ("**/*.py",))
+    own = {room: tuple(place for place in folders(room) if place not in outside_folders(room)) for room in ROOMS}
+    return _code(tuple(own.items()), ("**/*.py",))
 
 
 def code_beside() -> str:
     """Hex sha256 over the files in the folders that `--path` names."""
     # What lies around things of somebody's own may be anything.
     return _code(tuple((kind.package, outside_folders(kind.package)) for kind in KINDS), ("*.py", "*/*.py"))
-
-
-def _own_folders(room: str) -> tuple[str, ...]:
-    outer = outside_folders(room)
-    return tuple(place for place in folders(room) if place not in outer)
 
 
 @cache
