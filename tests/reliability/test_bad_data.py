@@ -201,11 +201,6 @@ def blink(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "store")
-
-
 def spoil_pages(path: Path, column: str, group: int) -> None:
     """Overwrite every page of a column in a row group (from 0)."""
     metadata = pq.ParquetFile(path).metadata.row_group(group)

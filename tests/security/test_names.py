@@ -71,11 +71,6 @@ def touched() -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "images")
-
-
-@pytest.fixture
 def service(tmp_path: Path, store: ImageStore) -> Iterator[CachedTools]:
     one = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
     yield one

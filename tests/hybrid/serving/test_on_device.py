@@ -59,11 +59,6 @@ return [Evidence(f"number {one.args.number}", {"count": int(x)}, 0.5) for one, x
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "images")
-
-
-@pytest.fixture
 def serving(store: ImageStore) -> Iterator[Callable[..., CachedTools]]:
     """`serving(weights, device, **options)`: a service that keeps nothing."""
     made: weakref.WeakSet[CachedTools] = weakref.WeakSet()

@@ -27,11 +27,6 @@ PATIENCE_S = 60.0
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "images")
-
-
-@pytest.fixture
 def service(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
     """`service(**options)` makes one over the same store and cache as the others.
 

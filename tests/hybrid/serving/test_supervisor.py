@@ -123,11 +123,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         vars(tools).pop(name, None)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "images")
-
-
 Make = Callable[..., CachedTools]
 
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import RunLimits
-from hybrid.errors import Outage
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.types import Usage
 from tests.tables import cases
@@ -59,7 +58,3 @@ async def test_each_budget_ends_a_run_by_name(limits: RunLimits, calls: int, nam
         await meter.begin()
         meter.end(ONE)
     assert meter.spent() == name
-
-
-def test_a_spent_run_is_an_outage_so_that_the_question_stays_open() -> None:
-    assert issubclass(RunBudgetSpent, Outage)

@@ -1,7 +1,6 @@
 """Controls: what tools return instead of their findings, and that the cache never learns of it."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,22 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict
 
-from hybrid.config import ServiceOptions, ToolOutput
-from hybrid.images import ImageStore
+from hybrid.config import ToolOutput
 from hybrid.registry import load
-from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import AskedQuestion, OracleWords, ToolCondition, clip, partners
 from hybrid.tool.args import Args
 from hybrid.types import Kind, Prompt, Question, StoredImage
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[CachedTools]:
-    store = ImageStore(tmp_path / "images")
-    one = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
-    yield one
-    one.close()
 
 
 def asked(service: CachedTools, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:

@@ -1,20 +1,17 @@
 """One ask: budgets, the images that can be reached, what is counted, and how each kind of end is told."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.config import ImageForm, Limits, Price, RunConfig, ServiceOptions
+from hybrid.config import ImageForm, Limits, Price, RunConfig
 from hybrid.errors import Outage, ToolError
-from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage
 from hybrid.registry import load
-from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.call_tool import find_tool
 from hybrid.solving.controls import AskedQuestion, ToolCondition
@@ -45,14 +42,6 @@ class Scripted:
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         return await self.play(prompt, ctx)
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[CachedTools]:
-    store = ImageStore(tmp_path / "images")
-    one = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
-    yield one
-    one.close()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from hybrid.models.images import Resizing
 from hybrid.running.before_asking import before_notes
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
-from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, names, read_style, style_of
+from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, read_style, style_of
 from hybrid.types import Exchange, Fault
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
@@ -264,12 +264,6 @@ def test_the_style_is_found_by_the_name_of_the_model() -> None:
         found = fitting(f"openai:{model}")
         assert (found.name, found.is_plain) == (name, True)
     assert fitting("openai:llava").name == fitting(None).name == style_of("plain", "openai:x").name == "plain"
-
-
-def test_every_file_names_its_source() -> None:
-    assert len(names()) == 9
-    for name in names()[1:]:
-        assert len(read_style(FOLDER / f"{name}.toml").source) > 20
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key"))
