@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hybrid.engines.ray.images import Shelf
 from hybrid.engines.ray.messages import ModelReply
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
-    from hybrid.engines.ray.tools import ToolActor
-
-    ToolActors = tuple[ActorHandle[ToolActor], ...]
+    # Of `ToolActor`, whose module stands above this one.
+    ToolActors = tuple[ActorHandle[Any], ...]
 
 
 class Desk:

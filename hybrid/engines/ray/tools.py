@@ -138,7 +138,7 @@ class ActorExecutor(MessageExecutor):
         line = LINE.get()
         actors = await line.want(Desk.tools)
         first = request.images[0].image.sha256 if isinstance(request, ToolRequest) and request.images else "0"
-        actor = actors[int(first[:8], 16) % len(actors)]
+        actor: ActorHandle[ToolActor] = actors[int(first[:8], 16) % len(actors)]
         try:
             answer = await self._answer(actor, request, watch, {})
             if isinstance(answer, ImagesLacking):
