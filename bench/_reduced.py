@@ -26,7 +26,7 @@ from hybrid.errors import ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import ReducedPrecision, Tool
 from hybrid.types import ImageRef, Json
 
@@ -127,14 +127,14 @@ async def _data(network: Network, checkpoint: Path, asked: Sequence[Question], d
         options = ServiceOptions(
             "auto", {network.tool: str(checkpoint)}, device, unchecked=True, dtype=dtype, timeout_s=3600.0
         )
-        service = ToolService(store, FindingCache(Path(folder) / "findings", store), options)
+        service = CachedTools(store, FindingCache(Path(folder) / "findings", store), options)
         try:
             return await asyncio.gather(*(_one(service, tool, question) for question in asked))
         finally:
             service.close()
 
 
-async def _one(service: ToolService, tool: Tool, question: Question) -> Json:
+async def _one(service: CachedTools, tool: Tool, question: Question) -> Json:
     refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
     try:
         return dict((await service.call(tool, tool.parse(question.args), refs)).data)

@@ -36,7 +36,7 @@ from hybrid.registry import load
 from hybrid.samples.item import jpeg
 from hybrid.samples.seeds import generator
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
 from hybrid.types import ImageRef, Json
 from tools._shared import reflection
@@ -183,7 +183,7 @@ def measure(name: str, setting: Load) -> Measured:
             dtype=setting.dtype,
             compiled=setting.compiled,
         )
-        service = ToolService(store, FindingCache(Path(folder) / "findings", store), options)
+        service = CachedTools(store, FindingCache(Path(folder) / "findings", store), options)
         started = time.perf_counter()
         asyncio.run(service.executor.load(tool, None))
         load_s = time.perf_counter() - started
@@ -193,7 +193,7 @@ def measure(name: str, setting: Load) -> Measured:
 
 
 async def _turns(
-    service: ToolService,
+    service: CachedTools,
     tool: Tool,
     name: str,
     bare: BareLoop,

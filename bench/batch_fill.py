@@ -78,7 +78,7 @@ def forms_of(sizes: set[Size], tool: Tool) -> dict[Size, Hashable]:
         ).save_pretrained(folder)
         backend.setup("cpu", folder)
     blank = {size: np.zeros((size[1], size[0], 3), np.uint8) for size in sizes}
-    return {size: backend.alike(backend.prepare(Request((one,), tool.args()))) for size, one in blank.items()}
+    return {size: backend.batch_key(backend.prepare(Request((one,), tool.args()))) for size, one in blank.items()}
 
 
 def in_order(sizes: Sequence[Size]) -> list[Size]:

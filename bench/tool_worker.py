@@ -25,7 +25,7 @@ from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolRunner, ToolService
+from hybrid.serving.service import CachedTools, Tools
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 
@@ -57,7 +57,7 @@ def workers() -> dict[int, float]:
     return {pid: spent for pid, spent in family(os.getpid()).items() if pid != os.getpid()}
 
 
-async def measure(runner: ToolRunner, ref: ImageRef, calls: int, flight: int) -> tuple[float, float, float]:
+async def measure(runner: Tools, ref: ImageRef, calls: int, flight: int) -> tuple[float, float, float]:
     """Milliseconds a call with `flight` calls in flight: passed, of CPU in all processes, of CPU in this one."""
     tool: Tool = load("tools", "crop")
     offsets = iter(range(calls))
@@ -84,7 +84,7 @@ async def compare(folder: Path, calls: int, flight: int) -> None:
     ref = ImageRef("img:1", store.put(photo, "bench"))
     choices = {"this process": ServiceOptions("classical"), "worker": ServiceOptions("classical", isolated=True)}
     caches = {name: FindingCache(folder / name, store) for name in choices}
-    runners = {name: ToolService(store, caches[name], choice) for name, choice in choices.items()}
+    runners = {name: CachedTools(store, caches[name], choice) for name, choice in choices.items()}
     tool: Tool = load("tools", "crop")
     began = time.perf_counter()
     await runners["worker"].call(tool, tool.parse({"box": {"x0": 0, "y0": 0, "x1": 50, "y1": 50}}), [ref])
@@ -98,7 +98,7 @@ async def compare(folder: Path, calls: int, flight: int) -> None:
             for name, choice in choices.items():
                 if how == "kept":
                     runners[name].close()
-                    runners[name] = ToolService(store, caches[name], choice)
+                    runners[name] = CachedTools(store, caches[name], choice)
                 rows.append(Cost(how, many, name, *await measure(runners[name], ref, calls, many)))
     print(table(rows))
     for runner in runners.values():

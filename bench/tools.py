@@ -35,7 +35,7 @@ from hybrid.errors import NoBackend, ToolError, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.stats import wilson
 from hybrid.tool import Tool
 from hybrid.types import Finding, ImageRef
@@ -57,7 +57,7 @@ class Options:
     weights: Mapping[str, str]
 
 
-async def ask(service: ToolService, tool: Tool, question: Question) -> Finding | None:
+async def ask(service: CachedTools, tool: Tool, question: Question) -> Finding | None:
     """The tool's finding; None if it cannot answer. Raises `NoBackend` without a backend."""
     refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
     try:
@@ -69,7 +69,7 @@ async def ask(service: ToolService, tool: Tool, question: Question) -> Finding |
         return None
 
 
-async def measure(service: ToolService, name: str, options: Options) -> tuple[str, ...]:
+async def measure(service: CachedTools, name: str, options: Options) -> tuple[str, ...]:
     """The row of one tool."""
     tool: Tool = load("tools", name)
     if name not in KNOWN:
@@ -108,7 +108,7 @@ async def rows(options: Options) -> list[tuple[str, ...]]:
             # A separate cache: a finding that is already known takes no time.
             store = ImageStore(Path(folder) / "images")
             choice = ServiceOptions(options.backend, options.weights, options.device)
-            service = ToolService(store, FindingCache(Path(folder) / "findings", store), choice)
+            service = CachedTools(store, FindingCache(Path(folder) / "findings", store), choice)
             try:
                 found.append(await measure(service, name, options))
             finally:

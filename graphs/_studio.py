@@ -36,7 +36,7 @@ from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
 from hybrid.models import open_model
 from hybrid.registry import load_each
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import AskSetup, Session
@@ -67,7 +67,7 @@ def shared() -> AskSetup:
     tools = [tool for _, tool in load_each("tools")]
     in_use = backends_in_use(tools, "auto", {})
     tools_offered = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
-    control = ToolCondition(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))
+    control = ToolCondition(CachedTools(store, FindingCache(home() / "findings", store), ServiceOptions()))
     model = open_model(name, ModelSettings(), store)
     config = RunConfig("", model=name)
     frame = CoordinateSystem(frame_named(config.frame).name, config.model_settings.max_pixels)

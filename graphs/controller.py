@@ -15,7 +15,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from operator import add
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,7 +62,7 @@ ASSUMED = (
     "call that the limits allow"
 )
 # Text that every conversation holds besides the prompt.
-SAID = f"{TEXTS.instructions}\n{TEXTS.images}"
+SAID = "\n".join((TEXTS["instructions"], TEXTS["images"]))
 # The name of a call that cannot be read and has none.
 UNNAMED = "unknown"
 # Identical calls that end the tool phase: a model in a loop does not leave it by itself.
@@ -77,8 +77,8 @@ class ControllerInput:
     ctx: SolverContext
     made: set[str] = field(default_factory=set)
     repeats: int = 0
+    # The pictures that the tool of the style returned, in order.
     zoomed: list[str] = field(default_factory=list)
-    """The pictures that the tool of the style returned, in order."""
 
 
 class State(TypedDict, total=False):
@@ -104,7 +104,7 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     ctx, turn = case.ctx, state["turns"]
     last = is_last_turn(case, turn)
     nudged = state.get("nudged", False)
-    asked = [user_message([TEXTS.last_turn])] if last and turn and not nudged else []
+    asked = [user_message([TEXTS["last_turn"]])] if last and turn and not nudged else []
     try:
         reply = await ctx.model([*state["messages"], *asked], () if last else ctx.tools_offered)
     except BudgetSpent as error:
@@ -149,7 +149,7 @@ def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: 
         return {"answer": "", "outcome": Outcome.BUDGET.value}
     if nudged:
         return {"answer": "", "outcome": Outcome.UNPARSED.value}
-    return {"messages": [user_message([TEXTS.empty])], "nudged": True}
+    return {"messages": [user_message([TEXTS["empty"]])], "nudged": True}
 
 
 def is_last_turn(case: ControllerInput, turn: int) -> bool:
@@ -167,7 +167,7 @@ async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
     results = await asyncio.gather(*(_call(case, call) for call in message.calls))
     answers: list[ToolMessage | UserMessage] = [*results, *(_invalid(case, call) for call in message.invalid)]
     told = [_unreadable(case.ctx, message.unreadable)] if message.unreadable else []
-    told += [TEXTS.warning] if is_last_turn(case, state["turns"] + 1) else []
+    told += [TEXTS["warning"]] if is_last_turn(case, state["turns"] + 1) else []
     if told and answers:
         # Not every server takes a message of the user behind one of a tool.
         answers[-1] = replace(answers[-1], parts=(*answers[-1].parts, *told))
@@ -182,7 +182,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     if key in case.made:
         case.repeats += 1
         case.ctx.rule("repeated call", call.name, fault=Fault.LOOP)
-        return _failed(TEXTS.repeated_too_often if case.repeats >= MAX_REPEATS else TEXTS.repeated, call)
+        return _failed(TEXTS["repeated_too_often"] if case.repeats >= MAX_REPEATS else TEXTS["repeated"], call)
     case.made.add(key)
     try:
         tool = _offered(case.ctx, call.name)
@@ -209,7 +209,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
         return _beyond(case.ctx, error, call)
     except NoBackend:
         # Its message tells a person how to get weights, which is nothing to a model.
-        return _failed(f"{Fault.TOOL_ERROR.value}: {TEXTS.not_available}", call)
+        return _failed(f"{Fault.TOOL_ERROR.value}: " + TEXTS["not_available"], call)
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)
     ctx = case.ctx
@@ -283,7 +283,7 @@ def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:
     text = f"a call of a tool stood in the text of the reply and could not be read ({call.dialect})"
     data = {"args": call.written, "error": call.error, "remedy": remedy(call.dialect)}
     ctx.log.note(Step("tool", UNNAMED, text, fault=fault, data=data))
-    return f"{fault.value}: {TEXTS.unreadable.format(error=call.error[:200])}"
+    return f"{fault.value}: " + TEXTS["unreadable"].format(error=call.error[:200])
 
 
 def route(state: State) -> str:
@@ -319,7 +319,7 @@ class Controller(Solver):
     needs_live = True
     names_images = True
     offers_tools = True
-    texts = asdict(TEXTS)
+    texts = TEXTS
 
     def __init__(self) -> None:
         self.graph = Compiled(build)

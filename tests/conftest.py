@@ -18,10 +18,14 @@ from xdist.workermanage import WorkerController
 
 from hybrid import secrets
 from hybrid.benchmarks.base import Benchmark
+from hybrid.config import ServiceOptions
+from hybrid.images import ImageStore
 from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import Backoff
 from hybrid.registry import load
 from hybrid.running import generated
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import CachedTools
 
 # Before torch loads: with a team of threads in the test process of each core, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -235,6 +239,20 @@ def drawn_once(drawings: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generated, "generate", copied)
         yield
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ImageStore:
+    """A store of images."""
+    return ImageStore(tmp_path / "images")
+
+
+@pytest.fixture
+def service(tmp_path: Path, store: ImageStore) -> Iterator[CachedTools]:
+    """The tools without weights, in threads of this process, with a cache of findings."""
+    one = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
+    yield one
+    one.close()
 
 
 @pytest.fixture(autouse=True)

@@ -75,7 +75,7 @@ def serve(asked: socket.socket) -> None:
     """Fork for each request."""
     from hybrid.serving import worker
 
-    worker._load_libraries()
+    worker.load_libraries()
     gc.collect()
     gc.freeze()
     while True:

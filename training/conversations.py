@@ -27,7 +27,7 @@ from hybrid.models.text_protocol import as_text
 from hybrid.registry import load, load_solver
 from hybrid.running.generated import generate
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.session import AskSetup, Session
@@ -109,7 +109,7 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
     data = generate(benchmark, folder / "data", (batch.task,), batch.count, batch.seed, "train")
     source = Source(data, store, benchmark.card.splits[0], (batch.task,), benchmark.card.chosen({}))
     asked = [question for question in benchmark.questions(source) if not isinstance(question, BrokenQuestion)]
-    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
+    service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     rng = random.Random(f"{batch.benchmark}/{batch.task}/{batch.seed}")
     plain, helped, blanked = asyncio.run(_hold_all(benchmark, asked[: QUESTIONS_OF_A_ROW * batch.count], service))
     service.close()
@@ -120,7 +120,7 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 async def _hold_all(
-    benchmark: Benchmark, asked: Sequence[Question], service: ToolService
+    benchmark: Benchmark, asked: Sequence[Question], service: CachedTools
 ) -> tuple[list[Held], list[Held], list[Held]]:
     """Conversations without tools, with them, and with blank ones."""
     tools_offered: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.tools_offered)

@@ -24,7 +24,7 @@ from hybrid.display.notes import is_quiet
 from hybrid.errors import HybridError, UsageError
 
 if TYPE_CHECKING:
-    from hybrid.serving.service import ToolRunner
+    from hybrid.serving.service import Tools
     from hybrid.tool import Args, Tool
     from hybrid.types import Finding, ImageRef, Json
 
@@ -70,7 +70,7 @@ class Chosen:
 class Studio:
     """Where the tools run and where the page is written."""
 
-    service: ToolRunner
+    service: Tools
     out: Path
 
 
@@ -103,7 +103,7 @@ def gallery(
     """
     from hybrid.config import ServiceOptions
     from hybrid.log.files import write_atomic
-    from hybrid.serving.service import ToolService
+    from hybrid.serving.service import CachedTools
 
     # A pipe would be waited for.
     there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
@@ -113,7 +113,7 @@ def gallery(
     chosen, left_out = choose(pairs("--args", written))
     kept = open_cache()
     options = ServiceOptions(backend, timeout_s=max_seconds, pictures="png", isolated=True)
-    service = ToolService(kept.store, kept, options)
+    service = CachedTools(kept.store, kept, options)
     out.mkdir(parents=True, exist_ok=True)
     try:
         sections = asyncio.run(_sections(Studio(service, out), chosen, files))

@@ -125,7 +125,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     from hybrid.registry import load
     from hybrid.report.payload import OverviewSection
     from hybrid.report.pictures import Drawn, Pictures
-    from hybrid.serving.service import ToolService
+    from hybrid.serving.service import CachedTools
     from hybrid.tool import Tool
     from hybrid.types import Question
 
@@ -140,7 +140,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     images = show(question.images)
     cached = open_cache()
     # The files of the package are compared with those that were published.
-    service = ToolService(cached.store, cached, ServiceOptions("learned", unchecked=True, pictures="png"))
+    service = CachedTools(cached.store, cached, ServiceOptions("learned", unchecked=True, pictures="png"))
     try:
         finding = asyncio.run(service.call(tool, tool.parse({}), images))
     finally:

@@ -157,13 +157,13 @@ async def _find(
     arguments: dict[str, Json],
     images: tuple[Path, ...],
 ) -> Finding:
-    """The finding of the tool about the images, which are put into the store. Raises as `ToolService.call`."""
+    """The finding of the tool about the images, which are put into the store. Raises as `CachedTools.call`."""
     from hybrid.images import read_image_file
-    from hybrid.serving.service import ToolService
+    from hybrid.serving.service import CachedTools
     from hybrid.types import ImageRef
 
     store = cached_findings.store
-    service = ToolService(store, cached_findings, options)
+    service = CachedTools(store, cached_findings, options)
     try:
         stored = [store.put(read_image_file(path, str(path)), str(path)) for path in images]
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]

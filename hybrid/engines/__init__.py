@@ -17,8 +17,8 @@ from hybrid.raised import in_one_line
 from hybrid.registry import offered_names, plugin
 from hybrid.running.engine import Opener, local_engine
 
+# The entry-point group of engines.
 GROUP: Final = "hybrid.engines"
-"""The entry-point group of engines."""
 
 
 def opener_of(config: RunConfig) -> Opener:
@@ -29,7 +29,9 @@ def opener_of(config: RunConfig) -> Opener:
             has no use for, a package that is not installed.
     """
     if config.engine == LOCAL:
-        refuse_address(config)
+        if config.address is not None:
+            others = " or ".join(f"--engine {name}" for name in offered_names(GROUP)) or "none"
+            raise UsageError(f"--address {config.address}: the engine {LOCAL} has no use for it: give {others} with it")
         return local_engine
     known = (LOCAL, *offered_names(GROUP))
     if config.engine not in known:
@@ -40,12 +42,3 @@ def opener_of(config: RunConfig) -> Opener:
     except Exception as error:
         raise UsageError(f"--engine {config.engine}: cannot be imported: {in_one_line(error)}") from error
     return engine(config)
-
-
-def refuse_address(config: RunConfig) -> None:
-    """Raise `UsageError` where an address is given, for an engine that has none."""
-    if config.address is not None:
-        others = " or ".join(f"--engine {name}" for name in offered_names(GROUP))
-        raise UsageError(
-            f"--address {config.address}: the engine {config.engine} has no use for it: give {others or 'none'} with it"
-        )

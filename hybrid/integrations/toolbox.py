@@ -23,7 +23,7 @@ from hybrid.interface.findings import ShownFinding, shown, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolRunner, ToolService
+from hybrid.serving.service import CachedTools, Tools
 from hybrid.types import Fault, ImageRef, StoredImage
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Toolbox:
     """
 
     tools: Mapping[str, Tool]
-    service: ToolRunner
+    service: Tools
     folder: Folder | None = None
     in_run: bool = False
 
@@ -69,7 +69,7 @@ class Toolbox:
         store = ImageStore(home() / "images")
         # A picture that goes to another program is of one format, whatever the image was.
         options = replace(options or ServiceOptions(), pictures="png")
-        return cls(tools, ToolService(store, FindingCache(home() / "findings", store), options), folder, in_run)
+        return cls(tools, CachedTools(store, FindingCache(home() / "findings", store), options), folder, in_run)
 
     def describe(self, name: str) -> str:
         """The description of a tool: summary, limits and backends of its card."""

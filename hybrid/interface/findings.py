@@ -26,7 +26,7 @@ from hybrid.errors import DataError, ToolError
 from hybrid.images import ImageStore, home, read_image_file, to_rgb
 from hybrid.raised import told
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
@@ -49,8 +49,8 @@ class ShownFinding:
     confidence: float
     backend: str
     version: str
+    # The pictures as PNG files: overlays the size of their input, and derived images.
     pngs: tuple[bytes, ...] = ()
-    """The pictures as PNG files: overlays the size of their input, and derived images."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -110,7 +110,7 @@ class RunnableTool:
         refs = [ImageRef(f"img:{place}", stored_image(store, image)) for place, image in enumerate(images, 1)]
         chosen = {} if weights is None else {self.tool.card.name: weights}
         options = ServiceOptions(backend=backend, weights=chosen, device=device, pictures="png")
-        service = ToolService(store, FindingCache(home() / "findings", store), options)
+        service = CachedTools(store, FindingCache(home() / "findings", store), options)
         try:
             found: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
         except ToolError as error:

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hybrid.errors import DataError
-from hybrid.log.codec import codec, first_error, to_json
+from hybrid.log.codec import codec, first_error, reading, to_json
 from hybrid.log.journal import Journal
 from hybrid.log.lines import Extent, Form, Index, Measure, Records, index_lines
 from hybrid.types import Attempt, Exchange, Reply, Step
@@ -97,14 +96,14 @@ class Recorded:
 
     path: Path
     index: Index
+    # The finished questions with every step, in the order in which they were finished.
     by_id: Mapping[str, Attempt]
-    """The finished questions with every step, in the order in which they were finished."""
+    # As the line above, read in a quarter of the time.
     without_steps: Mapping[str, Attempt]
-    """As the line above, read in a quarter of the time."""
+    # By id why a question was not finished when last asked.
     unfinished: Mapping[str, str]
-    """By id why a question was not finished when last asked."""
+    # A line for each thing that is wrong with the file.
     damage: tuple[str, ...]
-    """A line for each thing that is wrong with the file."""
 
     @property
     def mendable(self) -> bool:
@@ -123,19 +122,6 @@ class Recorded:
 def read_attempts(path: Path, before: Extent | None) -> Recorded:
     """The attempts of a solver on disk; `before` is their extent when a command last ended in order."""
     index = index_lines(path, before, FORM)
-
-    def attempt(line: bytes, *, steps: bool = True) -> Attempt:
-        try:
-            return read_attempt(line) if steps else without_steps(line)
-        except ValueError as error:
-            raise DataError(f"{path}: not an Attempt ({first_error(error)})") from error
-
-    def reason(line: bytes) -> str:
-        try:
-            return str(codec(Unfinished).validate_json(line).error)
-        except ValueError as error:
-            raise DataError(f"{path}: not a reason ({first_error(error)})") from error
-
     damage = [f"{path}, line {number}: not an Attempt ({first_error(error)})" for number, error in index.unreadable]
     wrong = index.wrong("lines")
     # A line that cannot be read is a change as well, and has been named.
@@ -144,9 +130,9 @@ def read_attempts(path: Path, before: Extent | None) -> Recorded:
     return Recorded(
         path,
         index,
-        index.records(attempt, errors=False),
-        index.records(lambda line: attempt(line, steps=False), errors=False),
-        index.records(reason, errors=True),
+        index.records(reading(read_attempt, path, "an Attempt"), errors=False),
+        index.records(reading(without_steps, path, "an Attempt"), errors=False),
+        index.records(reading(lambda line: codec(Unfinished).validate_json(line).error, path, "a reason"), errors=True),
         tuple(damage),
     )
 

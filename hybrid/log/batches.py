@@ -37,16 +37,16 @@ class BatchedCall(NamedTuple):
 class LoggedBatch:
     """A batch as a run knows it. `cancelled` was asked for by us; of one that was `refused` no reply can come."""
 
+    # Ours, which is part of each request's id.
     name: str
-    """Ours, which is part of each request's id."""
     model: str
     base_url: str | None
+    # Seconds since the epoch.
     at: float
-    """Seconds since the epoch."""
+    # In the order in which they were written.
     calls: tuple[BatchedCall, ...]
-    """In the order in which they were written."""
+    # The provider's.
     id: str | None = None
-    """The provider's."""
     state: BatchState = "begun"
 
 
@@ -59,7 +59,8 @@ class BatchJournal:
 
     def begin(self, batch: LoggedBatch) -> None:
         """Put a batch on disk before it is sent."""
-        self._append({"batch": batch.name, **_given(batch)})
+        given = {key: value for key, value in asdict(batch).items() if key not in ("name", "id", "state")}
+        self._append({"batch": batch.name, **given})
         self.known[batch.name] = batch
 
     def change(self, name: str, state: BatchState, identity: str | None = None) -> None:
@@ -74,10 +75,6 @@ class BatchJournal:
     def close(self) -> None:
         """Let go of the file."""
         self._journal.close()
-
-
-def _given(batch: LoggedBatch) -> dict[str, Any]:
-    return {key: value for key, value in asdict(batch).items() if key not in ("name", "id", "state")}
 
 
 def read_batches(path: Path) -> dict[str, LoggedBatch]:

@@ -10,11 +10,17 @@ the recursive type `Json` that the data of a step has. A codec is made once for 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hybrid.errors import DataError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+T = TypeVar("T")
 
 
 @cache
@@ -40,6 +46,18 @@ def to_json(kind: Any, value: Any, indent: int | None = None, exclude: Any = Non
         text = json.dumps(plain, ensure_ascii=False, indent=indent, separators=separators)
         return text.encode("utf-8", "replace")
     return written
+
+
+def reading(read: Callable[[bytes], T], path: Path, what: str) -> Callable[[bytes], T]:
+    """The reader of a line of `path` that raises `DataError` where `read` raises `ValueError`."""
+
+    def one(line: bytes) -> T:
+        try:
+            return read(line)
+        except ValueError as error:
+            raise DataError(f"{path}: not {what} ({first_error(error)})") from error
+
+    return one
 
 
 def first_error(error: ValueError) -> str:

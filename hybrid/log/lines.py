@@ -68,12 +68,12 @@ class Form:
     A line holds a record, or tells of one that could not be made, with `error` in place of its content.
     """
 
+    # Matches the begin of a line that was written here: group 1 is the id as JSON, group 2 `error` or another key.
     head: re.Pattern[bytes]
-    """Matches the begin of a line that was written here: group 1 is the id as JSON, group 2 `error` or another key."""
+    # The record of any line. Raises `ValueError`.
     read: Callable[[bytes], HasId]
-    """The record of any line. Raises `ValueError`."""
+    # Type of what `read` makes of a line that tells of an error.
     error: type
-    """Type of what `read` makes of a line that tells of an error."""
 
     def id_of(self, line: bytes, *, known: bool) -> tuple[str, bool]:
         """The id of a line and whether it tells of an error; unless it is `known` to be sound, all of it is read.
@@ -170,17 +170,17 @@ class Index:
 
     before: Extent | None
     places: Places = field(default_factory=Places)
+    # Ids of the lines that tell of an error.
     errors: set[str] = field(default_factory=set)
-    """Ids of the lines that tell of an error."""
     measure: Measure = field(default_factory=Measure)
+    # Numbers of lines that are no records, from 1, each with what is wrong with it.
     unreadable: list[tuple[int, ValueError]] = field(default_factory=list)
-    """Numbers of lines that are no records, from 1, each with what is wrong with it."""
+    # Numbers of lines whose id was there before.
     repeated: list[tuple[int, str]] = field(default_factory=list)
-    """Numbers of lines whose id was there before."""
+    # Whether the file begins with just what was there before.
     same: bool = True
-    """Whether the file begins with just what was there before."""
+    # None where there is no file.
     file: OpenFile | None = None
-    """None where there is no file."""
 
     def records(self, read: Callable[[bytes], T], *, errors: bool | None = None) -> Mapping[str, T]:
         """The records by id: all, or those that tell of an error, or all others."""

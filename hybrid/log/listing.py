@@ -29,25 +29,25 @@ class ListedRun:
     """One run, as `hybrid runs list` shows it."""
 
     path: Path
+    # None, as all that follows down to `date`, where the manifest cannot be read.
     benchmark: str | None = None
-    """None, as all that follows down to `date`, where the manifest cannot be read."""
+    # `provider:model`; None too for a run without a model and for imported predictions.
     model: str | None = None
-    """`provider:model`; None too for a run without a model and for imported predictions."""
+    # By name how many questions a solver has finished.
     solvers: Mapping[str, int]
-    """By name how many questions a solver has finished."""
+    # How many questions every solver has finished.
     answered: int = 0
-    """How many questions every solver has finished."""
+    # How many questions can be asked.
     n: int = 0
-    """How many questions can be asked."""
+    # The control that tools returned instead of their findings: `blank`, `shuffled` or `oracle`.
     control: str | None = None
-    """The control that tools returned instead of their findings: `blank`, `shuffled` or `oracle`."""
+    # When the last command took it up; of a run that does not say, when its manifest was last written. In UTC.
     date: datetime
-    """When the last command took it up; of a run that does not say, when its manifest was last written. In UTC."""
     state: State
+    # A line for each thing that is wrong with its files.
     damage: tuple[str, ...] = ()
-    """A line for each thing that is wrong with its files."""
+    # How many requests wait in batches of a provider, as far as the run knows.
     in_batches: int = 0
-    """How many requests wait in batches of a provider, as far as the run knows."""
 
 
 def listed(places: Iterable[Path]) -> tuple[ListedRun, ...]:
@@ -73,8 +73,7 @@ def _runs_in(place: Path, depth: int) -> Iterator[Path]:
 def _listed(folder: RunFolder) -> ListedRun:
     try:
         folder.refuse_unless_run()
-        manifest = folder.manifest
-        return _described(folder, manifest)
+        return _described(folder, folder.manifest)
     except HybridError as error:
         path = folder.path / MANIFEST
         date = _written(path if path.exists() else folder.path)

@@ -34,12 +34,12 @@ MEND = "put back the one that the run was made with, or give another folder"
 class Invocation:
     """A command that began or continued a run."""
 
+    # When it took the run's folder up, in UTC: `2026-11-23T14:05:09Z`.
     at: str
-    """When it took the run's folder up, in UTC: `2026-11-23T14:05:09Z`."""
+    # Its command line, redacted.
     command: str
-    """Its command line, redacted."""
+    # Of the project's code, ending in `-dirty` where it was changed; None where the project was no clone.
     commit: str | None = None
-    """Of the project's code, ending in `-dirty` where it was changed; None where the project was no clone."""
 
 
 def is_folder_name(name: str) -> bool:

@@ -22,8 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar, overload
 
-from hybrid.errors import DataError
-from hybrid.log.codec import codec, first_error, to_json
+from hybrid.log.codec import codec, first_error, reading, to_json
 from hybrid.log.lines import Extent, Form, OpenFile, Places, Records, index_lines
 from hybrid.types import BrokenQuestion, Question
 
@@ -151,13 +150,7 @@ def read_questions(path: Path, before: Extent | None) -> tuple[Questions, str | 
     `before` is how much of it there was when a command last ended in order.
     """
     index = index_lines(path, before, FORM)
-
-    def read(line: bytes) -> AnyQuestion:
-        try:
-            return read_question(line)
-        except ValueError as error:
-            raise DataError(f"{path}: not a Question ({first_error(error)})") from error
-
+    read = reading(read_question, path, "a Question")
     questions = Questions(index.records(read), frozenset(index.errors), index.measure.extent)
     wrong = {number: f"not a Question ({first_error(error)})" for number, error in index.unreadable}
     wrong |= {number: f"the id {name!r} appears twice" for number, name in index.repeated}

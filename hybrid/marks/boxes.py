@@ -63,8 +63,8 @@ class Outline:
     color: BoxColor
     score: float
     corners: Corners
+    # Height of its lines' ridges in grey levels.
     level: float
-    """Height of its lines' ridges in grey levels."""
 
 
 class Strokes:

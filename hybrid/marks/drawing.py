@@ -9,8 +9,10 @@ black box of 14 x 15 px, its top-left corner at (-7, -31) of the ring's centre; 
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -33,43 +35,8 @@ RGB: dict[Color, tuple[int, int, int]] = {
 }
 LABELS = ("A", "B", "C", "D", "REF")
 
-Stroke = tuple[tuple[int, int], ...]
-# Hershey's "Roman simplex" (Hershey 1967, public domain): width, strokes; x right, y up from the baseline, capitals 21
-# units high. cv2.putText has these glyphs in OpenCV 4 and an outline font under the same names in OpenCV 5.
-_R_BOWL: Stroke = ((4, 21), (13, 21), (16, 20), (17, 19), (18, 17), (18, 15), (17, 13), (16, 12), (13, 11), (4, 11))
-_GLYPHS: dict[str, tuple[int, tuple[Stroke, ...]]] = {
-    "A": (18, (((1, 0), (9, 21), (17, 0)), ((4, 7), (14, 7)))),
-    "B": (
-        21,
-        (
-            ((4, 0), (4, 21)),
-            _R_BOWL,
-            ((13, 11), (16, 10), (17, 9), (18, 7), (18, 4), (17, 2), (16, 1), (13, 0), (4, 0)),
-        ),
-    ),
-    "C": (
-        21,
-        (
-            (
-                *((18, 16), (17, 18), (15, 20), (13, 21), (9, 21), (7, 20), (5, 18), (4, 16), (3, 13)),
-                *((3, 8), (4, 5), (5, 3), (7, 1), (9, 0), (13, 0), (15, 1), (17, 3), (18, 5)),
-            ),
-        ),
-    ),
-    "D": (
-        21,
-        (
-            ((4, 0), (4, 21)),
-            (
-                *((4, 21), (11, 21), (14, 20), (16, 18), (17, 16), (18, 13)),
-                *((18, 8), (17, 5), (16, 3), (14, 1), (11, 0), (4, 0)),
-            ),
-        ),
-    ),
-    "E": (19, (((17, 21), (4, 21), (4, 0), (17, 0)), ((4, 11), (12, 11)))),
-    "F": (18, (((17, 21), (4, 21), (4, 0)), ((4, 11), (12, 11)))),
-    "R": (21, (((4, 0), (4, 21)), _R_BOWL, ((11, 11), (18, 0)))),
-}
+# Letters as strokes, by character, with their widths.
+GLYPHS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _CAP_UNITS = 21
 
 
@@ -90,14 +57,14 @@ class MarkStyle:
     """
 
     color: Color = "red"
+    # Outer radius of the ring.
     radius_px: int = 7
-    """Outer radius of the ring."""
+    # Width of the ring's and the boxes' line.
     stroke_px: int = 4
-    """Width of the ring's and the boxes' line."""
+    # Height of the capital.
     letter_px: int = 11
-    """Height of the capital."""
+    # Between the ring's outer edge and the letter's black box.
     gap_px: int = 9
-    """Between the ring's outer edge and the letter's black box."""
     font: Font = "strokes"
     side: Side = "auto"
 
@@ -187,16 +154,15 @@ def _stroke_text(label: str, height_px: int, width_px: int) -> Mask:
 
     scale = (height_px - width_px) / _CAP_UNITS
     margin = width_px + 2
-    advance = sum(int(_GLYPHS[char][0] * scale) + width_px for char in label)
+    advance = sum(int(GLYPHS[char]["width"] * scale) + width_px for char in label)
     canvas = np.zeros((height_px + 2 * margin, advance + 2 * margin + 2), np.uint8)
     left = 0.0
     for char in label:
-        width, strokes = _GLYPHS[char]
-        for stroke in strokes:
+        for stroke in GLYPHS[char]["strokes"]:
             line = np.array([((left + x) * scale + margin, (_CAP_UNITS - y) * scale + margin) for x, y in stroke])
             cv2.polylines(canvas, [np.rint(line).astype(np.int32)], False, 255, width_px, cv2.LINE_8)
         # Without the line's own width thick letters of a word would run into each other.
-        left += width + (width_px - 1) / scale
+        left += GLYPHS[char]["width"] + (width_px - 1) / scale
     return canvas
 
 

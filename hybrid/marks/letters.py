@@ -52,8 +52,8 @@ class LetterReading:
     glyph: Box
     box: Box
     scores: tuple[tuple[str, float], ...]
+    # Whether the letter touches the image's border, so that a part may be missing.
     clipped: bool
-    """Whether the letter touches the image's border, so that a part may be missing."""
 
     @property
     def label(self) -> str:
@@ -81,8 +81,8 @@ class Bank:
 
     labels: tuple[str, ...]
     vectors: Vector
+    # Width over height of each template before scaling.
     aspects: Vector
-    """Width over height of each template before scaling."""
 
 
 @lru_cache(maxsize=2)

@@ -47,14 +47,14 @@ MIN_SEEN_PX = 10
 class Side:
     """One side of a box: its ridge's height in grey levels, and how much of it there is."""
 
+    # Painted part, 0..1, where a pixel that is not seen counts as `UNSEEN`.
     cover: float
-    """Painted part, 0..1, where a pixel that is not seen counts as `UNSEEN`."""
+    # Part that is seen to be painted, 0..1.
     shown: float
-    """Part that is seen to be painted, 0..1."""
+    # How many of its two ends reach a corner.
     meets: int
-    """How many of its two ends reach a corner."""
+    # How many of its two ends do not go on beyond the corner.
     stops: int
-    """How many of its two ends do not go on beyond the corner."""
     level: float
 
 

@@ -71,8 +71,8 @@ class Style:
     mid_radius_px: float
     away_px: float
     letter_px: float
+    # Between which distances beside a letter that is not cut its ring lies.
     aside: tuple[float, float] = (-SIDEWAYS_PX, SIDEWAYS_PX)
-    """Between which distances beside a letter that is not cut its ring lies."""
 
 
 def _cut_sideways(reading: LetterReading) -> bool:

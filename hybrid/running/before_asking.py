@@ -144,7 +144,7 @@ class _Metered:
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         meter, used = self._run.resources.run_meter, Usage()
-        meter.begin()
+        await meter.begin()
         try:
             reply = await self._run.resources.style.chat(self._model, messages, tools, call)
             usage = reply.usage

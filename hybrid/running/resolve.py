@@ -33,7 +33,7 @@ from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.foreign_tools import ForeignTools
 from hybrid.serving.loader import refuse_absent
-from hybrid.serving.service import ToolRunner
+from hybrid.serving.service import Tools
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Oracle, OracleWords, ToolCondition, partners
@@ -81,7 +81,7 @@ class ResolvedRun:
         return self.tools.unchecked(self.config.service)
 
     @property
-    def service(self) -> ToolRunner:
+    def service(self) -> Tools:
         """Where its tools run."""
         return self.resources.control.service
 

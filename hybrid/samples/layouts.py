@@ -15,6 +15,7 @@ from hybrid.samples.textures import NAMED_COLOURS, PATTERNS, Pattern, Texture, e
 
 # x0, y0, x1, y1 in pixels, x1 and y1 exclusive.
 Rect = tuple[float, float, float, float]
+Range = tuple[float, float]
 
 # The shapes that a question may name.
 SHAPES = ("cube", "ball")
@@ -108,9 +109,13 @@ def random_scene(rng: np.random.Generator, solids: int = 8, wall_m: float | None
 
 def random_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
     """A hand-held camera at the origin: 0.9 to 1.8 metres up, looking slightly down, 45 to 65 degrees wide."""
-    focal = width / 2 / np.tan(np.deg2rad(rng.uniform(45, 65)) / 2)
-    pitch = float(np.deg2rad(rng.uniform(6, 18)))
-    return Camera((0.0, 0.0, float(rng.uniform(0.9, 1.8))), 0.0, pitch, float(focal), width, height)
+    return _camera(rng, width, height, (45, 65), (6, 18), (0.9, 1.8))
+
+
+def _camera(rng: np.random.Generator, width: int, height: int, wide_deg: Range, down_deg: Range, up_m: Range) -> Camera:
+    focal = width / 2 / np.tan(np.deg2rad(rng.uniform(*wide_deg)) / 2)
+    pitch = float(np.deg2rad(rng.uniform(*down_deg)))
+    return Camera((0.0, 0.0, float(rng.uniform(*up_m))), 0.0, pitch, float(focal), width, height)
 
 
 def named_solid(rng: np.random.Generator, name: Name, x: float, y: float, size: float, base_m: float = 0.0) -> Solid:
@@ -129,9 +134,7 @@ def random_names(rng: np.random.Generator, count: int) -> tuple[Name, ...]:
 
 def high_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
     """A camera at the origin that looks down at the ground 2 to 7 metres north, so that objects stand apart."""
-    focal = width / 2 / np.tan(np.deg2rad(rng.uniform(50, 60)) / 2)
-    pitch = float(np.deg2rad(rng.uniform(24, 32)))
-    return Camera((0.0, 0.0, float(rng.uniform(2.1, 2.8))), 0.0, pitch, float(focal), width, height)
+    return _camera(rng, width, height, (50, 60), (24, 32), (2.1, 2.8))
 
 
 def rectangle(camera: Camera, solid: Solid) -> Rect:

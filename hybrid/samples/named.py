@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -70,17 +70,22 @@ def _arranged(
     return until("arrangement of things", attempt)
 
 
+def _scene(
+    words: np.random.Generator, rng: np.random.Generator, wanted: Callable[[Camera, Solids], bool]
+) -> tuple[tuple[Name, ...], Pixels]:
+    """The names of three things, and their picture, in which they stand as wanted."""
+    names, camera = random_names(words, 3), high_camera(rng, WIDTH, HEIGHT)
+    return names, _picture(rng, camera, _arranged(rng, camera, names, partial(wanted, camera)))
+
+
 def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
     """On which side of another a thing is; the choices are sentences."""
-    names = random_names(words, 3)
-    camera = high_camera(rng, WIDTH, HEIGHT)
 
-    def apart(solids: Solids) -> bool:
+    def apart(camera: Camera, solids: Solids) -> bool:
         first, second = (rectangle(camera, solid) for solid in solids[:2])
         return first[2] + 12 < second[0] if answer == 0 else second[2] + 12 < first[0]
 
-    pixels = _picture(rng, camera, _arranged(rng, camera, names, apart))
-    first, second = names[:2]
+    (first, second, _), pixels = _scene(words, rng, apart)
     choices = tuple(f"The {first} is on the {side} side of the {second}." for side in ("left", "right"))
     return Drawn(f"Is the {first} on the left or right side of the {second}?", (pixels,), choices, answer)
 
@@ -105,30 +110,25 @@ def counting(words: np.random.Generator, rng: np.random.Generator, answer: int) 
 
 def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
     """Which of two things is nearer to the camera."""
-    names = random_names(words, 3)
-    camera = high_camera(rng, WIDTH, HEIGHT)
 
-    def ordered(solids: Solids) -> bool:
+    def ordered(_: Camera, solids: Solids) -> bool:
         first, second = (solid.centre[1] for solid in solids[:2])
         return NEARER * first < second if answer == 0 else NEARER * second < first
 
-    pixels = _picture(rng, camera, _arranged(rng, camera, names, ordered))
+    names, pixels = _scene(words, rng, ordered)
     question = f"Which object is closer to the camera taking this photo, the {names[0]} or the {names[1]}?"
     return Drawn(question, (pixels,), (str(names[0]), str(names[1])), answer)
 
 
 def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
     """Which of two things is nearer to a third, in metres."""
-    names = random_names(words, 3)
-    camera = high_camera(rng, WIDTH, HEIGHT)
 
-    def ordered(solids: Solids) -> bool:
+    def ordered(_: Camera, solids: Solids) -> bool:
         places = [np.asarray(solid.centre[:2]) for solid in solids[:3]]
         first, second = (float(np.hypot(*(place - places[2]))) for place in places[:2])
         return NEARER * first < second if answer == 0 else NEARER * second < first
 
-    pixels = _picture(rng, camera, _arranged(rng, camera, names, ordered))
-    first, second, third = names
+    (first, second, third), pixels = _scene(words, rng, ordered)
     question = (
         "Estimate the real-world distances between objects in this image. Which object is closer to the "
         f"{third}, the {first} or the {second}?"
@@ -163,9 +163,7 @@ def _shared(state: str) -> tuple[tuple[Name, ...], Pixels]:
     """Three names and their picture, as a generator in this state draws them: not anew for each row."""
     words = np.random.default_rng()
     words.bit_generator.state = json.loads(state)
-    names = random_names(words, 3)
-    camera = high_camera(words, WIDTH, HEIGHT)
-    return names, _picture(words, camera, _arranged(words, camera, names, lambda _: True))
+    return _scene(words, words, lambda *_: True)
 
 
 def camera_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:

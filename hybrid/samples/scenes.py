@@ -27,6 +27,8 @@ SKY, GROUND, WALL, FIRST_SOLID = 0, 1, 2, 3
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 # Nothing nearer or farther than this is seen.
 NEAR_M, FAR_M = 0.05, 250.0
+# Of the corners of a cube, (8, 3).
+SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,7 @@ class Block:
 
     def corners(self) -> Points:
         """The eight corners, (8, 3)."""
-        signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)
-        return np.asarray(signs * self.half @ self.axes() + self.centre)
+        return np.asarray(SIGNS * self.half @ self.axes() + self.centre)
 
     def axes(self) -> Points:
         """Own axes in the world, (3, 3), one per row."""
@@ -122,8 +123,7 @@ class Ball:
 
     def corners(self) -> Points:
         """The corners of a cube around it, (8, 3)."""
-        signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)
-        return np.asarray(signs * self.radius + self.centre)
+        return np.asarray(SIGNS * self.radius + self.centre)
 
 
 Solid = Block | Ball

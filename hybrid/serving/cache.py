@@ -13,29 +13,17 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
+from hybrid.log.codec import codec
 from hybrid.log.files import write_atomic
 from hybrid.types import SHA256, Finding, Json
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 DAY_S = 86_400.0
 # Names that the pictures of a kept finding may give the input that they show: its number, from 0.
 INPUT = frozenset(map(str, range(1000)))
-
-
-@cache
-def codec() -> TypeAdapter[Finding]:
-    """How a finding becomes JSON and back."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Finding)
 
 
 def finding_of(data: bytes) -> Finding:
@@ -45,7 +33,7 @@ def finding_of(data: bytes) -> Finding:
         ValueError: it is none, an image in it is none (`hybrid.types.StoredImage`), a picture shows no input, or a
             number is not finite.
     """
-    finding = codec().validate_json(data)
+    finding: Finding = codec(Finding).validate_json(data)
     # What is not finite or no UTF-8 would be another finding when it is written again.
     json.dumps(finding.data, allow_nan=False, ensure_ascii=False).encode()
     finding.text.encode()
@@ -81,7 +69,7 @@ class FindingCache:
     def put(self, key: str, finding: Finding) -> None:
         """Keep a finding. Raises `DataError` for a key that is no sha256: it would be another file."""
         if self.folder is not None:
-            write_atomic(self._path(key), codec().dump_json(finding))
+            write_atomic(self._path(key), codec(Finding).dump_json(finding))
 
     def _path(self, key: str) -> Path:
         assert self.folder is not None  # noqa: S101 - both callers have checked it
@@ -126,39 +114,27 @@ def _is_inside(path: Path) -> bool:
 
 def pictures(cache: FindingCache) -> frozenset[str]:
     """The sha256 of every picture that a readable finding shows."""
-    return frozenset(sha for _, finding in _readable(cache) for sha in [ref.image.sha256 for ref in finding.images])
-
-
-def _readable(cache: FindingCache) -> Iterator[tuple[Path, Finding]]:
-    for path in entries(cache):
-        finding = cache.get(path.stem)
-        if finding is not None:
-            yield path, finding
+    readable = filter(None, (cache.get(path.stem) for path in entries(cache)))
+    return frozenset(ref.image.sha256 for finding in readable for ref in finding.images)
 
 
 def size(cache: FindingCache) -> Size:
     """Number and bytes of findings, and of the pictures that they show."""
-    files = list(entries(cache))
-    shown = [cache.store.path(sha) for sha in pictures(cache)]
-    return Size(len(files), _bytes(files), len(shown), _bytes(shown))
-
-
-def _bytes(paths: list[Path]) -> int:
-    return sum(path.stat().st_size for path in paths)
+    files, shown = list(entries(cache)), [cache.store.path(sha) for sha in pictures(cache)]
+    findings_bytes, pictures_bytes = (sum(path.stat().st_size for path in paths) for paths in (files, shown))
+    return Size(len(files), findings_bytes, len(shown), pictures_bytes)
 
 
 def prune(cache: FindingCache, older_than_days: float) -> int:
     """Remove findings written longer ago, and the pictures that only they showed. Returns how many findings."""
     limit = time.time() - older_than_days * DAY_S
     before = pictures(cache)
-    removed = 0
-    for path in list(entries(cache)):
-        if path.stat().st_mtime < limit:
-            path.unlink(missing_ok=True)
-            removed += 1
+    old = [path for path in entries(cache) if path.stat().st_mtime < limit]
+    for path in old:
+        path.unlink(missing_ok=True)
     # Images of questions lie in the same store: only what no finding shows any more may go.
     for sha in before - pictures(cache):
         path = cache.store.path(sha)
         if _is_inside(path):
             path.unlink(missing_ok=True)
-    return removed
+    return len(old)

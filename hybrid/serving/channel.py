@@ -1,4 +1,4 @@
-"""The two ends of a socket between a run and the worker process of its tools: messages as lines of JSON.
+"""The two ends of a socket between a run and the worker process of its tools: messages as lines.
 
 channel = LoopChannel(sock, on_message, on_end)         # in an event loop, which never waits for the other side
 channel.send(LoadRequest(1, "depth"))

@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +28,9 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 # Pixels of the input, a share or relative value in 0..1, degrees, milliseconds, metres, a unit vector, grey levels,
 # L*a*b* units.
@@ -125,13 +122,6 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
     return [complaint for complaint, given in owed.items() if not given]
 
 
-def encoded(picture: Image.Image, **options: Any) -> bytes:
-    """A picture as PNG."""
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG", **options)
-    return buffer.getvalue()
-
-
 def scene(width: int, height: int) -> Pixels:
     """Coloured patches: something to see at every size, cheap to make and to decode."""
     from PIL import Image
@@ -141,10 +131,14 @@ def scene(width: int, height: int) -> Pixels:
     return np.asarray(Image.fromarray(small).resize((width, height), Image.Resampling.BICUBIC))
 
 
-def _picture(pixels: Any) -> Image.Image:
+def encoded(pixels: Any, mode: str | None = None, **options: Any) -> bytes:
+    """An array as PNG, in the mode of Pillow that it has or in another one."""
     from PIL import Image
 
-    return Image.fromarray(pixels)
+    buffer = io.BytesIO()
+    picture = Image.fromarray(pixels)
+    (picture if mode is None else picture.convert(mode)).save(buffer, "PNG", **options)
+    return buffer.getvalue()
 
 
 def _rotated() -> bytes:
@@ -152,34 +146,24 @@ def _rotated() -> bytes:
 
     exif = Image.Exif()
     exif[0x0112] = 6
-    return encoded(_picture(scene(160, 120)), exif=exif)
+    return encoded(scene(160, 120), exif=exif)
 
 
-def _transparent() -> bytes:
-    alpha = np.tile(np.linspace(0, 255, 160).astype(np.uint8), (120, 1))
-    return encoded(_picture(np.dstack([scene(160, 120), alpha])))
-
-
-@functools.cache
-def _large() -> bytes:
-    """Longer than any tool of the project works at (2,560 px), and less elongated than one refuses (8 : 1).
-
-    Encoded once: compressing it takes longer than most tools.
-    """
-    return encoded(_picture(scene(2600, 330)), compress_level=1)
-
-
+# Of a transparent image, from left to right.
+ALPHA = np.tile(np.linspace(0, 255, 160).astype(np.uint8), (120, 1))
 # Files of images that a tool must take or refuse, by what is odd about them.
 ODD: Mapping[str, Callable[[], bytes]] = {
-    "grey": lambda: encoded(_picture(scene(160, 120)).convert("L")),
-    "rgba": _transparent,
-    "16-bit": lambda: encoded(_picture(scene(160, 120)[..., 0].astype(np.uint16) * 257)),
-    "one pixel": lambda: encoded(_picture(np.full((1, 1, 3), (9, 8, 7), np.uint8))),
-    "two pixels": lambda: encoded(_picture(scene(2, 1))),
-    "black": lambda: encoded(_picture(np.zeros((120, 160, 3), np.uint8))),
-    "wide": lambda: encoded(_picture(scene(8000, 24))),
-    "high": lambda: encoded(_picture(scene(24, 8000))),
-    "large": _large,
+    "grey": lambda: encoded(scene(160, 120), "L"),
+    "rgba": lambda: encoded(np.dstack([scene(160, 120), ALPHA])),
+    "16-bit": lambda: encoded(scene(160, 120)[..., 0].astype(np.uint16) * 257),
+    "one pixel": lambda: encoded(np.full((1, 1, 3), (9, 8, 7), np.uint8)),
+    "two pixels": lambda: encoded(scene(2, 1)),
+    "black": lambda: encoded(np.zeros((120, 160, 3), np.uint8)),
+    "wide": lambda: encoded(scene(8000, 24)),
+    "high": lambda: encoded(scene(24, 8000)),
+    # Longer than any tool of the project works at (2,560 px), and less elongated than one refuses (8 : 1). Encoded
+    # once: compressing it takes longer than most tools.
+    "large": functools.cache(lambda: encoded(scene(2600, 330), compress_level=1)),
     "rotated": _rotated,
 }
 
@@ -227,7 +211,7 @@ def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, 
     wrong = card_complaints(name, tool)
     with tempfile.TemporaryDirectory() as folder:
         store = ImageStore(Path(folder))
-        service = ToolService(store, FindingCache(None, store), replace(options, isolated=False))
+        service = CachedTools(store, FindingCache(None, store), replace(options, isolated=False))
         try:
             wrong += asyncio.run(_Probe(name, tool, service, store).all(args))
         finally:
@@ -241,7 +225,7 @@ class _Probe:
 
     name: str
     tool: Tool
-    service: ToolService
+    service: CachedTools
     store: ImageStore
 
     async def all(self, args: Mapping[str, Json] | None) -> list[str]:

@@ -57,13 +57,11 @@ class Executor(Protocol):
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
         """Load the backend that answers for a tool. Raises what `Loader.load` raises."""
-        ...
 
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, watch: Stopwatch
     ) -> Mapping[str, Json] | None:
         """The arguments for need number `place` of a tool; None where it is not needed."""
-        ...
 
     async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         """The finding of a call, and which backend made it; `parent` of its pictures is the number of their input.
@@ -74,15 +72,12 @@ class Executor(Protocol):
             ToolError: the tool cannot answer, hangs, or ends its process.
             Outage: the tool did not get to run.
         """
-        ...
 
     def warm(self) -> None:
         """Start now what takes long to start: a call is likely to come."""
-        ...
 
     def close(self) -> None:
         """End; a caller that still waits gets an `Outage`."""
-        ...
 
 
 def needs_of(tool: Tool, backend: BackendName) -> Sequence[Need]:

@@ -110,22 +110,16 @@ def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence
     before = [len(one.given) for one in watched]
     troubles: list[str] = []
     for check_case in probes(tool, picture):
-        if (trouble := _ask(tool, backend, check_case)) is not None:
-            troubles.append(trouble)
+        try:
+            backend.run([Request(check_case.images, tool.args.model_validate(check_case.args))])
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            # It matters only where no picture reached the network.
+            troubles.append(f"{type(error).__name__}: {str(error)[:150]}")
         if all(len(one.given) > count for one, count in zip(watched, before, strict=True)):
             break
     return troubles
-
-
-def _ask(tool: Tool, backend: Backend[Any], check_case: CheckCase) -> str | None:
-    """Errors raised by a question; they matter only where no picture reached the network."""
-    try:
-        backend.run([Request(check_case.images, tool.args.model_validate(check_case.args))])
-    except Exception as error:
-        if is_out_of_memory(error):
-            raise
-        return f"{type(error).__name__}: {str(error)[:150]}"
-    return None
 
 
 def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
@@ -173,11 +167,8 @@ def _hooked(network: _Watched) -> list[Any]:
 
 
 def _tensors(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        for one in value.values():
-            yield from _tensors(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
+    if isinstance(value, Mapping | list | tuple):
+        for one in value.values() if isinstance(value, Mapping) else value:
             yield from _tensors(one)
     elif hasattr(value, "is_floating_point") and value.is_floating_point():
         yield value
@@ -187,16 +178,13 @@ def _is_picture(tensor: Any, channels: int) -> bool:
     """(..., C, h, w) of pixels, or (1, patches, side * side * 3) of a network that takes patches in a row."""
     if tensor.ndim >= 4:
         return bool(tensor.shape[-3] in (channels, 3) and min(tensor.shape[-2:]) >= MIN_SIDE)
-    return bool(tensor.ndim == 3 and channels == 3 and _patch_side(int(tensor.shape[-1])) is not None)
+    return bool(tensor.ndim == 3 and channels == 3 and int(tensor.shape[-1]) in PATCHES)
 
 
 # Pixels of a tensor that is taken for a picture: a map of 3 features is smaller.
 MIN_SIDE = 24
-PATCH_SIDES = (14, 16, 32)
-
-
-def _patch_side(values: int) -> int | None:
-    return next((side for side in PATCH_SIDES if values == side * side * 3), None)
+# Values of one patch.
+PATCHES = tuple(side * side * 3 for side in (14, 16, 32))
 
 
 def _judged(network: _Watched, troubles: Sequence[str]) -> str | None:
@@ -222,78 +210,52 @@ def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
         wants: what should have become of them.
     """
     pixels = pixels[:: max(1, len(pixels) // MAX_PIXELS)]
-    if pixels.shape[1] == len(wants.offsets) and _holds(pixels, wants):
-        return None
-    for done, other in _alternatives(wants):
-        if pixels.shape[1] == len(other.offsets) and _holds(pixels, other):
-            return done
-    return f"the picture reaches the network changed: {_summary(pixels)}; expected is {_expected(wants)}"
+    weights, offsets = np.asarray(wants.weights, np.float64), np.asarray(wants.offsets, np.float64)
+    expected = f"expected is {_summary(_points(weights, offsets))}"
+    for done, made in _alternatives(weights, offsets):
+        if pixels.shape[1] == len(offsets) and _hold(pixels, *made):
+            return f"the picture reaches the network {done}; {expected}" if done else None
+    return f"the picture reaches the network changed: {_summary(pixels)}; {expected}"
 
 
-def _holds(pixels: Values, wants: PictureInput) -> bool:
+def _hold(pixels: Values, weights: Values, offsets: Values) -> bool:
     """Whether all eight colours are there."""
-    gains = np.abs(np.asarray(wants.weights)).sum(axis=1)
-    off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(wants)]
+    gains = np.abs(weights).sum(axis=1)
+    off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(weights, offsets)]
     return all(float((one * 255 <= TOLERANCE).mean()) >= MIN_SHARE for one in off)
 
 
-def _points(wants: PictureInput) -> Values:
-    """The values (8, C) of the chart's colours in a tensor."""
-    return np.asarray(COLOURS / 255 @ np.asarray(wants.weights).T + np.asarray(wants.offsets), np.float64)
+def _points(weights: Values, offsets: Values) -> Values:
+    """The values (8, C) of the chart's colours in a tensor, by weights (C, 3) and offsets (C,)."""
+    return np.asarray(COLOURS / 255 @ weights.T + offsets, np.float64)
 
 
-def _alternatives(wants: PictureInput) -> Iterator[tuple[str, PictureInput]]:
-    """Explanations by one mistake or two, in plain words."""
-    statistics = [("", wants), *((f"with {name}", one) for name, one in _with_statistics(wants))]
-    for (said, made), (turned, change) in itertools.product(statistics, _CHANGES.items()):
-        words = " and ".join(filter(None, (turned, said)))
-        if words:
-            yield f"the picture reaches the network {words}; expected is {_expected(wants)}", change(made)
-
-
-def _with_statistics(wants: PictureInput) -> Iterator[tuple[str, PictureInput]]:
-    """The channels with every other common mean and standard deviation."""
-    weights = np.asarray(wants.weights)
-    shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
-    for name, (mean, deviation) in STATISTICS.items():
-        # By the colour that a channel shows, whatever its place; a grey channel shows most of green.
-        own = np.abs(shares).argmax(axis=1)
-        spread, centre = np.asarray(deviation)[own], np.asarray(mean)[own]
-        yield name, _input(shares / spread[:, None], -centre / spread)
-
-
-def _reversed(made: PictureInput) -> PictureInput:
-    return PictureInput(tuple((blue, green, red) for red, green, blue in made.weights), made.offsets)
-
-
-def _inverted(made: PictureInput) -> PictureInput:
-    weights = np.asarray(made.weights)
-    return _input(-weights, np.asarray(made.offsets) + weights.sum(axis=1))
-
-
-def _input(weights: Values, offsets: Values) -> PictureInput:
-    rows = tuple((float(red), float(green), float(blue)) for red, green, blue in weights)
-    return PictureInput(rows, tuple(float(value) for value in offsets))
-
-
-def _turned(made: PictureInput) -> PictureInput:
-    return PictureInput(made.weights[::-1], made.offsets[::-1])
-
-
-_CHANGES: Mapping[str, Callable[[PictureInput], PictureInput]] = {
-    "": lambda made: made,
-    "with red and blue exchanged (BGR)": _reversed,
-    "with red and blue exchanged (BGR) after normalisation": _turned,
-    "inverted": _inverted,
-    "inverted, with red and blue exchanged (BGR)": lambda made: _inverted(_reversed(made)),
+# What a tool may do to weights and offsets by mistake.
+CHANGES: Mapping[str, Callable[[Values, Values], tuple[Values, Values]]] = {
+    "": lambda weights, offsets: (weights, offsets),
+    "with red and blue exchanged (BGR)": lambda weights, offsets: (weights[:, ::-1], offsets),
+    "with red and blue exchanged (BGR) after normalisation": lambda weights, offsets: (weights[::-1], offsets[::-1]),
+    "inverted": lambda weights, offsets: (-weights, offsets + weights.sum(axis=1)),
+    "inverted, with red and blue exchanged (BGR)": lambda weights, offsets: (
+        -weights[:, ::-1],
+        offsets + weights.sum(axis=1),
+    ),
 }
 
 
+def _alternatives(weights: Values, offsets: Values) -> Iterator[tuple[str, tuple[Values, Values]]]:
+    """Weights and offsets by no mistake, by one or by two, after what was done in plain words."""
+    shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
+    # By the colour that a channel shows, whatever its place; a grey channel shows most of green.
+    own = np.abs(shares).argmax(axis=1)
+    made = {"": (weights, offsets)}
+    for name, (mean, deviation) in STATISTICS.items():
+        spread, centre = np.asarray(deviation)[own], np.asarray(mean)[own]
+        made[f"with {name}"] = (shares / spread[:, None], -centre / spread)
+    for (said, normalised), (turned, change) in itertools.product(made.items(), CHANGES.items()):
+        yield " and ".join(filter(None, (turned, said))), change(*normalised)
+
+
 def _summary(pixels: Values) -> str:
-    means = ", ".join(f"{value:.2f}" for value in pixels.mean(axis=0))
-    spreads = ", ".join(f"{value:.2f}" for value in pixels.std(axis=0))
+    means, spreads = (", ".join(f"{one:.2f}" for one in ones) for ones in (pixels.mean(axis=0), pixels.std(axis=0)))
     return f"channels of mean {means} and spread {spreads}"
-
-
-def _expected(wants: PictureInput) -> str:
-    return _summary(_points(wants))

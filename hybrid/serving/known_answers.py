@@ -23,7 +23,7 @@ from hybrid.log.files import write_atomic
 from hybrid.serving.cache import key_of
 from hybrid.serving.sources import code_of
 from hybrid.serving.threads import one_opencv_thread
-from hybrid.tool import Backend, CheckCase, CheckSeries, KnownAnswer, Request, Stages, Tool
+from hybrid.tool import Backend, CheckSeries, KnownAnswer, Request, Stages, Tool
 from hybrid.types import Fault
 from hybrid.weights import weights_sha256
 
@@ -128,7 +128,14 @@ def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
     request = Request(check_case.images, tool.args.model_validate(check_case.args))
     start = time.perf_counter()
     try:
-        wrong = _answer(backend, request, check_case)
+        if check_case.output is None or not isinstance(backend, Stages):
+            (evidence,) = backend.run([request])
+            wrong = check_case.wrong(evidence)
+        else:
+            # The output of the network before what is made of it.
+            prepared = backend.prepare(request)
+            (output,) = backend.compute([prepared])
+            wrong = check_case.output(output) or check_case.wrong(backend.finish(request, prepared, output))
     except Exception as error:
         # Whatever a wrong network makes of an easy image is the result of its check; a full device is no result.
         if is_out_of_memory(error):
@@ -138,13 +145,3 @@ def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
             return Checked(known.name, None, seconds, str(error), known.series)
         return Checked(known.name, f"{type(error).__name__}: {str(error)[:200]}", seconds, series=known.series)
     return Checked(known.name, wrong, time.perf_counter() - start, series=known.series)
-
-
-def _answer(backend: Backend[Any], request: Request[Any], check_case: CheckCase) -> str | None:
-    """The fault of an answer in a sentence, or before that of the output of the network; None where both are right."""
-    if check_case.output is None or not isinstance(backend, Stages):
-        (evidence,) = backend.run([request])
-        return check_case.wrong(evidence)
-    prepared = backend.prepare(request)
-    (output,) = backend.compute([prepared])
-    return check_case.output(output) or check_case.wrong(backend.finish(request, prepared, output))

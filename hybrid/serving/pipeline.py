@@ -18,6 +18,7 @@ from concurrent.futures import Executor as Threads
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from hybrid.config import CPU, ServiceOptions
@@ -160,7 +161,8 @@ class ThreadExecutor(Generic[W]):
         loop, tool = asyncio.get_running_loop(), call.tool
         learned = call.request.answering.backend == "learned"
         if learned and self.loader.get(tool.card.name) is None:
-            await self._in_thread(self._first, self._names)
+            # The devices, before anything is loaded: torch is imported for them, in the thread of the first.
+            await self._in_thread(self._first, lambda: self.loader.devices)
         if loop not in self._lanes:
             self._lanes = {other: lanes for other, lanes in self._lanes.items() if not other.is_closed()}
             self._lanes[loop] = {}
@@ -175,7 +177,8 @@ class ThreadExecutor(Generic[W]):
             workers = len(self.loader.devices) if learned else self.options.threads
             card = tool.backend(call.request.answering.backend)
             size = 1 if card is None else card.batch
-            lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers, form=form_of)
+            coming_s, form = self.options.coming_s, attrgetter("form")
+            lanes[tool.card.name] = Lane(size, run, coming_s=coming_s, workers=workers, form=form)
         return lanes[tool.card.name]
 
     def _prepare(self, call: ToolCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
@@ -185,7 +188,7 @@ class ThreadExecutor(Generic[W]):
             request = Request(pixels, call.args, call.request.needs, call.request.seed)
             with tool_errors():
                 inputs = ready.backend.prepare(request)
-                return PreparedCall(request, inputs, ready.backend.alike(inputs), token)
+                return PreparedCall(request, inputs, ready.backend.batch_key(inputs), token)
 
     async def _on_a_device(self, tool: Tool, batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
         """Compute a batch on the device with least to do; what its memory does not suffice for, on the next."""
@@ -201,10 +204,6 @@ class ThreadExecutor(Generic[W]):
             for place, one in zip(short, again, strict=True):
                 outputs[place] = one
         return outputs
-
-    def _names(self) -> tuple[str, ...]:
-        """The devices, before anything is loaded. In the thread of the first, as torch is imported for it."""
-        return self.loader.devices
 
     def _thread_of(self, device: str) -> DaemonThreads:
         if device == self.loader.devices[0]:
@@ -281,11 +280,6 @@ class ThreadExecutor(Generic[W]):
         with self._timed(*step, tokens, step not in self._ran):
             yield
         self._ran.add(step)
-
-
-def form_of(call: PreparedCall[W]) -> Hashable:
-    """With which others a prepared call can share a batch."""
-    return call.form
 
 
 def timed_by_watches(tool: str, stage: str, watches: Sequence[Stopwatch], first: bool) -> AbstractContextManager[None]:

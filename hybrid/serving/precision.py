@@ -10,12 +10,12 @@ such as one of ONNX, computes in float32. On the CPU float32 imports no torch.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import AUTO, FLOAT32
 from hybrid.errors import ToolError, WeightsError, is_out_of_memory
-from hybrid.tool import BackendCard, Evidence, Request, Stages, Tool
+from hybrid.tool import BackendCard, Request, Stages, Tool
 from hybrid.tool.checkpoint import first_line
 from hybrid.tool.networks import Network
 
@@ -28,41 +28,6 @@ if TYPE_CHECKING:
 TF32 = "tf32"
 COMPILED = " compiled"
 REDUCED = ("bfloat16", "float16")
-
-
-class Autocast(Stages[Any, Any, Any]):
-    """A backend whose `compute` runs under torch's autocast; `prepare` and `finish` are the backend's own."""
-
-    def __init__(self, backend: Stages[Any, Any, Any], precision: str, device: str) -> None:
-        self._backend, self._precision, self._kind = backend, precision, device.partition(":")[0]
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Set up the backend itself."""
-        self._backend.setup(device, weights)
-
-    @property
-    def networks(self) -> Sequence[Network]:
-        """Those of the backend."""
-        return self._backend.networks
-
-    def prepare(self, request: Request[Any]) -> Any:
-        """The backend's own."""
-        return self._backend.prepare(request)
-
-    def alike(self, prepared: Any) -> Hashable:
-        """The backend's own."""
-        return self._backend.alike(prepared)
-
-    def compute(self, prepared: Sequence[Any]) -> list[Any]:
-        """The backend's outputs, computed in the precision."""
-        import torch
-
-        with torch.autocast(self._kind, getattr(torch, self._precision)):
-            return self._backend.compute(prepared)
-
-    def finish(self, request: Request[Any], prepared: Any, output: Any) -> Evidence:
-        """The backend's own."""
-        return self._backend.finish(request, prepared, output)
 
 
 def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights: Path | None = None) -> str:
@@ -81,7 +46,7 @@ def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights:
 
 
 def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> Stages[Any, Any, Any]:
-    """The backend in that precision. On CUDA this says for the whole process whether float32 may be TF32."""
+    """The backend, whose `compute` is in that precision. On CUDA the process is told whether float32 may be TF32."""
     if device.startswith("cuda"):
         # Say whether products and convolutions in float32 may be TF32 on CUDA; torch's default is convolutions alone.
         allowed = precision != FLOAT32
@@ -89,7 +54,17 @@ def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> St
 
         torch.set_float32_matmul_precision("high" if allowed else "highest")
         torch.backends.cudnn.allow_tf32 = allowed
-    return Autocast(backend, precision, device) if precision in REDUCED else backend
+    if precision in REDUCED:
+        exact = backend.compute
+
+        def compute(prepared: Sequence[Any]) -> list[Any]:
+            import torch
+
+            with torch.autocast(device.partition(":")[0], getattr(torch, precision)):
+                return exact(prepared)
+
+        backend.compute = compute  # type: ignore[method-assign]
+    return backend
 
 
 def compile_networks(networks: Sequence[Network]) -> None:

@@ -1,6 +1,6 @@
 """The messages about tools between processes: one request, one response, the same for a worker process and for Ray.
 
-A worker process gets and sends them as lines of JSON (`line`, `LineReader`), an actor of Ray as pickled values.
+A worker process gets and sends them as lines (`line`, `LineReader`), an actor of Ray as pickled values.
 References to images, arguments, descriptions and findings cross, no pixels and no objects: nothing that a worker sends
 is executed.
 """
@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from hybrid.config import ServiceOptions
+from hybrid.log.codec import codec
 from hybrid.serving.loader import BackendIdentity
 from hybrid.tool import BackendName
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,6 @@ class Setup:
     images: Path
     findings: Path | None
     options: ServiceOptions
-    kind: Literal["setup"] = "setup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,6 @@ class ToolRequest:
     key: str
     # Whether overlays are drawn.
     overlays: bool = True
-    kind: Literal["tool"] = "tool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +57,6 @@ class LoadRequest:
 
     number: int
     tool: str
-    kind: Literal["load"] = "load"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +70,6 @@ class NeedRequest:
     args: Mapping[str, Json]
     # Of the needs before it.
     findings: Mapping[str, tuple[Finding, ...]]
-    kind: Literal["need"] = "need"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +81,6 @@ class DescribeRequest:
     tool: str
     # Where it lies.
     package: str = "tools"
-    kind: Literal["describe"] = "describe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +93,6 @@ class RuleRequest:
     prompt: Prompt
     # The findings of its calls so far, in order; None of a tool that has no backend.
     said: tuple[Finding | None, ...]
-    kind: Literal["rule"] = "rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +103,6 @@ class ToolResponse:
     finding: Finding
     answering: BackendIdentity
     notices: tuple[str, ...] = ()
-    kind: Literal["finding"] = "finding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +112,6 @@ class LoadResponse:
     number: int
     answering: BackendIdentity
     notices: tuple[str, ...] = ()
-    kind: Literal["loaded"] = "loaded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +121,6 @@ class NeedResponse:
     number: int
     args: Mapping[str, Json] | None
     notices: tuple[str, ...] = ()
-    kind: Literal["needed"] = "needed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +153,6 @@ class RuleResponse:
     # Name and text of what it wrote into the trace, from its start on.
     remarks: tuple[tuple[str, str], ...] = ()
     notices: tuple[str, ...] = ()
-    kind: Literal["ruled"] = "ruled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +168,6 @@ class ImportResponse:
     schema: Mapping[str, Json] = field(default_factory=dict)
     code: str = ""
     notices: tuple[str, ...] = ()
-    kind: Literal["imported"] = "imported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,21 +181,16 @@ class Failure:
     # The traceback of a defect of the tool.
     trace: str = ""
     notices: tuple[str, ...] = ()
-    kind: Literal["failure"] = "failure"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
     """The worker process takes requests."""
 
-    kind: Literal["ready"] = "ready"
-
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """The event loop of the worker process turns."""
-
-    kind: Literal["heartbeat"] = "heartbeat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +206,6 @@ class JobStart:
     first: bool
     # Of `time.monotonic`, one clock for all processes of the machine.
     at: float
-    kind: Literal["start"] = "start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +214,6 @@ class JobEnd:
 
     job: int
     at: float
-    kind: Literal["end"] = "end"
 
 
 Request: TypeAlias = ToolRequest | LoadRequest | NeedRequest | DescribeRequest | RuleRequest
@@ -242,18 +221,13 @@ Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | RuleResponse 
 ToWorker: TypeAlias = Setup | Request
 FromWorker: TypeAlias = WorkerReady | Heartbeat | JobStart | JobEnd | Response | Failure
 Message: TypeAlias = ToWorker | FromWorker
-
-
-@cache
-def _codec() -> TypeAdapter[Message]:
-    from pydantic import Field, TypeAdapter
-
-    return TypeAdapter(Annotated[Message, Field(discriminator="kind")])
+KINDS: Mapping[bytes, Any] = {kind.__name__.encode(): kind for kind in get_args(Message)}
 
 
 def line(message: Message) -> bytes:
-    """A message as one line of JSON."""
-    return _codec().dump_json(message) + b"\n"
+    """A message as one line: the name of its type, and its fields as JSON."""
+    kind: Any = type(message)
+    return b" ".join((kind.__name__.encode(), codec(kind).dump_json(message))) + b"\n"
 
 
 @dataclass
@@ -266,7 +240,10 @@ class LineReader:
         """The messages that these bytes complete. Raises `ValueError` for a line that is no message."""
         *ends, rest = data.split(b"\n")
         for end in ends:
-            whole, self._parts = b"".join((*self._parts, end)), []
-            yield _codec().validate_json(whole)
+            name, _, fields = b"".join((*self._parts, end)).partition(b" ")
+            self._parts = []
+            if (kind := KINDS.get(name)) is None:
+                raise ValueError(f"{name[:80]!r} is no type of a message")
+            yield codec(kind).validate_json(fields)
         if rest:
             self._parts.append(rest)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import coroutine
 from typing import Any
 
 from hybrid.errors import NoBackend, ToolError
@@ -52,7 +53,11 @@ class DescribedRule:
             if len(said) == MAX_CALLS:
                 raise ToolError(f"{self._name}: more than {MAX_CALLS} tool calls")
             called.append(response.call.tool)
-            said.append(await _finding(ctx, response.call))
+            try:
+                said.append(await ctx.tool(response.call.tool, response.call.images, response.call.args))
+            except NoBackend:
+                # The rule may go on without it.
+                said.append(None)
         for name, text in response.remarks:
             ctx.rule(name, text)
         return None if response.answer is None else self._answer(response.answer, prompt, said, called)
@@ -72,22 +77,10 @@ class DescribedRule:
         return SpecialistAnswer(answer.answer, called[answer.call], finding, answer.choice, answer.sure, answer.on_card)
 
 
-async def _finding(ctx: RuleContext, call: RuleCall) -> Finding | None:
-    """The finding of a call; None of a tool that has no backend, which the rule may go on without."""
-    try:
-        return await ctx.tool(call.tool, call.images, call.args)
-    except NoBackend:
-        return None
-
-
-@dataclass
-class _Wait:
-    """The awaitable of a rule's call: no event loop but `next_step`, which gives it the finding."""
-
-    call: RuleCall
-
-    def __await__(self) -> Generator[RuleCall, Finding, Finding]:
-        return (yield self.call)
+@coroutine
+def _awaited(call: RuleCall) -> Generator[RuleCall, Finding, Finding]:
+    """A rule's call, awaited in no event loop: `next_step` gives it the finding."""
+    return (yield call)
 
 
 @dataclass
@@ -98,7 +91,7 @@ class _WorkerContext:
 
     async def tool(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         """The finding, once `next_step` has it."""
-        return await _Wait(RuleCall(name, tuple(images), dict(args)))
+        return await _awaited(RuleCall(name, tuple(images), dict(args)))
 
     def rule(self, name: str, text: str) -> None:
         """Keep what goes into the trace."""
@@ -125,11 +118,8 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
                 finding = next(said)
             except StopIteration:
                 return RuleResponse(request.number, call=waited)
-            waited = (
-                running.throw(NoBackend(f"{waited.tool} has no backend that can answer"))
-                if finding is None
-                else running.send(finding)
-            )
+            absent = NoBackend(f"{waited.tool} has no backend that can answer")
+            waited = running.throw(absent) if finding is None else running.send(finding)
     except StopIteration as end:
         answer = None if end.value is None else _checked(end.value, request.said)
         return RuleResponse(request.number, answer=answer, remarks=tuple(ctx.remarks))

@@ -1,6 +1,6 @@
 """Findings of tools: kept ones from the cache, new ones from an executor, each identical request computed once.
 
-    service = ToolService(store, cache, ServiceOptions("auto"))
+    service = CachedTools(store, cache, ServiceOptions("auto"))
     finding = await service.call(load("tools", "jigsaw"), args, refs)
 
 This is the only place that looks into the cache, asks needed tools first, and joins identical requests. What it asks of
@@ -11,9 +11,10 @@ that survives tools that hang, crash or leak (`supervisor.py`).
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -32,7 +33,7 @@ from hybrid.serving.supervisor import ProcessExecutor
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import CallTime, Clock, Stopwatch, Timeouts, finished
 from hybrid.tool import BackendName, Found, Tool
-from hybrid.types import Fault, Finding, ImageRef, Json
+from hybrid.types import Fault, Finding, ImageRef
 
 if TYPE_CHECKING:
     from hybrid.tool import Args
@@ -45,33 +46,28 @@ LOOK_UP_S = 10.0
 LOOKING = 2
 
 
-class ToolRunner(Protocol):
+class Tools(Protocol):
     """Gives findings of tools, wherever these run."""
 
     @property
     def store(self) -> ImageStore:
         """The images."""
-        ...
 
     @property
     def cache(self) -> FindingCache:
         """The findings that are kept."""
-        ...
 
     @property
     def options(self) -> ServiceOptions:
         """Which code and weights may answer, and for how long."""
-        ...
 
     @property
     def computed(self) -> int:
         """Requests that a backend has answered, as opposed to the cache."""
-        ...
 
     @property
     def notices(self) -> list[str]:
         """One line for each backend that could not be had or moved, and each tool given up, as shown to the user."""
-        ...
 
     async def call(
         self,
@@ -83,16 +79,13 @@ class ToolRunner(Protocol):
         *,
         overlays: bool = True,
     ) -> Finding:
-        """The finding of a call: see `ToolService.call`."""
-        ...
+        """The finding of a call: see `CachedTools.call`."""
 
     def warm(self) -> None:
         """Start now what takes long to start and costs nothing to have: a call is likely to come."""
-        ...
 
     def close(self) -> None:
         """Answer no more calls; a caller that still waits gets an `Outage`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -103,16 +96,8 @@ class SharedWork(Generic[R]):
     watch: Stopwatch
 
 
-@dataclass(frozen=True)
-class LoopWork:
-    """Work under way in one event loop: backends by the tool's name, findings by their key."""
-
-    loading: dict[str, SharedWork[BackendIdentity]] = field(default_factory=dict)
-    findings: dict[str, SharedWork[Finding]] = field(default_factory=dict)
-
-
-class ToolService:
-    """A `ToolRunner` over an executor.
+class CachedTools:
+    """A `Tools` over an executor.
 
     Args:
         store: the images.
@@ -133,7 +118,6 @@ class ToolService:
         self.store = store
         self.cache = cache
         self.options = options
-        # Requests that a backend has answered, as opposed to the cache.
         self.computed = 0
         self.executor = executor or (
             ProcessExecutor(cache, options) if options.isolated else ThreadExecutor(cache, options, timed_by_watches)
@@ -143,7 +127,9 @@ class ToolService:
         # By the name of the tool the backend that answers for it, as far as that is known.
         self._answering: dict[str, BackendIdentity] = {}
         self._closed = self._slow = False
-        self._loops: dict[asyncio.AbstractEventLoop, LoopWork] = {}
+        self._numbers = itertools.count()
+        # By event loop the work under way: backends by the tool's name, findings by their key.
+        self._loops: dict[asyncio.AbstractEventLoop, dict[str, SharedWork[Any]]] = {}
         self._threads = DaemonThreads(LOOKING, "cache")
 
     @property
@@ -197,8 +183,8 @@ class ToolService:
         if finding is not None:
             spent.cached = True
         else:
-            make: Callable[[Stopwatch], Any] = partial(self._made, ToolCall(tool, args, request))
-            finding = await self._shared(self._in_loop().findings, key, name, make, spent)
+            make = partial(self._made, ToolCall(tool, args, request))
+            finding = await self._shared(key, name, make, spent)
         shown = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=shown)
 
@@ -223,10 +209,8 @@ class ToolService:
         if classical is not None and (self.options.backend == "classical" or tool.backend("learned") is None):
             return self._answering.setdefault(name, BackendIdentity("classical", classical.version, CPU))
         # It is charged to no call: the first to ask would pay for all others.
-        make: Callable[[Stopwatch], Any] = partial(self.executor.load, tool)
-        return self._answering.setdefault(
-            name, await self._shared(self._in_loop().loading, name, name, make, CallTime())
-        )
+        make = partial(self.executor.load, tool)
+        return self._answering.setdefault(name, await self._shared(f"load {name}", name, make, CallTime()))
 
     async def _needs(
         self, tool: Tool, backend: BackendName, args: Args, images: Sequence[ImageRef], seed: int, spent: CallTime
@@ -235,10 +219,9 @@ class ToolService:
         findings: dict[str, tuple[Finding, ...]] = {}
         for place, need in enumerate(needs_of(tool, backend)):
             if tool.code:
-                make: Callable[[Stopwatch], Any] = partial(
-                    self.executor.need_args, tool, backend, place, args, dict(findings)
-                )
-                given: Mapping[str, Json] | None = await self._shared({}, "", tool.card.name, make, spent)
+                make = partial(self.executor.need_args, tool, backend, place, args, dict(findings))
+                # No two callers wait for one of these.
+                given = await self._shared(f"need {next(self._numbers)}", tool.card.name, make, spent)
             else:
                 with tool_errors():
                     given = need_args(need, args, findings)
@@ -292,18 +275,14 @@ class ToolService:
         return finding
 
     async def _shared(
-        self,
-        table: dict[str, SharedWork[R]],
-        key: str,
-        name: str,
-        make: Callable[[Stopwatch], Any],
-        spent: CallTime,
+        self, key: str, name: str, make: Callable[[Stopwatch], Coroutine[Any, Any, R]], spent: CallTime
     ) -> R:
         """The result of the work of a key, which is started unless it is under way. Raises as `hybrid.timing.finished`.
 
         The work goes on when this caller is cancelled or gives up.
         """
-        work = table.get(key)
+        table = self._in_loop()
+        work: SharedWork[R] | None = table.get(key)
         # What is done is forgotten a turn of the loop later.
         if work is None or work.result.done():
             watch = Stopwatch(self._clock)
@@ -311,12 +290,12 @@ class ToolService:
             work.result.add_done_callback(partial(_forget, table, key))
         return await finished(name, work.result, work.watch, spent, self._timeouts, self._clock)
 
-    def _in_loop(self) -> LoopWork:
+    def _in_loop(self) -> dict[str, SharedWork[Any]]:
         """The work of the running event loop: futures of another one cannot be awaited here."""
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             self._loops = {other: known for other, known in self._loops.items() if not other.is_closed()}
-            self._loops[loop] = LoopWork()
+            self._loops[loop] = {}
         return self._loops[loop]
 
     def _in_thread(self, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:

@@ -211,11 +211,11 @@ def _check_data(data: Mapping[str, Any]) -> None:
 
 def _named(value: Any, depth: int) -> bool:
     """Whether all keys in some data are texts and no container lies deeper than that."""
-    if isinstance(value, Mapping):
-        return depth > 0 and all(isinstance(key, str) and _named(inner, depth - 1) for key, inner in value.items())
-    if isinstance(value, list | tuple):
-        return depth > 0 and all(_named(inner, depth - 1) for inner in value)
-    return True
+    if not isinstance(value, Mapping | list | tuple):
+        return True
+    inner = value.values() if isinstance(value, Mapping) else value
+    names = all(isinstance(key, str) for key in value) if isinstance(value, Mapping) else True
+    return depth > 0 and names and all(_named(one, depth - 1) for one in inner)
 
 
 def _check_picture(picture: Picture, images: int) -> None:

@@ -23,7 +23,8 @@ import asyncio
 import logging
 import sys
 import time
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import replace
 from typing import cast
 
 from hybrid.config import ServiceOptions
@@ -70,14 +71,6 @@ TOLD_S = 1.0
 TICK_S = 1.0
 
 
-@dataclass
-class _Record:
-    """How many processes a tool has cost since its last response."""
-
-    loads: int = 0
-    calls: int = 0
-
-
 class ProcessExecutor(MessageExecutor):
     """Runs tools in a worker process, one for each event loop that asks."""
 
@@ -101,15 +94,17 @@ class ProcessExecutor(MessageExecutor):
             UsageError: as `hybrid.registry.load`.
             Outage: no worker process can be started.
         """
-        watch = Stopwatch(time.monotonic)
-        watch.waiting = 1
-        return cast(ImportResponse, await self.ask(DescribeRequest(0, name, package), watch))
+        return cast(ImportResponse, await self._asked(DescribeRequest(0, name, package)))
 
     async def next_step(self, request: RuleRequest) -> RuleResponse:
         """A rule's next step about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
+        return cast(RuleResponse, await self._asked(request))
+
+    async def _asked(self, request: Request) -> Response:
+        """The response to a request that is no call, and that this caller waits for."""
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
-        return cast(RuleResponse, await self.ask(request, watch))
+        return await self.ask(request, watch)
 
     def warm(self) -> None:
         """Start the worker of this event loop soon, unless that was done: it takes longer than many a model call."""
@@ -151,7 +146,8 @@ class _Supervisor:
         self._warmed = False
         self._numbers = self._starts = 0
         self._dead: str | None = None
-        self._records: dict[str, _Record] = {}
+        # By tool how many processes it has cost since its last response, while it was loaded and while it answered.
+        self._loads, self._calls = Counter[str](), Counter[str]()
         self._refused: dict[str, str] = {}
         of = executor.options
         times = (of.timeout_s, of.silence_s, of.grace_s, of.import_s, of.load_s)
@@ -209,16 +205,12 @@ class _Supervisor:
             return
         suspects = [one for one in self._pending.values() if one.suspect]
         if suspects:
-            if not any(one.sent for one in self._pending.values()):
-                self._send(self._worker, suspects[0])
-            return
-        for one in self._pending.values():
-            if not one.sent:
-                self._send(self._worker, one)
-
-    def _send(self, worker: Worker, one: PendingRequest) -> None:
-        one.sent = True
-        worker.process.send(one.request)
+            waiting = [] if any(one.sent for one in self._pending.values()) else suspects[:1]
+        else:
+            waiting = [one for one in self._pending.values() if not one.sent]
+        for one in waiting:
+            one.sent = True
+            self._worker.process.send(one.request)
 
     def _start(self) -> None:
         cache = self._executor.cache
@@ -278,10 +270,9 @@ class _Supervisor:
                     if isinstance(message, Failure):
                         self._settle(one, error_of(message))
                     else:
-                        self._records.pop(one.request.tool, None)
+                        self._loads.pop(one.request.tool, None)
+                        self._calls.pop(one.request.tool, None)
                         self._settle(one, message)
-            case _:
-                pass
 
     # What is wrong with the worker
 
@@ -320,7 +311,8 @@ class _Supervisor:
                 self._give_up(f"the worker process of the tools does not start: {end.how}")
             self._go_on()
             return
-        self._drop_abandoned()
+        for one in [one for one in self._pending.values() if not one.awaited]:
+            self._settle(one, Outage("its callers have given up"))
         ran = [one for one in dict.fromkeys(one for job in jobs for one in job.requests) if one.awaited]
         if not ran and end.jobs is None:
             ran = [one for one in sent if one.awaited]
@@ -347,25 +339,19 @@ class _Supervisor:
         for one in self._pending.values():
             one.sent = False
 
-    def _drop_abandoned(self) -> None:
-        for one in [one for one in self._pending.values() if not one.awaited]:
-            self._settle(one, Outage("its callers have given up"))
-
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
         # The caller that asked for a description keeps the error.
         if job.prepares and not any(isinstance(one.request, DescribeRequest) for one in job.requests):
             name = job.start.tool
-            record = self._records.setdefault(name, _Record())
             # What takes too long to load takes so the next time; a process may have been killed by others.
-            record.loads += MAX_LOADS if end.jobs is not None else 1
-            if record.loads >= MAX_LOADS:
+            self._loads[name] += MAX_LOADS if end.jobs is not None else 1
+            if self._loads[name] >= MAX_LOADS:
                 self._refuse(name, end.sentence(name))
 
     def _count_call(self, tool: str, end: WorkerEnd) -> None:
-        record = self._records.setdefault(tool, _Record())
-        record.calls += 1
-        if record.calls >= MAX_CALLS:
-            self._refuse(tool, f"{end.sentence(tool)}, after {record.calls - 1} calls in a row that also cost one")
+        self._calls[tool] += 1
+        if (calls := self._calls[tool]) >= MAX_CALLS:
+            self._refuse(tool, f"{end.sentence(tool)}, after {calls - 1} calls in a row that also cost one")
 
     def _refuse(self, tool: str, why: str) -> None:
         """Not run a tool any more."""

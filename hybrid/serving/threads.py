@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, wait
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -56,22 +57,16 @@ class DaemonThreads(Executor):
         """Take no more work and let the threads end when they have done theirs, or have none any more."""
         with self._lock:
             self._closed = True
-            if cancel_futures:
-                self._cancel()
+            while cancel_futures and not self._waiting.empty():
+                # One that a thread takes in this moment runs.
+                with suppress(queue.Empty):
+                    if (item := self._waiting.get_nowait()) is not None:
+                        item[0].cancel()
             for _ in self._threads:
                 self._waiting.put(None)
         if wait:
             for thread in self._threads:
                 thread.join()
-
-    def _cancel(self) -> None:
-        while True:
-            try:
-                item = self._waiting.get_nowait()
-            except queue.Empty:
-                return
-            if item is not None:
-                item[0].cancel()
 
     def _work(self) -> None:
         self._first()

@@ -90,11 +90,11 @@ def main() -> None:
     sys.path[:] = setup.modules
     for package, folders in setup.folders.items():
         look_in(package, folders)
-    _load_libraries()
+    load_libraries()
     asyncio.run(_serve(sock, channel, setup))
 
 
-def _load_libraries() -> None:
+def load_libraries() -> None:
     """Import what every request needs: else the first one would seem to take as long as that."""
     from PIL import Image
 

@@ -94,10 +94,9 @@ class WorkerProcess:
             self._process.wait(REAP_S)
 
     def _kill(self) -> None:
-        # Its group is its own and is there until the process is reaped.
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        # Its group is its own; others of it may live on when the process has ended.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _ended(self, polls: int = 0) -> None:
         """The socket has closed, which comes just before the end of the process."""
@@ -109,9 +108,7 @@ class WorkerProcess:
             self._loop.call_later(POLL_S, self._ended, polls + 1)
             return
         self._gone = True
-        # Others of its group may live on.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._kill()
         self._on_end(ending(self._process.returncode))
 
 

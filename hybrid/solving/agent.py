@@ -31,16 +31,16 @@ from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Fault, ImageRef, Json, Outcome, Prompt, Reply, Step, Usage
 
+# Messages in the form of OpenAI's chat completions, which LangChain takes as well; images are data URLs.
 Wire = list[dict[str, Any]]
-"""Messages in the form of OpenAI's chat completions, which LangChain takes as well; images are data URLs."""
 Ask = Callable[[Wire], Any | Awaitable[Any]]
 
+# The keys of a result that is a finding.
 FINDING: Final = ("data", "confidence", "backend", "version")
-"""The keys of a result that is a finding."""
+# By LangChain's word for a role the one that everybody else has.
 ROLES: Final = MappingProxyType({"ai": "assistant", "human": "user"})
-"""By LangChain's word for a role the one that everybody else has."""
+# Of tokens: read and written, by the words of LangChain and Inspect, and by OpenAI's.
 SIDES: Final = (("input", "prompt"), ("output", "completion"))
-"""Of tokens: read and written, by the words of LangChain and Inspect, and by OpenAI's."""
 
 
 class Graph(Protocol):
@@ -48,7 +48,6 @@ class Graph(Protocol):
 
     async def ainvoke(self, state: dict[str, Wire], /) -> Mapping[str, Any]:
         """The last state."""
-        ...
 
 
 class Agent(Solver):
@@ -231,7 +230,8 @@ def _called(call: ToolCall) -> dict[str, Json]:
 
 def _counted(counts: Any) -> Usage | None:
     """The tokens that LangChain, OpenAI or Inspect count; None where they do not tell both read and written ones."""
-    read, written = (_either(counts, f"{ours}_tokens", f"{theirs}_tokens") for ours, theirs in SIDES)
+    told = ([_field(counts, f"{word}_tokens") for word in words] for words in SIDES)
+    read, written = (ours if ours is not None else theirs for ours, theirs in told)
     if not (isinstance(read, int) and isinstance(written, int)):
         return None
     # Inspect alone keeps what the provider had already, or has now, out of what was read.
@@ -246,11 +246,6 @@ def _counted(counts: Any) -> Usage | None:
         reasoning_tokens=thought or _field(counts, "reasoning_tokens") or 0,
         cached_tokens=held or apart[0],
     )
-
-
-def _either(value: Any, *names: str) -> Any:
-    """The first of these fields that is there."""
-    return next((found for name in names if (found := _field(value, name)) is not None), None)
 
 
 def _role(message: Any) -> str | None:

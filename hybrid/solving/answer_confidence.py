@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from hybrid.types import Json
 
+# Where nothing was measured: how much of the distance, in log-odds, to what is said of an answer is believed.
+#
+# A confidence orders answers less well on photographs than on the generated pictures that a card counts. Half-way is a
+# round number. That a curve is too steep was first seen on 62 photographs of BLINK (odd items of Relative_Depth, val):
+# on these the arbiter without a trust file is not blind to them.
 CLAIM = 0.5
-"""Where nothing was measured: how much of the distance, in log-odds, to what is said of an answer is believed.
-
-A confidence orders answers less well on photographs than on the generated pictures that a card counts. Half-way is a
-round number. That a curve is too steep was first seen on 62 photographs of BLINK (odd items of Relative_Depth, val): on
-these the arbiter without a trust file is not blind to them."""
+# No probability is taken to be nearer to 0 or 1: one unforeseen case must be able to outweigh any giver.
 CERTAIN = 1e-4
-"""No probability is taken to be nearer to 0 or 1: one unforeseen case must be able to outweigh any giver."""
 
 
 def log_odds(probability: float) -> float:
@@ -42,16 +42,16 @@ class AnswerConfidence:
     For graded answers (a scanpath) they are expected scores.
     """
 
+    # Over all of its answers.
     rate: float
-    """Over all of its answers."""
+    # Of this answer; None where it says nothing of it.
     said: float | None = None
-    """Of this answer; None where it says nothing of it."""
+    # Mean log-odds of what it says of its answers; None where that was not measured: those of its rate.
     usually: float | None = None
-    """Mean log-odds of what it says of its answers; None where that was not measured: those of its rate."""
+    # How much of the distance between the two is believed, never below 0.
     slope: float = CLAIM
-    """How much of the distance between the two is believed, never below 0."""
+    # What a card's rate and curve were counted on; empty where they are of no card.
     counted_on: str = ""
-    """What a card's rate and curve were counted on; empty where they are of no card."""
 
     @property
     def apart(self) -> float:

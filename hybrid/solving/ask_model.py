@@ -26,14 +26,10 @@ from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Step, Usage
 
+# Characters of a reply's thoughts that its step keeps; the model is sent all of them again.
 MAX_THOUGHTS = 8_000
-"""Characters of a reply's thoughts that its step keeps; the model is sent all of them again."""
+# Seconds; larger than the rounding error of a sum of durations.
 TIMER_S = 1e-6
-"""Seconds; larger than the rounding error of a sum of durations."""
-
-
-def _nothing() -> None:
-    """There are no tools to load."""
 
 
 @dataclass
@@ -41,17 +37,17 @@ class ModelCalls:
     """An `AskModel` over a `ChatModel`. Calls are numbered from `key` on."""
 
     _model: ChatModel | None
+    # Of the next call.
     key: CallKey
-    """Of the next call."""
     _price: Price | None
+    # Options to score by likelihood instead of asking for one; empty where the model answers in words.
     _options: tuple[str, ...]
-    """Options to score by likelihood instead of asking for one; empty where the model answers in words."""
     _meter: Meter
     _run_meter: RunMeter
     _log: Log
     _clock: Clock = time.monotonic
-    _load_tools: Callable[[], None] = _nothing
-    """Called before a call that offers tools: begins to load them while the model thinks."""
+    # Called before a call that offers tools: begins to load them while the model thinks.
+    _load_tools: Callable[[], None] = lambda: None
     _style: Style = PLAIN
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
@@ -67,29 +63,24 @@ class ModelCalls:
         if model is None:
             raise NotRecorded("this run has no model")
         self._meter.check()
-        self._run_meter.begin()
+        await self._run_meter.begin()
         if tools:
             self._load_tools()
         key, self.key = self.key, self.key.following()
         with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as ended:
             message, used = await self._counted(model, messages, tools, key)
             ended(lambda: tracing.model_reply(message, used.cost_usd))
-        # The data of a model's step: calls, thoughts, likelihoods, images sent, retries, each where there are any.
-        data: dict[str, Json] = {}
-        if message.calls:
-            data["tool_calls"] = [_call(call) for call in message.calls]
-        if message.unreadable is not None:
-            data["unreadable"] = asdict(message.unreadable)
-        if message.reasoning:
-            data["reasoning"] = _shortened(message.reasoning)
-        if message.is_cut:
-            data["finish_reason"] = message.finish_reason
-        if message.likelihood is not None:
-            data["likelihood"] = message.likelihood
-        if message.images_sent is not None:
-            data["images_sent"] = [image.json() for image in message.images_sent]
-        if message.attempts is not None and message.attempts > 1:
-            data["retries"] = message.attempts - 1
+        sent = message.images_sent
+        facts: dict[str, Json] = {
+            "tool_calls": [_call(call) for call in message.calls] or None,
+            "unreadable": None if message.unreadable is None else asdict(message.unreadable),
+            "reasoning": _shortened(message.reasoning) if message.reasoning else None,
+            "finish_reason": message.finish_reason if message.is_cut else None,
+            "likelihood": message.likelihood,
+            "images_sent": None if sent is None else [image.json() for image in sent],
+            "retries": (message.attempts or 1) - 1 or None,
+        }
+        data = {name: fact for name, fact in facts.items() if fact is not None}
         self._log.note(Step("model", model.name, message.text, used.seconds, data=data))
         return message
 
@@ -101,7 +92,11 @@ class ModelCalls:
         spent, used, started = CallTime(left), Usage(), self._clock()
         try:
             async with counted(spent, self._clock) as limit:
-                message = readable(await self._reply(model, messages, tools, key))
+                if self._options and not tools:
+                    assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
+                    message = readable(await model.likelihood(messages, self._options))
+                else:
+                    message = readable(await self._style.chat(model, messages, tools, key))
             tokens = message.usage or TokenUsage(0, 0)
             used = Usage(
                 model_calls=1,
@@ -126,14 +121,6 @@ class ModelCalls:
             self._run_meter.end(used)
             self._meter.used = self._meter.used + used
         return message, used
-
-    async def _reply(
-        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
-    ) -> AssistantMessage:
-        if self._options and not tools:
-            assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
-            return await model.likelihood(messages, self._options)
-        return await self._style.chat(model, messages, tools, key)
 
 
 def _call(call: ToolCall) -> dict[str, Json]:

@@ -25,34 +25,28 @@ class RunMeter:
 
     limits: RunLimits = field(default_factory=RunLimits)
     used: Usage = field(default_factory=Usage)
+    # Model calls that are under way: they count as made, so that concurrency cannot exceed the limit.
     pending: int = 0
-    """Model calls that are under way: they count as made, so that concurrency cannot exceed the limit."""
     started: float = field(default_factory=time.monotonic)
+    # Of a call, where those under way cannot be taken back, as in a batch: each counts when it is sent.
     expected_usd: float | None = None
-    """Of a call, where those under way cannot be taken back, as in a batch: each counts when it is sent."""
 
     def spent(self) -> str | None:
         """The name of the first budget that allows no further call, or None."""
         limits, used = self.limits, self.used
-        if limits.model_calls is not None and used.model_calls + self.pending >= limits.model_calls:
-            return f"{limits.model_calls} model calls"
-        if limits.tokens is not None and used.input_tokens + used.output_tokens >= limits.tokens:
-            return f"{limits.tokens} tokens"
-        if limits.seconds is not None and time.monotonic() - self.started >= limits.seconds:
-            return f"{limits.seconds:g} seconds"
-        if limits.cost_usd is not None and (used.cost_usd or 0.0) + self._under_way_usd >= limits.cost_usd:
-            return f"{limits.cost_usd:g} USD"
-        return None
+        usd = used.cost_usd or 0.0
+        if self.expected_usd is not None:
+            # As soon as some calls have ended, these tell better what one costs.
+            usd += self.pending * (usd / used.model_calls if used.model_calls else self.expected_usd)
+        budgets = (
+            (limits.model_calls, used.model_calls + self.pending, "{} model calls"),
+            (limits.tokens, used.input_tokens + used.output_tokens, "{} tokens"),
+            (limits.seconds, time.monotonic() - self.started, "{:g} seconds"),
+            (limits.cost_usd, usd, "{:g} USD"),
+        )
+        return next((name.format(most) for most, spent, name in budgets if most is not None and spent >= most), None)
 
-    @property
-    def _under_way_usd(self) -> float:
-        if self.expected_usd is None:
-            return 0.0
-        # As soon as some have ended, these tell better what one costs.
-        ended = self.used.model_calls
-        return self.pending * ((self.used.cost_usd or 0.0) / ended if ended else self.expected_usd)
-
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """Count a call that starts. Raises `RunBudgetSpent` when none is allowed."""
         if name := self.spent():
             raise RunBudgetSpent(f"the run's budget of {name} is spent")

@@ -21,11 +21,11 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.tool import Tool
 from hybrid.types import Json
 
+# Kinds of repairs.
 IMAGE_NAME, LEFT_OUT, AS_TEXT, LIST, COORDINATES = "image name", "image left out", "JSON as text", "list", "coordinates"
 NESTED, EMPTY = "arguments in arguments", "empty argument"
-"""Kinds of repairs."""
+# The step that says of the call behind it which dialect of text it was `read_from`, and its `repairs`.
 AS_READ = "call as read"
-"""The step that says of the call behind it which dialect of text it was `read_from`, and its `repairs`."""
 
 _IMAGE_KEY = re.compile(
     r"(?:(?:input|target|source)_)?(?:image|img|picture)s?_?"

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 class CallPath:
     """One way in which an ask can go. Each call sends the prompt again with all that has come back so far."""
 
+    # Model calls.
     calls: int = 0
-    """Model calls."""
+    # Those of the calls that offer the tools.
     offered: int = 0
-    """Those of the calls that offer the tools."""
+    # Findings that the model has been shown when it answers; they come in evenly from the second call on.
     findings: int = 0
-    """Findings that the model has been shown when it answers; they come in evenly from the second call on."""
+    # Text of every call besides the prompt.
     says: str = ""
-    """Text of every call besides the prompt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,14 +30,14 @@ from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Step, Usage
 
 logger = logging.getLogger("hybrid.solving.session")
+# Of a step's data: what the model read in the place of the step's text.
 SHOWN = "shown"
-"""Of a step's data: what the model read in the place of the step's text."""
+# Of defects of tools: `--debug` shows them.
 traces = logging.getLogger("hybrid.solving.session.traces")
-"""Of defects of tools: `--debug` shows them."""
 
+# Faults after which a question is answered without the tool; the others are wrong calls of the solver's own, or of a
+# tool that has no weights here.
 LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
-"""Faults after which a question is answered without the tool; the others are wrong calls of the solver's own, or of a
-tool that has no weights here."""
 
 
 @dataclass
@@ -45,8 +45,8 @@ class ToolCalls:
     """A `CallTool` over a `ToolCondition`: budget, arguments, images by name, and the steps of the calls."""
 
     _control: ToolCondition
+    # They need be no files of `tools/`.
     _tools_offered: tuple[Tool, ...]
-    """They need be no files of `tools/`."""
     _seed: int
     _meter: Meter
     _log: Log
@@ -54,18 +54,18 @@ class ToolCalls:
     _subject: AskedQuestion
     _prompt: Prompt
     _clock: Clock = time.monotonic
+    # Whether somebody looks at them.
     _overlays: bool = True
-    """Whether somebody looks at them."""
+    # In which what a tool says is told; the step keeps it in pixels as well.
     _frame: CoordinateSystem = field(default_factory=CoordinateSystem)
-    """In which what a tool says is told; the step keeps it in pixels as well."""
+    # Set when the last call has been written down.
     _last: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the last call has been written down."""
 
     def __post_init__(self) -> None:
         self._last.set()
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, its pictures named, its text in the frame. Raises `BudgetSpent` and as `ToolService.call`."""
+        """The finding, its pictures named, its text in the frame. Raises `BudgetSpent` and as `CachedTools.call`."""
         self._meter.take_tool_call()
         # Calls that run side by side are written down, and their pictures named, in the order of the calls.
         before, self._last = self._last, asyncio.Event()
@@ -123,8 +123,8 @@ class ToolCalls:
 
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
         refs = self._refs(images)
-        tool = next((one for one in self._tools_offered if one.card.name == name), None) or loaded_tool(name)
-        if tool is None:
+        tool = next((one for one in self._tools_offered if one.card.name == name), loaded("tools", name))
+        if not isinstance(tool, Tool):
             # The first use of a tool imports it, and every other question would wait for that.
             tool = await asyncio.to_thread(find_tool, name)
         parsed = tool.parse(args)
@@ -133,12 +133,6 @@ class ToolCalls:
         return await self._control.find(
             tool, parsed, refs, self._subject, self._prompt, self._seed, spent, overlays=self._overlays
         )
-
-
-def loaded_tool(name: str) -> Tool | None:
-    """The tool of that name where its module has been imported, without a look at the disk; else None."""
-    tool = loaded("tools", name)
-    return tool if isinstance(tool, Tool) else None
 
 
 def find_tool(name: str) -> Tool:

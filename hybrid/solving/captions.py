@@ -20,7 +20,7 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from hybrid.messages import user_message
@@ -30,13 +30,13 @@ from hybrid.solving.empty_replies import words_of
 from hybrid.solving.solver import AskModel, Log
 from hybrid.types import ImageRef, Json, Step, StoredImage
 
+# The words of the request; the paper does not print its own.
 CAPTION = (
     "Describe this image in detail for somebody who has to answer questions about it without seeing it: what is where, "
     "colours, sizes, texts, and every mark drawn on it (circles, boxes, letters) with its place."
 )
-"""The words of the request; the paper does not print its own."""
+# Stands for a question in the call by which an image is described.
 CAPTION_CALL = "caption"
-"""Stands for a question in the call by which an image is described."""
 
 
 def captioner_sha256(model: ChatModel) -> str:
@@ -56,12 +56,12 @@ _WORDS_SHA256 = hashlib.sha256(CAPTION.encode()).hexdigest()
 class Caption:
     """The description of an image."""
 
+    # sha256 of the image.
     image: str
-    """sha256 of the image."""
+    # sha256 of the words by which it was asked for.
     prompt: str
-    """sha256 of the words by which it was asked for."""
+    # `captioner_sha256` of the model.
     captioner: str
-    """`captioner_sha256` of the model."""
     text: str
 
 
@@ -75,22 +75,12 @@ class CaptionCache(Protocol):
 
     async def take(self, image: StoredImage) -> str | None:
         """The caption of an image; None where the caller is the one to make it, and then to keep it or give it up."""
-        ...
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """Keep a caption and give it as it is kept: without secrets. Raises `OSError` where it cannot be written."""
-        ...
 
     async def give_up(self, image: StoredImage) -> None:
         """The caption was not made: the next one that wants it is to make it."""
-        ...
-
-
-@dataclass
-class _Making:
-    """A caption that somebody makes, and those who wait for it in order."""
-
-    waiting: deque[asyncio.Future[str | None]] = field(default_factory=deque)
 
 
 class RunCaptions:
@@ -109,19 +99,18 @@ class RunCaptions:
         self._captioner = captioner
         self._known = captions_by(captioner, kept)
         self._keep = keep
-        self._making: dict[str, _Making] = {}
+        # By image that somebody describes those who wait for it, in order.
+        self._making: dict[str, deque[asyncio.Future[str | None]]] = {}
 
     async def take(self, image: StoredImage) -> str | None:
         """See `CaptionCache`."""
-        known = self._known.get(image.sha256)
-        if known is not None:
+        if (known := self._known.get(image.sha256)) is not None:
             return known
-        making = self._making.get(image.sha256)
-        if making is None:
-            self._making[image.sha256] = _Making()
+        if image.sha256 not in self._making:
+            self._making[image.sha256] = deque()
             return None
         turn: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        making.waiting.append(turn)
+        self._making[image.sha256].append(turn)
         try:
             return await turn
         except asyncio.CancelledError:
@@ -136,18 +125,16 @@ class RunCaptions:
         if self._keep is not None:
             await asyncio.to_thread(self._keep, Caption(image.sha256, _WORDS_SHA256, self._captioner, kept))
         self._known[image.sha256] = kept
-        if (making := self._making.pop(image.sha256, None)) is not None:
-            for turn in making.waiting:
-                if not turn.done():
-                    turn.set_result(kept)
+        for turn in self._making.pop(image.sha256, ()):
+            if not turn.done():
+                turn.set_result(kept)
         return kept
 
     async def give_up(self, image: StoredImage) -> None:
         """See `CaptionCache`."""
-        making = self._making[image.sha256]
-        while making.waiting:
-            turn = making.waiting.popleft()
-            if not turn.done():
+        waiting = self._making[image.sha256]
+        while waiting:
+            if not (turn := waiting.popleft()).done():
                 turn.set_result(None)
                 return
         del self._making[image.sha256]

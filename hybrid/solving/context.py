@@ -23,8 +23,8 @@ from hybrid.log.lines import json_lines
 from hybrid.types import base_id
 
 BESIDE = "This text about what is shown was supplied with the question:\n{text}"
+# Ids that an error names.
 NAMED = 5
-"""Ids that an error names."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class SuppliedTexts:
 
 
 NOTHING = SuppliedTexts()
+# Of a file of texts: pages for each question of a benchmark are many.
 MAX_BYTES = 2**30
-"""Of a file of texts: pages for each question of a benchmark are many."""
 
 
 def read_supplied(path: Path) -> SuppliedTexts:

@@ -15,20 +15,19 @@ that answers for it holds them.
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from hybrid.config import ToolOutput
 from hybrid.errors import NoBackend, UsageError
-from hybrid.serving.service import ToolRunner
+from hybrid.serving.service import Tools
 from hybrid.timing import CallTime
 from hybrid.tool import Tool
 from hybrid.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from hybrid.tool import Args
 
 BLANK_TEXT = "The tool returned no information about this image."
@@ -40,21 +39,19 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
 
     A question that is alone in its route has none.
     """
-    kinds: dict[tuple[str, int], list[AskedQuestion]] = {}
+    kinds = defaultdict[tuple[str, int], list[AskedQuestion]](list)
     for question in questions:
         kept = AskedQuestion(question.id, question.unit, question.images)
-        kinds.setdefault((question.route, len(question.images)), []).append(kept)
+        kinds[question.route, len(question.images)].append(kept)
     partner_images: dict[str, tuple[StoredImage, ...]] = {}
     for (route, count), members in sorted(kinds.items()):
         order = sorted(members, key=lambda member: member.id)
         random.Random(f"{seed}/{route}/{count}").shuffle(order)
-        units = len({member.unit for member in order})
-        if units < 2:
-            continue
         for place, member in enumerate(order):
             # A variant of the same base question shows the same images: it is no partner.
-            others = (order[(place + step) % len(order)] for step in range(1, len(order)))
-            partner_images[member.id] = next(other.images for other in others if other.unit != member.unit)
+            others = (other.images for other in (*order[place + 1 :], *order[:place]) if other.unit != member.unit)
+            if (images := next(others, None)) is not None:
+                partner_images[member.id] = images
     return partner_images
 
 
@@ -78,26 +75,26 @@ class OracleWords:
     answer: str | None = None
 
 
+# From the id of a question and one of its prompts.
 Oracle = Callable[[str, Prompt], OracleWords]
-"""From the id of a question and one of its prompts."""
 
+# The backend of an oracle's findings.
 ORACLE = "oracle"
-"""The backend of an oracle's findings."""
+# The key of the answer in their data.
 ORACLE_ANSWER = "oracle_answer"
-"""The key of the answer in their data."""
 
 
 @dataclass(frozen=True)
 class ToolCondition:
     """Makes the findings of a run. `oracle` is asked in that mode alone, `partners` in `shuffled`."""
 
-    service: ToolRunner
+    service: Tools
     mode: ToolOutput = "real"
     oracle: Oracle | None = None
     partners: Mapping[str, tuple[StoredImage, ...]] = field(default_factory=dict)
 
     def warm(self) -> None:
-        """A tool is likely to be called, where any is (`ToolRunner.warm`)."""
+        """A tool is likely to be called, where any is (`Tools.warm`)."""
         if self.mode in ("real", "shuffled"):
             self.service.warm()
 
@@ -113,17 +110,17 @@ class ToolCondition:
         *,
         overlays: bool = True,
     ) -> Finding:
-        """The finding that the solver gets, and in `spent` what it took. Raises what `ToolRunner.call` raises."""
+        """The finding that the solver gets, and in `spent` what it took. Raises what `Tools.call` raises."""
         if self.mode == "oracle":
             perfect = self.oracle(subject.id, prompt) if self.oracle else OracleWords("")
             data: dict[str, Json] = {} if perfect.answer is None else {ORACLE_ANSWER: perfect.answer}
             return Finding(perfect.sentence, data, 1.0, ORACLE, ORACLE)
         if self.mode == "real":
             return await self.service.call(tool, args, images, seed, spent, overlays=overlays)
-        foreign = self.partners.get(subject.id) if self.mode == "shuffled" else None
-        if foreign is None or not images:
-            if not images:
-                return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")
+        partner = self.partners.get(subject.id) if self.mode == "shuffled" else None
+        if not images:
+            return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")
+        if partner is None:
             import numpy as np
 
             shown = images[0]
@@ -135,8 +132,8 @@ class ToolCondition:
                 raise NoBackend(str(error)) from error
             return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
         # Image k of the question becomes image k of the partner; a derived image the whole of its parent's.
-        places = [_place(ref, subject) % len(foreign) for ref in images]
-        others = [replace(ref, image=foreign[place]) for ref, place in zip(images, places, strict=True)]
+        places = [_place(ref, subject) % len(partner) for ref in images]
+        others = [replace(ref, image=partner[place]) for ref, place in zip(images, places, strict=True)]
         clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
         finding = await self.service.call(tool, clipped, others, seed, spent, overlays=overlays)
         # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
@@ -154,53 +151,26 @@ def _place(ref: ImageRef, subject: AskedQuestion) -> int:
 def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
     """The arguments with every point and box moved inside its image, `sizes` being (width, height) in pixels.
 
-    Coordinates belong to the first image, or to the one that the point's own `image` (from 1) names.
+    Coordinates belong to the first image, or to the one that the point's own `image` (from 1) names. Fields are known
+    by their names alone: those of a foreign tool have no types here.
     """
-    return _clipped(args, sizes) if sizes else args
+    if not sizes:
+        return args
+    return type(args).model_validate(_clipped(args.model_dump(mode="json", exclude_none=True), sizes))
 
 
-M = TypeVar("M", bound="BaseModel")
-
-
-def _clipped(model: M, sizes: Sequence[tuple[int, int]]) -> M:
-    from pydantic import BaseModel
-
-    number = getattr(model, "image", 1)
-    width, height = sizes[number - 1] if isinstance(number, int) and 1 <= number <= len(sizes) else sizes[0]
-    moved: dict[str, Any] = {}
-    for name in type(model).model_fields:
-        value = getattr(model, name)
-        if isinstance(value, BaseModel):
-            moved[name] = _clipped(value, sizes)
-        elif isinstance(value, tuple):
-            moved[name] = tuple(_clipped(item, sizes) if isinstance(item, BaseModel) else item for item in value)
-        elif isinstance(value, float) and name in ("x", "x0", "y", "y0"):
-            moved[name] = min(max(value, 0.0), (width if name[0] == "x" else height) - 1.0)
-        elif isinstance(value, float) and name in ("x1", "y1"):
-            # A box keeps at least one pixel, next to the corner that was moved before it.
-            least = moved[name.replace("1", "0")] + 1.0
-            moved[name] = max(least, min(value, float(width if name[0] == "x" else height)))
-    # A type without fields of its own (a foreign tool's) holds all of its arguments here.
-    return model.model_copy(update={**moved, **_clipped_json(model.model_extra or {}, sizes)})
-
-
-def _clipped_json(node: Mapping[str, Json], sizes: Sequence[tuple[int, int]]) -> dict[str, Json]:
-    """JSON arguments with every point and box, as the names of fields tell them, moved inside its image."""
+def _clipped(node: Json, sizes: Sequence[tuple[int, int]]) -> Any:
+    if isinstance(node, list | tuple):
+        return [_clipped(item, sizes) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    moved: dict[str, Any] = {name: _clipped(value, sizes) for name, value in node.items()}
     number = node.get("image", 1)
-    width, height = sizes[number - 1] if isinstance(number, int) and 1 <= number <= len(sizes) else sizes[0]
-    moved: dict[str, Json] = {}
-    for name, value in node.items():
-        if isinstance(value, Mapping):
-            moved[name] = _clipped_json(value, sizes)
-        elif isinstance(value, list | tuple):
-            moved[name] = [_clipped_json(item, sizes) if isinstance(item, Mapping) else item for item in value]
-        else:
-            moved[name] = value
-    for names, most in ((("x", "x0", "x1"), width), (("y", "y0", "y1"), height)):
-        for name in names:
-            value = moved.get(name)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                # A coordinate inside of an image that is so wide or high; the `last` of a box may lie on its end.
-                last = name.endswith("1")
-                moved[name] = min(max(value, 1 if last else 0), most if last else most - 1)
+    size = sizes[number - 1] if isinstance(number, int) and 1 <= number <= len(sizes) else sizes[0]
+    for axis, most in zip("xy", size, strict=True):
+        for name, least, last in ((axis, 0, most - 1), (f"{axis}0", 0, most - 1), (f"{axis}1", 1, most)):
+            if isinstance(value := moved.get(name), int | float) and not isinstance(value, bool):
+                # A box keeps at least one pixel, next to the corner that was moved before it.
+                first = moved.get(f"{axis}0") if least else None
+                moved[name] = max(min(value, last), least if not isinstance(first, int | float) else first + 1)
     return moved

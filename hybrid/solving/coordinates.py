@@ -34,14 +34,14 @@ FRAMES: Mapping[FrameName, str] = {
     "fractions_yx": FRACTIONS,
     "thousandths_yx": THOUSANDTHS,
 }
+# With the factor of the model's processor, and its fewest and most pixels: `resized:28:3136:1003520`.
 RESIZED = "resized"
-"""With the factor of the model's processor, and its fewest and most pixels: `resized:28:3136:1003520`."""
 POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
 
+# Pixels by which a coordinate in another frame may lie beside the whole pixel that it means.
 SAME_PIXEL = 0.05
-"""Pixels by which a coordinate in another frame may lie beside the whole pixel that it means."""
+# Coordinates beyond it, in any frame, lie in no image.
 FARTHEST = 1e9
-"""Coordinates beyond it, in any frame, lie in no image."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class CoordinateSystem:
 
     name: FrameName = "pixels"
     sent_pixels: int | None = None
+    # Of the model's processor, where pixels are those of the picture that it makes of the one sent.
     resizing: Resizing | None = None
-    """Of the model's processor, where pixels are those of the picture that it makes of the one sent."""
 
     @property
     def words(self) -> str:

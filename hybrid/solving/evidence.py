@@ -39,7 +39,10 @@ def finding_parts(
     `show` leaves out the text or the pictures; a finding that has only what is left out says so in one line. Where the
     pictures lie is told in the `frame`; `registry` has the images that they were made from.
     """
-    on = f"on {', '.join(_called(images))}:" if images else ""
+    # What the tool's text calls an image (its first is "image 1"), where its name is another.
+    same = all(name == f"img:{place}" for place, name in enumerate(images, 1))
+    called = (name if same else f"{name} (here called image {place})" for place, name in enumerate(images, 1))
+    on = f"on {', '.join(called)}:" if images else ""
     lines = [shortened(finding.text)] if show != "image" and finding.text else []
     shown = finding.images if show != "text" else ()
     parents = (registry.find(ref.parent or "") for ref in shown)
@@ -47,10 +50,3 @@ def finding_parts(
     if not lines and not pictures:
         lines = ["the tool returned nothing that can be shown"]
     return "\n".join(filter(None, [on, *lines, *pictures])), *map(ImagePart, shown)
-
-
-def _called(images: Sequence[str]) -> list[str]:
-    """The names of the images, with what the tool's text calls them (its first is "image 1") where that differs."""
-    if all(name == f"img:{place}" for place, name in enumerate(images, 1)):
-        return list(images)
-    return [f"{name} (here called image {place})" for place, name in enumerate(images, 1)]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from hybrid.tool import Pixels
 
 Parts = tuple[str | ImageRef, ...]
+# Gives the caption of an image.
 Describe = Callable[[ImageRef], Awaitable[str]]
-"""Gives the caption of an image."""
 
 STRIP_PX = 28
 

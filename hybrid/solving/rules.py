@@ -26,10 +26,10 @@ class RuleTable:
     """One rule a route."""
 
     rules: Mapping[str, Rule]
+    # By route the tools from outside of the project that have a rule for it.
     outside: Mapping[str, tuple[str, ...]]
-    """By route the tools from outside of the project that have a rule for it."""
+    # Which rules of the project are not asked, and which tools could not be imported, so that theirs are missing.
     notes: tuple[str, ...]
-    """Which rules of the project are not asked, and which tools could not be imported, so that theirs are missing."""
 
     def asked_of(self, prompt: Prompt) -> tuple[str, Rule | None]:
         """The rule for a prompt, and the route that its answers are counted under.

@@ -27,15 +27,15 @@ from hybrid.errors import BudgetSpent
 from hybrid.solving.solver import Log
 from hybrid.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 
+# The name of the step that holds one sample, word for word.
 SAMPLE = "sample"
-"""The name of the step that holds one sample, word for word."""
+# The name of the step that says how a vote ended.
 VOTE = "vote"
-"""The name of the step that says how a vote ended."""
+# Under this key of its data stands the confidence of the winner.
 CONFIDENCE = "confidence"
-"""Under this key of its data stands the confidence of the winner."""
 
+# Asks once more, from the beginning.
 Once = Callable[[], Awaitable[Reply]]
-"""Asks once more, from the beginning."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Vote:
     """The reply that was elected."""
 
     reply: Reply
+    # Probability, 0..1, that the samples claim for it; None where there was no vote.
     confidence: float | None = None
-    """Probability, 0..1, that the samples claim for it; None where there was no vote."""
 
 
 @dataclass(frozen=True)
@@ -81,21 +81,14 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
             break
         sample = Sample(reply, parse(reply.text, prompt.kind, prompt.choices))
         drawn.append(sample)
-        log.note(Step("rule", SAMPLE, reply.text, data=_sample_json(number, sample)))
+        read: dict[str, Json] = {"answer": as_json(sample.answer.value), "rule": sample.answer.rule}
+        facts = {"sample": number, **read, "outcome": reply.outcome.value}
+        log.note(Step("rule", SAMPLE, reply.text, data=facts))
     refused = sum(step.fault is Fault.REFUSAL for step in log.steps[before:])
     counts: dict[str, Json] = {"asked": samples, "samples": len(drawn), "refused": refused}
     vote, data = _medoid(drawn) if prompt.kind is Kind.SCANPATH else _majority(drawn, chance(prompt))
     log.note(Step("rule", VOTE, str(data.pop("text")), data={**counts, **data, CONFIDENCE: vote.confidence}))
     return vote
-
-
-def _sample_json(number: int, sample: Sample) -> dict[str, Json]:
-    return {
-        "sample": number,
-        "answer": as_json(sample.answer.value),
-        "rule": sample.answer.rule,
-        "outcome": sample.reply.outcome.value,
-    }
 
 
 def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, Json]]:

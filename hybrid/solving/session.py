@@ -55,19 +55,19 @@ class AskSetup:
     tools_offered: tuple[Tool, ...] = ()
     trust: TrustFile | None = None
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
+    # How pictures are joined where they are shown as one.
     joint: Joint = OUR_JOINT
-    """How pictures are joined where they are shown as one."""
+    # The model that describes images where they are shown as captions; `model` where it is None.
     captioner: ChatModel | None = None
-    """The model that describes images where they are shown as captions; `model` where it is None."""
+    # Where captions are kept; for one ask alone where it is None.
     captions: CaptionCache | None = None
-    """Where captions are kept; for one ask alone where it is None."""
+    # Texts that are shown beside the images.
     context: SuppliedTexts = NOTHING
-    """Texts that are shown beside the images."""
+    # Accuracy of MLLMs and of a guess by the benchmark's card.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """Accuracy of MLLMs and of a guess by the benchmark's card."""
     run_meter: RunMeter = field(default_factory=RunMeter)
+    # Times model and tool calls.
     clock: Clock = time.monotonic
-    """Times model and tool calls."""
     style: Style = PLAIN
 
     @cached_property
@@ -87,12 +87,12 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
+# The outcome of an ask that an error of this type ends.
 OUTCOME_OF_ERROR: Mapping[type[HybridError], Outcome] = {
     NotRecorded: Outcome.NOT_RECORDED,
     BudgetSpent: Outcome.BUDGET,
     ToolError: Outcome.TOOL_FAULT,
 }
-"""The outcome of an ask that an error of this type ends."""
 
 
 class Session:
@@ -112,10 +112,9 @@ class Session:
 
     async def ask(self, prompt: Prompt) -> Reply:
         """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
-        number, self._asks = self._asks, self._asks + 1
         log, before = Log(), self.meter.used
         try:
-            reply = await self._reply(prompt, number, log)
+            reply = await self._reply(prompt, log)
         except tuple(OUTCOME_OF_ERROR) as error:
             outcome = next(end for kind, end in OUTCOME_OF_ERROR.items() if isinstance(error, kind))
             log.note(Step("rule", outcome.value, str(error)))
@@ -129,19 +128,18 @@ class Session:
 
         Raises as a model call does, where images are described.
         """
-        number, self._asks = self._asks, self._asks + 1
-        log, key = Log(), self._key(prompt, number)
-        shown = await self._prompt_parts(prompt, log) if self._solver.needs_model else prompt.parts
-        return self._context(prompt, shown, key, log)
+        log = Log()
+        return self._context(prompt, *await self._opened(prompt, log), log)
 
-    def _key(self, prompt: Prompt, number: int) -> CallKey:
-        """The key of the first call of an ask."""
-        return CallKey(self._subject.id, number, 0, prompt_sha256(prompt.text), self._name)
+    async def _opened(self, prompt: Prompt, log: Log) -> tuple[Parts, CallKey]:
+        """The prompt of the next ask as the model is shown it, and the key of its first call."""
+        key = CallKey(self._subject.id, self._asks, 0, prompt_sha256(prompt.text), self._name)
+        self._asks += 1
+        return await self._prompt_parts(prompt, log) if self._solver.needs_model else prompt.parts, key
 
-    async def _reply(self, prompt: Prompt, number: int, log: Log) -> Reply:
+    async def _reply(self, prompt: Prompt, log: Log) -> Reply:
         """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
-        key = self._key(prompt, number)
-        shown = await self._prompt_parts(prompt, log) if self._solver.needs_model else prompt.parts
+        shown, key = await self._opened(prompt, log)
         if self._solver.runs_own_tools:
             return await self._reply_of_agent(prompt, self._context(prompt, shown, key, log))
         if self._solver.samples_itself or not self._solver.needs_model:
@@ -165,7 +163,7 @@ class Session:
         """The reply of a solver that calls a model of its own, whose tokens cost what those of the run's model do."""
         # The budgets are those of `ModelCalls`, but an ask is as one call: what it has used is known when it has ended.
         self.meter.check()
-        self._shared.run_meter.begin()
+        await self._shared.run_meter.begin()
         before = self.meter.used
         try:
             return await self._solver.ask(prompt, ctx)
@@ -215,21 +213,12 @@ class Session:
         self, model: ChatModel | None, price: Price | None, log: Log, key: CallKey, options: tuple[str, ...] = ()
     ) -> ModelCalls:
         shared = self._shared
-        return ModelCalls(
-            model,
-            key,
-            price,
-            options,
-            self.meter,
-            shared.run_meter,
-            log,
-            shared.clock,
-            shared.control.warm,
-            shared.style,
-        )
+        spent, how = (self.meter, shared.run_meter, log, shared.clock), (shared.control.warm, shared.style)
+        return ModelCalls(model, key, price, options, *spent, *how)
 
     def _context(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> SolverContext:
         subject, shared = self._subject, self._shared
+        pictures = (ref.image.sha256 for ref in prompt.images)
         image_registry = ImageRegistry((*prompt.images, *prompt.derived))
         by_likelihood = shared.config.answer == "likelihood" and prompt.kind is Kind.CHOICE
         options = tuple(LETTERS[: len(prompt.choices)]) if by_likelihood else ()
@@ -242,8 +231,8 @@ class Session:
             shared.frame if self._solver.needs_model else CoordinateSystem(),
         )
         return SolverContext(
-            model=_handle(model),
-            tool=_handle(tools),
+            model=_Opaque(model),
+            tool=_Opaque(tools),
             tools_offered=shared.dressed,
             wording=shared.wording,
             shown=shown,
@@ -253,12 +242,7 @@ class Session:
             frame=shared.frame,
             show=shared.config.show,
             trust=shared.trust.for_question(subject.unit, subject.images) if shared.trust else Trust(),
-            seed=seed_of(
-                seed_of_repetition(shared.config.seed, key.repetition),
-                key.ask,
-                prompt.text,
-                *(image.image.sha256 for image in prompt.images),
-            ),
+            seed=seed_of(seed_of_repetition(shared.config.seed, key.repetition), key.ask, prompt.text, *pictures),
             labels=self._labels,
             samples=shared.config.samples,
             prior_accuracy=shared.prior_accuracy,
@@ -269,19 +253,15 @@ class Session:
 class _Opaque:
     """A solver's handle on its model or tools: an object without attributes."""
 
+    def __init__(self, wrapped: ModelCalls | ToolCalls) -> None:
+        _WRAPPED[self] = wrapped
+
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return await _WRAPPED[self](*args, **kwargs)
 
 
+# The wrappers behind the handles, as long as these are referenced.
 _WRAPPED: WeakKeyDictionary[_Opaque, ModelCalls | ToolCalls] = WeakKeyDictionary()
-"""The wrappers behind the handles, as long as these are referenced."""
-
-
-def _handle(call: ModelCalls | ToolCalls) -> Any:
-    """A new handle to a wrapper, to be called as the wrapper is."""
-    handle = _Opaque()
-    _WRAPPED[handle] = call
-    return handle
 
 
 COUNTS = tuple(each.name for each in fields(Usage) if each.name != "cost_usd")

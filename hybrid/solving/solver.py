@@ -27,8 +27,8 @@ from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
 from hybrid.types import Fault, ImageRef, Json, Prompt, Reply, Step, Usage
 
+# The kind of a solver: an MLLM with specialists, the MLLM alone, the specialists alone, or neither.
 Role = Literal["hybrid", "mllm", "specialist", "chance"]
-"""The kind of a solver: an MLLM with specialists, the MLLM alone, the specialists alone, or neither."""
 
 
 class AskModel(Protocol):
@@ -36,7 +36,6 @@ class AskModel(Protocol):
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
         """The model's message. Raises `Outage`, `NotRecorded` or `BudgetSpent`."""
-        ...
 
 
 @dataclass
@@ -52,14 +51,13 @@ class Meter:
 
     def spent(self) -> str | None:
         """The name of the first budget that is used up, or None."""
-        left = self.seconds_left()
-        if left is not None and left <= 0:
-            return "seconds"
-        if self.limits.tokens is not None and (self.used.input_tokens + self.used.output_tokens >= self.limits.tokens):
-            return "tokens"
-        if self.limits.cost_usd is not None and (self.used.cost_usd or 0.0) >= self.limits.cost_usd:
-            return "cost"
-        return None
+        limits, used = self.limits, self.used
+        budgets = (
+            (limits.seconds, used.seconds, "seconds"),
+            (limits.tokens, used.input_tokens + used.output_tokens, "tokens"),
+            (limits.cost_usd, used.cost_usd or 0.0, "cost"),
+        )
+        return next((name for most, spent, name in budgets if most is not None and spent >= most), None)
 
     def check(self) -> None:
         """Raise `BudgetSpent` when a model call is no longer allowed."""
@@ -95,29 +93,29 @@ class SolverContext:
 
     model: AskModel
     tool: CallTool
+    # The tools offered to the model: fixed per benchmark, never per task.
     tools_offered: tuple[Tool, ...]
-    """The tools offered to the model: fixed per benchmark, never per task."""
     wording: Wording
+    # The prompt's parts in the form in which the model gets them (`--images`).
     shown: tuple[str | ImageRef, ...]
-    """The prompt's parts in the form in which the model gets them (`--images`)."""
     image_registry: ImageRegistry
     meter: Meter
     log: Log
     trust: Trust
+    # How the model writes coordinates.
     frame: CoordinateSystem
-    """How the model writes coordinates."""
+    # The parts of a finding that the model is shown.
     show: Show
-    """The parts of a finding that the model is shown."""
+    # Of the run and the prompt: a solver can tell nothing from it that the prompt does not say.
     seed: int
-    """Of the run and the prompt: a solver can tell nothing from it that the prompt does not say."""
+    # Whether each image of the prompt is shown under its name (`--image-labels`).
     labels: bool = True
-    """Whether each image of the prompt is shown under its name (`--image-labels`)."""
+    # How often a solver that samples itself asks the MLLM (`--setting samples`).
     samples: int = 1
-    """How often a solver that samples itself asks the MLLM (`--setting samples`)."""
+    # Published accuracy of MLLMs, and that of a guess, on this benchmark.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """Published accuracy of MLLMs, and that of a guess, on this benchmark."""
+    # The form in which the model meets `tools_offered`.
     style: Style = PLAIN
-    """The form in which the model meets `tools_offered`."""
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
         """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
@@ -134,32 +132,32 @@ class Solver(ABC):
     A file of graphs/ or baselines/ exports one as `SOLVER` and says of itself what differs from the defaults here.
     """
 
+    # Its name where Python code hands it in, by default that of its class; of a file it is the file's name.
     name: str = ""
-    """Its name where Python code hands it in, by default that of its class; of a file it is the file's name."""
+    # Its role in a comparison.
     role: Role = "hybrid"
-    """Its role in a comparison."""
+    # Whether it is of no use without an MLLM.
     needs_model: bool = False
-    """Whether it is of no use without an MLLM."""
+    # Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve.
     needs_live: bool = False
-    """Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve."""
+    # The form in which it wants images whatever `--images` says.
     images: ImageForm | None = None
-    """The form in which it wants images whatever `--images` says."""
+    # Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says.
     names_images: bool = False
-    """Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says."""
+    # Whether it asks the MLLM `SolverContext.samples` times of its own accord; any other that needs one is asked so
+    # often as a whole, and its replies vote.
     samples_itself: bool = False
-    """Whether it asks the MLLM `SolverContext.samples` times of its own accord; any other that needs one is asked so
-    often as a whole, and its replies vote."""
+    # Whether it draws by `SolverContext.seed` without a model, so that it can answer otherwise when asked again.
     seeded: bool = False
-    """Whether it draws by `SolverContext.seed` without a model, so that it can answer otherwise when asked again."""
+    # Whether it believes tools by the reliability on their cards, which then stands in the manifest.
     believes_cards: bool = False
-    """Whether it believes tools by the reliability on their cards, which then stands in the manifest."""
+    # Whether it offers a model tools, to call as it likes.
     offers_tools: bool = False
-    """Whether it offers a model tools, to call as it likes."""
+    # Whether it calls a model and tools that are not the run's: no control (`--tool-output`) reaches them, and what it
+    # counts in `SolverContext.meter` goes to the budgets of the run when the ask has ended.
     runs_own_tools: bool = False
-    """Whether it calls a model and tools that are not the run's: no control (`--tool-output`) reaches them, and what it
-    counts in `SolverContext.meter` goes to the budgets of the run when the ask has ended."""
+    # Its texts for a model besides the prompt; hashed into the manifest.
     texts: Mapping[str, str] = MappingProxyType({})
-    """Its texts for a model besides the prompt; hashed into the manifest."""
 
     @property
     def written_as(self) -> tuple[Callable[..., Any], ...]:

@@ -69,20 +69,20 @@ def _share(counted: Bin) -> float:
     return (counted.right + 1) / (counted.n + 2)
 
 
+# Tool, backend, route.
 Key = tuple[str, str, str]
-"""Tool, backend, route."""
 
+# Under this tool and backend a trust file keeps how often the MLLM alone was right.
 MODEL: Final = ("mllm", "model")
-"""Under this tool and backend a trust file keeps how often the MLLM alone was right."""
 
+# How many items the accuracy that any MLLM is credited with counts for next to those on which it was measured.
+#
+# So much models differ on the task of BLINK's Table 1 (test split) on which they differ most, by the moments of a
+# beta-binomial (`bench/published_accuracy.py`). Heavier priors, and what other tasks tell of a model, were no better on
+# simulated tools and recorded models (`bench/results/rivals.md`).
 MODEL_WEIGHT: Final = 8
-"""How many items the accuracy that any MLLM is credited with counts for next to those on which it was measured.
-
-So much models differ on the task of BLINK's Table 1 (test split) on which they differ most, by the moments of a
-beta-binomial (`bench/published_accuracy.py`). Heavier priors, and what other tasks tell of a model, were no better on
-simulated tools and recorded models (`bench/results/rivals.md`)."""
+# How many answers a tool's claimed rate counts for: it is a guess, or was counted on other pictures.
 TOOL_WEIGHT: Final = 2
-"""How many answers a tool's claimed rate counts for: it is a guess, or was counted on other pictures."""
 
 
 def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> AnswerConfidence:
@@ -111,13 +111,13 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
 class Measurement:
     """The counts of a tool or of the MLLM on one route."""
 
+    # Sum of the scores: of answers that are right or wrong, how many were right.
     right: float
-    """Sum of the scores: of answers that are right or wrong, how many were right."""
     n: int
+    # Mean log-odds of what it said of these answers; None where it said nothing.
     usually: float | None = None
-    """Mean log-odds of what it said of these answers; None where it said nothing."""
+    # How much of a distance to that tells which of tool and MLLM is right where they disagree, over all routes.
     slope: float = CLAIM
-    """How much of a distance to that tells which of tool and MLLM is right where they disagree, over all routes."""
 
 
 @dataclass(frozen=True)
@@ -159,18 +159,18 @@ class Measured:
 
     benchmark: str
     split: str
+    # Kind of the data and what tells them apart: hash of the files, revision, or seed and generator.
     data: Mapping[str, Json]
-    """Kind of the data and what tells them apart: hash of the files, revision, or seed and generator."""
+    # The facts of the MLLM whose answers were counted; None where only tools were.
     model: Mapping[str, Json] | None
-    """The facts of the MLLM whose answers were counted; None where only tools were."""
+    # Backend, version and weights of every counted tool and of those that it asks.
     tools: Mapping[str, Json]
-    """Backend, version and weights of every counted tool and of those that it asks."""
+    # The output of the tools; always the real one.
     control: str
-    """The output of the tools; always the real one."""
+    # The tools whose weights answered without having been asked for known answers.
     unchecked: tuple[str, ...] = ()
-    """The tools whose weights answered without having been asked for known answers."""
+    # How often the MLLM was asked before its answers were counted (`--setting samples`).
     samples: int = 1
-    """How often the MLLM was asked before its answers were counted (`--setting samples`)."""
 
     @property
     def generated(self) -> bool:
@@ -185,10 +185,10 @@ class TrustFile:
     folds: tuple[Mapping[Key, Measurement], ...]
     sha256: str
     measured: Measured
+    # What was measured on all questions.
     every: Mapping[Key, Measurement] = field(default_factory=dict)
-    """What was measured on all questions."""
+    # The fold of each question that was counted, by its id and those of its cluster and pictures.
     places: Mapping[str, int] = field(default_factory=dict)
-    """The fold of each question that was counted, by its id and those of its cluster and pictures."""
 
     def for_question(self, unit: str, pictures: Iterable[StoredImage] = ()) -> Trust:
         """The measurements made without this question and its pictures."""
@@ -278,8 +278,8 @@ def _measured(path: Path, content: Mapping[str, Any]) -> Measured:
     return measured
 
 
+# Facts of a model that do not decide what it answers alone: a run may differ in them from the counted one.
 NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "keep_pictures", "tool_calling"})
-"""Facts of a model that do not decide what it answers alone: a run may differ in them from the counted one."""
 
 
 def refuse_other(

@@ -101,11 +101,9 @@ class Backend(Protocol[A_contra]):
 
     def setup(self, device: str, weights: str | None) -> None:
         """Load what is needed onto `device` from `weights` (a directory or hub id). Raises `WeightsError`."""
-        ...
 
     def run(self, requests: Sequence[Request[A_contra]]) -> list[Evidence]:
         """One evidence a request, in order. Raises `ToolError` when a request cannot be answered."""
-        ...
 
 
 A = TypeVar("A", bound="Args")
@@ -133,7 +131,7 @@ class Stages(ABC, Generic[A, P, R]):
     def prepare(self, request: Request[A]) -> P:
         """The input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
-    def alike(self, prepared: P) -> Hashable:
+    def batch_key(self, prepared: P) -> Hashable:
         """Equal for inputs that one pass can take together, such as the shape of a tensor; here all are."""
         del prepared
         return None

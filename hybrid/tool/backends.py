@@ -24,7 +24,6 @@ class Versioned(Protocol):
     @property
     def version(self) -> str:
         """As `depth_anything@0123456789ab`."""
-        ...
 
 
 M = TypeVar("M", bound=Versioned)

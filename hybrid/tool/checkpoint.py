@@ -4,7 +4,7 @@
 damaged checkpoint answers like a working one. Here anything but an exact fit is a `WeightsError` naming the tensors.
 Only safetensors are read and no code that a checkpoint brings is run.
 
-Every checkpoint is announced with `hybrid.tool.networks.loaded`, and with it what its own processor does to a picture
+Every checkpoint is announced with `hybrid.tool.networks.announce`, and with it what its own processor does to a picture
 (`picture_input`): that is what checks of weights compare with the tensor that the network is given.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError, is_out_of_memory
-from hybrid.tool.networks import Network, PictureInput, loaded
+from hybrid.tool.networks import Network, PictureInput, announce
 from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
@@ -104,7 +104,7 @@ def load_verified(
     sha256 = content_hash(folder)
     model, processor = _load(auto_class, processor_class, folder, weights, harmless)
     wants = partial(picture_input, processor_class, folder, weights) if whole else None
-    loaded(Network(weights, model, wants))
+    announce(Network(weights, model, wants))
     return Checkpoint(model.to(device).eval(), processor, model_type, sha256, device)
 
 
@@ -270,7 +270,7 @@ def fill(model: Any, tensors: Mapping[str, Any], where: str, wants: Callable[[],
         WeightsError: the tensors are not exactly those that it has.
     """
     put_tensors(model, tensors, where)
-    loaded(Network(where, model, wants))
+    announce(Network(where, model, wants))
 
 
 def put_tensors(model: Any, tensors: Mapping[str, Any], where: str) -> None:

@@ -1,10 +1,10 @@
 """The networks that a backend has loaded, and how pictures must reach them: what checks of weights look at.
 
     with collecting() as networks:              # `hybrid.tool.backends.Learned.setup` does this
-        model = DepthModel(weights, "cpu")      # whatever loads a network says so: `loaded(Network(...))`
+        model = DepthModel(weights, "cpu")      # whatever loads a network says so: `announce(Network(...))`
 
 `load_verified` of `hybrid/tool/checkpoint.py` says so for every checkpoint of transformers, with what the
-checkpoint's own processor does to a picture. Who loads weights in another way says it with `loaded` and gives the
+checkpoint's own processor does to a picture. Who loads weights in another way says it with `announce` and gives the
 normalisation that the weights were trained with, for example `normalised(IMAGENET_MEAN, IMAGENET_STD)`.
 """
 
@@ -102,7 +102,7 @@ def collecting() -> Iterator[list[Network]]:
         _COLLECTED.reset(token)
 
 
-def loaded(network: Network) -> None:
+def announce(network: Network) -> None:
     """Say that a network was loaded; ignored outside of `collecting`."""
     if (found := _COLLECTED.get()) is not None:
         found.append(network)

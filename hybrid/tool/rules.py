@@ -26,7 +26,6 @@ class CallTool(Protocol):
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         """The finding, its images named and added to the registry. Raises `ToolError` or `BudgetSpent`."""
-        ...
 
 
 class RuleContext(Protocol):
@@ -35,11 +34,9 @@ class RuleContext(Protocol):
     @property
     def tool(self) -> CallTool:
         """Calls a tool that the rule names."""
-        ...
 
     def rule(self, name: str, text: str) -> None:
         """Write why the rule abstains into the trace."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -86,11 +83,9 @@ class Rule(Protocol):
     @property
     def tools(self) -> tuple[str, ...]:
         """Names of the tools that the rule may ask; others are refused."""
-        ...
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
         """Return the specialists' answer, or None for an abstention."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from hybrid.messages import AssistantMessage, ImagePart, Message, images_of, par
 from hybrid.types import Attempt, Finding, ImageRef, Json, Outcome
 from hybrid.weights import names_directory
 
+# The entry-point group of tracers.
 GROUP: Final = "hybrid.tracing"
-"""The entry-point group of tracers."""
 NO_ERROR = frozenset({Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED})
 
 
@@ -46,8 +46,8 @@ class Facts:
 
 Describe = Callable[[], Facts]
 End = Callable[[Describe], None]
+# Gives the block of a span. Called in one event loop; raises nothing and does not wait.
 Tracer = Callable[[Facts], AbstractContextManager[End]]
-"""Gives the block of a span. Called in one event loop; raises nothing and does not wait."""
 TRACER: ContextVar[Tracer | None] = ContextVar("the tracer of the run", default=None)
 
 

@@ -19,17 +19,17 @@ from hybrid.models.failures import Backoff
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
 from tests.fakes import resources
 from tests.servers import JsonHandler, LocalServer, listening
 
+# No ask of these tests may take longer, whatever the server does.
 HANGS_S = 60
-"""No ask of these tests may take longer, whatever the server does."""
+# Usage that the server reports for every reply.
 INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
-"""Usage that the server reports for every reply."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Asker:
     """Asks a solver about generated images through the openai client and the real tools."""
 
     adversary: Adversary
-    service: ToolService
+    service: CachedTools
     question: Question
     prompt: Prompt
     options: dict[str, Any] = field(default_factory=dict)
@@ -169,16 +169,16 @@ class Asker:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[ToolService]:
+def service(tmp_path: Path) -> Iterator[CachedTools]:
     """Weight-free tools with a store and a cache of their own."""
     store = ImageStore(tmp_path / "images")
-    one = ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=2))
+    one = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=2))
     yield one
     one.close()
 
 
 @pytest.fixture
-def asker(adversary: Adversary, service: ToolService, fakes: Any) -> Asker:
+def asker(adversary: Adversary, service: CachedTools, fakes: Any) -> Asker:
     """A puzzle of three images that the jigsaw tool solves: the second image fits, which is (A)."""
     question = fakes.question("q1", text="Which image fits?", task="Jigsaw", route="Jigsaw", target="(A)")
     empty = Prompt((question.text,), question.kind, question.choices)

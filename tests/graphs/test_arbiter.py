@@ -32,8 +32,8 @@ DOUBTED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000)})
 
 
 BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.prior_accuracy for name in ("blink", "hvsbench"))
+# Of the routes of both benchmarks.
 PRIOR_ACCURACY = PriorAccuracy({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
-"""Of the routes of both benchmarks."""
 
 
 def finding(best: Json, confidence: float = 0.9, backend: str = "classical") -> Finding:
@@ -117,8 +117,8 @@ def ruled(
     return ruling(JIGSAW, trust or Trust(), PRIOR_ACCURACY, Proposal(reply, votes), specialist_answer)
 
 
+# So many cases that nothing else counts.
 MANY = 10**7
-"""So many cases that nothing else counts."""
 
 
 def known(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:

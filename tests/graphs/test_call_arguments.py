@@ -14,15 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.config import Limits
-from hybrid.messages import (
-    MAX_DEPTH,
-    AssistantMessage,
-    ToolCall,
-    readable,
-)
+from hybrid.messages import MAX_DEPTH, AssistantMessage, ToolCall, readable
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.registry import load, load_solver
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply
@@ -54,7 +49,7 @@ def nested(depth: int) -> Any:
 
 
 @pytest.fixture
-def ask(service: ToolService, fakes: Any) -> Callable[..., tuple[Reply, Any]]:
+def ask(service: CachedTools, fakes: Any) -> Callable[..., tuple[Reply, Any]]:
     """Put a question about one image to a controller with the tool `crop`; its reply, and the model asked."""
     image = fakes.stored(service.store, 1)
 

@@ -41,9 +41,9 @@ async def test_of_a_hundred_calls_in_one_message_the_budget_runs_and_each_is_ans
     texts = asker.adversary.tool_texts()
     assert all("times its size" in text for text in texts[:8])
     assert set(texts[8:-1]) == {"Error: not run: the question's budget of 8 tool calls is spent"}
-    assert texts[-1].endswith(TEXTS.warning)
+    assert texts[-1].endswith(TEXTS["warning"])
     assert not second.get("tools")
-    assert TEXTS.last_turn in json.dumps(second["messages"][-1])
+    assert TEXTS["last_turn"] in json.dumps(second["messages"][-1])
 
 
 async def test_readable_and_unreadable_calls_of_one_message_are_all_answered(

@@ -35,13 +35,13 @@ TASKS = {"Jigsaw": "jigsaw", "Multi-view_Reasoning": "motion", "Relative_Depth":
 PER_TASK = 6
 CUES = {"jigsaw": "corner", "motion": "lockwise", "depth": "closer"}
 MODES: tuple[ToolOutput, ...] = ("real", "blank", "shuffled", "oracle")
+# Findings of a perfect tool, and of jigsaw, depth and motion where they are sure.
 NAMES_A_CHOICE = (
     r"^The evidence favours \((\w)\)",
     r"^Image (\d) continues",
     r"^Image 1: (\w) is nearest",
     r"the camera moved to its (left|right)",
 )
-"""Findings of a perfect tool, and of jigsaw, depth and motion where they are sure."""
 ORDINALS = {"2": "second", "3": "third"}
 
 

@@ -9,7 +9,7 @@ import pytest
 from hybrid.config import Limits
 from hybrid.messages import AssistantMessage
 from hybrid.registry import load_solver, solver_names
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.empty_replies import is_empty
 from hybrid.solving.session import Session
@@ -20,7 +20,7 @@ ASKING = tuple(name for name in solver_names() if load_solver(name).needs_model)
 
 
 @pytest.fixture
-def ask(service: ToolService, fakes: Any) -> Any:
+def ask(service: CachedTools, fakes: Any) -> Any:
     """Put one prompt to a solver whose model says what is queued, and give the reply and the model."""
     image = fakes.stored(service.store, 1)
 

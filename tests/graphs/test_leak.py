@@ -13,7 +13,7 @@ from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Outcome
@@ -25,7 +25,7 @@ SENTINEL = "SENTINEL-7c1e"
 @pytest.mark.parametrize("solver", ["mllm", "arbiter", "verify", "controller"])
 async def test_no_model_is_told_the_route_or_who_asks(tmp_path: Path, fakes: Any, solver: str, route: str) -> None:
     store = ImageStore(tmp_path / "images")
-    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
+    service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     images = tuple(store.put_pixels(piece) for piece in fakes.puzzle(3))
     question = fakes.question(
         "IDENTITY-99",

@@ -8,7 +8,7 @@ from hybrid.config import Limits
 from hybrid.log.attempts import attempt_line
 from hybrid.messages import AssistantMessage, ToolCall, images_of
 from hybrid.registry import load, load_solver
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Attempt, Exchange, ImageRef, Kind, Outcome, Prompt
@@ -18,7 +18,7 @@ LIMIT_BYTES = 100_000
 TOOLS = ("saliency", "depth", "crop", "scanpath", "markers")
 
 
-async def test_ten_images_and_ten_calls_add_under_100_kb(service: ToolService, fakes: Any, tmp_path: Any) -> None:
+async def test_ten_images_and_ten_calls_add_under_100_kb(service: CachedTools, fakes: Any, tmp_path: Any) -> None:
     images = tuple(fakes.stored(service.store, seed, (320, 240)) for seed in range(CALLS))
     refs = tuple(ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1))
     question = fakes.question("q1", images=images)

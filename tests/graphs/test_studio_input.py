@@ -15,11 +15,6 @@ Picture = Callable[[int], bytes]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "store")
-
-
-@pytest.fixture
 def picture(fakes: Any) -> Picture:
     """A picture that is `n` pixels wide, as a file."""
     pixels = fakes.puzzle(3)[0]

@@ -31,8 +31,8 @@ KEEP_IMAGES = 8
 HEADINGS: Mapping[Role, str] = {"system": "system", "user": "human", "assistant": "ai", "tool": "tool"}
 
 
+# Of a model that is opened and never asked: another one takes its place.
 NOWHERE = ModelSettings(base_url="http://127.0.0.1:9/v1")
-"""Of a model that is opened and never asked: another one takes its place."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Case:
 
     benchmark: str
     task: str
+    # The answers, one for each ask.
     replies: tuple[str, ...]
-    """The answers, one for each ask."""
+    # The call before its answer.
     tool: str | None = None
-    """The call before its answer."""
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def queue(self) -> list[AssistantMessage]:
@@ -141,6 +141,7 @@ async def test_what_the_model_reads_is_the_golden_transcript(kind: Kind, tmp_pat
     assert parse(exchange.reply.text, kind, exchange.prompt.choices).value is not None
 
 
+# The sentence of a perfect tool for each kind of ask.
 SENTENCES: Mapping[Kind, str] = {
     Kind.CHOICE: r"The evidence favours \((?P<answer>[A-H])\) .+\.",
     Kind.YES_NO: r"The evidence says that the answer is (?P<answer>yes|no)\.",
@@ -151,14 +152,13 @@ SENTENCES: Mapping[Kind, str] = {
     Kind.CONTINUE: r"(?P<answer>Yes|No), .+ has to be seen\.",
     Kind.VIEW_PLAN: r"What the question needs is in the parts (?P<answer>[\d, ]+)\.",
 }
-"""The sentence of a perfect tool for each kind of ask."""
+# The reply in the form asked for, where it is not "Answer: " and what the sentence names.
 FORMS: Mapping[Kind, str] = {
     Kind.CHOICE: "Answer: ({})",
     Kind.SCANPATH: "{}",
     Kind.CONTINUE: "{}",
     Kind.VIEW_PLAN: '{{"part": "{0}", "keep": "{0}", "shift": "{0}"}}',
 }
-"""The reply in the form asked for, where it is not "Answer: " and what the sentence names."""
 
 
 def reply_to(kind: Kind, sentence: str) -> str:

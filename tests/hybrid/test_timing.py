@@ -15,13 +15,13 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.timing import CallTime, Stopwatch, Timeouts, counted, finished, running, waiting
 from hybrid.tool import Tool
 from hybrid.types import Finding
 
 PATIENT = Timeouts(60.0, 60.0)
-Make = Callable[..., ToolService]
+Make = Callable[..., CachedTools]
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def clock(fakes: Any) -> Any:
 @pytest.fixture
 def service(tmp_path: Path, clock: Any) -> Iterator[Make]:
     """`service(**options)` runs weight-free tools in one thread and keeps nothing."""
-    made: list[ToolService] = []
+    made: list[CachedTools] = []
 
-    def make(timed_with: Any = clock, **options: Any) -> ToolService:
+    def make(timed_with: Any = clock, **options: Any) -> CachedTools:
         store = ImageStore(tmp_path / "images")
         chosen = ServiceOptions("classical", **{"threads": 1, "coming_s": 60.0, **options})
-        made.append(ToolService(store, FindingCache(None, store), chosen, timed_with))
+        made.append(CachedTools(store, FindingCache(None, store), chosen, timed_with))
         return made[-1]
 
     yield make
@@ -45,7 +45,7 @@ def service(tmp_path: Path, clock: Any) -> Iterator[Make]:
         one.close()
 
 
-async def asked(fakes: Any, one: ToolService, tool: Tool, spent: list[CallTime]) -> list[Finding | BaseException]:
+async def asked(fakes: Any, one: CachedTools, tool: Tool, spent: list[CallTime]) -> list[Finding | BaseException]:
     refs = fakes.refs(one.store, 1)
     calls = (one.call(tool, fakes.NumberArgs(number=n), refs, 0, spell) for n, spell in enumerate(spent))
     return list(await asyncio.gather(*calls, return_exceptions=True))

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 from PIL import Image, ImageCms
 
+# Width and height in pixels of most images here.
 WIDE = (12, 8)
-"""Width and height in pixels of most images here."""
 
 
 @dataclass(frozen=True)

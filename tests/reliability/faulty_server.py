@@ -39,8 +39,8 @@ from bench._chat_server import (
 )
 
 QUESTION = re.compile(rb"Is the cat (\d+) on the mat")
+# How long a slow reply takes, beyond every timeout of these tests; it ends early where the client leaves.
 SLOW_S = 30.0
-"""How long a slow reply takes, beyond every timeout of these tests; it ends early where the client leaves."""
 CROP = json.dumps({"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}})
 
 
@@ -65,11 +65,11 @@ class Fault(StrEnum):
     NOT_FOUND = "404"
 
 
+# Those that pass: the same request asked again may be answered.
 FAULTS = (
     *(Fault.HTTP_500, Fault.RATE, Fault.RATE_WITH_WAIT, Fault.UNREADABLE, Fault.TRUNCATED, Fault.NOT_JSON_ARGUMENTS),
     *(Fault.NO_OBJECT_ARGUMENTS, Fault.EMPTY, Fault.SLOW, Fault.DROPPED),
 )
-"""Those that pass: the same request asked again may be answered."""
 OF_CALLS = (Fault.NOT_JSON_ARGUMENTS, Fault.NO_OBJECT_ARGUMENTS)
 
 UNREADABLE_BODIES = (b"<html><body>bad gateway</body></html>", b"", b"null", b"[]", b'{"choices": []}', b"\xff\xfe{")
@@ -94,8 +94,8 @@ class Request:
     before: int
     tool_results: int
     offers_tools: bool
+    # How many requests came to the server before.
     number: int
-    """How many requests came to the server before."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def always(fault: Fault) -> Plan:
     return lambda _: fault
 
 
+# The tool and the text of the arguments that a question is answered with while tools are offered.
 CallOf = Callable[[int], tuple[str, str]]
-"""The tool and the text of the arguments that a question is answered with while tools are offered."""
 
 
 def call_of_crop(_: int) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+# No command of these tests takes so long: a process that does is killed and its test fails.
 END_S = 240
-"""No command of these tests takes so long: a process that does is killed and its test fails."""
 MODEL = ("--model", "openai:mock")
 CONTROLLER = ("--solver", "controller", "--tools", "crop")
 MLLM = ("--solver", "mllm")

@@ -16,8 +16,8 @@ COUNT = 4
 TOOLS = ("crop", "jigsaw", "depth")
 RUNS = ("full", "none", "without-crop", "without-jigsaw", "without-depth")
 STOP_S = 60
+# Exit code: the server calls crop where it is left out as well, so that no tool runs there.
 LEFT_OUT = 3
-"""Exit code: the server calls crop where it is left out as well, so that no tool runs there."""
 
 
 def told(data: Path, url: str, out: Path, *more: object) -> list[str]:

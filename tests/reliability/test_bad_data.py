@@ -155,6 +155,7 @@ def sap_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
     return folder
 
 
+# For each benchmark the builder of a folder with one question a picture, their ids, and the settings to read it.
 MADE: dict[str, tuple[Callable[[Path, Sequence[bytes]], Path], Callable[[int], str], dict[str, str]]] = {
     "blink": (blink_folder, lambda n: f"val_Counting_{n}", {}),
     "hvsbench": (hvs_folder, lambda n: f"Q2_{n}", {}),
@@ -162,7 +163,6 @@ MADE: dict[str, tuple[Callable[[Path, Sequence[bytes]], Path], Callable[[int], s
     "mvp_bench": (mvp_folder, str, {"mcq": "vanilla"}),
     "actiview": (actiview_folder, lambda n: f"q{n}", {}),
 }
-"""For each benchmark the builder of a folder with one question a picture, their ids, and the settings to read it."""
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -199,11 +199,6 @@ def blink(tmp_path: Path) -> Path:
     table(tmp_path / "data" / "Counting" / "val-0.parquet", blink_rows("Counting", GOOD))
     table(tmp_path / "data" / "Spatial_Relation" / "val-0.parquet", blink_rows("Spatial_Relation", GOOD))
     return tmp_path / "data"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "store")
 
 
 def spoil_pages(path: Path, column: str, group: int) -> None:

@@ -17,12 +17,12 @@ from hybrid.models.failures import Backoff, FailedRequest
 
 COUNT = 40
 IN_FLIGHT = "16"
+# How many requests follow a failed one, where no option says otherwise.
 RETRIES = 3
-"""How many requests follow a failed one, where no option says otherwise."""
 PATIENT = ("--concurrency", IN_FLIGHT, "--json")
 DOWN_S, DOWN_REQUESTS = 120.0, 200
+# Longer than anything waits for here, however busy the machine is.
 PATIENCE_S = 60
-"""Longer than anything waits for here, however busy the machine is."""
 
 
 @pytest.mark.system
@@ -54,12 +54,12 @@ def test_every_question_ends_answered_or_typed_as_failed(
     assert set(server.asked(mark)) == set(range(1, count + 1)) - finished
 
 
+# Of the questions. Seven of the ten faults are tried again: 0.35 ** 4 of the calls, two a question, end without a
+# reply: 3 %.
 LOST = 0.08
-"""Of the questions. Seven of the ten faults are tried again: 0.35 ** 4 of the calls, two a question, end without a
-reply: 3 %."""
+# Of one question: a call of a tool, one asked again for its arguments, an answer, one asked again because it was
+# empty, each with its retries, and one in hand for a circuit that opened.
 MAX_REQUESTS = 5 * (1 + RETRIES)
-"""Of one question: a call of a tool, one asked again for its arguments, an answer, one asked again because it was
-empty, each with its retries, and one in hand for a circuit that opened."""
 
 
 def _check_the_numbers(ended: Ended, run: Files, count: int) -> None:

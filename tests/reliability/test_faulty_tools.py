@@ -9,14 +9,13 @@ import pytest
 from faulty_server import FaultyServer
 from runs import Ended, Files, Process, number_of, words
 
-SECONDS = 5
-"""Running time of a question: what a tool that hangs is given."""
-END_S = 10.0
-"""How long the run may go on after its last question, and the process after its report."""
-FAULTY = '''
-"""Does what its argument says."""
+from tests.tool_source import tool_source
 
-import ctypes
+# Running time of a question: what a tool that hangs is given.
+SECONDS = 5
+# How long the run may go on after its last question, and the process after its report.
+END_S = 10.0
+HEAD = """import ctypes
 import math
 import os
 import signal
@@ -24,12 +23,6 @@ import sys
 import time
 
 import numpy as np
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Tool
-
-
-class FaultyArgs(Args):
-    do: str
 
 
 def found(data=None, confidence=0.5, pictures=()):
@@ -55,33 +48,24 @@ DOES = {
     "empty": lambda: found(pictures=(Picture(np.zeros((0, 4, 3), np.uint8)),)),
     "surrogate": lambda: [Evidence("half \\ud800", {"text": "half \\ud800"}, 0.5)],
 }
-
-
-class Faulty:
-    def setup(self, device, weights):
-        pass
-
-    def run(self, requests):
-        return [one for request in requests for one in DOES[request.args.do]()]
-
-
-CARD = Card("faulty", "Does what it is told.", "Everything.", (BackendCard("classical", "1", Faulty, "Faults."),))
-TOOL = Tool(CARD, FaultyArgs)
-'''
+"""
+FAULTY = tool_source(
+    "faulty", "return [one for request in requests for one in DOES[request.args.do]()]", args="do: str", head=HEAD
+)
 WITH_THE_TOOL = (
     "-c",
     "import sys, pathlib; from hybrid import cli, registry as r; "  # noqa: ISC004
     "r.look_also_in([pathlib.Path(sys.argv.pop(1))], '--path'); cli.main()",
 )
 HANGING = ("hang", "hold")
+# Faults that end a process.
 ENDING = ("exit", "die", "crash")
-"""Faults that end a process."""
 NONSENSE = ("memory", "defect", "nan", "number", "nothing", "too many", "line", "floats", "empty")
 
 
 WELL = ("well",) * 6
+# The tool's behaviour for the questions, in their order.
 ONE_BY_ONE = (*WELL, *ENDING, *NONSENSE, "nan data", "surrogate", *WELL, "hang", *WELL)
-"""The tool's behaviour for the questions, in their order."""
 
 
 @pytest.mark.system

@@ -14,10 +14,7 @@ LATENCY_S = 0.02
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(
-    ("count", "kills"),
-    [(60, 2), pytest.param(500, 20, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("count", "kills"), [(60, 2), pytest.param(500, 20, marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on_as_if_nothing_had_been(
     count: int,
     kills: int,

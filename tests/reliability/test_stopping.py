@@ -45,10 +45,7 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
 
 
 def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(
-    tmp_path: Path,
-    questions: Callable[[int], Path],
-    hybrid: Callable[..., Ended],
-    process: Callable[..., Process],
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], process: Callable[..., Process]
 ) -> None:
     run = Files(tmp_path / "run", "mllm")
     with FaultyServer(latency_s=0.2) as server:

@@ -7,35 +7,9 @@ import pytest
 from faulty_server import Fault, FaultyServer, Request
 from runs import MLLM, Ended, words
 
-BREAKS = '''"""A tool with a defect."""
+from tests.tool_source import tool_source
 
-from collections.abc import Sequence
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
-
-
-class BreaksArgs(Args):
-    """No arguments."""
-
-
-class Classical:
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
-
-    def run(self, requests: Sequence[Request[BreaksArgs]]) -> list[Evidence]:
-        raise LookupError("no such shelf")
-
-
-TOOL = Tool(
-    card=Card(
-        name="breaks",
-        summary="Says nothing, since it breaks.",
-        limits="Says nothing about what the image shows.",
-        backends=(BackendCard("classical", "1", Classical, "Nothing."),),
-    ),
-    args=BreaksArgs,
-)
-'''
+BREAKS = tool_source("breaks", 'raise LookupError("no such shelf")')
 LINE = BREAKS.splitlines().index('        raise LookupError("no such shelf")') + 1
 
 

@@ -12,36 +12,10 @@ import pytest
 from faulty_server import FaultyServer
 from runs import ROOT, Files, words
 
-SHADE = '''"""How {word} an image is."""
+from tests.tool_source import tool_source
 
-from collections.abc import Sequence
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
-
-
-class ShadeArgs(Args):
-    """No arguments."""
-
-
-class Classical:
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
-
-    def run(self, requests: Sequence[Request[ShadeArgs]]) -> list[Evidence]:
-        shares = [float(request.images[0].mean()) / 255 for request in requests]
-        return [Evidence(f"The image is {{share:.0%}} {word}.", {{"share_0_1": share}}, 1.0) for share in shares]
-
-
-TOOL = Tool(
-    card=Card(
-        name="{word}ness",
-        summary="Says how {word} the image is.",
-        limits="Says nothing about what the image shows.",
-        backends=(BackendCard("classical", "1", Classical, "The mean of all channels."),),
-    ),
-    args=ShadeArgs,
-)
-'''
+SHADE = """shares = [float(request.images[0].mean()) / 255 for request in requests]
+return [Evidence(f"The image is {share:.0%} WORD.", {"share_0_1": share}, 1.0) for share in shares]"""
 
 
 @dataclass(frozen=True)
@@ -66,8 +40,9 @@ class Checkout:
         )
 
 
-def write(folder: Path, word: str) -> None:
-    (folder / f"{word}ness.py").write_text(SHADE.format(word=word))
+def write(folder: Path, word: str, white: str = "255") -> None:
+    run = SHADE.replace("WORD", word).replace("255", white)
+    (folder / f"{word}ness.py").write_text(tool_source(f"{word}ness", run))
 
 
 @pytest.fixture
@@ -95,9 +70,11 @@ def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
 
     # In the checkout and outside: tools come, change and go.
     write(checkout.own, "gray")
-    (checkout.own / "darkness.py").write_text(SHADE.format(word="dark").replace("255", "256"))
+    (checkout.own / "darkness.py").write_text(
+        tool_source("darkness", SHADE.replace("WORD", "dark").replace("255", "256"))
+    )
     (checkout.own / "blueness.py").unlink()
-    (checkout.path / "tools" / "newness.py").write_text(SHADE.format(word="new"))
+    write(checkout.path / "tools", "new")
     changed(checkout.path / "tools" / "saliency" / "__init__.py")
     shutil.rmtree(checkout.path / "tools" / "attributes")
     second = checkout.ask(2)

@@ -21,7 +21,7 @@ from hybrid.models.images import ImageEncoder, ImageRules, arrange
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.call_tool import find_tool
 from hybrid.solving.evidence import finding_parts
 from hybrid.solving.image_registry import ImageRegistry
@@ -71,13 +71,8 @@ def touched() -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "images")
-
-
-@pytest.fixture
-def service(tmp_path: Path, store: ImageStore) -> Iterator[ToolService]:
-    one = ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
+def service(tmp_path: Path, store: ImageStore) -> Iterator[CachedTools]:
+    one = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
     yield one
     one.close()
 
@@ -131,7 +126,7 @@ def test_a_tool_has_no_other_name_than_its_own_and_nothing_else_is_imported(name
 
 
 async def test_no_argument_of_any_tool_reaches_a_file_or_an_address(
-    service: ToolService, store: ImageStore, fakes: Any
+    service: CachedTools, store: ImageStore, fakes: Any
 ) -> None:
     """Every field that takes a text or a list of texts, in every tool, given each hostile text."""
     taken = 0

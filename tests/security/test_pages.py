@@ -58,9 +58,7 @@ KNOWN = {
     "b",
     "p",
 }
-ATTRIBUTES = {
-    *{"lang", "charset", "http-equiv", "content", "name", "class", "href", "src", "alt", "loading", "dir"},
-}
+ATTRIBUTES = {*{"lang", "charset", "http-equiv", "content", "name", "class", "href", "src", "alt", "loading", "dir"}}
 
 
 class Seen(HTMLParser):

@@ -55,8 +55,8 @@ def _wrong(call: ast.Call) -> list[str]:
     return wrong
 
 
+# The one place: a fork of this process, with which no other shares the socket, hands over what it read.
 OWN_FORK = ("hybrid/running/forked.py", "import pickle")
-"""The one place: a fork of this process, with which no other shares the socket, hands over what it read."""
 
 
 @pytest.mark.parametrize("room", ROOMS)

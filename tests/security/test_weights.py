@@ -11,6 +11,7 @@ import pytest
 from hybrid.errors import WeightsError
 from hybrid.models.in_process.generation import load as load_vlm
 from hybrid.weights import find_weights, look_through
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -43,22 +44,7 @@ def test_a_plain_folder_and_the_hubs_own_are_taken(folder: Path, tmp_path: Path)
     assert find_weights(str(snapshot), download=False) == snapshot
 
 
-@pytest.mark.parametrize(
-    "shard",
-    [
-        "../elsewhere/model.safetensors",
-        "/etc/model.safetensors",
-        "sub/model.safetensors",
-        "..\\model.safetensors",
-        "pytorch_model.bin",
-        "model.pt",
-        "",
-        "..",
-        7,
-        None,
-        ["model.safetensors"],
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_index_that_names_another_place_or_format_is_refused", list))
 def test_an_index_that_names_another_place_or_format_is_refused(folder: Path, shard: object) -> None:
     index(folder, "model.safetensors", shard)
     with pytest.raises(

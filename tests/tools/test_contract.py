@@ -20,7 +20,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, has_places, moved
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Args, Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 from tests.tables import stored
@@ -89,7 +89,7 @@ def weights(
     return get
 
 
-class OneLook(ToolService):
+class OneLook(CachedTools):
     """Looks for marks in a picture once for all tools that need them; every other call computes."""
 
     found: ClassVar[dict[tuple[str, str], Finding]] = {}
@@ -108,11 +108,11 @@ class OneLook(ToolService):
 @pytest.fixture(scope="module")
 def services(
     stored: ImageStore, weights: Callable[[str], dict[str, str]]
-) -> Iterator[Callable[[str, str], ToolService]]:
+) -> Iterator[Callable[[str, str], CachedTools]]:
     """One service a backend; no cache, so that every call computes."""
-    made: dict[tuple[str, str], ToolService] = {}
+    made: dict[tuple[str, str], CachedTools] = {}
 
-    def get(name: str, kind: str) -> ToolService:
+    def get(name: str, kind: str) -> CachedTools:
         if (name, kind) not in made:
             options = ServiceOptions("classical", threads=1)
             if kind == "learned":
@@ -126,7 +126,7 @@ def services(
 
 
 @pytest.fixture(scope="module")
-def answers(services: Callable[[str, str], ToolService], stored: ImageStore) -> Answers:
+def answers(services: Callable[[str, str], CachedTools], stored: ImageStore) -> Answers:
     """The answer of a backend to arguments about images that suit the tool, asked for once."""
     given: dict[str, Finding | ToolError] = {}
 
@@ -156,7 +156,7 @@ def plain(stored: ImageStore, name: str) -> list[ImageRef]:
 
 
 async def ask(
-    service: ToolService, name: str, args: Mapping[str, Json], refs: list[ImageRef], about: str = "a plain image"
+    service: CachedTools, name: str, args: Mapping[str, Json], refs: list[ImageRef], about: str = "a plain image"
 ) -> Finding | ToolError:
     """A finding or a clear refusal; anything that the service had to wrap fails the test."""
     tool: Tool = load("tools", name)
@@ -198,7 +198,7 @@ def test_the_contract_sees_what_breaks_it() -> None:
 
 @every_backend
 async def test_odd_images_give_a_finding_or_a_clear_refusal(
-    name: str, kind: str, services: Callable[[str, str], ToolService], odd_images: Mapping[str, StoredImage]
+    name: str, kind: str, services: Callable[[str, str], CachedTools], odd_images: Mapping[str, StoredImage]
 ) -> None:
     near = {"x": 0, "y": 0, "label": "A"}, {"x": 0.4, "y": 0.4, "label": "B"}
     args = dict(ASKED.get(name, {}))

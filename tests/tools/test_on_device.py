@@ -20,7 +20,7 @@ from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.types import Finding, ImageRef
 
 # The BEiT of older versions of transformers is scripted, which torch calls deprecated.
@@ -63,7 +63,7 @@ def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
         chosen = ServiceOptions(
             "auto", {name: str(weights)}, device, **{"unchecked": True, "timeout_s": 600, **options}
         )
-        service = ToolService(store, FindingCache(None, store), chosen)
+        service = CachedTools(store, FindingCache(None, store), chosen)
 
         async def one(question: Question) -> Finding | BaseException:
             refs = [ImageRef(f"img:{place}", store.put(data, "made")) for place, data in enumerate(question.files, 1)]

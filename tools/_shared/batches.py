@@ -32,7 +32,7 @@ def by_form(forms: Sequence[Hashable], most: int) -> list[list[int]]:
 
 
 def shape(*tensors: Any) -> Hashable:
-    """The shapes of some tensors, for `Stages.alike`."""
+    """The shapes of some tensors, for `Stages.batch_key`."""
     return tuple(tuple(tensor.shape) for tensor in tensors)
 
 

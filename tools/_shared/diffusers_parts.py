@@ -18,7 +18,7 @@ from typing import Any
 
 from hybrid.errors import WeightsError, install_extra
 from hybrid.tool.checkpoint import first_line, refuse_unfit
-from hybrid.tool.networks import Network, loaded, normalised
+from hybrid.tool.networks import Network, announce, normalised
 from hybrid.weights import find_weights, no_directory
 
 INDEX = "model_index.json"
@@ -79,7 +79,7 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
     # The autoencoder of Stable Diffusion 2 takes -1..1; the other two are given no picture.
     for name, network in zip(NETWORKS, (unet, vae, text), strict=True):
         wants = partial(normalised, HALF, HALF) if name == "vae" else None
-        loaded(Network(f"{weights}/{name}", network, wants))
+        announce(Network(f"{weights}/{name}", network, wants))
     named = str((index.get("scheduler") or ("", ""))[1])
     scheduler = getattr(diffusers, named if named in schedulers else schedulers[0])
     return Parts(

@@ -20,7 +20,7 @@ import numpy as np
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import content_hash, first_line, put_tensors
-from hybrid.tool.networks import Network, in_float32, loaded, normalised
+from hybrid.tool.networks import Network, announce, in_float32, normalised
 from tools._shared.batches import doubles, in_batches
 from tools._shared.view_matches import Matches, Points, PreparedPair
 
@@ -86,8 +86,8 @@ class LocalFeatures:
         # On a CPU a pass of eight views of 640 x 480 px takes 1.6 times as long as eight passes.
         # Views in one pass of the extractor, at most.
         self.at_once = 1 if device == "cpu" else MAX_AT_ONCE
-        loaded(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
-        loaded(Network(f"{weights}: matcher", self.networks["matcher"]))
+        announce(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
+        announce(Network(f"{weights}: matcher", self.networks["matcher"]))
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
         """The extractor's input for each picture (H, W, 3): a tensor (1, 3, h, w) in 0..1."""

@@ -53,7 +53,7 @@ class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
         """The views of a request. Raises `ToolError` as the tool's `views`, or for an image that is too small."""
         return self.model.prepare(self._views(request))
 
-    def alike(self, prepared: PreparedPair) -> Hashable:
+    def batch_key(self, prepared: PreparedPair) -> Hashable:
         """The shapes of both views."""
         return shape(*prepared.values)
 

@@ -206,7 +206,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
         return SpottedImage(tuple(spots_of(request)), self.model.prepare(clean_image(request)))
 
-    def alike(self, prepared: SpottedImage) -> Hashable:
+    def batch_key(self, prepared: SpottedImage) -> Hashable:
         """The shape of the image."""
         return shape(prepared.image.values)
 

@@ -61,9 +61,9 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
             )
         return model.prepare(request.images[0], known)
 
-    def alike(self, prepared: DetectionInput) -> Hashable:
-        """As `Detector.alike`."""
-        return self.model.alike(prepared)
+    def batch_key(self, prepared: DetectionInput) -> Hashable:
+        """As `Detector.batch_key`."""
+        return self.model.batch_key(prepared)
 
     def compute(self, prepared: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes for each image; one pass for up to eight of one shape."""

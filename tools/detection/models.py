@@ -123,7 +123,7 @@ class Detector:
             tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
         )
 
-    def alike(self, asked: DetectionInput) -> Hashable:
+    def batch_key(self, asked: DetectionInput) -> Hashable:
         """The shape of the image, and its names where they are read as a sentence with it."""
         # Not padded to a common shape: the mask of Grounding DINO does not reach its backbone, and scores change.
         return asked.names if self.family.kind == "sentence" else (), shape(asked.image["pixel_values"])
@@ -134,7 +134,7 @@ class Detector:
 
         outputs: dict[int, DetectionOutput] = {}
         # Places of what may share a pass.
-        for members in by_form([self.alike(one) for one in asked], MAX_AT_ONCE):
+        for members in by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE):
             with torch.inference_mode():
                 outputs.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
         return [outputs[place] for place in range(len(asked))]

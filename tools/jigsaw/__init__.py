@@ -268,7 +268,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         asked = puzzle.fitted if puzzle.verdict.confidence < DECIDED else ()
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
 
-    def alike(self, prepared: PuzzleInput) -> Hashable:
+    def batch_key(self, prepared: PuzzleInput) -> Hashable:
         """The shapes of the pictures that the network sees; none for a decided puzzle."""
         return shape(*(whole.values for whole in prepared.wholes))
 

@@ -22,7 +22,7 @@ from hybrid.errors import ToolError, WeightsError, install_extra
 from hybrid.places import at, size_px
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import load_verified
-from hybrid.tool.networks import Network, loaded, normalised
+from hybrid.tool.networks import Network, announce, normalised
 from hybrid.types import Box
 from hybrid.weights import find_weights
 from tools._shared.batches import on_host, together
@@ -170,7 +170,7 @@ class RapidReader:
         except Exception as error:
             raise WeightsError(f"rapidocr cannot load {folder}: {_line(error)}") from error
         # Blue first, as PaddleOCR reads pictures; the reader of lines is given small parts only.
-        loaded(Network(f"rapidocr {BUNDLED['Det']}", finder.session, partial(normalised, HALF, HALF, order="BGR")))
+        announce(Network(f"rapidocr {BUNDLED['Det']}", finder.session, partial(normalised, HALF, HALF, order="BGR")))
 
     @property
     def version(self) -> str:

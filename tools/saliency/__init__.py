@@ -236,7 +236,7 @@ class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], Salienc
         seen = _unlined(request)
         return seen, self.model.prepare(seen)
 
-    def alike(self, prepared: tuple[Pixels, PatchInput]) -> Hashable:
+    def batch_key(self, prepared: tuple[Pixels, PatchInput]) -> Hashable:
         """The shape of the image."""
         return shape(prepared[1].values)
 

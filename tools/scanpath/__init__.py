@@ -153,7 +153,7 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         pixels, target, model = request.images[0], request.args.target, self.model
         return ViewedImage(salience(pixels), None if target is None else model.prepare(_squeezed(pixels), target))
 
-    def alike(self, prepared: ViewedImage) -> Hashable:
+    def batch_key(self, prepared: ViewedImage) -> Hashable:
         """Whether the network is asked: it sees squares."""
         return prepared.sought is None
 

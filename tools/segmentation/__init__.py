@@ -105,7 +105,7 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
         on, off, box = read_prompt(request)
         return model.prepare(request.images[0], Prompt(tuple(on), tuple(off), box))
 
-    def alike(self, prepared: Any) -> Hashable:
+    def batch_key(self, prepared: Any) -> Hashable:
         """Words or places: SAM 3 has a network for each."""
         return type(prepared).__name__
 

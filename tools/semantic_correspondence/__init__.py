@@ -128,7 +128,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
         images = tuple(self.model.prepare(pixels, thing=thing, seed=request.seed) for pixels in cleaned)
         return SpottedPair(reference, tuple(candidates), images)
 
-    def alike(self, prepared: SpottedPair) -> Hashable:
+    def batch_key(self, prepared: SpottedPair) -> Hashable:
         """The shapes of both images."""
         return shape(*(image.values for image in prepared.images))
 

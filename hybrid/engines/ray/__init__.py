@@ -5,6 +5,7 @@
     engine.py     the run's side: gives out questions, keeps replies, asks again what a lost worker had in flight
     cluster.py    the cluster: found or started, how many workers it gets, whether they run the same program
     worker.py     an actor that asks questions, several at once
+    desk.py       what a worker may ask of the run, or tell it
     tools.py      an actor that runs specialists for all of them, and the `Executor` that reaches it
     images.py     bytes of images by their hash: put into the object store once, checked where they arrive
 

@@ -39,14 +39,14 @@ from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_outside, codes_outside
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
+# Questions that one worker has in flight before another is worth its memory: they wait for models most of the time.
 MIN_IN_FLIGHT = 16
-"""Questions that one worker has in flight before another is worth its memory: they wait for models most of the time."""
+# The exit code of a run that has not answered all.
 SOME_FAILED = 3
-"""The exit code of a run that has not answered all."""
+# How long the head node of a cluster may take to answer a knock.
 REACH_S = 10.0
-"""How long the head node of a cluster may take to answer a knock."""
+# Environment variables that a provider without a row in `PROVIDERS` reads.
 OTHER_NAMES = {"hf": ("HF_TOKEN",)}
-"""Environment variables that a provider without a row in `PROVIDERS` reads."""
 
 
 class ClusterDown(ServerDown):
@@ -59,8 +59,8 @@ class Sizes:
 
     workers: int
     tools: int
+    # In which one tool actor decodes and draws, and runs tools without weights.
     tool_threads: int = 1
-    """In which one tool actor decodes and draws, and runs tools without weights."""
     worker_gpus: float = 0.0
     tool_gpus: float = 0.0
 
@@ -107,18 +107,14 @@ def environment_of(model: str | None) -> dict[str, str]:
 
 def code() -> str:
     """Hex sha256 over the program's files as they lie on this machine, whatever folder they lie in."""
-    return _code(tuple((room, _own_folders(room)) for room in ROOMS), ("**/*.py",))
+    own = {room: tuple(place for place in folders(room) if place not in outside_folders(room)) for room in ROOMS}
+    return _code(tuple(own.items()), ("**/*.py",))
 
 
 def code_beside() -> str:
     """Hex sha256 over the files in the folders that `--path` names."""
     # What lies around things of somebody's own may be anything.
     return _code(tuple((kind.package, outside_folders(kind.package)) for kind in KINDS), ("*.py", "*/*.py"))
-
-
-def _own_folders(room: str) -> tuple[str, ...]:
-    outer = outside_folders(room)
-    return tuple(place for place in folders(room) if place not in outer)
 
 
 @cache

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from hybrid.engines.ray.worker import Worker
 
+# Workers in a row that end before they can be asked.
 MAX_STARTS = 3
-"""Workers in a row that end before they can be asked."""
 
 
 @dataclass(eq=False)

@@ -24,26 +24,17 @@ from ray.exceptions import RayError, RayTaskError
 from hybrid.config import RunLimits
 from hybrid.engines.ray.cluster import ClusterDown, Sizes, connected, environment_of, loads_weights, place_of_run, sizes
 from hybrid.engines.ray.crew import Crew, Hand, first_line
+from hybrid.engines.ray.desk import Desk
 from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
-    CaptionAbandoned,
-    CaptionOffer,
-    CaptionQuery,
+    DeskCall,
     FromWorker,
-    ImagesQuery,
-    ModelCallEnd,
-    ModelCallQuery,
     ModelReply,
-    Notice,
     Place,
-    Query,
     QuestionFailure,
     QuestionRequest,
-    QuestionResponse,
     Ready,
-    ToolActorsQuery,
     ToolSetup,
-    WorkerQuery,
     WorkerSetup,
 )
 from hybrid.engines.ray.tools import MAX_RETRIES, ToolActor
@@ -52,21 +43,20 @@ from hybrid.errors import Outage
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
-from hybrid.solving.budgets import RunBudgetSpent, RunMeter
-from hybrid.solving.captions import CaptionCache, RunCaptions
-from hybrid.types import Attempt, Question, StoredImage, Usage
+from hybrid.solving.captions import RunCaptions
+from hybrid.types import Attempt, Question
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
+# Workers that a question may lose before it is left open.
 MAX_LOSSES = 3
-"""Workers that a question may lose before it is left open."""
+# How long an actor may take to find a place and to start.
 START_S = 600.0
-"""How long an actor may take to find a place and to start."""
+# How much longer the other tool actors may take than the first: a cluster may be partly taken.
 OTHERS_S = 120.0
-"""How much longer the other tool actors may take than the first: a cluster may be partly taken."""
+# Solver and question.
 Key = tuple[str, str]
-"""Solver and question."""
 
 
 @asynccontextmanager
@@ -168,67 +158,46 @@ class RayEngine:
     async def _ask(self, hand: Hand, question: Question, solver: str) -> Attempt:
         run, key = self._run, (solver, question.id)
         control = run.resources.control
+        said = self._said.setdefault(key, [])
         asked = QuestionRequest(
             next(self._numbers),
             question if control.mode == "oracle" else question.asked(),
             solver,
             control.partners.get(question.id),
-            tuple(self._said.get(key, ())),
+            tuple(said),
         )
-        calls, captions = _Calls(self._meter), _Captions(run.resources.captions or RunCaptions())
-        end: QuestionResponse | QuestionFailure | None = None
+        store, captions = run.service.store, run.resources.captions or RunCaptions()
+        desk = Desk(
+            self._meter, captions, self.shelf, self._replies, said, run.service.notices, self._tools_when_started
+        )
+        end: Attempt | QuestionFailure | None = None
         try:
             async for ref in hand.actor.ask.options(num_returns="streaming").remote(asked):
                 message: FromWorker = await ref
-                match message:
-                    case QuestionResponse() | QuestionFailure():
-                        end = message
-                    case WorkerQuery(number=number, what=what):
-                        hand.actor.answer.remote(asked.number, number, await self._answer(what, calls, captions))
-                    case CaptionAbandoned(image=image):
-                        await captions.leave(image)
-                    case ModelCallEnd(used=used):
-                        calls.end(used)
-                    case _:
-                        self._hear(key, message)
+                if not isinstance(message, DeskCall):
+                    end = message
+                    continue
+                answer = await message.method(desk, *message.args)
+                if message.number is not None:
+                    hand.actor.answer.remote(asked.number, message.number, answer)
         finally:
-            calls.close()
-            await captions.close()
+            await desk.close()
         if isinstance(end, QuestionFailure):
             raise end.error
         if end is None:
             raise Outage("its worker ended without an answer")
         # Take the pictures that were made elsewhere, so that the run's own store is complete.
-        store = self._run.service.store
-        if wanted := lacking(store, of_attempt(end.attempt)):
+        if wanted := lacking(store, of_attempt(end)):
             for sha256, data in (await hand.actor.images.remote(wanted)).items():
                 keep(store, sha256, data)
         self._said.pop(key, None)
-        return end.attempt
+        return end
 
-    def _hear(self, key: Key, message: ModelReply | Notice) -> None:
-        if isinstance(message, ModelReply):
-            self._said.setdefault(key, []).append(message)
-            # A full disk is met again, and told, where answers are written.
-            with suppress(OSError):
-                self._replies.keep(message.call, message.request_sha256, message.reply)
-        elif message.line not in self._run.service.notices:
-            self._run.service.notices.append(message.line)
-
-    async def _answer(self, what: Query, calls: _Calls, captions: _Captions) -> Any:
-        match what:
-            case ImagesQuery(sha256s=sha256s):
-                return self.shelf.refs(sha256s)
-            case ModelCallQuery():
-                return calls.begin()
-            case CaptionQuery(image=image):
-                return await captions.take(image)
-            case CaptionOffer(image=image, caption=caption):
-                return await captions.keep(image, caption)
-            case ToolActorsQuery():
-                if self._tools is None:
-                    self._tools = asyncio.create_task(self._start_tools())
-                return await asyncio.shield(self._tools)
+    async def _tools_when_started(self) -> tuple[ActorHandle[ToolActor], ...]:
+        if self._tools is None:
+            self._tools = asyncio.create_task(self._start_tools())
+        # A question that gives up does not stop what others wait for.
+        return await asyncio.shield(self._tools)
 
     async def _hire(self) -> Hand:
         run = self._run
@@ -263,7 +232,7 @@ class RayEngine:
 
     async def _ready(self, actor: ActorHandle[Any], *args: Any) -> Ready:
         try:
-            ready: Ready = await asyncio.wait_for(_awaited(actor.ready.remote(*args)), START_S)
+            ready: Ready = await asyncio.wait_for(actor.ready.remote(*args), START_S)
         except TimeoutError:
             raise ClusterDown(f"no place in the cluster for another actor within {START_S:g} s") from None
         if ready.refusal is not None:
@@ -292,67 +261,3 @@ class RayEngine:
         if errors:
             raise ClusterDown(f"the tools cannot be started: {first_line(errors[0])}")
         return tuple(starts[task] for task in done)
-
-
-class _Captions:
-    """The captions that one question wants: what it was to make and did not is left to the next one."""
-
-    def __init__(self, cache: CaptionCache) -> None:
-        self._cache = cache
-        self._making: set[StoredImage] = set()
-
-    async def take(self, image: StoredImage) -> str | None:
-        """See `CaptionCache`."""
-        caption = await self._cache.take(image)
-        if caption is None:
-            self._making.add(image)
-        return caption
-
-    async def keep(self, image: StoredImage, caption: str) -> str:
-        """See `CaptionCache`."""
-        kept = await self._cache.keep(image, caption)
-        self._making.discard(image)
-        return kept
-
-    async def leave(self, image: StoredImage) -> None:
-        """See `CaptionCache`."""
-        if image in self._making:
-            self._making.discard(image)
-            await self._cache.give_up(image)
-
-    async def close(self) -> None:
-        """The question has ended, or its worker is lost."""
-        for image in tuple(self._making):
-            await self.leave(image)
-
-
-class _Calls:
-    """The model calls of one question that the run's budget has allowed and that have not ended."""
-
-    def __init__(self, meter: RunMeter) -> None:
-        self._meter = meter
-        self._open = 0
-
-    def begin(self) -> str | None:
-        """Allow a call; else why not. One that is not allowed ends as well."""
-        self._open += 1
-        try:
-            self._meter.begin()
-        except RunBudgetSpent as error:
-            self._meter.pending += 1
-            return str(error)
-        return None
-
-    def end(self, used: Usage) -> None:
-        """A call has ended."""
-        self._open -= 1
-        self._meter.end(used)
-
-    def close(self) -> None:
-        """Count calls whose end was never reported as made: the provider may charge for it."""
-        while self._open:
-            self.end(Usage(model_calls=1))
-
-
-async def _awaited(ref: Any) -> Any:
-    return await ref

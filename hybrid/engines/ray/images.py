@@ -18,13 +18,13 @@ import ray
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
 from hybrid.log.files import write_atomic
-from hybrid.types import SHA256, Attempt, ImageRef, Question
+from hybrid.types import SHA256, Attempt, Question
 
 if TYPE_CHECKING:
     from ray import ObjectRef
 
+# Images whose objects are held: questions about one image come close to each other, and a run has many images.
 MAX_HELD = 512
-"""Images whose objects are held: questions about one image come close to each other, and a run has many images."""
 
 
 class Shelf:
@@ -95,18 +95,13 @@ def _hashes(value: Any) -> Iterator[str]:
     """Whatever looks like a sha256 in some JSON: a dialogue keeps the images it may reveal there."""
     if isinstance(value, str):
         yield from (value,) if SHA256.fullmatch(value) else ()
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _hashes(inner)
-    elif isinstance(value, Sequence):
-        for inner in value:
+    elif isinstance(value, Mapping | Sequence):
+        for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _hashes(inner)
 
 
 def of_attempt(attempt: Attempt) -> Iterator[str]:
     """The hashes of every image that an attempt speaks of: those shown, and those that tools made."""
     for exchange in attempt.exchanges:
-        shown: tuple[ImageRef, ...] = (*exchange.prompt.images, *exchange.prompt.derived)
-        for step in exchange.reply.steps:
-            shown += step.images
-        yield from (ref.image.sha256 for ref in shown)
+        made = (ref for step in exchange.reply.steps for ref in step.images)
+        yield from (ref.image.sha256 for ref in (*exchange.prompt.images, *exchange.prompt.derived, *made))

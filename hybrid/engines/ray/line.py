@@ -1,18 +1,22 @@
 """Messages of a question under way to the run, and the answers of the run: one line a question, in the worker.
 
-line.tell(ModelReply(...))                # in any thread
-refs = await line.want(ImagesQuery(...))  # in the worker's event loop
-async for message in line: ...           # what is to be sent, until `close`
+line.tell(Desk.notice, "...")                 # in any thread
+refs = await line.want(Desk.images, sha256s)  # in the worker's event loop
+async for message in line: ...                # what is to be sent, until `close`
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from hybrid.engines.ray.messages import FromWorker, Query, WorkerQuery
+from hybrid.engines.ray.desk import Desk
+from hybrid.engines.ray.messages import DeskCall, FromWorker
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Line:
@@ -24,16 +28,21 @@ class Line:
         self._numbers = itertools.count()
         self._wishes: dict[int, asyncio.Future[Any]] = {}
 
-    def tell(self, message: FromWorker) -> None:
-        """Send a message."""
+    def send(self, message: FromWorker | None) -> None:
+        """Send a message; None is the last."""
         self._loop.call_soon_threadsafe(self._out.put_nowait, message)
 
-    async def want(self, what: Query) -> Any:
-        """The answer of the run; its form stands with the wish."""
+    def tell(self, method: Callable[Concatenate[Desk, P], Awaitable[None]], *args: P.args, **_: P.kwargs) -> None:
+        """Have the run call a method of its desk."""
+        self.send(DeskCall(None, method, args))
+
+    async def want(self, method: Callable[Concatenate[Desk, P], Awaitable[R]], *args: P.args, **_: P.kwargs) -> R:
+        """As `tell`; what the method gave."""
         number = next(self._numbers)
-        self._wishes[number] = self._loop.create_future()
-        self.tell(WorkerQuery(number, what))
-        return await self._wishes[number]
+        wish: asyncio.Future[R] = self._loop.create_future()
+        self._wishes[number] = wish
+        self.send(DeskCall(number, method, args))
+        return await wish
 
     def answer(self, number: int, value: Any) -> None:
         """Fulfil a wish. One whose question has given up is passed over."""
@@ -45,7 +54,7 @@ class Line:
         """Send no more; what is still wanted is not answered any more."""
         for wish in self._wishes.values():
             wish.cancel()
-        self._loop.call_soon_threadsafe(self._out.put_nowait, None)
+        self.send(None)
 
     async def __aiter__(self) -> AsyncIterator[FromWorker]:
         while (message := await self._out.get()) is not None:

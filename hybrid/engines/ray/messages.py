@@ -1,8 +1,7 @@
 """Messages between the processes of a run on Ray: frozen values, pickled by Ray.
 
-A question is one stream: the run sends a `QuestionRequest`, the worker yields `FromWorker` until a `QuestionResponse`
-or a `QuestionFailure`. A query of a worker on the way is answered by a call of its own, by the numbers of the question
-and of the query.
+A question is one stream: the run sends a `QuestionRequest`, the worker yields `DeskCall`s until an `Attempt` or a
+`QuestionFailure`. What a `DeskCall` wants comes by a call of the run, with the numbers of the question and of the call.
 Requests to tools and their responses are those of a worker process (`hybrid/serving/protocol.py`).
 """
 
@@ -10,9 +9,11 @@ from __future__ import annotations
 
 import copy
 import traceback
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.config import ServiceOptions
@@ -21,23 +22,23 @@ from hybrid.secrets import redact
 from hybrid.serving.protocol import Failure, Response
 from hybrid.solving.session import AskSetup
 from hybrid.timing import ElapsedTime
-from hybrid.types import Attempt, Question, StoredImage, Usage
+from hybrid.types import Attempt, Question, StoredImage
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a run was started, and which program it is: an actor elsewhere must be the same one."""
 
+    # The hash of the program's files (`cluster.code`).
     code: str
-    """The hash of the program's files (`cluster.code`)."""
+    # Relative names of recordings and weights count from here, where a node has such a folder.
     folder: Path
-    """Relative names of recordings and weights count from here, where a node has such a folder."""
+    # Folders with things outside of the project.
     named: tuple[Path, ...] = ()
-    """Folders with things outside of the project."""
+    # The hash of the files in them (`cluster.code_beside`).
     beside: str = ""
-    """The hash of the files in them (`cluster.code_beside`)."""
+    # By `folder/name` the code of each thing from outside that the run uses, as its manifest has it.
     plugins: Mapping[str, str] = field(default_factory=dict)
-    """By `folder/name` the code of each thing from outside that the run uses, as its manifest has it."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ class WorkerSetup:
     """
 
     benchmark: Benchmark
+    # The options, and what the run resolved of them without what stays in a process: model and tools.
     resources: AskSetup
-    """The options, and what the run resolved of them without what stays in a process: model and tools."""
     tools_offered: tuple[str, ...]
+    # Whether the run has a budget: then each model call is allowed by it first.
     metered: bool
-    """Whether the run has a budget: then each model call is allowed by it first."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ class ToolSetup:
     place: Place
     options: ServiceOptions
     backends: Mapping[str, str]
+    # Tool actors on one node, this one included, as far as they are spread evenly: they share its memory.
     neighbours: int
-    """Tool actors on one node, this one included, as far as they are spread evenly: they share its memory."""
 
 
 @dataclass(frozen=True)
@@ -91,80 +92,18 @@ class QuestionRequest:
     number: int
     question: Question
     solver: str
+    # The images of its partner where tools look at those instead (`--tool-output shuffled`).
     partner: tuple[StoredImage, ...] | None
-    """The images of its partner where tools look at those instead (`--tool-output shuffled`)."""
     said: tuple[ModelReply, ...] = ()
 
 
 @dataclass(frozen=True)
-class ImagesQuery:
-    """Images that a node's store lacks, by their hashes. The answer: those that the run has, as objects by hash."""
+class DeskCall:
+    """A method of the run's `Desk` that a question under way calls; answered where it has a number."""
 
-    sha256s: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ModelCallQuery:
-    """Leave to make a model call. The answer: None, or why the run's budget does not allow it."""
-
-
-@dataclass(frozen=True)
-class ToolActorsQuery:
-    """The actors that run tools. The answer: a tuple of them."""
-
-
-@dataclass(frozen=True)
-class CaptionQuery:
-    """The caption of an image. The answer: the caption; None where this question is the one to make it."""
-
-    image: StoredImage
-
-
-@dataclass(frozen=True)
-class CaptionOffer:
-    """A caption that was made. The answer: the caption as the run has kept it."""
-
-    image: StoredImage
-    caption: str = field(repr=False)
-
-
-Query = ImagesQuery | ModelCallQuery | ToolActorsQuery | CaptionQuery | CaptionOffer
-
-
-@dataclass(frozen=True)
-class WorkerQuery:
-    """A wish of a question under way, answered by its number."""
-
-    number: int
-    what: Query
-
-
-@dataclass(frozen=True)
-class CaptionAbandoned:
-    """A caption that was to be made was not."""
-
-    image: StoredImage
-
-
-@dataclass(frozen=True)
-class ModelCallEnd:
-    """A model call that was allowed has ended, and used so much."""
-
-    used: Usage
-
-
-@dataclass(frozen=True)
-class Notice:
-    """A line about tools for the user."""
-
-    line: str
-
-
-@dataclass(frozen=True)
-class QuestionResponse:
-    """The end of a question."""
-
-    attempt: Attempt
+    number: int | None
+    method: Callable[..., Awaitable[Any]]
+    args: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -177,14 +116,11 @@ class QuestionFailure:
     def of(cls, error: BaseException) -> QuestionFailure:
         """The error as it is where it survives the way; else one that says the same."""
         trace = redact("".join(traceback.format_exception(error)))
-        sent = error
-        try:
+        sent: BaseException = RemoteError(f"{type(error).__name__}: {error}")
+        with suppress(Exception):
             # Made anew from the same parts as where it arrives.
             arrived = copy.deepcopy(error)
-            if (type(arrived), str(arrived)) != (type(error), str(error)):
-                sent = RemoteError(f"{type(error).__name__}: {error}")
-        except Exception:
-            sent = RemoteError(f"{type(error).__name__}: {error}")
+            sent = error if (type(arrived), str(arrived)) == (type(error), str(error)) else sent
         sent.__traceback__ = None
         sent.__notes__ = [trace]
         return cls(sent)
@@ -194,7 +130,8 @@ class RemoteError(Exception):
     """An error of a worker whose own class cannot be sent."""
 
 
-FromWorker = ModelReply | WorkerQuery | ModelCallEnd | CaptionAbandoned | Notice | QuestionResponse | QuestionFailure
+# Of a question: what its worker asks or tells, and how it ends.
+FromWorker = DeskCall | Attempt | QuestionFailure
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from pathlib import Path
 
 import ray
 
+from hybrid.engines.ray.cluster import other_program
+from hybrid.engines.ray.messages import Place
 from hybrid.registry import described_by
 from hybrid.serving.described import Describer
 
@@ -20,12 +21,12 @@ def here() -> str:
     return f"{context.get_node_id()[:8]} ({ray.util.get_node_ip_address()})"  # type: ignore[no-untyped-call]
 
 
-def move_to(folder: Path) -> None:
-    """Go to the folder in which the run was started, if this node has it."""
-    if folder.is_dir():
-        os.chdir(folder)
+def settle(place: Place) -> str | None:
+    """Work as the process of the run does that was started there; why this actor must not be asked, if so.
 
-
-def import_elsewhere() -> None:
-    """Import what lies outside of the project in a process of its own, as a run does, until this actor ends."""
+    Until the actor ends, what lies outside of the project is imported in a process of its own, as in a run.
+    """
+    if place.folder.is_dir():
+        os.chdir(place.folder)
     _DESCRIBED.enter_context(described_by(Describer))
+    return other_program(place, here())

@@ -14,25 +14,17 @@ import uuid
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ray.exceptions import RayError, RayTaskError
 
 from hybrid.config import ServiceOptions
 from hybrid.config.memory import memory_to_use
-from hybrid.engines.ray.cluster import other_program
+from hybrid.engines.ray.desk import Desk
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, take
 from hybrid.engines.ray.line import Line
-from hybrid.engines.ray.messages import (
-    ImagesLacking,
-    ImagesQuery,
-    Notice,
-    Ready,
-    TimedResponse,
-    ToolActorsQuery,
-    ToolSetup,
-)
-from hybrid.engines.ray.node import here, import_elsewhere, move_to
+from hybrid.engines.ray.messages import ImagesLacking, Ready, TimedResponse, ToolSetup
+from hybrid.engines.ray.node import here, settle
 from hybrid.errors import Outage, ServerDown
 from hybrid.images import ImageStore, home
 from hybrid.registry import load
@@ -43,17 +35,16 @@ from hybrid.serving.protocol import Failure, Request, Response, ToolRequest, Too
 from hybrid.serving.supervisor import ProcessExecutor
 from hybrid.timing import ElapsedTime, Stopwatch
 from hybrid.tool import Tool
-from hybrid.types import Finding
 from hybrid.weights import backends_in_use
 
 if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
+# How often a request is sent again when its actor is lost.
 MAX_RETRIES = 3
-"""How often a request is sent again when its actor is lost."""
+# How often a worker asks how long a request has run that has no response yet.
 LOOK_S = 1.0
-"""How often a worker asks how long a request has run that has no response yet."""
 NOTHING = ElapsedTime(0.0, 0.0, runs=False, rate=0.0)
 LINE: ContextVar[Line] = ContextVar("line of the question under way")
 
@@ -62,13 +53,11 @@ class ToolActor:
     """Runs tools on one device. An actor of Ray; it can be started again at any time, from its setup alone."""
 
     def __init__(self, setup: ToolSetup) -> None:
-        move_to(setup.place.folder)
+        self._refusal = settle(setup.place) or other_tools(setup, here())
         self._store = ImageStore(home() / "images")
         # Findings are kept where they are asked for.
         self._executor = ProcessExecutor(FindingCache(None, self._store), options_of(setup))
         self._watches: dict[str, Stopwatch] = {}
-        import_elsewhere()
-        self._refusal = other_program(setup.place, here()) or other_tools(setup, here())
 
     async def ready(self) -> Ready:
         """Whether it can be asked, or why it must not be."""
@@ -146,25 +135,22 @@ class ActorExecutor(MessageExecutor):
         Raises:
             Outage: besides, the actor was lost more than `MAX_RETRIES` times.
         """
-        actors: tuple[ActorHandle[ToolActor], ...] = await LINE.get().want(ToolActorsQuery())
+        line = LINE.get()
+        actors = await line.want(Desk.tools)
         first = request.images[0].image.sha256 if isinstance(request, ToolRequest) and request.images else "0"
-        actor = actors[int(first[:8], 16) % len(actors)]
+        actor: ActorHandle[ToolActor] = actors[int(first[:8], 16) % len(actors)]
         try:
             answer = await self._answer(actor, request, watch, {})
             if isinstance(answer, ImagesLacking):
                 # The images as objects: those of the run, which are put once for all, and what was made since.
-                refs: dict[str, ObjectRef[bytes]] = await LINE.get().want(ImagesQuery(answer.sha256s))
-                answer = await self._answer(
-                    actor,
-                    request,
-                    watch,
-                    {**self._shelf.refs(one for one in answer.sha256s if one not in refs), **refs},
-                )
+                refs = await line.want(Desk.images, answer.sha256s)
+                refs |= self._shelf.refs(one for one in answer.sha256s if one not in refs)
+                answer = await self._answer(actor, request, watch, refs)
             if isinstance(answer, ImagesLacking):
                 raise Outage(f"{request.tool}: no store has the image {answer.sha256s[0][:12]}")
             watch.show(answer.elapsed)
-            for line in answer.outcome.notices:
-                LINE.get().tell(Notice(line))
+            for notice in answer.outcome.notices:
+                line.tell(Desk.notice, notice)
             if isinstance(answer.outcome, Failure):
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
@@ -173,7 +159,8 @@ class ActorExecutor(MessageExecutor):
                     for sha256, data in (await actor.images.remote(wanted)).items():
                         keep(self._store, sha256, data)
                 if isinstance(request, ToolRequest) and request.answering == answer.outcome.answering:
-                    await asyncio.to_thread(self._keep, request.key, answer.outcome.finding)
+                    with on_disk("written"):
+                        await asyncio.to_thread(self._cache.put, request.key, answer.outcome.finding)
         except RayTaskError:
             raise
         except RayError as error:
@@ -187,26 +174,15 @@ class ActorExecutor(MessageExecutor):
         """Nothing is held."""
 
     async def _answer(
-        self,
-        actor: ActorHandle[ToolActor],
-        request: Request,
-        watch: Stopwatch,
-        refs: Mapping[str, ObjectRef[bytes]],
+        self, actor: ActorHandle[ToolActor], request: Request, watch: Stopwatch, refs: Mapping[str, ObjectRef[bytes]]
     ) -> TimedResponse | ImagesLacking:
         """The answer of the actor; until it is there, the watch shows what its own watch does."""
         token = f"{self._worker}/{request.number}"
-        answer = asyncio.ensure_future(_awaited(actor.ask.remote(request, token, refs)))
+        answer: asyncio.Future[TimedResponse | ImagesLacking] = asyncio.ensure_future(
+            actor.ask.remote(request, token, refs)
+        )
         while not answer.done():
             await asyncio.wait({answer}, timeout=LOOK_S)
             if not answer.done() and (elapsed := await actor.look.remote(token, watch.waiting > 0)) is not None:
                 watch.show(elapsed)
         return answer.result()
-
-    def _keep(self, key: str, finding: Finding) -> None:
-        with on_disk("written"):
-            self._cache.put(key, finding)
-
-
-async def _awaited(ref: Any) -> TimedResponse | ImagesLacking:
-    answer: TimedResponse | ImagesLacking = await ref
-    return answer

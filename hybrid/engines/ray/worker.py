@@ -5,60 +5,41 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hybrid.benchmarks.base import Benchmark
-from hybrid.engines.ray.cluster import other_program
+from hybrid.engines.ray.desk import Desk
 from hybrid.engines.ray.images import Shelf, bytes_of, lacking, of_question, take
 from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import (
-    CaptionAbandoned,
-    CaptionOffer,
-    CaptionQuery,
     FromWorker,
-    ImagesQuery,
-    ModelCallEnd,
-    ModelCallQuery,
     ModelReply,
     Place,
     QuestionFailure,
     QuestionRequest,
-    QuestionResponse,
     Ready,
     WorkerSetup,
 )
-from hybrid.engines.ray.node import here, import_elsewhere, move_to
+from hybrid.engines.ray.node import here, settle
 from hybrid.engines.ray.tools import LINE, ActorExecutor
 from hybrid.errors import HybridError
 from hybrid.images import ImageStore, home
-from hybrid.messages import AssistantMessage, Message
 from hybrid.models import remembering
-from hybrid.models.base import CallKey, ChatModel, Likelihoods
+from hybrid.models.base import CallKey
 from hybrid.registry import load, load_solver
 from hybrid.repeats import word_of
 from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import open_models, oracle_of
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
-from hybrid.timing import waiting
-from hybrid.tool import Tool
-from hybrid.types import Json, StoredImage, Usage
+from hybrid.types import StoredImage, Usage
 
 if TYPE_CHECKING:
     from ray import ObjectRef
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """The benchmark and the resources of one question."""
-
-    benchmark: Benchmark
-    resources: AskSetup
 
 
 class Worker:
@@ -74,9 +55,7 @@ class Worker:
     async def ready(self, environment: Mapping[str, str]) -> Ready:
         """Open the model, with these variables of the run's environment; or say why it must not be asked."""
         os.environ.update(environment)
-        move_to(self._place.folder)
-        import_elsewhere()
-        refusal = other_program(self._place, here())
+        refusal = settle(self._place)
         if refusal is None:
             try:
                 self._open(await self._refs[0])
@@ -89,7 +68,7 @@ class Worker:
         cache = FindingCache(home() / "findings" if config.cache else None, self._store)
         executor = ActorExecutor(cache, Shelf(self._store))
         self._setup = setup
-        self._tools = ToolService(self._store, cache, config.service, executor=executor)
+        self._tools = CachedTools(self._store, cache, config.service, executor=executor)
         model, captioner = open_models(config, self._store)
         if model is not None:
             model = remembering(model, self._log)
@@ -124,17 +103,15 @@ class Worker:
         try:
             question = asked.question
             if wanted := lacking(self._store, of_question(question)):
-                await take(self._store, await line.want(ImagesQuery(wanted)))
+                await take(self._store, await line.want(Desk.images, wanted))
             if asked.solver not in self._solvers:
                 # Importing it takes seconds, in which the other questions go on.
                 self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
-            asking = _Asking(self._setup.benchmark, self._with(asked, line))
-            line.tell(
-                QuestionResponse(await attempt_question(asking, self._solvers[asked.solver], question, asked.solver))
-            )
+            asking = replace(self._setup, resources=self._with(asked, line))
+            line.send(await attempt_question(asking, self._solvers[asked.solver], question, asked.solver))
         # Whatever ends a question is for the run to judge; nothing of it may end this process.
         except BaseException as error:
-            line.tell(QuestionFailure.of(error))
+            line.send(QuestionFailure.of(error))
         finally:
             line.close()
 
@@ -144,11 +121,8 @@ class Worker:
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}
         oracle = oracle_of(self._setup.benchmark, lambda _: asked.question) if mode == "oracle" else None
         control = ToolCondition(self._tools, mode, oracle, partners)
-        resources = replace(self._resources, control=control, captions=_Captions(line), run_meter=RunMeter())
-        if not self._setup.metered or resources.model is None:
-            return resources
-        captioner = None if resources.captioner is None else _allowed(resources.captioner, line)
-        return replace(resources, model=_allowed(resources.model, line), captioner=captioner, run_meter=_Meter(line))
+        meter = MeterOfRun(line) if self._setup.metered else RunMeter()
+        return replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
 
 
 class _Captions:
@@ -159,17 +133,15 @@ class _Captions:
 
     async def take(self, image: StoredImage) -> str | None:
         """See `CaptionCache`."""
-        caption: str | None = await self._line.want(CaptionQuery(image))
-        return caption
+        return await self._line.want(Desk.take, image)
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """See `CaptionCache`."""
-        kept: str = await self._line.want(CaptionOffer(image, caption))
-        return kept
+        return await self._line.want(Desk.keep, image, caption)
 
     async def give_up(self, image: StoredImage) -> None:
         """See `CaptionCache`."""
-        self._line.tell(CaptionAbandoned(image))
+        self._line.tell(Desk.give_up, image)
 
 
 class _Log:
@@ -199,67 +171,21 @@ class _Log:
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Send a reply to the run."""
         if (line := self._lines.get((call.solver, call.question))) is not None:
-            line.tell(ModelReply(call, request_sha256, reply))
+            line.tell(Desk.reply, ModelReply(call, request_sha256, reply))
 
 
-class _Meter(RunMeter):
-    """The budget of the run, as far as a worker knows of it: what a call used is told, the run allows the next one."""
+class MeterOfRun(RunMeter):
+    """The budget of the run over all workers: the run allows each call, and is told what it used."""
 
     def __init__(self, line: Line) -> None:
         super().__init__()
         self._line = line
 
-    def end(self, used: Usage) -> None:
-        """Tell the run."""
-        super().end(used)
-        self._line.tell(ModelCallEnd(used))
-
-
-def _allowed(model: ChatModel, line: Line) -> ChatModel:
-    return _AllowedLikelihoods(model, model, line) if isinstance(model, Likelihoods) else _Allowed(model, line)
-
-
-class _Allowed:
-    """A `ChatModel` around another, each call of which the run allows first: its budget holds over all workers."""
-
-    def __init__(self, inner: ChatModel, line: Line) -> None:
-        self._inner = inner
-        self._line = line
-        self.name = inner.name
-        self.provider = inner.provider
-
-    def metadata(self) -> Mapping[str, Json]:
-        """The inner model's facts."""
-        return self._inner.metadata()
-
-    def connection(self) -> Mapping[str, Json]:
-        """How the inner model's server is reached."""
-        return self._inner.connection()
-
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """The inner model's message. Raises `RunBudgetSpent` where the run allows no further call."""
-        await self._leave()
-        return await self._inner.chat(messages, tools, call)
-
-    async def close(self) -> None:
-        """Close the inner model."""
-        await self._inner.close()
-
-    async def _leave(self) -> None:
-        with waiting():
-            refusal: str | None = await self._line.want(ModelCallQuery())
-        if refusal is not None:
+    async def begin(self) -> None:
+        """Ask the run. Raises `RunBudgetSpent` where it allows no further call."""
+        if (refusal := await self._line.want(Desk.begin_call)) is not None:
             raise RunBudgetSpent(refusal)
 
-
-class _AllowedLikelihoods(_Allowed):
-    """An `_Allowed` around a model that scores options."""
-
-    def __init__(self, inner: ChatModel, scorer: Likelihoods, line: Line) -> None:
-        super().__init__(inner, line)
-        self._scorer = scorer
-
-    async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
-        """The most likely of the options, as the inner model says."""
-        await self._leave()
-        return await self._scorer.likelihood(messages, options)
+    def end(self, used: Usage) -> None:
+        """Tell the run."""
+        self._line.tell(Desk.end_call, used)

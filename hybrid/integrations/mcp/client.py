@@ -33,7 +33,7 @@ from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.secrets import redact
 from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.timing import CallTime, Stopwatch, finished, running
 from hybrid.tool import Args, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
@@ -190,11 +190,11 @@ def _broken(words: str) -> BrokenConnection:
     return error
 
 
-class McpTools(ToolService):
-    """Runs our own tools as `ToolService` does, and those of foreign servers by asking these."""
+class McpTools(CachedTools):
+    """Runs our own tools as `CachedTools` does, and those of foreign servers by asking these."""
 
     def __init__(self, foreign_tools: Mapping[str, McpTool], *args: Any, **options: Any) -> None:
-        """Nothing is connected yet; the further arguments are those of `ToolService`."""
+        """Nothing is connected yet; the further arguments are those of `CachedTools`."""
         super().__init__(*args, **options)
         self._foreign = foreign_tools
         self._encoder = ImageEncoder(self.store, ImageRules())
@@ -213,7 +213,7 @@ class McpTools(ToolService):
         *,
         overlays: bool = True,
     ) -> Finding:
-        """The finding of a call: see `ToolService.call`."""
+        """The finding of a call: see `CachedTools.call`."""
         name = tool.card.name
         asked = self._foreign.get(name)
         if asked is None or asked.tool is not tool:

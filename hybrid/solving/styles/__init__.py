@@ -45,10 +45,10 @@ from hybrid.types import Finding, Json
 FOLDER: Final = Path(__file__).parent
 PLAIN_NAME: Final = "plain"
 BY_MODEL: Final = "auto"
+# The step that says of a call in a style what the model wrote and what ran.
 AS_TRAINED: Final = "tool style"
-"""The step that says of a call in a style what the model wrote and what ran."""
+# In `Style.result`: the picture.
 PLACE: Final = "<image>"
-"""In `Style.result`: the picture."""
 
 
 @dataclass(frozen=True)
@@ -56,42 +56,42 @@ class Style:
     """One form. Fields without a comment are the file's keys of that name; all are optional but `models`, `source`."""
 
     name: str = PLAIN_NAME
+    # A regular expression of the names of the models that were trained so.
     models: str = ""
-    """A regular expression of the names of the models that were trained so."""
+    # Where the makers publish it.
     source: str = ""
-    """Where the makers publish it."""
+    # In which coordinates are written, as in `--model-arg frame`.
     frame: str = ""
-    """In which coordinates are written, as in `--model-arg frame`."""
+    # What the system message begins with.
     system: str = ""
-    """What the system message begins with."""
+    # What follows each question.
     question: str = ""
-    """What follows each question."""
+    # Our tool that is called so; without it tools keep our form.
     runs: str = ""
-    """Our tool that is called so; without it tools keep our form."""
+    # As published, in JSON: name, description, parameters.
     function: str = ""
-    """As published, in JSON: name, description, parameters."""
+    # The argument with the four numbers of a region.
     box: str = ""
-    """The argument with the four numbers of a region."""
+    # The argument that says which picture; where it is left out, it is the first of the question.
     index: str = ""
-    """The argument that says which picture; where it is left out, it is the first of the question."""
+    # The index of the first picture of the question.
     first: int = 0
-    """The index of the first picture of the question."""
+    # Whether an index counts on over the pictures that the tool returned.
     counts_made: bool = False
-    """Whether an index counts on over the pictures that the tool returned."""
+    # The words of an index where it is none: for the first picture, and before the number of one that was returned.
     original: str = ""
     observation: str = ""
-    """The words of an index where it is none: for the first picture, and before the number of one that was returned."""
+    # What a call stands between in the text of a reply; empty where the provider's interface is used.
     begin: str = ""
     end: str = ""
-    """What a call stands between in the text of a reply; empty where the provider's interface is used."""
+    # Whether the arguments stand there without a name.
     arguments_alone: bool = False
-    """Whether the arguments stand there without a name."""
+    # What comes back, with `<image>` in the place of the picture, and {width}, {height}, {action}, {observation}.
     result: str = PLACE
-    """What comes back, with `<image>` in the place of the picture, and {width}, {height}, {action}, {observation}."""
+    # The size to which a region is enlarged, as `Resizing` has it; without a factor as our tool does.
     factor: int = 0
     least_pixels: int = 0
     most_pixels: int = 0
-    """The size to which a region is enlarged, as `Resizing` has it; without a factor as our tool does."""
     sha256: str = field(default="", compare=False)
 
     @property

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
-from hybrid.config import RunConfig, ServiceOptions
+from hybrid.config import RunConfig, RunLimits, ServiceOptions
 from hybrid.engines import opener_of
 from hybrid.engines.ray.cluster import (
     ClusterDown,
@@ -26,23 +26,22 @@ from hybrid.engines.ray.cluster import (
     sizes,
 )
 from hybrid.engines.ray.crew import MAX_STARTS, Crew, Hand
+from hybrid.engines.ray.desk import Desk
 from hybrid.engines.ray.engine import on_ray
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import (
+    DeskCall,
     ImagesLacking,
-    ImagesQuery,
-    Notice,
     Place,
     QuestionFailure,
     Ready,
     RemoteError,
     TimedResponse,
-    ToolActorsQuery,
     ToolSetup,
-    WorkerQuery,
 )
 from hybrid.engines.ray.tools import LINE, ActorExecutor, options_of, other_tools
+from hybrid.engines.ray.worker import MeterOfRun
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
@@ -52,11 +51,13 @@ from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import failure_of
 from hybrid.serving.protocol import ToolRequest
-from hybrid.serving.service import ToolService
-from hybrid.solving.budgets import RunBudgetSpent
+from hybrid.serving.service import CachedTools
+from hybrid.solving.budgets import RunBudgetSpent, RunMeter
+from hybrid.solving.captions import RunCaptions
 from hybrid.timing import CallTime, ElapsedTime
-from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step
+from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step, Usage
 from hybrid.weights import backends_in_use
+from tests.tables import cases
 
 
 def test_the_engine_is_the_one_that_was_named() -> None:
@@ -85,21 +86,7 @@ async def test_an_address_where_nobody_listens_is_refused_at_once(address: str) 
                 pytest.fail("connected to nobody")
 
 
-@pytest.mark.parametrize(
-    ("has", "expected"),
-    [
-        ({"cpus": 2, "gpus": 0, "concurrency": 64}, Sizes(2, 2)),
-        ({"cpus": 16, "gpus": 0, "concurrency": 64}, Sizes(4, 16)),
-        ({"cpus": 16, "gpus": 0, "concurrency": 1}, Sizes(1, 1)),
-        ({"cpus": 0, "gpus": 0, "concurrency": 8}, Sizes(1, 1)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64}, Sizes(4, 16)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True}, Sizes(4, 2, 8, 0.0, 1.0)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "gpu_share": 0.3}, Sizes(4, 2, 8, 0.0, 0.3)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "in_process": True}, Sizes(2, 16, 1, 1.0, 0.0)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "in_process": True}, Sizes(2, 2, 8, 0.5, 0.5)),
-        ({"cpus": 16, "gpus": 0, "concurrency": 64, "learned": True, "in_process": True}, Sizes(1, 16)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_how_many_actors_a_run_gets", expected=Sizes))
 def test_how_many_actors_a_run_gets(has: dict[str, Any], expected: Sizes) -> None:
     assert sizes(**{"learned": False, "in_process": False, **has}) == expected
 
@@ -213,15 +200,40 @@ def test_an_image_is_kept_only_under_its_own_hash(fakes: Any, tmp_path: Path) ->
 
 async def test_a_line_says_in_order_and_hears_the_answer() -> None:
     line = Line()
-    line.tell(Notice("first"))
-    wish = asyncio.create_task(line.want(ToolActorsQuery()))
+    line.tell(Desk.notice, "first")
+    wish = asyncio.create_task(line.want(Desk.tools))
     await asyncio.sleep(0)
-    line.answer(0, "the tools")
-    assert await wish == "the tools"
+    actor: Any = Nobody()
+    line.answer(0, (actor,))
+    assert await wish == (actor,)
     line.answer(0, "again")
     line.close()
     said = [message async for message in line]
-    assert [type(message).__name__ for message in said] == ["Notice", "WorkerQuery"]
+    assert pickle.loads(pickle.dumps(said)) == [DeskCall(None, Desk.notice, ("first",)), DeskCall(0, Desk.tools, ())]  # noqa: S301
+
+
+async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_lost(tmp_path: Path) -> None:
+    line, own = Line(), RunMeter(RunLimits(model_calls=2))
+    unused: Any = None
+    desk = Desk(own, RunCaptions(), Shelf(ImageStore(tmp_path)), unused, [], [], unused)
+
+    async def run_side() -> None:
+        async for message in line:
+            assert isinstance(message, DeskCall)
+            answer = await message.method(desk, *message.args)
+            if message.number is not None:
+                line.answer(message.number, answer)
+
+    answers, meter = asyncio.create_task(run_side()), MeterOfRun(line)
+    await meter.begin()
+    meter.end(Usage(model_calls=1, input_tokens=7))
+    await meter.begin()
+    with pytest.raises(RunBudgetSpent, match="2 model calls"):
+        await meter.begin()
+    line.close()
+    await answers
+    await desk.close()
+    assert (own.used.model_calls, own.used.input_tokens, own.pending) == (2, 7, 0)
 
 
 @dataclass(frozen=True)
@@ -313,15 +325,14 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
 
     async def run_side() -> None:
         async for message in line:
-            if isinstance(message, WorkerQuery):
-                what = message.what
-                lent = dict.fromkeys(what.sha256s, b"lent") if isinstance(what, ImagesQuery) else (actor,)
+            if isinstance(message, DeskCall) and message.number is not None:
+                lent = dict.fromkeys(*message.args, b"lent") if message.method is Desk.images else (actor,)
                 line.answer(message.number, lent)
 
     answers = asyncio.create_task(run_side())
     cache = FindingCache(None, store)
     executor = ActorExecutor(cache, Shelf(store))
-    service = ToolService(store, cache, ServiceOptions("classical"), executor=executor)
+    service = CachedTools(store, cache, ServiceOptions("classical"), executor=executor)
     tool, refs, impatient, patient = load("tools", "jigsaw"), fakes.refs(store, 1, 2, 3), CallTime(3.0), CallTime(60.0)
     both = [service.call(tool, tool.parse({}), refs, 0, spent) for spent in (impatient, patient)]
     late = asyncio.ensure_future(both[0])

@@ -43,8 +43,8 @@ pytestmark = pytest.mark.system
 
 OPTIONS = ScoreOptions()
 KEY = "sk-proj-0123456789abcdefSECRET"
+# Questions in flight for which a run takes so many workers; of two each takes nine at most.
 ONE_WORKER, TWO_WORKERS = 16, 17
-"""Questions in flight for which a run takes so many workers; of two each takes nine at most."""
 CAT = re.compile(rb"Is the cat (\d+) on the mat")
 
 

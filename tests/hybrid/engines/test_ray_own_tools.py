@@ -14,38 +14,12 @@ pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 from tests.hybrid.cli.test_plugins import TEXTS, write
 from tests.servers import JsonHandler, LocalServer, listening
+from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.slow
 
-REDNESS = '''"""Redness: how red an image is."""
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
-{IMPORT}
-
-
-class RednessArgs(Args):
-    """No arguments."""
-
-
-class Classical:
-    def setup(self, device, weights):
-        """Nothing to load."""
-
-    def run(self, requests):
-        reds = [float(request.images[0][..., 0].mean() / 255) for request in requests]
-        return [Evidence(WORDS.format(red), {{"red_0_1": red}}, 1.0) for red in reds]
-
-
-TOOL = Tool(
-    card=Card(
-        name="redness",
-        summary="Says how red an image is.",
-        limits="Says nothing about what the image shows.",
-        backends=(BackendCard("classical", "1", Classical, "The mean of the red channel."),),
-    ),
-    args=RednessArgs,
-)
-'''
+REDNESS = """reds = [float(request.images[0][..., 0].mean() / 255) for request in requests]
+return [Evidence(WORDS.format(red), {"red_0_1": red}, 1.0) for red in reds]"""
 WORDS = 'WORDS = "The red channel is at {:.2f}."\n'
 
 
@@ -74,7 +48,7 @@ def in_a_folder(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "_words.py").write_text(WORDS)
-    (folder / "redness.py").write_text(REDNESS.format(IMPORT="from tools._words import WORDS"))
+    (folder / "redness.py").write_text(tool_source("redness", REDNESS, head="from tools._words import WORDS"))
     return ("--tool-path", "own"), {}
 
 
@@ -92,7 +66,7 @@ def in_a_package(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
     facts.mkdir()
     (package / "__init__.py").write_text("")
     (package / "words.py").write_text(WORDS)
-    (package / "colour.py").write_text(REDNESS.format(IMPORT="from red_package.words import WORDS"))
+    (package / "colour.py").write_text(tool_source("redness", REDNESS, head="from red_package.words import WORDS"))
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: red-package\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text("[hybrid.tools]\nredness = red_package.colour\n")
     return (), {"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
@@ -102,18 +76,8 @@ def in_a_package(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
 def test_workers_find_tools_of_ones_own(lies: Any, tmp_path: Path, fakes: Any, url: str) -> None:
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=2, spatials=0)
     options, variables = lies(tmp_path)
-    words: tuple[object, ...] = (
-        "run",
-        "blink",
-        "--data",
-        data,
-        "--solver",
-        "controller",
-        "--model",
-        "openai:m",
-        "--base-url",
-        url,
-    )
+    words: tuple[object, ...] = ("run", "blink", "--data", data, "--solver", "controller", "--model", "openai:m")
+    words += ("--base-url", url)
     words += ("--tools", "redness", "--backend", "classical", "--engine", "ray", "--out", "run", *options)
     told = {**os.environ, "RAY_enable_worker_prestart": "0", "HYBRID_HOME": str(tmp_path / "home"), **variables}
     command = [sys.executable, "-m", "hybrid", *map(str, words)]

@@ -144,7 +144,7 @@ from hybrid.integrations.toolbox import Toolbox
 from hybrid.cli._streams import RedactedStream
 from hybrid.serving.cache import FindingCache
 from hybrid.config import ServiceOptions
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
 
 class Noisy:
@@ -163,7 +163,7 @@ class Noisy:
 sys.stdout = RedactedStream(sys.stdout, needed=True)
 tool = Tool(Card("noisy", "It prints.", "None.", (BackendCard("classical", "1", Noisy, "Prints."),)), Args)
 store = ImageStore(home() / "images")
-service = ToolService(store, FindingCache(None, store), ServiceOptions(pictures="png"))
+service = CachedTools(store, FindingCache(None, store), ServiceOptions(pictures="png"))
 asyncio.run(serve_stdio(Toolbox({"noisy": tool}, service)))
 """
 

@@ -3,11 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.marked_scenes import (
-    FONTS,
-    MIN_CONTRAST,
-    marked_scene,
-)
+from bench.marked_scenes import FONTS, MIN_CONTRAST, marked_scene
 from hybrid.marks.drawing import LABELS, RGB, MarkStyle, draw_marks, label_patch, letter_mask
 from hybrid.types import Point
 

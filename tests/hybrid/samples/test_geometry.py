@@ -7,18 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
-from hybrid.samples.geometry import (
-    jigsaw,
-    multi_view_reasoning,
-    relative_depth,
-    visual_correspondence,
-)
-from hybrid.samples.item import (
-    CorrespondenceFacts,
-    DepthFacts,
-    Item,
-    MotionFacts,
-)
+from hybrid.samples.geometry import jigsaw, multi_view_reasoning, relative_depth, visual_correspondence
+from hybrid.samples.item import CorrespondenceFacts, DepthFacts, Item, MotionFacts
 from hybrid.samples.scenes import Camera
 from hybrid.tool import Pixels
 

@@ -10,12 +10,7 @@ import pytest
 from hybrid.errors import HybridError
 from hybrid.samples.item import BoxFacts, Item, ReflectanceFacts, RelationFacts, until
 from hybrid.samples.layouts import Name
-from hybrid.samples.objects import (
-    counting,
-    object_localization,
-    relative_reflectance,
-    spatial_relation,
-)
+from hybrid.samples.objects import counting, object_localization, relative_reflectance, spatial_relation
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 

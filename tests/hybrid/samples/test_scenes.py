@@ -6,10 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.samples.layouts import random_camera, random_scene
-from hybrid.samples.scenes import (
-    Camera,
-    render,
-)
+from hybrid.samples.scenes import Camera, render
 
 cameras = st.builds(
     Camera,

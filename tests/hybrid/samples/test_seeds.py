@@ -76,13 +76,13 @@ def _seeded(path: Path) -> list[str]:
     return [ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func).endswith("default_rng") and call.args]
 
 
+# Files that make the generators, simulate statistics or measure time; they draw no scene.
 NO_SCENES = (
     *("seeds.py", "coverage.py", "_grouped.py", "_loop_questions.py", "_large_run.py", "tool_worker.py", "cache.py"),
     "kappa.py",
     "decomposition.py",
     "sentences.py",
 )
-"""Files that make the generators, simulate statistics or measure time; they draw no scene."""
 
 
 def test_generators_and_benches_seed_by_purpose() -> None:

@@ -27,8 +27,8 @@ class Doubling:
         return [ToolError("13 is no number") if item == 13 else 2 * item for item in items]
 
 
+# Longer than anything here takes, however busy the machine is.
 PATIENCE_S = 60.0
-"""Longer than anything here takes, however busy the machine is."""
 
 
 async def made(number: int) -> int:

@@ -20,10 +20,11 @@ from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault
+from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.system
 
@@ -56,30 +57,21 @@ TOOL = Tool(
     (KnownAnswer("one", lambda: None, CheckSeries("ones", 2)),),
 )
 """
-NEEDY = """
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Tool
-
-
-class NeedyArgs(Args):
-    number: int
-
-
-class Backend:
-    def setup(self, device, weights):
-        pass
-
-    def run(self, requests):
-        return [Evidence(", ".join(found.text for found in one.needs["sound"]), {}, 0.5) for one in requests]
-
-
-def asked(args, findings):
+NEEDS = """def asked(args, findings):
     return {"number": args.number + len(findings["markers"])}
 
 
-needs = (Need("markers", lambda args: {}), Need("depth", lambda args: None), Need("sound", lambda args: None, asked))
-CARD = BackendCard("classical", "1", Backend, "asks others", needs=needs)
-TOOL = Tool(Card("needy", "Asks others.", "None.", (CARD,), (1, 3)), NeedyArgs)
+def needs():
+    return Need("markers", lambda args: {}), Need("depth", lambda args: None), Need("sound", lambda args: None, asked)
 """
+NEEDY = tool_source(
+    "needy",
+    'return [Evidence(", ".join(found.text for found in one.needs["sound"]), {}, 0.5) for one in requests]',
+    args="number: int",
+    head=NEEDS,
+    backend='"classical", "1", Backend, "Asks others.", needs=needs()',
+    images=(1, 3),
+)
 BROKEN = {
     "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 60 s"),
     "holds": ("import ctypes\nctypes.PyDLL(None).sleep(10000)\n", "no sign of life for 60 s"),
@@ -167,7 +159,7 @@ async def test_a_described_tool_is_asked_in_the_worker_which_checks_its_argument
         tool = load("tools", "sound")
     store = ImageStore(tmp_path / "images")
     cache = FindingCache(tmp_path / "findings", store)
-    runner = ToolService(store, cache, ServiceOptions("classical", isolated=True))
+    runner = CachedTools(store, cache, ServiceOptions("classical", isolated=True))
     try:
         refs = fakes.refs(store, 1)
         found = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]
@@ -185,7 +177,7 @@ async def test_what_a_described_tool_needs_is_said_by_its_worker(outside: Path, 
     importlib.invalidate_caches()
     store = ImageStore(tmp_path / "images")
     cache = FindingCache(tmp_path / "findings", store)
-    runner = ToolService(store, cache, ServiceOptions("classical", isolated=True))
+    runner = CachedTools(store, cache, ServiceOptions("classical", isolated=True))
     with described_by(describer):
         tool = load("tools", "needy")
         refs = fakes.refs(store, 1, 2)

@@ -14,7 +14,7 @@ from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import devices_of, refuse_absent
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import BackendCard, Card, Evidence, Request, Tool
 from hybrid.tool.args import Args
 from tests.tables import cases
@@ -84,11 +84,11 @@ Ask = Callable[[str, Sequence[int]], Awaitable[list[str]]]
 
 
 @pytest.fixture
-def service_on(tmp_path: Path, fakes: Any) -> Iterator[Callable[..., tuple[ToolService, Ask]]]:
+def service_on(tmp_path: Path, fakes: Any) -> Iterator[Callable[..., tuple[CachedTools, Ask]]]:
     """`service, ask = service_on(machine, devices)`; `await ask("a", numbers)`: where each was computed."""
-    made: list[ToolService] = []
+    made: list[CachedTools] = []
 
-    def start(machine: Machine, devices: str, **options: Any) -> tuple[ToolService, Ask]:
+    def start(machine: Machine, devices: str, **options: Any) -> tuple[CachedTools, Ask]:
         store = ImageStore(tmp_path / "images")
         named = {name: str(tmp_path / name) for name in "ab"}
         for folder in named.values():
@@ -106,7 +106,7 @@ def service_on(tmp_path: Path, fakes: Any) -> Iterator[Callable[..., tuple[ToolS
             )
             for name in named
         }
-        service = ToolService(
+        service = CachedTools(
             store,
             FindingCache(None, store),
             ServiceOptions("learned", named, devices, **{"coming_s": PATIENCE_S, **options}),

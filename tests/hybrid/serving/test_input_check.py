@@ -10,7 +10,7 @@ import pytest
 from hybrid.errors import WeightsError
 from hybrid.serving.input_check import IMAGENET, SIZES, chart, run_probes, wrong_colours
 from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
-from hybrid.tool.networks import Network, PictureInput, collecting, grey, loaded, normalised
+from hybrid.tool.networks import Network, PictureInput, announce, collecting, grey, normalised
 
 WANTS = normalised(*IMAGENET)
 Change = Callable[[np.ndarray], np.ndarray]
@@ -180,10 +180,10 @@ def test_what_is_loaded_is_collected_where_somebody_collects() -> None:
     from torch import nn
 
     one, two = (Network(name, nn.Identity()) for name in ("one", "two"))
-    loaded(one)
+    announce(one)
     with collecting() as found:
-        loaded(one)
+        announce(one)
         with collecting() as inner:
-            loaded(two)
-    loaded(two)
+            announce(two)
+    announce(two)
     assert (found, inner) == ([one], [two])

@@ -18,7 +18,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, entries
 from hybrid.serving.loader import Loader
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Evidence, Request
 from hybrid.types import ImageRef
 
@@ -91,12 +91,12 @@ class FullGpu:
 
 async def answers(
     fakes: Any, tmp_path: Path, numbers: Sequence[int], backend: FullGpu, *later: Sequence[int]
-) -> tuple[list[str], ToolService]:
+) -> tuple[list[str], CachedTools]:
     tool = fakes.counter(backend, kind="learned", weights="w", batch=8)
     store = ImageStore(tmp_path / "images")
     named = {"counter": weights(tmp_path / "w", 10)}
     options = ServiceOptions("learned", named, "cuda:0", coming_s=60.0)
-    service = ToolService(store, FindingCache(None, store), options)
+    service = CachedTools(store, FindingCache(None, store), options)
     refs = fakes.refs(store, 1)
     # Calls made while the code is hashed and the weights load would come one by one.
     await service._answering_for(tool)
@@ -125,7 +125,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.config import ServiceOptions
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.types import ImageRef
 
 async def ask(service, number):
@@ -137,7 +137,7 @@ async def ask(service, number):
 
 async def main(root, end):
     store = ImageStore(root / "images")
-    service = ToolService(store, FindingCache(root / "findings", store), ServiceOptions("classical", threads=4))
+    service = CachedTools(store, FindingCache(root / "findings", store), ServiceOptions("classical", threads=4))
     await asyncio.gather(*(ask(service, number) for number in range(end)))
 
 asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
@@ -147,7 +147,7 @@ asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
 async def pictures_asked_again(folder: Path, count: int) -> int:
     """How many of the requests of `FILL` a new service computes."""
     store = ImageStore(folder / "images")
-    service = ToolService(store, FindingCache(folder / "findings", store), ServiceOptions("classical"))
+    service = CachedTools(store, FindingCache(folder / "findings", store), ServiceOptions("classical"))
     tool = load("tools", "crop")
     noise = [np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8) for number in range(count)]
     refs = [ImageRef("img:1", store.put_pixels(pixels)) for pixels in noise]

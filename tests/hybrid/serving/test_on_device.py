@@ -24,68 +24,48 @@ from hybrid.errors import ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.tool.args import Args
 from hybrid.types import Finding, ImageRef
+from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.gpu
 
 FIVE = ("depth_anything_v2_small", "dinov2_base", "siglip2_base", "owlv2_base", "sam2_tiny")
 IN_FLIGHT = 64
+# Within which the memory of a killed worker is free again.
 GONE_S = 5.0
-"""Within which the memory of a killed worker is free again."""
 HELD_BYTES = 2 * 2**30
 
-HOLDING = """
-import os
-import time
-from pathlib import Path
-
-import torch
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
-
-
-class HoldingArgs(Args):
-    number: int = 0
-    out_of_range: bool = False
-
-
-class Backend:
-    def setup(self, device, weights):
-        self.device, self.folder = device, Path(weights)
-
-    def run(self, requests):
-        table = torch.zeros(4, device=self.device)
-        places = [9 if request.args.out_of_range else 0 for request in requests]
-        chosen = table[torch.tensor(places, device=self.device)].tolist()
-        if not (marks := self.folder / "pid").exists():
-            held = torch.ones(BYTES if self.device != "cpu" else 1, dtype=torch.uint8, device=self.device)
-            held.sum().item()
-            marks.write_text(str(os.getpid()))
-            time.sleep(10000)
-        return [Evidence(f"number {one.args.number}", {"count": int(x)}, 0.5) for one, x in zip(requests, chosen)]
-
-
-CARD = BackendCard("learned", "1", Backend, "holds memory", batch=4)
-TOOL = Tool(Card("holding", "Holds memory.", "None.", (CARD,)), HoldingArgs)
-""".replace("BYTES", str(HELD_BYTES))
+HOLDING = tool_source(
+    "holding",
+    """table = torch.zeros(4, device=self.device)
+places = [9 if request.args.out_of_range else 0 for request in requests]
+chosen = table[torch.tensor(places, device=self.device)].tolist()
+if not (marks := self.folder / "pid").exists():
+    held = torch.ones(BYTES if self.device != "cpu" else 1, dtype=torch.uint8, device=self.device)
+    held.sum().item()
+    marks.write_text(str(os.getpid()))
+    time.sleep(10000)
+return [Evidence(f"number {one.args.number}", {"count": int(x)}, 0.5) for one, x in zip(requests, chosen)]""".replace(
+        "BYTES", str(HELD_BYTES)
+    ),
+    args="number: int = 0\nout_of_range: bool = False",
+    head="import os\nimport time\nfrom pathlib import Path\n\nimport torch\n",
+    setup="self.device, self.folder = device, Path(weights)",
+    backend='"learned", "1", Backend, "holds memory", batch=4',
+)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "images")
-
-
-@pytest.fixture
-def serving(store: ImageStore) -> Iterator[Callable[..., ToolService]]:
+def serving(store: ImageStore) -> Iterator[Callable[..., CachedTools]]:
     """`serving(weights, device, **options)`: a service that keeps nothing."""
-    made: weakref.WeakSet[ToolService] = weakref.WeakSet()
+    made: weakref.WeakSet[CachedTools] = weakref.WeakSet()
 
-    def start(weights: dict[str, str], device: str, **options: Any) -> ToolService:
+    def start(weights: dict[str, str], device: str, **options: Any) -> CachedTools:
         chosen = ServiceOptions("auto", weights, device, **{"unchecked": True, "timeout_s": 600.0, **options})
-        service = ToolService(store, FindingCache(None, store), chosen)
+        service = CachedTools(store, FindingCache(None, store), chosen)
         made.add(service)
         return service
 
@@ -118,7 +98,7 @@ def counted(name: str, loads: Counter[str]) -> Tool:
     return replace(tool, card=replace(tool.card, backends=tuple(map(making, tool.card.backends))))
 
 
-async def many(service: ToolService, loads: Counter[str], count: int = IN_FLIGHT, seed: int = 0) -> list[Any]:
+async def many(service: CachedTools, loads: Counter[str], count: int = IN_FLIGHT, seed: int = 0) -> list[Any]:
     """Calls of all five tools at once."""
     calls = []
     for place, name in enumerate(FIVE):
@@ -142,7 +122,7 @@ def held(device: str) -> int:
 
 
 async def test_sixty_four_calls_of_five_tools_fill_batches_and_load_each_once(
-    device: str, five: dict[str, str], serving: Callable[..., ToolService]
+    device: str, five: dict[str, str], serving: Callable[..., CachedTools]
 ) -> None:
     loads: Counter[str] = Counter()
     service = serving(five, device)
@@ -156,7 +136,7 @@ async def test_sixty_four_calls_of_five_tools_fill_batches_and_load_each_once(
 
 
 async def test_the_memory_of_a_finished_service_comes_back(
-    device: str, five: dict[str, str], serving: Callable[..., ToolService]
+    device: str, five: dict[str, str], serving: Callable[..., CachedTools]
 ) -> None:
     import torch
 
@@ -182,7 +162,7 @@ async def test_the_memory_of_a_finished_service_comes_back(
 
 
 async def test_the_budget_of_weights_holds_and_every_call_is_answered(
-    device: str, five: dict[str, str], serving: Callable[..., ToolService]
+    device: str, five: dict[str, str], serving: Callable[..., CachedTools]
 ) -> None:
     sizes = {name: sum(p.stat().st_size for p in Path(folder).glob("*.safetensors")) for name, folder in five.items()}
     loads: Counter[str] = Counter()
@@ -232,7 +212,7 @@ class LargeArgs(Args):
 
 
 async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_nothing(
-    card: str, serving: Callable[..., ToolService], fakes: Any, store: ImageStore, tmp_path: Path
+    card: str, serving: Callable[..., CachedTools], fakes: Any, store: ImageStore, tmp_path: Path
 ) -> None:
     import torch
 
@@ -285,7 +265,7 @@ def free_bytes(device: str) -> int:
 
 @pytest.mark.usefixtures("started_workers")
 async def test_a_worker_killed_in_a_pass_gives_its_memory_back_and_the_call_is_answered(
-    device: str, holding: Path, serving: Callable[..., ToolService], fakes: Any, store: ImageStore
+    device: str, holding: Path, serving: Callable[..., CachedTools], fakes: Any, store: ImageStore
 ) -> None:
     tool, refs = load("tools", "holding"), fakes.refs(store, 1)
     service = serving({"holding": str(holding)}, device, isolated=True, silence_s=120.0)
@@ -304,7 +284,7 @@ async def test_a_worker_killed_in_a_pass_gives_its_memory_back_and_the_call_is_a
 
 @pytest.mark.usefixtures("started_workers")
 async def test_a_kernel_assertion_costs_its_own_call_and_no_other(
-    device: str, holding: Path, serving: Callable[..., ToolService], fakes: Any, store: ImageStore
+    device: str, holding: Path, serving: Callable[..., CachedTools], fakes: Any, store: ImageStore
 ) -> None:
     """On a CPU it is a common error of the tool; on CUDA all that the process does there later would fail."""
     (holding / "pid").touch()

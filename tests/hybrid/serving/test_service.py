@@ -16,19 +16,14 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.pipeline import ThreadExecutor
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.timing import Stopwatch
 from hybrid.tool import Args, Need, Tool
 from hybrid.types import Fault, Finding
 
-Make = Callable[..., ToolService]
+Make = Callable[..., CachedTools]
+# Longer than anything here takes, however busy the machine is.
 PATIENCE_S = 60.0
-"""Longer than anything here takes, however busy the machine is."""
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "images")
 
 
 @pytest.fixture
@@ -37,11 +32,11 @@ def service(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
 
     One that `keeps` nothing has no files to look into first: what is asked at once arrives at once.
     """
-    made: list[ToolService] = []
+    made: list[CachedTools] = []
 
-    def make(*, keeps: bool = True, **options: Any) -> ToolService:
+    def make(*, keeps: bool = True, **options: Any) -> CachedTools:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
-        made.append(ToolService(store, cache, ServiceOptions(**{"threads": 2, "coming_s": PATIENCE_S, **options})))
+        made.append(CachedTools(store, cache, ServiceOptions(**{"threads": 2, "coming_s": PATIENCE_S, **options})))
         return made[-1]
 
     yield make
@@ -50,7 +45,7 @@ def service(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
 
 
 async def calls(
-    fakes: Any, service: ToolService, tool: Tool, numbers: list[int], seed: int = 1
+    fakes: Any, service: CachedTools, tool: Tool, numbers: list[int], seed: int = 1
 ) -> list[Finding | BaseException]:
     refs = fakes.refs(service.store, seed)
     # Calls made while the code is hashed and the weights load would come one by one.
@@ -73,11 +68,11 @@ from hybrid.registry import load
 from hybrid.serving.executor import ToolCall
 from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import ThreadExecutor
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ServiceOptions, CachedTools
 from hybrid.types import ImageRef
 root = Path(sys.argv[1])
 store = ImageStore(root / "images")
-service = ToolService(store, FindingCache(root / "findings", store), ServiceOptions("classical"))
+service = CachedTools(store, FindingCache(root / "findings", store), ServiceOptions("classical"))
 refs = [ImageRef(f"img:{n}", store.put(Path(p).read_bytes(), p)) for n, p in enumerate(sys.argv[2:], 1)]
 tool = load("tools", "jigsaw")
 print(asyncio.run(service.call(tool, tool.args(), refs)).text)

@@ -16,14 +16,14 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.serving.stages import checked, tool_errors
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
 from hybrid.types import Box, Fault, Finding
 
 SIZE = 4
+# Longer than anything here takes, however busy the machine is.
 PATIENCE_S = 60
-"""Longer than anything here takes, however busy the machine is."""
 
 
 class NumberArgs(Args):
@@ -94,7 +94,7 @@ class Staged(Stages[NumberArgs, int, int]):
         return Evidence(f"{prepared} -> {output}", data, confidence, (Picture(request.images[0]),))
 
 
-Make = Callable[..., tuple[ToolService, Callable[[Sequence[int]], Awaitable[list[Finding | Exception]]]]]
+Make = Callable[..., tuple[CachedTools, Callable[[Sequence[int]], Awaitable[list[Finding | Exception]]]]]
 
 
 @pytest.fixture
@@ -103,18 +103,18 @@ def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
 
     A service that `keeps` nothing has no files to look into first: what is asked at once arrives at once.
     """
-    made: list[ToolService] = []
+    made: list[CachedTools] = []
     (tmp_path / "weights").mkdir()
 
     def service_of(
         backend: Staged, device: str = "cpu", *, keeps: bool = False, **options: Any
-    ) -> tuple[ToolService, Callable[[Sequence[int]], Awaitable[list[Finding | Exception]]]]:
+    ) -> tuple[CachedTools, Callable[[Sequence[int]], Awaitable[list[Finding | Exception]]]]:
         card = BackendCard("learned", "1", lambda: copy(backend), "doubles", batch=SIZE)
         tool = Tool(Card("staged", "Doubles.", "None.", (card,)), NumberArgs)
         store = ImageStore(tmp_path / "images")
         patient: dict[str, Any] = {"threads": 2, "coming_s": PATIENCE_S, **options}
         chosen = ServiceOptions("learned", {"staged": str(tmp_path / "weights")}, device, **patient)
-        service = ToolService(store, FindingCache(tmp_path / "findings" if keeps else None, store), chosen)
+        service = CachedTools(store, FindingCache(tmp_path / "findings" if keeps else None, store), chosen)
         made.append(service)
         refs = fakes.refs(store, 1)
 

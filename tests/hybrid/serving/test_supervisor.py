@@ -24,32 +24,25 @@ from hybrid.config import ServiceOptions
 from hybrid.display.loading import OTHER_BARS, loading_shown_by
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore
+from hybrid.log.codec import codec
 from hybrid.registry import load
 from hybrid.secrets import keep_secret
 from hybrid.serving import supervisor
-from hybrid.serving.cache import FindingCache, codec
+from hybrid.serving.cache import FindingCache
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.protocol import ToolRequest
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding
+from tests.tool_source import tool_source
 
 ROOT = Path(__file__).parents[3]
 
-FAULTY = '''
-import ctypes
+HEAD = '''import ctypes
 import os
 import sys
 import time
 from pathlib import Path
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Tool
-
-
-class FaultyArgs(Args):
-    fault: str = "none"
-    number: int = 0
-    marks: str = ""
 
 
 def marked(args):
@@ -90,49 +83,28 @@ FAULTS = {
     "kernel": lambda args: POISONED.append(args.number),
     "exit_once": lambda args: marked(args) == 1 and os._exit(3),
 }
-
-
-class Backend:
-    def setup(self, device, weights):
-        pass
-
-    def run(self, requests):
-        return [self.one(request) for request in requests]
-
-    def one(self, request):
-        FAULTS[request.args.fault](request.args)
-        if POISONED:
-            raise AcceleratorError("CUDA error: device-side assert triggered")
-        mean = float(request.images[0].mean()) / 3
-        data = {"mean": mean, "nested": [{"number": request.args.number}], "seed": request.seed}
-        return Evidence(f"number {request.args.number}", data, 0.1 + 0.2, (Picture(255 - request.images[0]),))
-
-
-CARD = BackendCard("classical", "1", Backend, "is faulty", batch=BATCH)
-TOOL = Tool(Card("NAME", "Is faulty.", "None.", (CARD,)), FaultyArgs)
 '''
-UNLOADABLE = """
-import os
-from pathlib import Path
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
-
-
-class Backend:
-    def setup(self, device, weights):
-        with (Path(__file__).parent / "loads").open("a") as file:
-            file.write("x")
-        os._exit(5)
-
-
-TOOL = Tool(Card("unloadable", "Cannot be set up.", "None.", (BackendCard("classical", "1", Backend, "dies"),)), Args)
+FIELDS = 'fault: str = "none"\nnumber: int = 0\nmarks: str = ""'
+FAULTY = """found = []
+for request in requests:
+    FAULTS[request.args.fault](request.args)
+    if POISONED:
+        raise AcceleratorError("CUDA error: device-side assert triggered")
+    mean = float(request.images[0].mean()) / 3
+    data = {"mean": mean, "nested": [{"number": request.args.number}], "seed": request.seed}
+    found.append(Evidence(f"number {request.args.number}", data, 0.1 + 0.2, (Picture(255 - request.images[0]),)))
+return found"""
+LOADS = """with (Path(__file__).parent / "loads").open("a") as file:
+    file.write("x")
 """
-HANGING = UNLOADABLE.replace("unloadable", "hanging").replace("os._exit(5)", "__import__('time').sleep(10000)")
-FILES = {
-    "hanging": HANGING,
-    "faulty": FAULTY.replace("NAME", "faulty").replace("BATCH", "1"),
-    "faulty_batch": FAULTY.replace("NAME", "faulty_batch").replace("BATCH", "4"),
-    "unloadable": UNLOADABLE,
+DIES, HANGS = f"{LOADS}os._exit(5)", f"{LOADS}time.sleep(10000)"
+FAULTS = {
+    name: tool_source(name, FAULTY, args=FIELDS, head=HEAD, backend=f'"classical", "1", Backend, "Is.", batch={batch}')
+    for name, batch in (("faulty", 1), ("faulty_batch", 4))
+}
+FILES = FAULTS | {
+    name: tool_source(name, "return []", setup=setup, head=HEAD)
+    for name, setup in (("hanging", HANGS), ("unloadable", DIES))
 }
 
 
@@ -151,23 +123,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         vars(tools).pop(name, None)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "images")
-
-
-Make = Callable[..., ToolService]
+Make = Callable[..., CachedTools]
 
 
 @pytest.fixture
 def make(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
-    made: list[ToolService] = []
+    made: list[CachedTools] = []
 
-    def runner(*, keeps: bool = False, **options: Any) -> ToolService:
+    def runner(*, keeps: bool = False, **options: Any) -> CachedTools:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
         # What is not to happen in a test takes longer than any machine needs for what is.
         chosen = ServiceOptions("classical", **{"threads": 2, "silence_s": 60.0, **options}, isolated=True)
-        made.append(ToolService(store, cache, chosen))
+        made.append(CachedTools(store, cache, chosen))
         return made[-1]
 
     yield runner
@@ -231,9 +198,9 @@ async def test_findings_are_those_of_a_service_in_this_process(
         refs = fakes.refs(store, 5)
         found.append(await runner.call(crop, crop.parse({"box": box}), refs, 7))
         found.append(await runner.call(markers, markers.parse({}), refs))
-        return [codec().dump_json(one) for one in found]
+        return [codec(Finding).dump_json(one) for one in found]
 
-    here = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=2))
+    here = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=2))
     there = make()
     assert await every_finding(there) == await every_finding(here)
     assert (there.computed, here.computed) == (9, 9)
@@ -498,7 +465,7 @@ from hybrid.errors import HybridError
 from hybrid.images import ImageStore
 from hybrid.registry import load, look_also_in
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ServiceOptions, CachedTools
 from hybrid.types import ImageRef
 look_also_in([Path(sys.argv[1])], "--path")
 store = ImageStore(Path(sys.argv[2]))
@@ -512,7 +479,7 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
     marks = tmp_path / "marks"
     marks.mkdir()
     script = WITH_A_FAULT + textwrap.dedent(f"""
-        service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", timeout_s=0.5))
+        service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", timeout_s=0.5))
         try:
             asyncio.run(service.call(tool, tool.parse({{"fault": "marked_sleep", "marks": {str(marks)!r}}}), refs))
         except HybridError as error:
@@ -535,7 +502,7 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
 def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) -> None:
     script = WITH_A_FAULT + textwrap.dedent(f"""
         async def main():
-            runner = ToolService(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
+            runner = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
             await runner.call(tool, tool.parse({{}}), refs)
             (supervisor,) = runner.executor._loops.values()
             hangs = asyncio.create_task(runner.call(tool, tool.parse({{"fault": "{fault}"}}), refs))

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import RunLimits
-from hybrid.errors import Outage
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.types import Usage
 from tests.tables import cases
@@ -20,7 +19,7 @@ async def crowd(meter: RunMeter, calls: int, fails: frozenset[int] = frozenset()
 
     async def one(number: int) -> str:
         try:
-            meter.begin()
+            await meter.begin()
         except RunBudgetSpent:
             return "refused"
         used = Usage()
@@ -46,9 +45,9 @@ def test_exactly_as_many_calls_are_made_as_allowed(limit: int, calls: int) -> No
 
 async def test_a_call_under_way_counts_as_made() -> None:
     meter = RunMeter(RunLimits(model_calls=1))
-    meter.begin()
+    await meter.begin()
     with pytest.raises(RunBudgetSpent, match=r"the run's budget of 1 model calls is spent"):
-        meter.begin()
+        await meter.begin()
     assert meter.pending == 1
 
 
@@ -56,10 +55,6 @@ async def test_a_call_under_way_counts_as_made() -> None:
 async def test_each_budget_ends_a_run_by_name(limits: RunLimits, calls: int, name: str) -> None:
     meter = RunMeter(limits)
     for _ in range(calls):
-        meter.begin()
+        await meter.begin()
         meter.end(ONE)
     assert meter.spent() == name
-
-
-def test_a_spent_run_is_an_outage_so_that_the_question_stays_open() -> None:
-    assert issubclass(RunBudgetSpent, Outage)

@@ -26,66 +26,7 @@ def read(tool: str, args: dict[str, Any], images: int = 1, frame: Any = "pixels"
     return read_arguments(load("tools", tool), args, CoordinateSystem(frame), registry(images))
 
 
-IMAGES: tuple[tuple[dict[str, Any], int, tuple[str, ...]], ...] = (
-    *(
-        ({"image": name}, 2, ("img:2",))
-        for name in (
-            "img:2",
-            "image 2",
-            "Image 2",
-            "2",
-            "img2",
-            "<image 2>",
-            "Image-2",
-            "img_2",
-            "IMG:2",
-            " img:2 ",
-            "[image 2]",
-            "image_2",
-            "<img:2>",
-            "image: 2",
-            "#2",
-            2,
-            ["img:2"],
-            '["img:2"]',
-            [2],
-            "picture 2",
-            "<|image_2|>",
-            "@img:2",
-            "img:2.png",
-            "image2.jpg",
-            "Figure 2",
-            "图2",
-            "attachment://img:2",
-        )
-    ),
-    ({"images": "img:1"}, 2, ("img:1",)),
-    ({"images": ["image 1", "image 2"]}, 2, ("img:1", "img:2")),
-    ({"images": [0, 1]}, 2, ("img:1", "img:2")),
-    ({"img_idx": 0}, 2, ("img:1",)),
-    ({"img_idx": 2}, 2, ("img:2",)),
-    ({"image_name": "img:2"}, 2, ("img:2",)),
-    ({"image": "img:1", "images": ["img:1"]}, 2, ("img:1",)),
-    ({"image_path": "img:2"}, 2, ("img:2",)),
-    ({"target_image": 2}, 2, ("img:2",)),
-    ({"image_2": "img:1", "image_1": "img:2"}, 2, ("img:2", "img:1")),
-    ({"first_image": "image 1", "second_image": "image 2"}, 2, ("img:1", "img:2")),
-    ({"images": "img:1, img:2"}, 2, ("img:1", "img:2")),
-    ({"images": "image 1 and image 2"}, 2, ("img:1", "img:2")),
-    ({"arguments": {"image": "img:2"}, "name": "forensics"}, 2, ("img:2",)),
-    ({"images": ["img:2"], "args": "{}"}, 2, ("img:2",)),
-    ({}, 1, ("img:1",)),
-    ({"image": None}, 1, ("img:1",)),
-    ({"images": []}, 1, ("img:1",)),
-    ({"image": 0}, 1, ("img:1",)),
-    # What the registry does not hold is left for it to refuse.
-    ({"image": "image 3"}, 2, ("image 3",)),
-    ({"image": "the dog"}, 2, ("the dog",)),
-    ({"image": "img:01"}, 2, ("img:01",)),
-)
-
-
-@pytest.mark.parametrize(("args", "count", "meant"), IMAGES)
+@pytest.mark.parametrize(*cases(__file__, "test_images_are_found_by_name_and_number", list, meant=tuple))
 def test_images_are_found_by_name_and_number(args: dict[str, Any], count: int, meant: tuple[str, ...]) -> None:
     images, rest, repairs = read("forensics", args, count)
     assert (images, rest) == (meant, {})

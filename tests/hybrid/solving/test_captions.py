@@ -11,19 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.mllm import Mllm
-from hybrid.config import Limits, RunLimits, ServiceOptions
+from hybrid.config import Limits, RunLimits
 from hybrid.errors import Outage
-from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage
 from hybrid.running.replies import RunReplies, read_captions
 from hybrid.secrets import keep_secret
-from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunMeter
-from hybrid.solving.captions import (
-    RunCaptions,
-    captions_by,
-)
+from hybrid.solving.captions import RunCaptions, captions_by
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import Session
 from hybrid.types import Kind, Outcome, Prompt, Reply, StoredImage
@@ -139,19 +134,11 @@ async def test_no_secret_is_kept_or_shown(tmp_path: Path) -> None:
 # In a session.
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Any:
-    store = ImageStore(tmp_path / "images")
-    one = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
-    yield one
-    one.close()
-
-
 Ask = Callable[..., Awaitable[Reply]]
 
 
 @pytest.fixture
-def ask(service: ToolService, fakes: Any) -> Ask:
+def ask(service: CachedTools, fakes: Any) -> Ask:
     """One ask of the pure MLLM on captions; `number` is of the question, all of which show the same two images."""
     refs = fakes.refs(service.store, 1, 2)
 

@@ -1,7 +1,6 @@
 """Controls: what tools return instead of their findings, and that the cache never learns of it."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,25 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict
 
-from hybrid.config import ServiceOptions, ToolOutput
-from hybrid.images import ImageStore
+from hybrid.config import ToolOutput
 from hybrid.registry import load
-from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import AskedQuestion, OracleWords, ToolCondition, clip, partners
 from hybrid.tool.args import Args
 from hybrid.types import Kind, Prompt, Question, StoredImage
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[ToolService]:
-    store = ImageStore(tmp_path / "images")
-    one = ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
-    yield one
-    one.close()
-
-
-def asked(service: ToolService, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:
+def asked(service: CachedTools, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:
     found: Question = fakes.question(identity, images=(fakes.stored(service.store, seed),), **changes)
     return found
 
@@ -41,7 +30,7 @@ def subject(question: Question) -> AskedQuestion:
     return AskedQuestion(question.id, question.unit, question.images)
 
 
-async def find(service: ToolService, fakes: Any, mode: ToolOutput, question: Question, others: list[Question]) -> Any:
+async def find(service: CachedTools, fakes: Any, mode: ToolOutput, question: Question, others: list[Question]) -> Any:
     tool = fakes.counter(fakes.CountingBackend(draw=True))
     control = ToolCondition(
         service,
@@ -53,7 +42,7 @@ async def find(service: ToolService, fakes: Any, mode: ToolOutput, question: Que
     return await control.find(tool, fakes.NumberArgs(number=5), prompt.images, subject(question), prompt, 0)
 
 
-async def test_a_shuffled_finding_never_answers_for_the_question_itself(service: ToolService, fakes: Any) -> None:
+async def test_a_shuffled_finding_never_answers_for_the_question_itself(service: CachedTools, fakes: Any) -> None:
     question, other = asked(service, fakes, "q1", 1), asked(service, fakes, "q2", 2)
     await find(service, fakes, "shuffled", question, [other])
     for one, seed in ((question, 1), (other, 2)):
@@ -62,7 +51,7 @@ async def test_a_shuffled_finding_never_answers_for_the_question_itself(service:
         assert real.data["mean"] == pytest.approx(fakes.pixels(seed).mean())
 
 
-async def test_each_image_stands_for_the_partners_image_in_its_place(service: ToolService, fakes: Any) -> None:
+async def test_each_image_stands_for_the_partners_image_in_its_place(service: CachedTools, fakes: Any) -> None:
     first, second, third, fourth = (fakes.stored(service.store, seed) for seed in (1, 2, 3, 4))
     question = fakes.question("q1", images=(first, second))
     other = fakes.question("q2", images=(third, fourth))

@@ -8,13 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hybrid.errors import ToolError, UsageError
+from hybrid.errors import ToolError
 from hybrid.models.images import fit
-from hybrid.solving.coordinates import (
-    FRAMES,
-    CoordinateSystem,
-    frame_named,
-)
+from hybrid.solving.coordinates import FRAMES, CoordinateSystem, frame_named
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.types import Fault, ImageRef, StoredImage
 
@@ -69,11 +65,6 @@ def test_a_named_coordinate_is_across_or_down_as_its_name_says(
     assert first == y_first
     assert frame_named(name).words == frame_named(f"{name}_yx").words
     assert "width (x) and height (y)" in frame_named(name).words
-
-
-def test_an_unknown_frame_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match=r"frame=percent: there are: pixels, fractions, .*probe"):
-        frame_named("percent")
 
 
 ANY_NUMBER = (

@@ -1,6 +1,5 @@
 """A prompt's images as the model is shown them: as they are, on one sheet, described, or not at all."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,6 @@ from PIL import Image
 from hybrid.images import ImageStore
 from hybrid.solving.image_forms import side_by_side
 from hybrid.types import ImageRef, Kind, Prompt
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path / "images")
 
 
 @pytest.fixture

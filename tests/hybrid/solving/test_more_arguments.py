@@ -10,6 +10,7 @@ from hybrid.solving.call_arguments import read_arguments
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.types import ImageRef, StoredImage
+from tests.tables import cases
 
 BOX = {"x0": 1.0, "y0": 2.0, "x1": 30.0, "y1": 40.0}
 
@@ -29,14 +30,7 @@ def test_an_image_is_named_by_its_ordinal_or_in_an_object(name: Any) -> None:
     assert repairs == ("image name",)
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        {"top_left": [1, 2], "bottom_right": [30, 40]},
-        {"box": {"top_left": [1, 2], "bottom_right": [30, 40]}},
-        {"box": {"top_left": {"x": 1, "y": 2}, "bottom_right": {"x": 30, "y": 40}}},
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_box_is_two_of_its_corners", list))
 def test_a_box_is_two_of_its_corners(args: dict[str, Any]) -> None:
     _, read_args, repairs = read("crop", {"image": "img:1", **args})
     assert read_args == {"box": BOX}

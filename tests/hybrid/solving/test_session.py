@@ -1,21 +1,18 @@
 """One ask: budgets, the images that can be reached, what is counted, and how each kind of end is told."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.config import ImageForm, Limits, Price, RunConfig, ServiceOptions
+from hybrid.config import ImageForm, Limits, Price, RunConfig
 from hybrid.errors import Outage, ToolError
-from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage
 from hybrid.registry import load
-from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.call_tool import find_tool
 from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.session import AskSetup, Session, seed_of
@@ -48,15 +45,7 @@ class Scripted:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[ToolService]:
-    store = ImageStore(tmp_path / "images")
-    one = ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
-    yield one
-    one.close()
-
-
-@pytest.fixture
-def question(service: ToolService, fakes: Any) -> Question:
+def question(service: CachedTools, fakes: Any) -> Question:
     """A puzzle that the jigsaw tool can solve: the second image fits."""
     images = tuple(service.store.put_pixels(piece) for piece in fakes.puzzle(3))
     found: Question = fakes.question("q1", images=images, route="Jigsaw")
@@ -73,7 +62,7 @@ Start = Callable[..., Session]
 
 
 @pytest.fixture
-def start(service: ToolService, question: Question, fakes: Any) -> Start:
+def start(service: CachedTools, question: Question, fakes: Any) -> Start:
     """`start(play, replies=[...], limits=...)` is a session of the question."""
 
     def make(play: Play, replies: Any = (), model: Any = None, **changes: Any) -> Session:
@@ -199,7 +188,7 @@ async def heard(prompt: Prompt, ctx: SolverContext) -> Reply:
 
 @pytest.mark.parametrize(("number", "lost"), [(1, 0), (13, 1), (14, 1)])
 async def test_a_tool_that_is_lost_is_counted(
-    service: ToolService, start: Start, prompt: Prompt, fakes: Any, number: int, lost: int
+    service: CachedTools, start: Start, prompt: Prompt, fakes: Any, number: int, lost: int
 ) -> None:
     tool = fakes.counter(fakes.CountingBackend())
 
@@ -213,7 +202,7 @@ async def test_a_tool_that_is_lost_is_counted(
 
 
 async def test_a_tool_that_never_ran_leaves_the_question_open(
-    service: ToolService, start: Start, prompt: Prompt
+    service: CachedTools, start: Start, prompt: Prompt
 ) -> None:
     service.close()
     with pytest.raises(Outage, match="the tool service is closed"):
@@ -228,7 +217,7 @@ async def test_an_outage_or_a_defect_is_nobodys_answer(start: Start, prompt: Pro
         await start(say, [error]).ask(prompt)
 
 
-async def test_without_a_model_nothing_is_recorded(service: ToolService, question: Question, prompt: Prompt) -> None:
+async def test_without_a_model_nothing_is_recorded(service: CachedTools, question: Question, prompt: Prompt) -> None:
     session = Session(question, Scripted(say), AskSetup(RunConfig(""), None, ToolCondition(service)))
     assert (await session.ask(prompt)).outcome is Outcome.NOT_RECORDED
 

@@ -15,13 +15,14 @@ from hybrid.models.images import Resizing
 from hybrid.running.before_asking import before_notes
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
-from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, names, read_style, style_of
+from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, read_style, style_of
 from hybrid.types import Exchange, Fault
 from tests.servers import JsonHandler, LocalServer, listening
+from tests.tables import cases
 
 SIZES = ((4032, 3024), (300, 4000), (64, 64))
+# The boxes that a model draws one after the other, as shares of the picture that each is of.
 MEANT = ((0.25, 0.5, 0.75, 0.875), (0.125, 0.25, 0.5, 0.625), (0.25, 0.5, 0.75, 0.75))
-"""The boxes that a model draws one after the other, as shares of the picture that each is of."""
 DRESSED = ("deepeyes", "mini-o3", "pixel-reasoner", "qwen3-vl")
 MODELS = {
     "qwen3-vl": "Qwen/Qwen3-VL-8B-Instruct",
@@ -265,25 +266,7 @@ def test_the_style_is_found_by_the_name_of_the_model() -> None:
     assert fitting("openai:llava").name == fitting(None).name == style_of("plain", "openai:x").name == "plain"
 
 
-def test_every_file_names_its_source() -> None:
-    assert len(names()) == 9
-    for name in names()[1:]:
-        assert len(read_style(FOLDER / f"{name}.toml").source) > 20
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("models = 'x'", "source missing"),
-        ("models = 'x'\nsource = 'y'\nmodel = 'x'", "line 3: model: Style has no such key (did you mean 'models'?)"),
-        ("models = 3", "line 1: models: 3 is not of type str"),
-        ("models = '('\nsource = 'y'", "unterminated subpattern"),
-        ("models = 'x'\nsource = 'y'\nframe = 'inches'", "frame=inches"),
-        ("models = 'x'\nsource = 'y'\nruns = 'crop'", "function missing"),
-        ("models = 'x'\nsource = 'y'\nresult = '{wide}'", "wide"),
-        ("models = ", "Invalid value"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key"))
 def test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(UsageError, match=rf"mine\.toml.*{re.escape(said)}"):

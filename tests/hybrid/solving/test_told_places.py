@@ -16,7 +16,7 @@ from hybrid.errors import ToolError
 from hybrid.images import ImageStore
 from hybrid.places import Place, at, length, span_px, unmarked
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import FRAMES, CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
@@ -87,7 +87,7 @@ async def called(
     frame: CoordinateSystem, store: ImageStore, image: ImageRef, args: dict[str, Any], *tools: Tool
 ) -> Any:
     """What a solver gets of a tool, crop by default, for arguments that its model wrote; the step of the trace."""
-    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
+    service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     got: list[Any] = []
     name = tools[0].card.name if tools else "crop"
 

@@ -1,7 +1,6 @@
 """How far a tool is believed: bins, the card as a prior, folds, and files that are none."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -137,16 +136,7 @@ def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value
         read_trust(path)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"right": 5}, "counts 5 right of 4"),
-        ({"right": -1}, "counts -1 right of 4"),
-        ({"slope": -0.1}, "a slope below 0 or no number"),
-        ({"slope": math.inf}, "a slope below 0 or no number"),
-        ({"usually": math.nan}, "a slope below 0 or no number"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_numbers_that_cannot_be_are_refused"))
 def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, float], told: str) -> None:
     path = tmp_path / "trust.json"
     path.write_bytes(trust_content(MEASURED, [[entry(**wrong)]], [], {}))

@@ -171,12 +171,7 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
         assert never not in everything
     texts = {key for one in spans for key in one.attributes or () if "messages" in key or "tool.call" in key}
     assert texts == (
-        {
-            "gen_ai.input.messages",
-            "gen_ai.output.messages",
-            "gen_ai.tool.call.arguments",
-            "gen_ai.tool.call.result",
-        }
+        {"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"}
         if text
         else set()
     )

@@ -127,7 +127,7 @@ def test_a_batch_finds_what_each_request_finds_alone(
         assert batched.confidence == pytest.approx(single.confidence, abs=10 * card.learned_tolerance)
     assert len({str(found.data) for found in alone}) > 1
     prepared = [backend.prepare(request) for request in asked]
-    for members in by_form([backend.alike(one) for one in prepared], most=len(asked)):
+    for members in by_form([backend.batch_key(one) for one in prepared], most=len(asked)):
         counts = []
         for some in (members[:1], members):
             passes.clear()

@@ -15,7 +15,7 @@ from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Outcome
 from hybrid.weights import backends_in_use
@@ -31,13 +31,13 @@ LEARNED_ONLY: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Callable[..., ToolService]]:
+def service(tmp_path: Path) -> Iterator[Callable[..., CachedTools]]:
     """`service(**options)` makes one over an empty store and cache."""
-    made: list[ToolService] = []
+    made: list[CachedTools] = []
 
-    def make(**options: Any) -> ToolService:
+    def make(**options: Any) -> CachedTools:
         store = ImageStore(tmp_path / "images")
-        made.append(ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions(**options)))
+        made.append(CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions(**options)))
         return made[-1]
 
     yield make
@@ -69,7 +69,7 @@ def test_tools_without_weights_abstain(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("name", LEARNED_ONLY)
-async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., ToolService], name: str):
+async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., CachedTools], name: str):
     tool: Tool = load("tools", name)
     wanted = "detection" if name == "relation" else name
     asked = service(backend="classical")
@@ -80,7 +80,7 @@ async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., To
 
 
 async def test_what_rests_on_another_tools_weights_is_learned_with_them(
-    service: Callable[..., ToolService], things_checkpoint: Callable[[str], Path], tmp_path: Path
+    service: Callable[..., CachedTools], things_checkpoint: Callable[[str], Path], tmp_path: Path
 ):
     folder, nowhere = str(things_checkpoint("rt_detr_v2")), {"detection": str(tmp_path / "nowhere")}
     pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
@@ -91,7 +91,7 @@ async def test_what_rests_on_another_tools_weights_is_learned_with_them(
     }
     tools = [load("tools", name) for name in args]
 
-    async def backend(made: ToolService, tool: Tool) -> str:
+    async def backend(made: CachedTools, tool: Tool) -> str:
         refs = [ImageRef("img:1", made.store.put_pixels(pixels))]
         return (await made.call(tool, tool.parse(args[tool.card.name]), refs)).backend
 
@@ -111,7 +111,7 @@ async def test_what_rests_on_another_tools_weights_is_learned_with_them(
 
 
 async def test_depth_is_asked_at_what_was_detected(
-    service: Callable[..., ToolService], things_checkpoint: Callable[[str], Path]
+    service: Callable[..., CachedTools], things_checkpoint: Callable[[str], Path]
 ):
     """The whole chain: boxes of the detection tool, the depth tool at both middles, then the relation."""
     shared = service(weights={"detection": str(things_checkpoint("rt_detr_v2"))}, unchecked=True)
