@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybrid.scoring.overlap import Overlap, Untested
-from hybrid.scoring.result import (
-    FRACTION,
-    QUESTIONS,
-    Result,
-    gated,
-    paired_contrast,
-    with_contrast,
-    with_interval,
-)
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, gated, paired_contrast, with_contrast, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.scoring.table import Flags, Floats, Objects
 from hybrid.types import Metric

@@ -108,12 +108,7 @@ def _agreement(
 
 
 def import_run(
-    path: Path,
-    benchmark: Benchmark,
-    field: Field | None,
-    out: Path,
-    data: str | None = None,
-    more: Sequence[Path] = (),
+    path: Path, benchmark: Benchmark, field: Field | None, out: Path, data: str | None = None, more: Sequence[Path] = ()
 ) -> RunFolder:
     """Make a run out of predictions that another program saved; `more` are further files of the same model.
 

@@ -100,13 +100,7 @@ class _ScoresBasis:
 
 
 def tally(
-    folder: RunFolder,
-    benchmark: Benchmark,
-    solver: str,
-    asked: Questions,
-    options: ScoreOptions,
-    *,
-    keep: bool = True,
+    folder: RunFolder, benchmark: Benchmark, solver: str, asked: Questions, options: ScoreOptions, *, keep: bool = True
 ) -> Tally:
     """A score of every question of the run that this solver was asked or could not be asked.
 

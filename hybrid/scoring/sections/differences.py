@@ -38,16 +38,7 @@ from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import (
-    FRACTION,
-    LEVEL,
-    QUESTIONS,
-    Result,
-    adjusted,
-    paired_contrast,
-    unit_of,
-    with_contrast,
-)
+from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Result, adjusted, paired_contrast, unit_of, with_contrast
 from hybrid.scoring.table import Flags, answered
 from hybrid.types import Metric
 

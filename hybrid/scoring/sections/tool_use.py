@@ -135,13 +135,7 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Ab
     yield replace(asked, quantity="called first", value=float(first), detail=True)
     for fault in FAULTS:
         if faults[fault]:
-            yield replace(
-                row,
-                quantity=fault_row(fault),
-                unit="calls",
-                value=float(faults[fault]),
-                n=len(times),
-            )
+            yield replace(row, quantity=fault_row(fault), unit="calls", value=float(faults[fault]), n=len(times))
     for how, count in sorted(Counter(how for of_one in calls for call in of_one for how in call.as_read).items()):
         yield replace(row, quantity=how, unit="calls", value=float(count), n=len(times))
     verdicts = [

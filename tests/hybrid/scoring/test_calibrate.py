@@ -125,10 +125,7 @@ async def test_both_passes_are_read_each_in_its_own_letters(
     assert [len(each.prompt.choices) for each in attempt.exchanges] == [5, 4]
     folder = made(tmp_path / "run", [question], {"arbiter": [attempt], "specialist": [attempt]}, benchmark="mm_sap")
     key = ("jigsaw", "classical", "choice")
-    assert cases(folder) == (
-        by_tool("know_0001", 0.9, first, key),
-        by_tool("know_0001", 0.6, second, key),
-    )
+    assert cases(folder) == (by_tool("know_0001", 0.9, first, key), by_tool("know_0001", 0.6, second, key))
 
 
 async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_path: Path) -> None:
@@ -278,10 +275,7 @@ def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
     assert (
         trust.for_question(asked[1].unit).measured[KEY].right,
         trust.for_question(asked[1].unit).measured[KEY].n,
-    ) == (
-        4,
-        5,
-    )
+    ) == (4, 5)
 
 
 PATH_TARGET = {

@@ -137,7 +137,7 @@ def test_what_is_unread_is_counted_and_named(tmp_path: Path) -> None:
     made = list(SECTION.rows(compare(solvers)))
     assert classes(made) == {"unread": ("a",), "confirmed": ("b",), "correct adoption": ("c",), "no call": ("d",)}
     assert {row.quantity: row.ids for row in made if row.quantity.startswith("why unread")} == {
-        "why unread: there is no rule for 'IQ_Test'": ("a",),
+        "why unread: there is no rule for 'IQ_Test'": ("a",)
     }
 
 
