@@ -38,6 +38,7 @@ from hybrid.scoring.parts import parts
 from hybrid.scoring.result import QUESTIONS, Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.table import answered
+from hybrid.stats import ends_of
 from hybrid.stats.kappa import kappa, shared_mistakes
 from hybrid.types import Question
 
@@ -71,7 +72,7 @@ def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     yield whole.number("expected within tasks", float(mistakes.expected_within))
     yield whole.count("same wrong answer", same)
     agreed = kappa(right_a.tolist(), right_b.tolist(), units)
-    low, high = (agreed.interval.low, agreed.interval.high) if agreed.interval else (None, None)
+    low, high = ends_of(agreed.interval)
     yield from whole.gated(
         whole.number(RATIO, mistakes.ratio, unit="ratio", p=mistakes.p_value),
         whole.number("kappa", agreed.value, unit="kappa", low=low, high=high),

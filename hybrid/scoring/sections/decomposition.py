@@ -54,7 +54,7 @@ from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, gated
 from hybrid.scoring.sections import results
 from hybrid.scoring.table import Floats
-from hybrid.stats import Interval, combine, contrast, interval
+from hybrid.stats import Interval, combine, contrast, ends_of, interval
 from hybrid.types import Cell, Combine, Metric
 
 NAME: Final = "decomposition"
@@ -255,7 +255,7 @@ def _by_tools(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> I
 
 def _filled(row: Result, questions: Sequence[ToolQuestion], made: Estimated) -> Result:
     """The row with a number, its interval, and of a part the questions behind it."""
-    low, high = (made.interval.low, made.interval.high) if made.interval else (None, None)
+    low, high = ends_of(made.interval)
     place = PARTS.index(row.quantity) if row.quantity in PARTS else None
     ids = () if place is None else tuple(one.id for one in questions if one.parts[place] > 0)
     return replace(row, value=made.value, low=low, high=high, n=len(questions), ids=ids)

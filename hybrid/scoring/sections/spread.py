@@ -30,6 +30,7 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import repetition, repetitions
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored, group_of, summary
+from hybrid.stats import ends_of
 from hybrid.stats.spread import spread
 from hybrid.types import Outcome, Score
 
@@ -89,7 +90,7 @@ def _varying(
     measured = spread(known)
     for name, value in zip(names, known, strict=True):
         yield replace(row, quantity="value", value=value, a=name)
-    low, high = (measured.interval.low, measured.interval.high) if measured.interval else (None, None)
+    low, high = ends_of(measured.interval)
     yield replace(row, quantity="mean over repetitions", value=measured.mean, low=low, high=high)
     yield replace(row, quantity="standard deviation over repetitions", value=measured.sd)
     judged = {
