@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -74,13 +75,12 @@ class Guess:
     @cached_property
     def by_answer(self) -> Mapping[str, float]:
         """Expected verdict by the answer given, a guess wherever an answer leads to a further ask; empty for draws."""
-        sums: dict[str, tuple[float, float]] = {}
+        right, total = defaultdict[str, float](float), defaultdict[str, float](float)
         for end in self.ends if self.exact else ():
             if end.score.answer is not None and end.score.correct is not None:
-                right, total = sums.get(end.score.answer, (0.0, 0.0))
-                right += end.probability * end.score.correct
-                sums[end.score.answer] = right, total + end.probability
-        return {answer: right / total for answer, (right, total) in sums.items()}
+                right[end.score.answer] += end.probability * end.score.correct
+                total[end.score.answer] += end.probability
+        return {answer: worth / total[answer] for answer, worth in right.items()}
 
     @cached_property
     def expected(self) -> Score:
@@ -120,19 +120,12 @@ class Guesser:
         Raises:
             DataError, UsageError: the question cannot be scored.
         """
-        if question.kind is Kind.SCANPATH:
-            return self._guess(question)
-        key = _scored_by(question)
+        key = question.id if question.kind is Kind.SCANPATH else _scored_by(question)
         if key not in self._known:
-            self._known[key] = self._guess(question)
+            listed = self._listed(question)
+            drawn = () if listed else (End(1 / self._draws, self._drawn(question, n)) for n in range(self._draws))
+            self._known[key] = Guess(listed or tuple(drawn), exact=listed is not None)
         return self._known[key]
-
-    def _guess(self, question: Question) -> Guess:
-        listed = self._listed(question)
-        if listed is not None:
-            return Guess(listed, exact=True)
-        ends = (self._drawn(question, number) for number in range(self._draws))
-        return Guess(tuple(End(1 / self._draws, score) for score in ends), exact=False)
 
     def _listed(self, question: Question) -> tuple[End, ...] | None:
         """Every end of the dialogue; None for too many."""
@@ -205,11 +198,6 @@ def _scored_by(question: Question) -> object:
     )
 
 
-def expected_score(question: Question, guess: Guess) -> Score:
-    """The expected score of a question."""
-    return _of(question, guess.expected)
-
-
 def _of(question: Question, score: Score) -> Score:
     return replace(score, id=question.id, task=question.task, groups=question.groups, cluster=question.cluster)
 
@@ -227,7 +215,7 @@ def metrics_of_a_guess(
     """
     at_expected = {
         metric.name: metric
-        for metric in benchmark.summarise([expected_score(q, g) for q, g in zip(questions, guesses, strict=True)])
+        for metric in benchmark.summarise([_of(q, g.expected) for q, g in zip(questions, guesses, strict=True)])
         if metric.name in names and metric.value is not None and metric.cells
     }
     places = _tested_places(at_expected.values(), questions)

@@ -62,7 +62,7 @@ def _scored(
 ) -> Scored:
     """The tally of one solver with what the manifest says of it."""
     identity = folder.manifest["identity"]
-    imported = "imported" in identity
+    imported, model = "imported" in identity, identity.get("model")
     return Scored(
         benchmark=benchmark.card.name,
         solver=solver,
@@ -79,17 +79,9 @@ def _scored(
         not_kept=made.not_kept,
         recorded=solver,
         folder=folder,
-        model=_model_of(identity),
+        model=str(identity["imported"].get("name") or "") if imported else model and str(model["model"]),
         tool_output=identity.get("tool_output", "real"),
     )
-
-
-def _model_of(identity: Mapping[str, Any]) -> str | None:
-    """The name of the run's MLLM, or of the imported predictions; None for a run without one."""
-    if "imported" in identity:
-        return str(identity["imported"].get("name") or "")
-    model = identity.get("model")
-    return None if model is None else str(model["model"])
 
 
 def _labels_of(manifest: Mapping[str, Any], solver: str) -> tuple[str, ...]:

@@ -145,7 +145,8 @@ def decompose(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Esti
     alone = np.array([one.alone for one in questions])
     with_tools = np.array([fmean(asked.with_tools for asked in one.asked) for one in questions])
     parts, every = np.array([one.parts for one in questions]), np.ones(len(questions))
-    difference = contrast(*(_metric(GAIN, questions, value, every, how) for value in (alone, with_tools)))
+    before, after = (_metric(GAIN, questions, value, every, how) for value in (alone, with_tools))
+    difference = contrast(before, after)
     found = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, how)}
     weights = every
     if how == "mean_of_ratios":

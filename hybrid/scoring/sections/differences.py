@@ -79,7 +79,8 @@ def _compared(
 ) -> Iterator[Result]:
     """The rows of one pair by one metric; `part` are the questions behind it, `shared` all that the two share."""
     names = (part.solvers[0].solver, part.solvers[1].solver)
-    unit = FRACTION if group else unit_of(_own_metrics(comparison, names, metrics[0].name))
+    own = (one for name in names for one in comparison.named(name).metrics if one.name == metrics[0].name)
+    unit = FRACTION if group else unit_of(own)
     bare = Result(NAME, "difference", unit, None, *names, metrics[0].name, group, metrics[0].n, none=part.rule)
     untested = part.untested(metrics, allow_failed=comparison.options.allow_failed, whole=shared)
     measured = paired_contrast(*metrics, untested)
@@ -91,10 +92,6 @@ def _compared(
             ids = part.ids[flags]
             named = tuple(sorted(ids) if name == "failed" else ids) if name in ("helped", "harmed", "failed") else ()
             yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=named)
-
-
-def _own_metrics(comparison: Comparison, names: tuple[str, str], metric: str) -> list[Metric]:
-    return [one for name in names for one in comparison.named(name).metrics if one.name == metric]
 
 
 def _counts(part: Overlap) -> dict[str, Flags]:
