@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -221,17 +221,15 @@ def metrics_of_a_guess(
     places = _tested_places(at_expected.values(), questions)
     affine = _affine(benchmark, [questions[place] for place in places], [guesses[place] for place in places])
     drawn_clusters = {q.unit for q, guess in zip(questions, guesses, strict=True) if not guess.exact}
-    exact = {
+    by_name = {name: Expected(metric.value) for name, metric in at_expected.items() if metric.value is not None}
+    inexact = {
         name
         for name, metric in at_expected.items()
-        if name in affine and drawn_clusters.isdisjoint(cell.cluster for cell in metric.cells)
+        if name not in affine or not drawn_clusters.isdisjoint(cell.cluster for cell in metric.cells)
     }
-    by_name = {name: Expected(metric.value) for name, metric in at_expected.items() if metric.value is not None}
-    if len(exact) == len(at_expected):
-        return by_name
-    drawn = _whole_draws(benchmark, questions, guesses)
-    for name in at_expected.keys() - exact:
-        values = [draw[name] for draw in drawn if draw.get(name) is not None]
+    drawn = _whole_draws(benchmark, questions, guesses) if inexact else []
+    for name in inexact:
+        values = [draw[name] for draw in drawn if name in draw]
         if len(values) > 1:
             # Draws that are used once each have the expected scores as their mean.
             mean = by_name[name].value if name in affine else fmean(values)
@@ -269,9 +267,8 @@ def _tested_places(metrics: Iterable[Metric], questions: Sequence[Question]) -> 
     chosen: set[str] = set()
     for metric in metrics:
         clusters = {cell.cluster for cell in metric.cells}
-        wanted = min(TESTED_CLUSTERS, len(clusters)) - len(clusters & chosen)
-        if wanted > 0:
-            chosen.update(random.Random(metric.name).sample(sorted(clusters - chosen), wanted))
+        wanted = max(0, min(TESTED_CLUSTERS, len(clusters)) - len(clusters & chosen))
+        chosen.update(random.Random(metric.name).sample(sorted(clusters - chosen), wanted))
     return [place for place, question in enumerate(questions) if question.unit in chosen]
 
 
@@ -282,11 +279,9 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
     whole does not move with one question while another is wrong.
     """
     rng = random.Random("affine")
-    known: set[str] = set()
-    refuted: set[str] = set()
-    tested: dict[str, int] = {}
+    known, refuted, tested = set[str](), set[str](), Counter[str]()
     for place, question in enumerate(questions):
-        tested[question.unit] = tested.get(question.unit, 0) + 1
+        tested[question.unit] += 1
         if tested[question.unit] > TESTED:
             continue
         scores = [_of(q, _one(guess, rng)) for q, guess in zip(questions, guesses, strict=True)]

@@ -84,13 +84,6 @@ def _tool(name: str) -> Tool:
     return tool
 
 
-@cache
-def _default_labels(name: str) -> tuple[str, ...]:
-    field = _tool(name).args.model_fields.get(LABELS)
-    default = None if field is None else field.get_default(call_default_factory=True)
-    return tuple(default) if isinstance(default, Sequence) else ()
-
-
 def _same(key: str, asked: Any, given: Any, *, stated: bool) -> bool:
     """Whether one argument of two calls says the same; letters, points and boxes are compared elsewhere."""
     if key == LABELS or _are(_is_region, asked) or _are(_is_region, given):
@@ -137,21 +130,18 @@ def _listed(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _boxes(args: Mapping[str, Any]) -> list[tuple[str, Box]]:
     """The listed boxes of a call, each with the name that a tool gives it: its label, else its number."""
-    boxes = [one for one in _listed(args) if _is_region(one)]
-    return [
-        (str(one.get("label") or number), Box(one["x0"], one["y0"], one["x1"], one["y1"]))
-        for number, one in enumerate(boxes, 1)
-    ]
+    boxes = (one for one in _listed(args) if _is_region(one))
+    named = ((str(one.get("label") or number), one) for number, one in enumerate(boxes, 1))
+    return [(name, Box(*(one[end] for end in ("x0", "y0", "x1", "y1")))) for name, one in named]
 
 
 def _same_letters(tool: str, asked: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """Whether a call without boxes of the rule's own is about the same letters, or leaves them to the tool."""
     wanted, named = _letters(asked), _letters({**given, LABELS: ()})
-    labels = tuple(given.get(LABELS) or ())
-    named |= set() if labels == _default_labels(tool) else set(labels)
-    if not wanted:
-        return not _boxes(given)
-    return not named or named == wanted
+    field, labels = _tool(tool).args.model_fields.get(LABELS), tuple(given.get(LABELS) or ())
+    default = None if field is None else field.get_default(call_default_factory=True)
+    named |= set() if labels == tuple(default or ()) else set(labels)
+    return (not named or named == wanted) if wanted else not _boxes(given)
 
 
 def _letters(args: Mapping[str, Any]) -> set[str]:
