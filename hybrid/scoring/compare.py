@@ -127,7 +127,8 @@ class Comparison:
         )
         key = tuple(tuple(one.solver for one in again) for again in asked)
         if key not in self._overlaps:
-            self._overlaps[key] = Overlap.joined(solvers, [list(map(self.answers, again)) for again in asked])
+            again = [list(map(self.answers, own)) for own in asked]
+            self._overlaps[key] = Overlap.of(solvers, again, allow_failed=self.options.allow_failed)
         return self._overlaps[key]
 
     @cached_property

@@ -48,17 +48,14 @@ class Overlap:
 
     every: Questions
     places: Places
+    allow_failed: bool = False
+    """Whether solvers are tested though too many questions failed."""
 
     @classmethod
-    def of(cls, solvers: Sequence[Scored], repetitions: Sequence[Sequence[Scored]] | None = None) -> Overlap:
-        """The questions of these solvers, in the order of the first; of each solver all `repetitions`, itself one."""
-        return cls.joined(solvers, [list(map(Answers, again)) for again in repetitions or [[one] for one in solvers]])
-
-    @classmethod
-    def joined(cls, solvers: Sequence[Scored], again: Sequence[Sequence[Answers]]) -> Overlap:
-        """The same of columns that are made already."""
+    def of(cls, solvers: Sequence[Scored], again: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:
+        """The questions of these solvers, in the order of the first; `again` are all repetitions of each."""
         every = Questions.of(again, solvers)
-        return cls(every, np.arange(len(every.ids)))
+        return cls(every, np.arange(len(every.ids)), allow_failed)
 
     @property
     def solvers(self) -> tuple[Scored, ...]:
@@ -127,11 +124,6 @@ class Overlap:
     def n(self) -> int:
         """How many questions all of them have and none failed."""
         return int(self.present.sum())
-
-    @property
-    def failed_share(self) -> float:
-        """Of the questions that all of them have, the share that one of them failed."""
-        return float(self.lost.sum() / max(1, (~self.missing).sum()))
 
     @property
     def left_out(self) -> str:
@@ -245,14 +237,13 @@ class Overlap:
         value = float(above.sum() / under.sum()) if under.sum() else None
         return Metric(name, value, len(counted), "ratio", counted, share)
 
-    def untested(
-        self, metrics: Sequence[Metric] | None = None, *, allow_failed: bool, whole: Overlap
-    ) -> Untested | None:
+    def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
         """Why no interval of these metrics, by default the accuracy, is told; None where it is.
 
-        The one gate of every section that compares solvers. `whole` is all that the solvers share.
+        The one gate of every section that compares solvers. Too many may fail here or of all that the solvers share.
         """
-        if max(self.failed_share, whole.failed_share) > FAILED_SHARE and not allow_failed:
+        failed = [one.lost.sum() / max(1, (~one.missing).sum()) for one in (self, self.every)]
+        if max(failed) > FAILED_SHARE and not self.allow_failed:
             return "failed"
         if self.waits(metrics):
             return "waiting"
@@ -263,13 +254,13 @@ class Overlap:
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics or ()]
         return None if all(one == places[0] for one in places) else "units"
 
-    def shown(self, rule: Abstain, *, allow_failed: bool) -> int | None:
+    def shown(self, rule: Abstain) -> int | None:
         """1 where the second solver is shown to be ahead by the headline metric under a rule, -1 behind; else 0.
 
         None without a test.
         """
         both = self.headline(rule)
-        if both is None or self.untested(both, allow_failed=allow_failed, whole=self):
+        if both is None or self.untested(both):
             return None
         ends = contrast(both[0], both[1]).interval
         return None if ends is None else int(ends.low > 0) - int(ends.high < 0)

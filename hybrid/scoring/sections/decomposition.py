@@ -192,7 +192,7 @@ def rows(found: Comparison) -> Iterator[Result]:
 
 
 def _of_group(found: Comparison, group: ComparisonGroup, alone: str, whole: Overlap) -> Iterator[Result]:
-    said, allow = [heard(one) for one in found.repetitions(group.hybrid)], found.options.allow_failed
+    said = [heard(one) for one in found.repetitions(group.hybrid)]
     parts = whole.by_group(found.options.by)
     questions = {name: own for name, part in parts.items() if (own := _questions(part, said))}
     every = [one for own in questions.values() for one in own]
@@ -209,10 +209,9 @@ def _of_group(found: Comparison, group: ComparisonGroup, alone: str, whole: Over
     )
     row = Result(NAME, GAIN, FRACTION, None, alone, group.hybrid.solver, none=found.rule)
     made = [*rows_of(replace(row, note="; ".join(filter(None, notes))), every, how), *_by_tools(row, every, how)]
-    yield from gated(made, whole.untested(headline, allow_failed=allow, whole=whole))
+    yield from gated(made, whole.untested(headline))
     for name, own in questions.items():
-        untested = parts[name].untested(allow_failed=allow, whole=whole)
-        yield from gated(rows_of(replace(row, group=name), own, "ratio"), untested)
+        yield from gated(rows_of(replace(row, group=name), own, "ratio"), parts[name].untested())
 
 
 def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:

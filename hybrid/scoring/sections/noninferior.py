@@ -48,7 +48,7 @@ def _against(comparison: Comparison, part: Scored, hybrid: Scored) -> Iterator[R
         return
     a, b = metrics
     row = Result(NAME, "difference", FRACTION, None, part.solver, hybrid.solver, a.name, n=a.n)
-    untested = shared.untested(metrics, allow_failed=comparison.options.allow_failed, whole=shared)
+    untested = shared.untested(metrics)
     one_sided = None
     if untested is None:
         tested = noninferiority(a, b, margin)
