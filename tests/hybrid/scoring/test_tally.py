@@ -20,6 +20,7 @@ from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.tally import Tally, refuse_our_line, tally
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
+from tests.hybrid.scoring.solvers import folder_of
 
 OPTIONS = ScoreOptions(abstain="chance")
 SAID = ("Answer: (A)", "I cannot tell.", "Answer: (B)")
@@ -54,16 +55,10 @@ def attempt(question: Question, text: str) -> Attempt:
 @pytest.fixture
 def folder(tmp_path: Path, fakes: Any) -> RunFolder:
     """Two puzzles answered, one not answered, one that failed, and one that was not asked yet; ids unsorted."""
-    made = RunFolder(tmp_path / "run")
     facts = {"task": "Jigsaw", "route": "Jigsaw", "target": "(A)", "choices": ("x", "y")}
     questions = [fakes.question(f"val_Jigsaw_{n}", **facts) for n in (4, 2, 9, 1, 3)]
-    identity = {"benchmark": "blink", "split": "val", "protocol": "strict"}
-    made.write_manifest({"identity": identity, "solvers": {"mllm": {}}})
-    made.write_questions(questions)
-    journal = made.journal("mllm")
-    for question, text in zip(questions, SAID, strict=False):
-        journal.append(attempt_line(attempt(question, text)))
-    journal.close()
+    attempts = [attempt(question, text) for question, text in zip(questions, SAID, strict=False)]
+    made = folder_of(tmp_path / "run", questions, {"mllm": attempts}, protocol="strict")
     note_error(made, "val_Jigsaw_1")
     return made
 

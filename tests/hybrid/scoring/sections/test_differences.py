@@ -1,6 +1,6 @@
 """Comparisons by hand: what pairs, what is counted, what is tested, and what is refused."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -8,56 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
-from hybrid.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, chosen_pairs, compare, unique
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.result import UNTESTED, Result
-from hybrid.scoring.score import Counted, Scored, metrics_of
+from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import questions
 from hybrid.scoring.sections.differences import SECTION
 from hybrid.stats import holm
-from hybrid.types import Kind, Outcome, Question, Score, StoredImage
+from hybrid.types import StoredImage
+from tests.hybrid.scoring.solvers import GENERATED, VAL, question, solver
 from tests.tables import cases
 
-VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
 OTHER = Data("blink", "val", {"kind": "hub", "id": "X/Y", "sha256": "b" * 64}, {})
-GENERATED = Data("blink", "val", {"kind": "sample", "seed": 0, "generator": 7}, {})
-
-WORDS = {"r": (1.0, Outcome.ANSWERED), "w": (0.0, Outcome.ANSWERED), "f": (0.0, Outcome.OUTAGE)}
-NONE = {"a": Outcome.ABSTAINED, "u": Outcome.UNPARSED, "b": Outcome.BUDGET, "t": Outcome.TOOL_FAULT}
-
-
-def question(identity: str, task: str, **changes: Any) -> Question:
-    image = StoredImage(identity.encode().hex().zfill(64), 4, 4, "image/png")
-    return replace(Question(identity, task, (image,), "Which?", Kind.CHOICE, ("x", "y"), "(A)"), **changes)
-
-
-def score(identity: str, task: str, word: str, chance: float, **changes: Any) -> Score:
-    """`r` right, `w` wrong, `f` failed; `a`, `u`, `b`, `t` no answer, worth `chance`."""
-    worth, outcome = WORDS.get(word) or (chance, NONE[word])
-    answer = None if word not in "rw" else "A" if word == "r" else "B"
-    return replace(Score(identity, task, worth, outcome, answer), **changes)
-
-
-def solver(name: str, said: Mapping[str, str], data: Data = VAL, **changes: Any) -> Scored:
-    """A solver of BLINK from a word of letters for each task: question `Jigsaw_2` is the second of Jigsaw's."""
-    rows = [(f"{task}_{n}", task, word) for task, letters in said.items() for n, word in enumerate(letters, 1)]
-    rows = [row for row in rows if row[2] != "."]
-    questions = {identity: question(identity, task) for identity, task, _ in rows}
-    return scored_by("blink", name, {r: [score(*row, c) for row in rows] for r, c in RULES}, questions, data, **changes)
-
-
-RULES: tuple[Any, ...] = (("chance", 0.5), ("wrong", 0.0))
-
-
-def scored_by(
-    benchmark: str, name: str, scores: Mapping[Any, Sequence[Score]], questions: Any, data: Data, **changes: Any
-) -> Scored:
-    found: Benchmark = load("hybrid.benchmarks", benchmark)
-    counted = {rule: Counted(tuple(s), metrics_of(found, questions, s)) for rule, s in scores.items()}
-    return replace(Scored(benchmark, name, counted, "chance", questions, data), **changes)
 
 
 class Paired(NamedTuple):

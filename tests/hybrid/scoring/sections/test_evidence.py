@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.log.attempts import attempt_line
-from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import compare
 from hybrid.scoring.findings import VERDICTS, Called, Heard
 from hybrid.scoring.result import Result
@@ -34,6 +32,7 @@ from hybrid.types import (
     Step,
     StoredImage,
 )
+from tests.hybrid.scoring.solvers import folder_of
 from tests.tables import stored
 
 CHOICES = ("the second image", "the third image")
@@ -71,23 +70,14 @@ def attempt(identity: str, reply: str, steps: tuple[Step, ...] = (), route: str 
 
 def run(path: Path, rows: Sequence[tuple[str, Attempt | None, Attempt | None]], **identity: Any) -> tuple[Scored, ...]:
     """A run of puzzles: task, attempt of the MLLM alone and of the controller; None for a question not asked."""
-    folder = RunFolder(path)
-    facts = {"benchmark": "blink", "split": "val", "data": {"kind": "folder", "sha256": "ab" * 32}}
-    made = {**facts, "model": {"model": "openai:one"}, "tool_output": "real", **identity}
-    folder.write_manifest({"identity": made, "solvers": {"mllm": {}, "controller": {}}})
+    made = {"data": {"kind": "folder", "sha256": "ab" * 32}, "model": {"model": "openai:one"}, "tool_output": "real"}
     ids = [next(one.id for one in pair if one is not None) for _, *pair in rows]
-    folder.write_questions(
+    questions = [
         Question(name, task, IMAGES, "Which image fits?", Kind.CHOICE, CHOICES, "(A)", task)
         for name, (task, _, _) in zip(ids, rows, strict=True)
-    )
-    for place, solver in ((1, "mllm"), (2, "controller")):
-        journal = folder.journal(solver)
-        for row in rows:
-            one = row[place]
-            if isinstance(one, Attempt):
-                journal.append(attempt_line(one))
-        journal.close()
-    return score_run(folder, ScoreOptions())
+    ]
+    said = {name: [row[place] for row in rows if row[place]] for place, name in ((1, "mllm"), (2, "controller"))}
+    return score_run(folder_of(path, questions, said, **made | identity), ScoreOptions())  # type: ignore[arg-type]
 
 
 def rows_of(path: Path, words: Sequence[str], **identity: Any) -> list[Result]:
@@ -223,9 +213,6 @@ def test_counts_add_up_and_are_those_of_the_files(
     for name, (before, after) in {"helped": (False, True), "harmed": (True, False)}.items():
         counted = sum(int(value or 0) for what, value in own.items() if what.endswith(f": {name}"))
         assert counted == sum(n for (alone, _, hybrid), n in recount.items() if (alone, hybrid) == (before, after))
-
-
-# Rates.
 
 
 # Use of tools.
