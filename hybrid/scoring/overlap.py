@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import ChainMap, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from itertools import repeat
+from functools import cached_property
+from itertools import chain, repeat
 from statistics import fmean
 from typing import Literal
 
@@ -25,7 +25,7 @@ from hybrid.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, summary
 from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, Questions, answered
 from hybrid.stats import combine, contrast
-from hybrid.types import BrokenQuestion, Cell, Metric, Outcome, Question, Score
+from hybrid.types import Cell, Metric, Outcome, Score
 
 RULES: tuple[Abstain, ...] = ("chance", "wrong")
 """Both rules of what no answer counts; an output follows one of them."""
@@ -150,18 +150,14 @@ class Overlap:
 
     def _metrics(self, rule: Abstain) -> dict[str, tuple[Metric, ...]]:
         every = []
-        for place in range(len(self.solvers)):
+        for place, repetitions in enumerate(self.every.again):
             again: dict[str, list[Metric]] = defaultdict(list)
-            for number in range(len(self.every.again[place])):
-                for metric in self._summary(place, number, rule):
-                    again[metric.name].append(metric)
+            for metric in chain(*(self._summary(place, number, rule) for number in range(len(repetitions)))):
+                again[metric.name].append(metric)
             # A metric that a repetition lacks is not that of all.
             every.append({name: _mean_metric(own) for name, own in again.items()})
-        return {
-            name: tuple(one[name] for one in every)
-            for name in every[0]
-            if all(name in one and one[name].cells for one in every)
-        }
+        in_all = [name for name in every[0] if all(name in one and one[name].cells for one in every)]
+        return {name: tuple(one[name] for one in every) for name in in_all}
 
     def _summary(self, place: int, number: int, rule: Abstain) -> tuple[Metric, ...]:
         """The benchmark's metrics of one repetition over the questions of this view."""
@@ -273,12 +269,7 @@ class Overlap:
     @property
     def questions(self) -> AnyQuestions:
         """The questions of all solvers by id."""
-        empty: AnyQuestions = {}
-        return reduce(_over, (one.questions for one in self.solvers), empty)
-
-
-def _over(first: AnyQuestions, second: AnyQuestions) -> Mapping[str, Question | BrokenQuestion]:
-    return ChainMap(first, second)  # type: ignore[arg-type]  # nothing is written to it
+        return ChainMap(*(one.questions for one in self.solvers))  # type: ignore[arg-type]  # nothing is written to it
 
 
 def _mean_metric(again: Sequence[Metric]) -> Metric:

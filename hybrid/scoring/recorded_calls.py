@@ -52,9 +52,7 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
     - `names`: the rule's are among the call's.
     - words, a region, and boxes without letters that the rule does not give: none.
     """
-    if call.finding is None:
-        return None
-    if dict(call.args) == dict(args):
+    if call.finding is None or dict(call.args) == dict(args):
         return call.finding
     asked, given = _parsed(call.tool, args), _parsed(call.tool, call.args)
     if asked is None or given is None:
@@ -65,8 +63,7 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
         return None
     if any(not _same(key, asked[key], given.get(key), stated=key in args) for key in asked):
         return None
-    finding = call.finding
-    return replace(finding, data=_with_labels(finding.data, renamed)) if renamed else finding
+    return replace(call.finding, data=_with_labels(call.finding.data, renamed)) if renamed else call.finding
 
 
 def _parsed(name: str, args: Mapping[str, Json]) -> Mapping[str, Any] | None:

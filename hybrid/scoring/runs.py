@@ -92,11 +92,9 @@ def _labels_of(manifest: Mapping[str, Any], solver: str) -> tuple[str, ...]:
     for label in manifest.get("labels", ()):
         kind, _, words = label.partition(": ")
         named = words.split(", ")
-        if not every.issuperset(named):
-            labels.append(label)
-        elif callable_tools := [tool for tool in named if tool in tools.get(solver, {})]:
-            labels.append(f"{kind}: {', '.join(callable_tools)}")
-    return tuple(labels)
+        own = ", ".join(tool for tool in named if tool in tools.get(solver, {}))
+        labels.append((f"{kind}: {own}" if own else "") if every.issuperset(named) else label)
+    return tuple(filter(None, labels))
 
 
 def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
@@ -147,9 +145,7 @@ def _judged(
     attempts = folder.recorded(scored.solver).without_steps
     reread = {name: with_readings(attempts[name], readings) for name in attempts if name in unparsed}
     asked = {name: question for name in reread if isinstance(question := questions[name], Question)}
-    judged: dict[Abstain, Counted] = {}
-    named_apart: dict[Abstain, Counted] = {}
-    decided: dict[str, Score] = {}
+    judged, named_apart, decided = dict[Abstain, Counted](), dict[Abstain, Counted](), dict[str, Score]()
     for rule, plain in scored.counted.items():
         counting = replace(options, abstain=rule)
         again = [benchmark.score(asked[name], asks, counting) for name, asks in reread.items() if asks is not None]
