@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hybrid.errors import UsageError
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, chosen_pairs, compare, unique
@@ -15,7 +13,6 @@ from hybrid.scoring.result import UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import questions
 from hybrid.scoring.sections.differences import SECTION
-from hybrid.stats import holm
 from hybrid.types import StoredImage
 from tests.hybrid.scoring.solvers import GENERATED, VAL, question, solver
 from tests.tables import cases
@@ -78,58 +75,6 @@ def test_helped_and_harmed_are_of_questions_that_both_answered() -> None:
     expected = ((10, 0, 7, 3, 1, 2, 2), (7, 0, 5, 2, 1, 1, 1), (3, 0, 2, 1, 0, 1, 1))
     for row, counts in zip((only(in_family(found, "headline")), jigsaw, depth), expected, strict=True):
         assert row.counts == dict(zip(("n", *COUNTS), counts, strict=True))
-
-
-def test_the_difference_is_of_the_metric_in_the_row_second_minus_first() -> None:
-    found = compare([solver("one", FIRST), solver("two", SECOND)])
-    headline, other = only(in_family(found, "headline")), only(in_family(found, "metrics"))
-    jigsaw, depth = (2.0 + 1 + 0.5, 1.5), (3.0 + 1 + 0.5, 2.5)
-    macro = ((depth[0] - jigsaw[0]) / 7 + (depth[1] - jigsaw[1]) / 3) / 2
-    assert (headline.main.metric, headline.main.value) == ("accuracy_macro", pytest.approx(macro))
-    micro = pytest.approx((4.5 + 2.5 - 3.5 - 1.5) / 10)
-    assert (other.main.metric, other.main.value) == ("accuracy_micro", micro)
-    assert [row.main.value for row in in_family(found, "tasks")] == pytest.approx([1 / 7, 1 / 3])
-    assert other.values == pytest.approx((0.5, 0.7))
-
-
-def test_p_values_are_adjusted_within_their_family() -> None:
-    said = {"one": "w" * 12 + "r" * 8, "two": "r" * 6 + "w" * 6 + "r" * 8, "three": "r" * 12 + "w" * 2 + "r" * 6}
-    found = compare([solver(name, {"Jigsaw": word}) for name, word in said.items()])
-    for family in ("headline", "metrics", "tasks"):
-        rows = [one.main for one in in_family(found, family)]
-        p_values = [row.p for row in rows if row.p is not None]
-        assert len(p_values) == 3
-        assert [row.p_holm for row in rows] == list(holm(p_values))
-        assert min(row.p_holm or 0.0 for row in rows) == pytest.approx(3 * min(p_values))
-
-
-TALLY = st.lists(st.tuples(st.sampled_from("rwauf"), st.sampled_from("rwauf")), min_size=2, max_size=12)
-MIRRORED = {"helped": "harmed", "harmed": "helped", "none a": "none b", "none b": "none a"}
-
-
-@settings(max_examples=20)
-@given(TALLY, TALLY)
-def test_the_other_way_round_everything_is_mirrored(jigsaw: Any, depth: Any) -> None:
-    one, two = (
-        solver(name, {"Jigsaw": "".join(p[side] for p in jigsaw), "Relative_Depth": "".join(p[side] for p in depth)})
-        for side, name in ((0, "one"), (1, "two"))
-    )
-    forth, back = (
-        all_paired(compare([one, two], ComparisonOptions(pairs=(SolverPair(*pair),), allow_failed=True)))
-        for pair in (("one", "two"), ("two", "one"))
-    )
-    for there, here in zip(forth, back, strict=True):
-        assert {MIRRORED.get(name, name): count for name, count in there.counts.items()} == here.counts
-        assert bool(there.counts) == (there.family != "metrics")
-        assert there.values == here.values[::-1]
-        if there.counts:
-            count = {name: value or 0.0 for name, value in there.counts.items()}
-            assert count["helped"] + count["harmed"] <= count["both answered"] <= count["n"]
-            assert count["both answered"] >= count["n"] - count["none a"] - count["none b"]
-        mine, other = there.main, here.main
-        pairs = ((mine.value, other.value), (mine.low, other.high), (mine.high, other.low))
-        assert all(x == y if x is None or y is None else x == pytest.approx(-y, abs=1e-9) for x, y in pairs)
-        assert (mine.p, mine.p_holm) == pytest.approx((other.p, other.p_holm))
 
 
 def test_above_one_in_a_hundred_failed_nothing_is_tested() -> None:

@@ -9,7 +9,6 @@ from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections import differences
 from hybrid.scoring.sections.noninferior import SECTION
 from tests.hybrid.scoring.solvers import solver as solver_of
 
@@ -37,16 +36,6 @@ def rows_of(*solvers: Scored, options: ComparisonOptions | None = None) -> list[
 
 def verdicts(rows: list[Result]) -> list[tuple[str, str, str]]:
     return [(row.b, row.a, row.note.split(";")[0]) for row in rows if row.quantity == "difference"]
-
-
-def test_difference_and_interval_are_those_of_the_paired_difference(run: RunFolder) -> None:
-    pair = [asked(run, "mllm", "rwrrwwrwrr" * 6), asked(run, "controller", "rrrwrwrwrr" * 6)]
-    paired = next(row for row in differences.SECTION.rows(compare(pair)) if row.quantity == "difference")
-    row, margin, p = rows_of(*pair)
-    assert (row.a, row.b, row.metric, row.n) == (paired.a, paired.b, paired.metric, paired.n)
-    assert (row.value, row.low, row.high) == (paired.value, paired.low, paired.high)
-    assert (margin.quantity, margin.value) == ("margin", 0.05)
-    assert (p.quantity, p.unit, isinstance(p.value, float)) == (P, "probability", True)
 
 
 def test_the_margin_decides(run: RunFolder) -> None:
