@@ -96,15 +96,17 @@ class AblationReport(Report):
     @cached_property
     def against_full(self) -> ComparisonReport:
         """The runs that lack one tool, or all of them, against all tools."""
-        most = len(self.full.tools_offered) - 1
-        return self._against(self.full, [run for run in self.runs if len(run.tools_offered) in (0, most)])
+        return self._against(self.full, [run for run in self.runs if not run.tools_offered or self._lacks_one(run)])
 
     @cached_property
     def against_none(self) -> ComparisonReport | None:
         """Every run with one tool against the one without any; None where there are none."""
-        none = next((run for run in self.runs if run.planned.name == NONE), None)
+        none = [run for run in self.runs if run.planned.name == NONE]
         alone = [run for run in self.runs if len(run.tools_offered) == 1 and run is not self.full]
-        return self._against(none, alone) if none is not None and alone else None
+        return self._against(none[0], alone) if none and alone else None
+
+    def _lacks_one(self, run: AblatedRun) -> bool:
+        return len(run.tools_offered) == len(self.full.tools_offered) - 1
 
     def _against(self, reference: AblatedRun, others: Sequence[AblatedRun]) -> ComparisonReport:
         pairs = tuple(SolverPair(reference.name, other.name) for other in others)
@@ -160,33 +162,27 @@ class AblationReport(Report):
         }
 
     def _run_json(self, run: AblatedRun) -> dict[str, Json]:
-        left_out = [name for name in self.full.tools_offered if name not in run.tools_offered]
-        facts: dict[str, Json] = {
+        return {
             "name": run.name,
             "folder": str(self.folder / run.planned.name),
             "tools_offered": list(run.tools_offered),
-            "left_out": [*left_out],
+            "left_out": [name for name in self.full.tools_offered if name not in run.tools_offered],
+            **run.scored.as_json(self.options.by),
+            **{name: getattr(run.scored.usage, name, None) for name in ("model_calls", "tool_calls", "cost_usd")},
         }
-        usage = run.scored.usage
-        spent: dict[str, Json] = {
-            "model_calls": None if usage is None else usage.model_calls,
-            "tool_calls": None if usage is None else usage.tool_calls,
-            "cost_usd": None if usage is None else usage.cost_usd,
-        }
-        return {**facts, **run.scored.as_json(self.options.by), **spent}
 
     def conclusion(self) -> tuple[str, ...]:
         """Plain sentences on what could be shown and what could not."""
-        waiting = [
-            f"{run.name}: {run.scored.open} questions not asked yet are left out."
-            for run in self.runs
-            if run.scored.open
-        ]
-        compared, known = len(self.runs) > 1, [run.scored.usage for run in self.runs]
-        shared = (SHARED_OUT,) if compared else ()
-        called = any(one is None or one.tool_calls for one in known)
-        idle = (UNCALLED.format(runs=len(known)),) if compared and not called else ()
-        return (*idle, *self._on_missing(), *self._on_single(), *waiting, *shared)
+        waiting = {run.name: run.scored.open for run in self.runs if run.scored.open}
+        compared = len(self.runs) > 1
+        called = any(run.scored.usage is None or run.scored.usage.tool_calls for run in self.runs)
+        return (
+            *([UNCALLED.format(runs=len(self.runs))] if compared and not called else ()),
+            *self._on_missing(),
+            *self._on_single(),
+            *(f"{name}: {count} questions not asked yet are left out." for name, count in waiting.items()),
+            *([SHARED_OUT] if compared else ()),
+        )
 
     def _differences(self, reference: str) -> list[Result]:
         """The paired differences of the headline metric over all tasks to a run."""
@@ -206,22 +202,20 @@ class AblationReport(Report):
     def _on_missing(self) -> list[str]:
         """The differences of leaving out all tools, then each one."""
         rows = {row.b: row for row in self._differences(self.full.name)}
-        without = [run for run in self.runs if len(run.tools_offered) == len(self.full.tools_offered) - 1]
-        sentences = []
         none = rows.get(next((run.name for run in self.runs if not run.tools_offered), ""))
+        sentences = []
         if none is not None and none.p_holm is not None:
             opening = "Without any tool" if none.holds else NOT_SHOWN
-            sentences.append(f"{opening} {_change(none)}.")
+            sentences.append(f"{opening} {none.metric} changes by {_estimate(none)}.")
         of_one_tool = [
-            (self._missing(run), rows[run.name]) for run in without if run.tools_offered and run.name in rows
+            (next(name for name in self.full.tools_offered if name not in run.tools_offered), rows[run.name])
+            for run in self.runs
+            if self._lacks_one(run) and run.tools_offered and run.name in rows
         ]
         sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", self._idle)
         if of_one_tool:
             sentences.append(COVER + ("" if self.against_none else ALONE))
         return sentences
-
-    def _missing(self, run: AblatedRun) -> str:
-        return next(name for name in self.full.tools_offered if name not in run.tools_offered)
 
     def _on_single(self) -> list[str]:
         if self.against_none is None:
@@ -240,13 +234,16 @@ class AblationReport(Report):
             ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda one: one[1].value or 0
         )
         never = {tool: f", though {self.full.name} never called it" if tool in idle else "" for tool, _ in tested}
-        sentences = [f"{opening.format(tool=tool)} {_change(row)}{never[tool]}." for tool, row in tested if row.holds]
+        sentences = [
+            f"{opening.format(tool=tool)} {row.metric} changes by {_estimate(row)}{never[tool]}."
+            for tool, row in tested
+            if row.holds
+        ]
         open_ = [(tool, row) for tool, row in tested if not row.holds]
         if open_:
             if sentences:
-                nothing = (
-                    f"Of the other {len(open_)} none changes" if len(open_) > 1 else "The other one does not change"
-                )
+                several = f"Of the other {len(open_)} none changes"
+                nothing = several if len(open_) > 1 else "The other one does not change"
             told = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
             shown = _reach([row for _, row in open_], sum(row.p_holm is not None for row in family))
             sentences.append(f"{nothing} {self.metric} measurably on {open_[0][1].n} questions: {told}. {shown}.")
@@ -256,10 +253,6 @@ class AblationReport(Report):
 
 
 NOT_SHOWN = "That the tools together change anything is not shown: without any"
-
-
-def _change(row: Result) -> str:
-    return f"{row.metric} changes by {_estimate(row)}"
 
 
 def _estimate(row: Result) -> str:

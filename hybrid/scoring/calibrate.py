@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError, did_you_mean
@@ -123,33 +123,20 @@ def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, scor
 
 def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[CountedAnswer]:
     """The specialist answers given in one ask."""
-    for step in exchange.reply.steps:
-        specialist_answer = step.data.get("specialist_answer")
-        heard = (
-            _as_reply(question, attempt, exchange, specialist_answer)
-            if isinstance(specialist_answer, Mapping)
-            else None
-        )
-        if not isinstance(specialist_answer, Mapping) or heard is None:
+    prompt = exchange.prompt
+    for given in (step.data.get("specialist_answer") for step in exchange.reply.steps):
+        heard = _as_reply(question, attempt, exchange, given) if isinstance(given, Mapping) else None
+        if not isinstance(given, Mapping) or heard is None:
             continue
         value = worth(benchmark, benchmark.score(question, heard, OPTIONS))
-        confidence = specialist_answer["confidence"]
-        if value is not None and isinstance(confidence, int | float):
-            key = (str(specialist_answer["tool"]), str(specialist_answer["backend"]), counted_route(exchange.prompt))
-            guess = benchmark.card.prior_accuracy.guess(exchange.prompt)
-            claimed = _claimed(specialist_answer, exchange.prompt, float(confidence), guess)
-            yield CountedAnswer(question.id, question.unit, key, float(confidence), value, claimed)
-
-
-def _claimed(
-    specialist_answer: Mapping[str, Json], prompt: Prompt, confidence: float, guess: float
-) -> AnswerConfidence:
-    """The confidence in a specialist answer before anything is measured, as the arbiter takes it."""
-    tool = _tool(str(specialist_answer["tool"]))
-    stated = None if prompt.kind is Kind.SCANPATH else confidence
-    return claimed_by(
-        tool, str(specialist_answer["backend"]), stated, guess, on_card=specialist_answer.get("on_card") is True
-    )
+        if value is not None and isinstance(given["confidence"], int | float):
+            tool, backend, confidence = str(given["tool"]), str(given["backend"]), float(given["confidence"])
+            # As the arbiter takes it before anything is measured.
+            stated, on_card = None if prompt.kind is Kind.SCANPATH else confidence, given.get("on_card") is True
+            guess = benchmark.card.prior_accuracy.guess(prompt)
+            claimed = claimed_by(_tool(tool), backend, stated, guess, on_card=on_card)
+            key = (tool, backend, counted_route(prompt))
+            yield CountedAnswer(question.id, question.unit, key, confidence, value, claimed)
 
 
 def _tool(name: str) -> Tool:
@@ -268,16 +255,12 @@ def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> M
 
 def _with_needs(tools: Collection[str]) -> frozenset[str]:
     """The tools, and those whose findings they are given."""
-    names: set[str] = set()
-    waiting = list(tools)
+    names, waiting = set[str](), set(tools)
     while waiting:
-        name = waiting.pop()
-        if name in names:
-            continue
-        names.add(name)
-        tool = _tool(name)
-        needs = [*tool.card.needs, *(need for backend in tool.card.backends for need in backend.needs)]
-        waiting += [need.tool for need in needs]
+        names |= waiting
+        cards = [_tool(name).card for name in waiting]
+        needs = (own for card in cards for own in (card.needs, *(backend.needs for backend in card.backends)))
+        waiting = {need.tool for own in needs for need in own} - names
     return frozenset(names)
 
 
@@ -286,18 +269,15 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
     for case in answers:
         by_key[case.key].append(case)
-    counted = {key: _counted(by_key[key]) for key in sorted(by_key)}
+    counted: dict[Key, Measurement] = {}
+    for key, own in sorted(by_key.items()):
+        said = [log_odds(case.claimed.said) for case in own if case.claimed.said is not None]
+        counted[key] = Measurement(sum(case.score for case in own), len(own), mean(said) if said else None)
     slopes = _slopes(_contests(by_key, Trust(counted)))
     return tuple((key, replace(one, slope=slopes.get(key[:2], CLAIM))) for key, one in counted.items())
 
 
-def _counted(cases: Sequence[CountedAnswer]) -> Measurement:
-    said = [log_odds(case.claimed.said) for case in cases if case.claimed.said is not None]
-    return Measurement(sum(case.score for case in cases), len(cases), mean(said) if said else None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Contest:
+class _Contest(NamedTuple):
     """A question on which tool and MLLM are not equally right, in log-odds that the tool is the better one."""
 
     known: float
@@ -332,12 +312,11 @@ def _slopes(contests: Iterable[_Contest]) -> dict[tuple[str, str], float]:
         before = dict(slopes)
         for name in slopes:
             up, curved = (CLAIM - slopes[name]) / SPREAD**2, 1 / SPREAD**2
-            for one in known:
-                if (x := one.apart.get(name)) is not None:
-                    p = probability(one.known + sum(slopes[other] * y for other, y in one.apart.items()))
-                    up += one.weight * (one.won - p) * x
-                    # The most that it can be curved, p being 1/2: no step goes too far.
-                    curved += one.weight * x * x / 4
+            for rates, apart, won, weight in (one for one in known if name in one.apart):
+                p = probability(rates + sum(slopes[other] * y for other, y in apart.items()))
+                up += weight * (won - p) * apart[name]
+                # The most that it can be curved, p being 1/2: no step goes too far.
+                curved += weight * apart[name] * apart[name] / 4
             slopes[name] = max(0.0, slopes[name] + up / curved)
         if all(abs(slopes[name] - was) < CLOSE for name, was in before.items()):
             break

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections import Counter, defaultdict
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -74,13 +75,12 @@ class Guess:
     @cached_property
     def by_answer(self) -> Mapping[str, float]:
         """Expected verdict by the answer given, a guess wherever an answer leads to a further ask; empty for draws."""
-        sums: dict[str, tuple[float, float]] = {}
+        right, total = defaultdict[str, float](float), defaultdict[str, float](float)
         for end in self.ends if self.exact else ():
             if end.score.answer is not None and end.score.correct is not None:
-                right, total = sums.get(end.score.answer, (0.0, 0.0))
-                right += end.probability * end.score.correct
-                sums[end.score.answer] = right, total + end.probability
-        return {answer: right / total for answer, (right, total) in sums.items()}
+                right[end.score.answer] += end.probability * end.score.correct
+                total[end.score.answer] += end.probability
+        return {answer: worth / total[answer] for answer, worth in right.items()}
 
     @cached_property
     def expected(self) -> Score:
@@ -120,19 +120,12 @@ class Guesser:
         Raises:
             DataError, UsageError: the question cannot be scored.
         """
-        if question.kind is Kind.SCANPATH:
-            return self._guess(question)
-        key = _scored_by(question)
+        key = question.id if question.kind is Kind.SCANPATH else _scored_by(question)
         if key not in self._known:
-            self._known[key] = self._guess(question)
+            listed = self._listed(question)
+            drawn = () if listed else (End(1 / self._draws, self._drawn(question, n)) for n in range(self._draws))
+            self._known[key] = Guess(listed or tuple(drawn), exact=listed is not None)
         return self._known[key]
-
-    def _guess(self, question: Question) -> Guess:
-        listed = self._listed(question)
-        if listed is not None:
-            return Guess(listed, exact=True)
-        ends = (self._drawn(question, number) for number in range(self._draws))
-        return Guess(tuple(End(1 / self._draws, score) for score in ends), exact=False)
 
     def _listed(self, question: Question) -> tuple[End, ...] | None:
         """Every end of the dialogue; None for too many."""
@@ -205,11 +198,6 @@ def _scored_by(question: Question) -> object:
     )
 
 
-def expected_score(question: Question, guess: Guess) -> Score:
-    """The expected score of a question."""
-    return _of(question, guess.expected)
-
-
 def _of(question: Question, score: Score) -> Score:
     return replace(score, id=question.id, task=question.task, groups=question.groups, cluster=question.cluster)
 
@@ -227,23 +215,21 @@ def metrics_of_a_guess(
     """
     at_expected = {
         metric.name: metric
-        for metric in benchmark.summarise([expected_score(q, g) for q, g in zip(questions, guesses, strict=True)])
+        for metric in benchmark.summarise([_of(q, g.expected) for q, g in zip(questions, guesses, strict=True)])
         if metric.name in names and metric.value is not None and metric.cells
     }
     places = _tested_places(at_expected.values(), questions)
     affine = _affine(benchmark, [questions[place] for place in places], [guesses[place] for place in places])
     drawn_clusters = {q.unit for q, guess in zip(questions, guesses, strict=True) if not guess.exact}
-    exact = {
+    by_name = {name: Expected(metric.value) for name, metric in at_expected.items() if metric.value is not None}
+    inexact = {
         name
         for name, metric in at_expected.items()
-        if name in affine and drawn_clusters.isdisjoint(cell.cluster for cell in metric.cells)
+        if name not in affine or not drawn_clusters.isdisjoint(cell.cluster for cell in metric.cells)
     }
-    by_name = {name: Expected(metric.value) for name, metric in at_expected.items() if metric.value is not None}
-    if len(exact) == len(at_expected):
-        return by_name
-    drawn = _whole_draws(benchmark, questions, guesses)
-    for name in at_expected.keys() - exact:
-        values = [draw[name] for draw in drawn if draw.get(name) is not None]
+    drawn = _whole_draws(benchmark, questions, guesses) if inexact else []
+    for name in inexact:
+        values = [draw[name] for draw in drawn if name in draw]
         if len(values) > 1:
             # Draws that are used once each have the expected scores as their mean.
             mean = by_name[name].value if name in affine else fmean(values)
@@ -281,9 +267,8 @@ def _tested_places(metrics: Iterable[Metric], questions: Sequence[Question]) -> 
     chosen: set[str] = set()
     for metric in metrics:
         clusters = {cell.cluster for cell in metric.cells}
-        wanted = min(TESTED_CLUSTERS, len(clusters)) - len(clusters & chosen)
-        if wanted > 0:
-            chosen.update(random.Random(metric.name).sample(sorted(clusters - chosen), wanted))
+        wanted = max(0, min(TESTED_CLUSTERS, len(clusters)) - len(clusters & chosen))
+        chosen.update(random.Random(metric.name).sample(sorted(clusters - chosen), wanted))
     return [place for place, question in enumerate(questions) if question.unit in chosen]
 
 
@@ -294,11 +279,9 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
     whole does not move with one question while another is wrong.
     """
     rng = random.Random("affine")
-    known: set[str] = set()
-    refuted: set[str] = set()
-    tested: dict[str, int] = {}
+    known, refuted, tested = set[str](), set[str](), Counter[str]()
     for place, question in enumerate(questions):
-        tested[question.unit] = tested.get(question.unit, 0) + 1
+        tested[question.unit] += 1
         if tested[question.unit] > TESTED:
             continue
         scores = [_of(q, _one(guess, rng)) for q, guess in zip(questions, guesses, strict=True)]

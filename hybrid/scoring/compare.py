@@ -37,6 +37,8 @@ CONTROL = "tool output "
 """How the label of a run with a control starts (`run.py`)."""
 OWN_METRICS = ("rotation.",)
 """Metrics of ours, shown for every benchmark."""
+FORMS = {"text": "findings as text", "image": "findings as pictures"}
+"""Words for the form in which a model was shown findings, where it was not text and picture."""
 
 
 class SolverPair(NamedTuple):
@@ -125,7 +127,8 @@ class Comparison:
         )
         key = tuple(tuple(one.solver for one in again) for again in asked)
         if key not in self._overlaps:
-            self._overlaps[key] = Overlap.joined(solvers, [list(map(self.answers, again)) for again in asked])
+            again = [list(map(self.answers, own)) for own in asked]
+            self._overlaps[key] = Overlap.of(solvers, again, allow_failed=self.options.allow_failed)
         return self._overlaps[key]
 
     @cached_property
@@ -162,7 +165,9 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
     known = [solver.solver for solver in solvers]
     if len(set(known)) < len(known):
         raise ValueError(f"solvers of one name among {known}")
-    pairs = tuple(_all_pairs(solvers) if options.pairs is None else options.pairs)
+    # Every two contestants, the one that the other is measured against first.
+    every = itertools.combinations((one.solver for one in sorted(_contestants(solvers), key=_rank)), 2)
+    pairs = tuple(itertools.starmap(SolverPair, every)) if options.pairs is None else options.pairs
     for name in itertools.chain(*pairs):
         if name not in known:
             raise UsageError(f"there is no solver {name!r}; there are: {', '.join(known)}")
@@ -173,12 +178,6 @@ def _contestants(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
     first = {repeated_as(one) for one in solvers if repetition(one) == 1}
     named = (one for one in solvers if repetition(one) == 1 or repeated_as(one) not in first)
     return tuple(one for one in named if not one.read_by_judge)
-
-
-def _all_pairs(solvers: Sequence[Scored]) -> list[SolverPair]:
-    """Every two contestants."""
-    ordered = sorted(_contestants(solvers), key=_rank)
-    return [SolverPair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:
@@ -227,19 +226,21 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
     is read next to that as what it is. Names that still occur twice get the origin, and a number where that does not
     tell them apart.
     """
-    several, tools_offered_by = len(set(map(model_of, solvers)) - {None}) > 1, tools_words(solvers)
-    additions = [
-        "; ".join(
-            (
-                *_model_words(one, several=several),
-                *tools_offered,
-                *_label_words(one, solvers),
-                *_form_words(one, solvers),
-            )
-        )
-        for one, tools_offered in zip(solvers, tools_offered_by, strict=True)
-    ]
-    named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, additions, strict=True)]
+    several = len(set(map(model_of, solvers)) - {None}) > 1
+    named = []
+    for one, tools_offered in zip(solvers, tools_words(solvers), strict=True):
+        model = model_of(one) if several and model_of(one) != one.solver else None
+        alike = [other for other in solvers if other.solver == one.solver]
+        words = [*filter(None, [model]), *tools_offered]
+        words += [
+            label.removeprefix(CONTROL)
+            for label in one.labels
+            if any(label not in other.labels for other in (solvers if label.startswith(CONTROL) else alike))
+        ]
+        # Of a hybrid solver the form in which it was shown findings, where another of its name was shown another.
+        if role(one) == "hybrid" and len(set(map(form_of, alike))) > 1:
+            words += filter(None, [FORMS.get(form_of(one) or "")])
+        named.append(f"{one.solver} [{'; '.join(words)}]" if words else one.solver)
     count = Counter(named)
     named = [f"{name} ({origin})" if count[name] > 1 else name for name, origin in zip(named, origins, strict=True)]
     count, seen = Counter(named), Counter[str]()
@@ -248,33 +249,6 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
         if count[name] > 1:
             named[place] = f"{name} #{seen[name]}"
     return tuple(replace(one, solver=name) for one, name in zip(solvers, named, strict=True))
-
-
-def _model_words(scored: Scored, *, several: bool) -> list[str]:
-    """The model of a solver among those of several models; nothing where that is its name already."""
-    model = model_of(scored) if several else None
-    return [] if model in (None, "", scored.solver) else [str(model)]
-
-
-FORMS = {"text": "findings as text", "image": "findings as pictures"}
-"""Words for the form in which a model was shown findings, where it was not text and picture."""
-
-
-def _form_words(scored: Scored, solvers: Sequence[Scored]) -> list[str]:
-    """The form of findings of a hybrid solver, where another of its name was shown them in another form."""
-    if role(scored) != "hybrid":
-        return []
-    forms = {form_of(one) for one in solvers if one.solver == scored.solver}
-    return [FORMS[form] for form in (form_of(scored),) if len(forms) > 1 and form in FORMS]
-
-
-def _label_words(scored: Scored, solvers: Sequence[Scored]) -> list[str]:
-    """The labels that tell a solver apart."""
-
-    def lacks(other: Scored, label: str) -> bool:
-        return label not in other.labels and (label.startswith(CONTROL) or other.solver == scored.solver)
-
-    return [label.removeprefix(CONTROL) for label in scored.labels if any(lacks(other, label) for other in solvers)]
 
 
 def shared_labels(solvers: Sequence[Scored]) -> tuple[str, ...]:

@@ -239,10 +239,10 @@ class ConclusionRows:
 
     def otherwise(self, a: Scored, b: Scored) -> str | None:
         """How b stands to a by the other rule of what no answer counts; None where the verdict is that of this one."""
-        shared, allow = self.found.overlap(a, b), self.found.options.allow_failed
+        shared = self.found.overlap(a, b)
         if all(answered(answer).all() for answer in shared.answer):
             return None
-        own, other = (shared.shown(rule, allow_failed=allow) for rule in (shared.rule, OTHER[shared.rule]))
+        own, other = (shared.shown(rule) for rule in (shared.rule, OTHER[shared.rule]))
         said = {1: "ahead of", -1: "behind", 0: "not shown to differ from"}
         return None if other is None or own == other else f"{short_name(b)} is {said[other]} {short_name(a)}"
 

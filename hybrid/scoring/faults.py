@@ -17,7 +17,7 @@ from hybrid.log.folder import RunFolder, attempts_of
 from hybrid.registry import names
 from hybrid.scoring.groups import is_imported, role
 from hybrid.scoring.score import Scored
-from hybrid.types import Fault, Step
+from hybrid.types import Fault
 
 NO_SUCH: Final = "(no such tool)"
 """Stands for every name that no tool has: these are a model's words."""
@@ -109,7 +109,8 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> tuple[T
             calls[tool] += 1
             if step.fault is not None:
                 kinds.setdefault(tool, Counter())[step.fault] += 1
-                errors.setdefault(tool, _error(step))
+                place = step.data.get("raised_at")
+                errors.setdefault(tool, f"{step.text} ({place})" if isinstance(place, str) else step.text)
     return tuple(ToolFaults(tool, calls[tool], kinds.get(tool, {}), errors.get(tool, "")) for tool in sorted(calls))
 
 
@@ -119,8 +120,3 @@ def named(tool: str, fault: Fault | None, known: frozenset[str]) -> str:
         fault is Fault.BAD_ARGUMENTS and tool not in known
     )
     return NO_SUCH if strange else tool
-
-
-def _error(step: Step) -> str:
-    place = step.data.get("raised_at")
-    return f"{step.text} ({place})" if isinstance(place, str) else step.text

@@ -145,15 +145,12 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
 
     Its own run is looked in first, then the others; first repetitions stand for all.
     """
-    heads = [
-        one
-        for one in solvers
-        if role(one) == "hybrid" and control(one) is None and form_of(one) in (None, BOTH) and repetition(one) == 1
-    ]
-    plain = {(one.model, word(one)) for one in heads if asked_in(one) == USUAL}
-    # A style, or fewer pictures, is a setting of the study of the same solver without.
-    heads = [one for one in heads if asked_in(one) == USUAL or (one.model, word(one)) not in plain]
-    # A judge's readings are of a solver that is there.
+    own = [one for one in solvers if role(one) == "hybrid" and control(one) is None and repetition(one) == 1]
+    own = [one for one in own if form_of(one) in (None, BOTH)]
+    plain = {(one.model, word(one)) for one in own if asked_in(one) == USUAL}
+    # A style, or fewer pictures, is a setting of the study of the same solver without; a judge's readings are of a
+    # solver that is there.
+    heads = [one for one in own if asked_in(one) == USUAL or (one.model, word(one)) not in plain]
     heads = [one for one in heads if not one.read_by_judge]
     # Next to a solver with a loop it is a setting of that solver's study, and no contestant of its own.
     heads = [one for one in heads if word(one) != RESULT_ONLY] or heads
@@ -191,20 +188,16 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
         name: str,
         output: str = REAL,
         *,
-        any_model: bool = False,
-        form: str | None = None,
+        form: str | None = form_of(head),
         asked: Callable[[tuple[str, str]], bool] = own.__eq__,
     ) -> Scored | None:
-        wanted = form or form_of(head)
-        fitting = [
-            one
-            for one in solvers
-            if (role(one), word(one), one.tool_output) == (kind, name, output)
-            and repetition(one) == 1
-            and (any_model or one.model == head.model)
-            and (kind != "hybrid" or (form_of(one) == wanted and asked(asked_in(one))))
-            and (kind != "hybrid" or _tools_offered(one) == _tools_offered(head))
-        ]
+        fitting = [one for one in solvers if (role(one), word(one), one.tool_output) == (kind, name, output)]
+        fitting = [one for one in fitting if repetition(one) == 1]
+        if kind != "specialist":
+            fitting = [one for one in fitting if one.model == head.model]
+        if kind == "hybrid":
+            fitting = [one for one in fitting if form_of(one) == form and asked(asked_in(one))]
+            fitting = [one for one in fitting if _tools_offered(one) == _tools_offered(head)]
         return min(fitting, key=lambda one: one.folder is not head.folder, default=None)
 
     # Nothing of a tool reaches the MLLM alone, so that of a run with a control is as good as any.
@@ -213,7 +206,7 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
     return ComparisonGroup(
         head,
         alone,
-        first("specialist", SPECIALIST, any_model=True),
+        first("specialist", SPECIALIST),
         first("hybrid", word(head), "blank"),
         first("hybrid", word(head), "shuffled"),
         first("hybrid", word(head), "oracle"),

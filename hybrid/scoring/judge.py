@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -114,7 +114,10 @@ async def judge_run(
             attempts = tuple(folder.recorded(solver).without_steps.values())
             wanted = unread_replies(made.scores, attempts, options)
             known = readable_replies(attempts, {one.id for one in wanted}, mixed if wanted else 0)
-            judged = await _judge_solver(folder, solver, model, _mixed(wanted, known), concurrency)
+            # Each spread over the whole.
+            places = [((place + 0.5) / len(own), one) for own in (wanted, known) for place, one in enumerate(own)]
+            order = [one for _, one in sorted(places, key=lambda each: each[0])]
+            judged = await _judge_solver(folder, solver, model, order, concurrency)
             found.append(replace(judged, failed=(*made.damage, *judged.failed)))
     return tuple(found)
 
@@ -194,60 +197,34 @@ def readable_replies(attempts: Iterable[Attempt], without: Collection[str], coun
 
     A judge that names one answer whatever it reads shall not agree with many.
     """
-    by_answer: dict[str, list[UnreadReply]] = {}
-    for attempt in attempts if count else ():
-        for number, each in enumerate(attempt.exchanges if attempt.id not in without else ()):
+    by_answer = defaultdict[str, list[UnreadReply]](list)
+    for attempt in (one for one in attempts if count and one.id not in without):
+        for number, each in enumerate(attempt.exchanges):
             if can_be_judged(each) and not unread(each):
                 known = str(parse(each.reply.text, each.prompt.kind, each.prompt.choices).value)
-                by_answer.setdefault(known, []).append(UnreadReply(attempt.id, number, each, known))
+                by_answer[known].append(UnreadReply(attempt.id, number, each, known))
     order = (sorted(own, key=lambda one: hashlib.sha256(one.id.encode()).digest()) for own in by_answer.values())
     return tuple(one for row in zip_longest(*order) for one in row if one is not None)[:count]
 
 
-def _mixed(wanted: Sequence[UnreadReply], known: Sequence[UnreadReply]) -> list[UnreadReply]:
-    """Both, each spread over the whole."""
-    places = [((place + 0.5) / len(own), one) for own in (wanted, known) for place, one in enumerate(own)]
-    return [one for _, one in sorted(places, key=lambda each: each[0])]
-
-
 async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading:
     """One reading. Raises what the model raises."""
-    text = judge_prompt(unread_reply.exchange, read_texts(TEXTS))
+    one, prompt = unread_reply, unread_reply.exchange.prompt
+    text = judge_prompt(one.exchange, read_texts(TEXTS))
     # The judge's calls are not the question's own: recordings of the run must not answer them.
-    call = CallKey(f"judge/{unread_reply.id}", unread_reply.ask, 0, prompt_sha256(text))
-    text_of_judge = (await model.chat([user_message([text])], (), call)).text
-    prompt = unread_reply.exchange.prompt
-    letter = answer_in(text_of_judge, prompt.kind, prompt.choices)
-    return ReplyReading(
-        unread_reply.id,
-        unread_reply.ask,
-        letter,
-        model.name,
-        text_of_judge,
-        reply_sha256(unread_reply.exchange),
-        unread_reply.known,
-    )
+    call = CallKey(f"judge/{one.id}", one.ask, 0, prompt_sha256(text))
+    said = (await model.chat([user_message([text])], (), call)).text
+    letter = answer_in(said, prompt.kind, prompt.choices)
+    return ReplyReading(one.id, one.ask, letter, model.name, said, reply_sha256(one.exchange), one.known)
 
 
 def judge_prompt(exchange: Exchange, texts: Mapping[str, str]) -> str:
     """The judge's whole prompt: question, possible answers, reply, and the form of its answer."""
     prompt = exchange.prompt
-    return texts["ask"].format(
-        question=prompt.text.strip(),
-        options=_options(prompt.kind, prompt.choices),
-        reply=exchange.reply.text.strip(),
-        form=texts[prompt.kind.value],
-    )
-
-
-def _options(kind: Kind, choices: Sequence[str]) -> str:
-    match kind:
-        case Kind.YES_NO:
-            return "yes\nno"
-        case Kind.INTEGER:
-            return "a whole number, 0 or more"
-        case _:
-            return "\n".join(f"({letter}) {text}".rstrip() for letter, text in zip(LETTERS, choices, strict=False))
+    offered = [f"({letter}) {text}".rstrip() for letter, text in zip(LETTERS, prompt.choices, strict=False)]
+    options = {Kind.YES_NO: "yes\nno", Kind.INTEGER: "a whole number, 0 or more"}.get(prompt.kind, "\n".join(offered))
+    question, reply, form = prompt.text.strip(), exchange.reply.text.strip(), texts[prompt.kind.value]
+    return texts["ask"].format(question=question, options=options, reply=reply, form=form)
 
 
 def answer_in(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
@@ -271,11 +248,8 @@ def _said(text: str) -> str:
 def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> None:
     """Write next to the readings who made them and with which words. Raises `UsageError` when somebody else did."""
     path = folder.path / solver / CONFIGURATION
-    now = {
-        "judge": json.loads(json.dumps(dict(model.metadata()))),
-        "name": model.name,
-        "texts": text_hash(read_texts(TEXTS)),
-    }
+    metadata = json.loads(json.dumps(dict(model.metadata())))
+    now = {"judge": metadata, "name": model.name, "texts": text_hash(read_texts(TEXTS))}
     if path.exists():
         try:
             before = json.loads(path.read_bytes())

@@ -33,14 +33,18 @@ def with_same_labels(solvers: Sequence[Scored], how: OtherLabels) -> tuple[Score
         if not any(_differ(a, b, correction.task) for a, b in itertools.combinations(solvers, 2)):
             continue
         if how == "refuse":
-            words = ", ".join(f"{one.solver}: {_labels(correction, one)}" for one in solvers)
+            named = {one.solver: correction.labels(one.questions.values()) or "none" for one in solvers}
+            words = ", ".join(f"{name}: {labels}" for name, labels in named.items())
             raise UsageError(
                 f"{correction.task}: its labels were corrected on {correction.on} ({correction.said}), and these "
                 f"solvers are scored by different ones ({words}): neither the task nor a mean over all tasks can be "
                 "compared; --other-labels leave-out compares the other tasks, --other-labels compare all as they are"
             )
-        change = _without if how == "leave-out" else _marked
-        solvers = [change(one, correction.task) for one in solvers]
+        if how == "leave-out":
+            solvers = [_without(one, correction.task) for one in solvers]
+        else:
+            label = f"labels of {correction.task} differ"
+            solvers = [replace(one, labels=(*one.labels, label)) for one in solvers]
     return tuple(solvers)
 
 
@@ -53,10 +57,6 @@ def _differ(a: Scored, b: Scored, task: str) -> bool:
         for name, one in a.questions.items()
         if one.task == task and isinstance(one, Question) and isinstance(other := b.questions.get(name), Question)
     )
-
-
-def _labels(correction: Correction, scored: Scored) -> str:
-    return correction.labels(scored.questions.values()) or "none"
 
 
 def _without(scored: Scored, task: str) -> Scored:
@@ -75,10 +75,6 @@ def _without(scored: Scored, task: str) -> Scored:
         judged=kept(scored.judged),
         labels=(*scored.labels, label),
     )
-
-
-def _marked(scored: Scored, task: str) -> Scored:
-    return replace(scored, labels=(*scored.labels, f"labels of {task} differ"))
 
 
 def printed_otherwise(comparison: Comparison) -> tuple[Correction, ...]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import ChainMap, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from itertools import repeat
+from functools import cached_property
+from itertools import chain, repeat
 from statistics import fmean
 from typing import Literal
 
@@ -25,7 +25,7 @@ from hybrid.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, summary
 from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, Questions, answered
 from hybrid.stats import combine, contrast
-from hybrid.types import BrokenQuestion, Cell, Metric, Outcome, Question, Score
+from hybrid.types import Cell, Metric, Outcome, Score
 
 RULES: tuple[Abstain, ...] = ("chance", "wrong")
 """Both rules of what no answer counts; an output follows one of them."""
@@ -48,17 +48,14 @@ class Overlap:
 
     every: Questions
     places: Places
+    allow_failed: bool = False
+    """Whether solvers are tested though too many questions failed."""
 
     @classmethod
-    def of(cls, solvers: Sequence[Scored], repetitions: Sequence[Sequence[Scored]] | None = None) -> Overlap:
-        """The questions of these solvers, in the order of the first; of each solver all `repetitions`, itself one."""
-        return cls.joined(solvers, [list(map(Answers, again)) for again in repetitions or [[one] for one in solvers]])
-
-    @classmethod
-    def joined(cls, solvers: Sequence[Scored], again: Sequence[Sequence[Answers]]) -> Overlap:
-        """The same of columns that are made already."""
+    def of(cls, solvers: Sequence[Scored], again: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:
+        """The questions of these solvers, in the order of the first; `again` are all repetitions of each."""
         every = Questions.of(again, solvers)
-        return cls(every, np.arange(len(every.ids)))
+        return cls(every, np.arange(len(every.ids)), allow_failed)
 
     @property
     def solvers(self) -> tuple[Scored, ...]:
@@ -129,11 +126,6 @@ class Overlap:
         return int(self.present.sum())
 
     @property
-    def failed_share(self) -> float:
-        """Of the questions that all of them have, the share that one of them failed."""
-        return float(self.lost.sum() / max(1, (~self.missing).sum()))
-
-    @property
     def left_out(self) -> str:
         """`left out: 2 that one of them failed, 1 that one of them was not asked`; empty where nothing is."""
         counts = {"one of them failed": self.lost.sum(), "one of them was not asked": self.missing.sum()}
@@ -158,18 +150,14 @@ class Overlap:
 
     def _metrics(self, rule: Abstain) -> dict[str, tuple[Metric, ...]]:
         every = []
-        for place in range(len(self.solvers)):
+        for place, repetitions in enumerate(self.every.again):
             again: dict[str, list[Metric]] = defaultdict(list)
-            for number in range(len(self.every.again[place])):
-                for metric in self._summary(place, number, rule):
-                    again[metric.name].append(metric)
+            for metric in chain(*(self._summary(place, number, rule) for number in range(len(repetitions)))):
+                again[metric.name].append(metric)
             # A metric that a repetition lacks is not that of all.
             every.append({name: _mean_metric(own) for name, own in again.items()})
-        return {
-            name: tuple(one[name] for one in every)
-            for name in every[0]
-            if all(name in one and one[name].cells for one in every)
-        }
+        in_all = [name for name in every[0] if all(name in one and one[name].cells for one in every)]
+        return {name: tuple(one[name] for one in every) for name in in_all}
 
     def _summary(self, place: int, number: int, rule: Abstain) -> tuple[Metric, ...]:
         """The benchmark's metrics of one repetition over the questions of this view."""
@@ -245,14 +233,13 @@ class Overlap:
         value = float(above.sum() / under.sum()) if under.sum() else None
         return Metric(name, value, len(counted), "ratio", counted, share)
 
-    def untested(
-        self, metrics: Sequence[Metric] | None = None, *, allow_failed: bool, whole: Overlap
-    ) -> Untested | None:
+    def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
         """Why no interval of these metrics, by default the accuracy, is told; None where it is.
 
-        The one gate of every section that compares solvers. `whole` is all that the solvers share.
+        The one gate of every section that compares solvers. Too many may fail here or of all that the solvers share.
         """
-        if max(self.failed_share, whole.failed_share) > FAILED_SHARE and not allow_failed:
+        failed = [one.lost.sum() / max(1, (~one.missing).sum()) for one in (self, self.every)]
+        if max(failed) > FAILED_SHARE and not self.allow_failed:
             return "failed"
         if self.waits(metrics):
             return "waiting"
@@ -263,13 +250,13 @@ class Overlap:
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics or ()]
         return None if all(one == places[0] for one in places) else "units"
 
-    def shown(self, rule: Abstain, *, allow_failed: bool) -> int | None:
+    def shown(self, rule: Abstain) -> int | None:
         """1 where the second solver is shown to be ahead by the headline metric under a rule, -1 behind; else 0.
 
         None without a test.
         """
         both = self.headline(rule)
-        if both is None or self.untested(both, allow_failed=allow_failed, whole=self):
+        if both is None or self.untested(both):
             return None
         ends = contrast(both[0], both[1]).interval
         return None if ends is None else int(ends.low > 0) - int(ends.high < 0)
@@ -282,12 +269,7 @@ class Overlap:
     @property
     def questions(self) -> AnyQuestions:
         """The questions of all solvers by id."""
-        empty: AnyQuestions = {}
-        return reduce(_over, (one.questions for one in self.solvers), empty)
-
-
-def _over(first: AnyQuestions, second: AnyQuestions) -> Mapping[str, Question | BrokenQuestion]:
-    return ChainMap(first, second)  # type: ignore[arg-type]  # nothing is written to it
+        return ChainMap(*(one.questions for one in self.solvers))  # type: ignore[arg-type]  # nothing is written to it
 
 
 def _mean_metric(again: Sequence[Metric]) -> Metric:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from hybrid.errors import UsageError
@@ -82,27 +81,22 @@ def check_same(
     if of_a is of_b or (same and data_a.settings != data_b.settings):
         return
     shared = [identity for identity in of_a if identity in of_b]
-    unequal = [identity for identity in shared if not _is_one_line(identity, of_a, of_b)]
-    strict = data_a.generated != data_b.generated
-    # The fingerprint of the same data is of its tables: pictures in files of their own may have changed.
-    differs = _other_images if same else partial(unlike, strict=strict)
-    differences = {identity: differs(of_a[identity], of_b[identity]) for identity in unequal}
-    different = {
-        identity: part
-        for identity, part in differences.items()
-        if part and not (part == "target" and of_a[identity].task in relabelled)
-    }
+    strict, different = data_a.generated != data_b.generated, {}
+    for identity in shared:
+        # What two files hold in the same bytes needs no reading.
+        if isinstance(of_a, Records) and isinstance(of_b, Records) and of_a.line(identity) == of_b.line(identity):
+            continue
+        one, other = of_a[identity], of_b[identity]
+        # The fingerprint of the same data is of its tables: pictures in files of their own may have changed.
+        part = _other_images(one, other) if same else unlike(one, other, strict=strict)
+        if part and not (part == "target" and one.task in relabelled):
+            different[identity] = part
     if different:
         identity, part = next(iter(different.items()))
         raise UsageError(
             f"these are different questions under the same ids, which cannot be compared:\n  {both}\n"
             f"  {len(different)} of the {len(shared)} ids that both have differ; {identity} differs in {part}"
         )
-
-
-def _is_one_line(identity: str, a: Questions, b: Questions) -> bool:
-    """Whether two files hold a question in the same bytes, which takes no reading of it."""
-    return isinstance(a, Records) and isinstance(b, Records) and a.line(identity) == b.line(identity)
 
 
 def _other_images(a: Question | BrokenQuestion, b: Question | BrokenQuestion) -> str | None:

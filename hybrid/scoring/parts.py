@@ -15,19 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hybrid.scoring.overlap import Overlap, Untested
-from hybrid.scoring.result import (
-    FRACTION,
-    QUESTIONS,
-    Result,
-    gated,
-    paired_contrast,
-    with_contrast,
-    with_interval,
-)
+from hybrid.scoring.overlap import Overlap
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, gated, paired_contrast, with_contrast, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.scoring.table import Flags, Floats, Objects
-from hybrid.types import Metric
 
 if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
@@ -38,10 +29,7 @@ class Part:
     """Some questions that all of some solvers answered, and the row that those of a statistic are made from."""
 
     shared: Overlap
-    whole: Overlap
-    """All questions that the solvers share."""
     row: Result
-    allow_failed: bool
 
     def __len__(self) -> int:
         return int(self.shared.kept.sum())
@@ -79,13 +67,9 @@ class Part:
         places = self.shared.places[self.shared.kept][kept]
         return replace(self, shared=self.shared.at(places))
 
-    def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
-        """Why nothing is tested; None where it is."""
-        return self.shared.untested(metrics, allow_failed=self.allow_failed, whole=self.whole)
-
     def gated(self, *rows: Result) -> Iterator[Result]:
         """The rows, without interval and p value where nothing is tested."""
-        yield from gated(rows, self.untested())
+        yield from gated(rows, self.shared.untested())
 
     def number(self, quantity: str, value: float | None, **fields: Any) -> Result:
         """A number over these questions."""
@@ -132,9 +116,9 @@ def parts(
     names = ((a or solvers[0]).solver, (b or solvers[1]).solver)
     row = Result(section, "", FRACTION, None, *names, none=found.rule)
     note = whole.left_out if notes else ""
-    yield Part(whole, whole, replace(row, note=note), found.options.allow_failed)
+    yield Part(whole, replace(row, note=note))
     for name, shared in whole.by_group(found.options.by).items():
-        yield Part(shared, whole, replace(row, group=name), found.options.allow_failed)
+        yield Part(shared, replace(row, group=name))
 
 
 def contrasts(
@@ -145,7 +129,7 @@ def contrasts(
         metrics = part.shared.accuracy(found.rule) if part.row.group else part.shared.headline(found.rule)
         if metrics is None:
             continue
-        untested = part.untested(metrics)
+        untested = part.shared.untested(metrics)
         for quantity, (a, b) in of.items():
             sides = {"a": solvers[a].solver, "b": solvers[b].solver, "metric": metrics[a].name}
             row = part.number(quantity, None, n=metrics[a].n, **sides)

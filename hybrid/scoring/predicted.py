@@ -80,40 +80,29 @@ def _field_of(joined: Joined) -> Field:
 
 def _replies(pairs: Sequence[tuple[Question, Prediction]], field: Field) -> Replies:
     """Recorded replies in the shape of attempts of our own."""
-    attempts = {
-        question.id: Attempt(question.id, (_exchange(question, saved, field),), 0.0) for question, saved in pairs
-    }
+    attempts = {}
+    for asked, saved in pairs:
+        prompt = Prompt((asked.text,) if asked.text else (), asked.kind, asked.choices, route=asked.route)
+        reply = Reply((saved.stored if field == "stored" else saved.text) or "")
+        attempts[asked.id] = Attempt(asked.id, (Exchange(prompt, reply),), 0.0)
     return Replies(tuple(question for question, _ in pairs), attempts, stored=field == "stored")
-
-
-def _exchange(question: Question, prediction: Prediction, field: Field) -> Exchange:
-    text = prediction.stored if field == "stored" else prediction.text
-    prompt = Prompt((question.text,) if question.text else (), question.kind, question.choices, route=question.route)
-    return Exchange(prompt, Reply(text or ""))
 
 
 def _agreement(
     pairs: Sequence[tuple[Question, Prediction]], scores: Sequence[Score], benchmark: Benchmark
 ) -> tuple[Metric, ...]:
     """How often our parse says what the authors' extraction stored, and how often it does not decide."""
-    same, undecided = [], []
-    for (question, prediction), score in zip(pairs, scores, strict=True):
-        undecided.append(Cell("", score.unit, float(score.answer is None), 1.0))
-        if prediction.stored is not None:
-            agrees = score.answer == benchmark.score_stored(question, prediction.stored).answer
-            same.append(Cell("", score.unit, float(agrees), 1.0))
-    named = {"agreement": tuple(same)} if same else {}
-    named["undecided"] = tuple(undecided)
-    return tuple(metric_of(name, cells) for name, cells in named.items())
+    same = tuple(
+        Cell("", score.unit, float(score.answer == benchmark.score_stored(question, prediction.stored).answer), 1.0)
+        for (question, prediction), score in zip(pairs, scores, strict=True)
+        if prediction.stored is not None
+    )
+    undecided = tuple(Cell("", score.unit, float(score.answer is None), 1.0) for score in scores)
+    return tuple(metric_of(name, cells) for name, cells in (("agreement", same), ("undecided", undecided)) if cells)
 
 
 def import_run(
-    path: Path,
-    benchmark: Benchmark,
-    field: Field | None,
-    out: Path,
-    data: str | None = None,
-    more: Sequence[Path] = (),
+    path: Path, benchmark: Benchmark, field: Field | None, out: Path, data: str | None = None, more: Sequence[Path] = ()
 ) -> RunFolder:
     """Make a run out of predictions that another program saved; `more` are further files of the same model.
 

@@ -56,11 +56,10 @@ def published(benchmark: str) -> tuple[Published, ...]:
         reader = csv.DictReader(file)
         if reader.fieldnames != expected:
             raise DataError(f"{path}, line 1: expected the columns {', '.join(expected)}")
-        return tuple(_cell(row, f"{path}, line {number}") for number, row in enumerate(reader, 2))
-
-
-def _cell(row: dict[str, str], where: str) -> Published:
-    try:
-        return Published(**{**row, "value": float(row["value"])})  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{where}: {error}") from error
+        cells = []
+        for number, row in enumerate(reader, 2):
+            try:
+                cells.append(Published(**{**row, "value": float(row["value"])}))  # type: ignore[arg-type]
+            except (TypeError, ValueError) as error:
+                raise DataError(f"{path}, line {number}: {error}") from error
+    return tuple(cells)

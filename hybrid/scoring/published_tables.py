@@ -82,7 +82,9 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
         present = [cell for cell in shown if cell is not None]
         shared = present[0].note if len({cell.note for cell in row.values()}) == 1 else ""
         name = f"{present[0].who}{_mark(shared, notes)}"
-        lines.append((name, *(_shown(cell, decimals, "" if shared else None, notes) for cell in shown)))
+        marks = ["" if cell is None or shared else _mark(cell.note, notes) for cell in shown]
+        values = [NONE if cell is None else f"{cell.value:.{decimals}f}" for cell in shown]
+        lines.append((name, *(value + mark for value, mark in zip(values, marks, strict=True))))
     split = f" ({splits.pop()})" if len(splits) == 1 else ""
     return Table(title + split, columns, tuple(lines), tuple(f"[{place}] {note}" for note, place in notes.items()))
 
@@ -98,12 +100,6 @@ def _rows(cells: Sequence[Published]) -> list[dict[Head, Published]]:
         else:
             free[head] = cell
     return [row for _, row in lines]
-
-
-def _shown(cell: Published | None, decimals: int, note: str | None, notes: dict[str, int]) -> str:
-    if cell is None:
-        return NONE
-    return f"{cell.value:.{decimals}f}{_mark(cell.note if note is None else note, notes)}"
 
 
 def _mark(note: str, notes: dict[str, int]) -> str:

@@ -52,9 +52,7 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
     - `names`: the rule's are among the call's.
     - words, a region, and boxes without letters that the rule does not give: none.
     """
-    if call.finding is None:
-        return None
-    if dict(call.args) == dict(args):
+    if call.finding is None or dict(call.args) == dict(args):
         return call.finding
     asked, given = _parsed(call.tool, args), _parsed(call.tool, call.args)
     if asked is None or given is None:
@@ -65,8 +63,7 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
         return None
     if any(not _same(key, asked[key], given.get(key), stated=key in args) for key in asked):
         return None
-    finding = call.finding
-    return replace(finding, data=_with_labels(finding.data, renamed)) if renamed else finding
+    return replace(call.finding, data=_with_labels(call.finding.data, renamed)) if renamed else call.finding
 
 
 def _parsed(name: str, args: Mapping[str, Json]) -> Mapping[str, Any] | None:
@@ -82,13 +79,6 @@ def _parsed(name: str, args: Mapping[str, Json]) -> Mapping[str, Any] | None:
 def _tool(name: str) -> Tool:
     tool: Tool = load("tools", name)
     return tool
-
-
-@cache
-def _default_labels(name: str) -> tuple[str, ...]:
-    field = _tool(name).args.model_fields.get(LABELS)
-    default = None if field is None else field.get_default(call_default_factory=True)
-    return tuple(default) if isinstance(default, Sequence) else ()
 
 
 def _same(key: str, asked: Any, given: Any, *, stated: bool) -> bool:
@@ -137,21 +127,18 @@ def _listed(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _boxes(args: Mapping[str, Any]) -> list[tuple[str, Box]]:
     """The listed boxes of a call, each with the name that a tool gives it: its label, else its number."""
-    boxes = [one for one in _listed(args) if _is_region(one)]
-    return [
-        (str(one.get("label") or number), Box(one["x0"], one["y0"], one["x1"], one["y1"]))
-        for number, one in enumerate(boxes, 1)
-    ]
+    boxes = (one for one in _listed(args) if _is_region(one))
+    named = ((str(one.get("label") or number), one) for number, one in enumerate(boxes, 1))
+    return [(name, Box(*(one[end] for end in ("x0", "y0", "x1", "y1")))) for name, one in named]
 
 
 def _same_letters(tool: str, asked: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """Whether a call without boxes of the rule's own is about the same letters, or leaves them to the tool."""
     wanted, named = _letters(asked), _letters({**given, LABELS: ()})
-    labels = tuple(given.get(LABELS) or ())
-    named |= set() if labels == _default_labels(tool) else set(labels)
-    if not wanted:
-        return not _boxes(given)
-    return not named or named == wanted
+    field, labels = _tool(tool).args.model_fields.get(LABELS), tuple(given.get(LABELS) or ())
+    default = None if field is None else field.get_default(call_default_factory=True)
+    named |= set() if labels == tuple(default or ()) else set(labels)
+    return (not named or named == wanted) if wanted else not _boxes(given)
 
 
 def _letters(args: Mapping[str, Any]) -> set[str]:

@@ -46,13 +46,10 @@ class RecordedPair:
     @property
     def missing(self) -> tuple[str, ...]:
         """One sentence for each thing that the files do not contain."""
-        said = []
-        if not self.has_calls:
-            said.append("The file with tools has no column calls: gain and harm are not split by calls.")
-        if self.only_one:
-            said.append(f"{self.only_one} questions are in one of the files alone, and left out.")
-        said.append("Without controls, repetitions and traces: no presence, result or loop, and nothing by luck.")
-        return tuple(said)
+        uncounted = "The file with tools has no column calls: gain and harm are not split by calls."
+        lacking = f"{self.only_one} questions are in one of the files alone, and left out."
+        known = "Without controls, repetitions and traces: no presence, result or loop, and nothing by luck."
+        return (*([] if self.has_calls else [uncounted]), *([lacking] if self.only_one else []), known)
 
 
 UNSPLIT = {PARTS[1]: "gains", PARTS[3]: "harms"}
@@ -102,21 +99,11 @@ def read_pair(without: Path, with_tools: Path) -> RecordedPair:
     has_calls = all(hybrid[identity].get("calls") not in (None, "") for identity in shared)
     questions = []
     for identity in shared:
-        row = {
-            **hybrid[identity],
-            **{name: value for name, value in alone[identity].items() if value not in (None, "")},
-        }
-        called = has_calls and _number(with_tools, identity, hybrid[identity], "calls") > 0
-        questions.append(
-            ToolQuestion(
-                identity,
-                str(row.get("task") or ""),
-                str(row.get("cluster") or identity),
-                _share(without, identity, alone[identity]),
-                _share(with_tools, identity, hybrid[identity]),
-                CALLED if called else NOT_CALLED,
-            )
-        )
+        before, after = alone[identity], hybrid[identity]
+        task, cluster = (str(before.get(name) or after.get(name) or "") for name in ("task", "cluster"))
+        called = has_calls and _number(with_tools, identity, after, "calls") > 0
+        right = _share(without, identity, before), _share(with_tools, identity, after)
+        questions.append(ToolQuestion(identity, task, cluster or identity, *right, CALLED if called else NOT_CALLED))
     return RecordedPair(tuple(questions), has_calls, len({*alone} ^ {*hybrid}))
 
 

@@ -68,32 +68,22 @@ def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[Reference
     for cell in published(first.benchmark):
         if is_concerned(cell, other, tasks):
             continue
-        task = _task_of(cell, sizes)
+        # A task before a metric that is its accuracy.
+        task = next((name for name in (cell.metric.removeprefix(OF_TASKS), cell.metric) if name in sizes), None)
         value = cell.value if cell.note.startswith(IN_FRACTIONS) else cell.value / PERCENT
         if task is None or cell.split != first.data.split or not 0 <= value <= 1:
             continue
         _, sources = kept.setdefault((task, cell.who, value), (cell, []))
         sources.append(cell.source)
     return [
-        ReferenceLine(task, who, _kind(cell), value, _note(cell, sources, sizes[task]))
+        ReferenceLine(
+            task, who, "human" if cell.kind == "human" else "published", value, _note(cell, sources, sizes[task])
+        )
         for (task, who, value), (cell, sources) in kept.items()
     ]
 
 
-def _task_of(cell: Published, sizes: Mapping[str, int]) -> str | None:
-    """The task or metric of the comparison that a cell is of; a task before a metric that is its accuracy."""
-    names = (cell.metric.removeprefix(OF_TASKS), cell.metric)
-    return next((name for name in names if name in sizes), None)
-
-
-def _kind(cell: Published) -> ReferenceKind:
-    return "human" if cell.kind == "human" else "published"
-
-
 def _note(cell: Published, sources: list[str], asked: int) -> str:
-    parts = [", ".join(dict.fromkeys(sources))]
-    if cell.n and cell.n != str(asked):
-        parts.append(f"over {cell.n} questions, here {asked}")
-    if cell.note.removeprefix(IN_FRACTIONS).lstrip("; "):
-        parts.append(cell.note.removeprefix(IN_FRACTIONS).lstrip("; "))
-    return "; ".join(parts)
+    size = f"over {cell.n} questions, here {asked}" if cell.n and cell.n != str(asked) else ""
+    limits = cell.note.removeprefix(IN_FRACTIONS).lstrip("; ")
+    return "; ".join(filter(None, (", ".join(dict.fromkeys(sources)), size, limits)))

@@ -62,7 +62,7 @@ def _scored(
 ) -> Scored:
     """The tally of one solver with what the manifest says of it."""
     identity = folder.manifest["identity"]
-    imported = "imported" in identity
+    imported, model = "imported" in identity, identity.get("model")
     return Scored(
         benchmark=benchmark.card.name,
         solver=solver,
@@ -79,17 +79,9 @@ def _scored(
         not_kept=made.not_kept,
         recorded=solver,
         folder=folder,
-        model=_model_of(identity),
+        model=str(identity["imported"].get("name") or "") if imported else model and str(model["model"]),
         tool_output=identity.get("tool_output", "real"),
     )
-
-
-def _model_of(identity: Mapping[str, Any]) -> str | None:
-    """The name of the run's MLLM, or of the imported predictions; None for a run without one."""
-    if "imported" in identity:
-        return str(identity["imported"].get("name") or "")
-    model = identity.get("model")
-    return None if model is None else str(model["model"])
 
 
 def _labels_of(manifest: Mapping[str, Any], solver: str) -> tuple[str, ...]:
@@ -100,11 +92,9 @@ def _labels_of(manifest: Mapping[str, Any], solver: str) -> tuple[str, ...]:
     for label in manifest.get("labels", ()):
         kind, _, words = label.partition(": ")
         named = words.split(", ")
-        if not every.issuperset(named):
-            labels.append(label)
-        elif callable_tools := [tool for tool in named if tool in tools.get(solver, {})]:
-            labels.append(f"{kind}: {', '.join(callable_tools)}")
-    return tuple(labels)
+        own = ", ".join(tool for tool in named if tool in tools.get(solver, {}))
+        labels.append((f"{kind}: {own}" if own else "") if every.issuperset(named) else label)
+    return tuple(filter(None, labels))
 
 
 def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
@@ -155,9 +145,7 @@ def _judged(
     attempts = folder.recorded(scored.solver).without_steps
     reread = {name: with_readings(attempts[name], readings) for name in attempts if name in unparsed}
     asked = {name: question for name in reread if isinstance(question := questions[name], Question)}
-    judged: dict[Abstain, Counted] = {}
-    named_apart: dict[Abstain, Counted] = {}
-    decided: dict[str, Score] = {}
+    judged, named_apart, decided = dict[Abstain, Counted](), dict[Abstain, Counted](), dict[str, Score]()
     for rule, plain in scored.counted.items():
         counting = replace(options, abstain=rule)
         again = [benchmark.score(asked[name], asks, counting) for name, asks in reread.items() if asks is not None]

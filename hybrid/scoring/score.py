@@ -142,7 +142,12 @@ class Scored:
             "metrics": self.counted[self.abstain].values(),
             "tasks": self.counted[self.abstain].tasks(by),
             "abstain": self.abstain,
-            "intervals": {metric.name: None if self.answered_nothing else _ends(metric) for metric in self.metrics},
+            "intervals": {
+                metric.name: None
+                if self.answered_nothing or (ends := interval(metric)) is None
+                else [ends.low, ends.high, ends.method]
+                for metric in self.metrics
+            },
         }
         if self.open:
             report["open"] = self.open
@@ -185,11 +190,6 @@ def _part(members: Sequence[Score]) -> dict[str, Json]:
     failed = sum(score.outcome.failed for score in members)
     part: dict[str, Json] = {"n": len(members), "accuracy": rounded(accuracy("", members).value)}
     return {**part, "failed": failed} if failed else part
-
-
-def _ends(metric: Metric) -> Json:
-    ends = interval(metric)
-    return None if ends is None else [ends.low, ends.high, ends.method]
 
 
 def rounded(value: float | None) -> float | None:

@@ -8,6 +8,7 @@ They are a view of the result table over all questions; every number, by task an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -19,16 +20,6 @@ from hybrid.scoring.sections import decomposition, effects, gain, knowledge, too
 PART_COLUMNS = (
     Column("part", "left"),
     *map(Column, ("value", "95 %", "questions", "of these called", "of these changed")),
-)
-EFFECTS = (
-    gain.PRESENCE,
-    gain.CONTENT,
-    effects.RESULT,
-    effects.LOOP,
-    gain.SHUFFLED,
-    effects.ORACLE,
-    *effects.FORMS,
-    *effects.ASKED,
 )
 WORDS = {
     gain.PRESENCE: "presence: blank tools - alone",
@@ -42,14 +33,19 @@ WORDS = {
     effects.TRAINED: "tools as trained - in our form",
     effects.LATEST: "the latest picture alone - all kept",
 }
-"""An effect by its quantity, in a study."""
+"""An effect by its quantity, in the order of a study."""
 
 
 def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
     """The tables that these sections have rows for."""
     rows = {made.name: [row for row in made.rows if not row.group] for made in sections}
+    by_solver = defaultdict[str, list[Result]](list)
+    for row in rows.get(decomposition.NAME, ()):
+        # Over all tools.
+        if not row.metric:
+            by_solver[row.b].append(row)
     return (
-        *(decomposition_table(own) for own in _by_solver(rows.get(decomposition.NAME, ()))),
+        *map(decomposition_table, by_solver.values()),
         *_effects([*rows.get(gain.NAME, ()), *rows.get(effects.NAME, ())]),
         *_counted("only with tools, only without", tool_only.SECTION, rows.get(tool_only.NAME, ())),
         *_counted("calls that changed nothing", unchanged.SECTION, rows.get(unchanged.NAME, ())),
@@ -69,40 +65,20 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
             lines.append((row.quantity, value, _ends(row), *(own or ["-"] * 3)))
     first = rows[0]
     notes = [f"{decomposition.EQUATION}; a part is the product of its three shares"]
-    return Table(
-        f"gain of {first.b} over {first.a}, {first.n} questions",
-        PART_COLUMNS,
-        tuple(lines),
-        (*notes, *filter(None, [first.note])),
-    )
-
-
-def _by_solver(rows: Iterable[Result]) -> list[list[Result]]:
-    """The rows over all tools, apart for each solver."""
-    groups: dict[str, list[Result]] = {}
-    for row in rows:
-        if not row.metric:
-            groups.setdefault(row.b, []).append(row)
-    return list(groups.values())
+    title = f"gain of {first.b} over {first.a}, {first.n} questions"
+    return Table(title, PART_COLUMNS, tuple(lines), (*notes, *filter(None, [first.note])))
 
 
 def _effects(rows: Sequence[Result]) -> Iterator[Table]:
     """A line an effect."""
-    kept = [row for row in rows if row.quantity in EFFECTS]
-    kept.sort(key=lambda row: EFFECTS.index(row.quantity))
+    kept = [row for row in rows if row.quantity in WORDS]
+    kept.sort(key=lambda row: [*WORDS].index(row.quantity))
     # The rows of two sections: the family is this table.
     kept = adjusted([replace(row, p_holm=None) for row in kept], lambda row: "table")
     if kept:
         columns = (Column("effect", "left"), *map(Column, ("n", "difference", "95 %", "p", "p (Holm)")))
         lines = [
-            (
-                WORDS[row.quantity],
-                str(row.n),
-                signed(row.value),
-                _ends(row, sign=True),
-                p_value(row.p),
-                p_value(row.p_holm),
-            )
+            (WORDS[row.quantity], str(row.n), signed(row.value), _ends(row, "+.3f"), *map(p_value, (row.p, row.p_holm)))
             for row in kept
         ]
         yield Table(f"effects on {kept[0].metric}", columns, tuple(lines), tuple(dict.fromkeys(_notes(kept))))
@@ -121,8 +97,5 @@ def _notes(rows: Iterable[Result]) -> Iterator[str]:
     return (row.note for row in rows if row.note)
 
 
-def _ends(row: Result, *, sign: bool = False) -> str:
-    if row.low is None or row.high is None:
-        return "-"
-    form = "+.3f" if sign else ".3f"
-    return f"[{row.low:{form}}, {row.high:{form}}]"
+def _ends(row: Result, form: str = ".3f") -> str:
+    return "-" if row.low is None or row.high is None else f"[{row.low:{form}}, {row.high:{form}}]"

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -96,11 +97,8 @@ class Questions:
     @cached_property
     def first(self) -> tuple[Score, ...]:
         """A score that tells task, unit and answer of a question: of the first solver that has it."""
-        known = [
-            (one.scored.scores, at)
-            for own, places in zip(self.again, self.at, strict=True)
-            for one, at in zip(own, places, strict=True)
-        ]
+        every = zip(chain(*self.again), chain(*self.at), strict=True)
+        known = [(one.scored.scores, at) for one, at in every]
         return tuple(next(scores[at[n]] for scores, at in known if at[n] >= 0) for n in range(len(self.ids)))
 
     @cached_property
@@ -168,11 +166,7 @@ class Questions:
         places: dict[str, list[int]] = defaultdict(list)
         for n in range(len(self.ids)):
             # Predictions without their questions lack some groups that the other side knows.
-            known = (
-                group_of(one.scored.scores[at[n]], by)
-                for own, p in zip(self.again, self.at, strict=True)
-                for one, at in zip(own, p, strict=True)
-                if at[n] >= 0
-            )
+            every = zip(chain(*self.again), chain(*self.at), strict=True)
+            known = (group_of(one.scored.scores[at[n]], by) for one, at in every if at[n] >= 0)
             places[next((name for name in known if name != "-"), "-")].append(n)
         return {name: np.array(places[name], np.intp) for name in sorted(places)}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -47,12 +47,6 @@ class Replies:
     """Ids that were asked and not finished."""
     stored: bool = False
     """Whether the replies are answers that somebody else's extraction stored: these are compared as they are."""
-
-    def score(self, benchmark: Benchmark, question: Question, attempt: Attempt, options: ScoreOptions) -> Score:
-        """The score of a finished question."""
-        if self.stored:
-            return benchmark.score_stored(question, attempt.exchanges[-1].reply.text, options)
-        return benchmark.score(question, attempt.exchanges, options)
 
 
 @dataclass(frozen=True)
@@ -100,13 +94,7 @@ class _ScoresBasis:
 
 
 def tally(
-    folder: RunFolder,
-    benchmark: Benchmark,
-    solver: str,
-    asked: Questions,
-    options: ScoreOptions,
-    *,
-    keep: bool = True,
+    folder: RunFolder, benchmark: Benchmark, solver: str, asked: Questions, options: ScoreOptions, *, keep: bool = True
 ) -> Tally:
     """A score of every question of the run that this solver was asked or could not be asked.
 
@@ -164,7 +152,10 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
     spans: list[Span] = []
     usage = Usage()
     waiting = 0
-    for question in map(_sharing({}), replies.asked):
+    known_groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+    for each in replies.asked:
+        # Questions of the same groups get one mapping of them, which their scores keep.
+        question = replace(each, groups=known_groups.setdefault(tuple(each.groups.items()), each.groups))
         attempt = replies.attempts.get(question.id)
         if attempt is not None:
             spans.append((attempt.started, attempt.seconds))
@@ -191,25 +182,20 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
     return Tally(tuple(scores), tuple(unanswered), waiting, usage, wall_s, reasons=reasons)
 
 
-def _sharing(
-    seen: dict[tuple[tuple[str, str], ...], Mapping[str, str]],
-) -> Callable[[Question | BrokenQuestion], Question | BrokenQuestion]:
-    """Gives questions of the same groups one mapping of them, which their scores keep."""
-
-    def shared(question: Question | BrokenQuestion) -> Question | BrokenQuestion:
-        return replace(question, groups=seen.setdefault(tuple(question.groups.items()), question.groups))
-
-    return shared
-
-
 def _scored(
     benchmark: Benchmark, replies: Replies, question: Question, attempt: Attempt, options: ScoreOptions
 ) -> list[Score]:
     """The score of an answer, and where it holds none, that by the other rule as well."""
-    score = replies.score(benchmark, question, attempt, options)
-    if score.answer is not None or score.outcome.failed:
-        return [score]
-    return [score, replies.score(benchmark, question, attempt, replace(options, abstain=OTHER[options.abstain]))]
+
+    def score(options: ScoreOptions) -> Score:
+        if replies.stored:
+            return benchmark.score_stored(question, attempt.exchanges[-1].reply.text, options)
+        return benchmark.score(question, attempt.exchanges, options)
+
+    first = score(options)
+    if first.answer is not None or first.outcome.failed:
+        return [first]
+    return [first, score(replace(options, abstain=OTHER[options.abstain]))]
 
 
 def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:

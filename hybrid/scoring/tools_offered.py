@@ -19,19 +19,14 @@ FEW = 2
 
 def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
     """For each solver the words for its tools among those of the same name; none where all offer the same tools."""
-    tools_offered_by = [_tools_offered(one) for one in solvers]
-    words: list[tuple[str, ...]] = []
-    for one, tools_offered in zip(solvers, tools_offered_by, strict=True):
-        if tools_offered is None:
-            words.append(())
-            continue
-        among = [
-            other
-            for each, other in zip(solvers, tools_offered_by, strict=True)
-            if other is not None and ((one.benchmark, word(one)) == (each.benchmark, word(each)))
-        ]
-        words.append(_called(tools_offered, among))
-    return words
+    offered = [_tools_offered(one) for one in solvers]
+    named = [(one.benchmark, word(one)) for one in solvers]
+    # Of each solver every tool that it or another of its name offers.
+    whole = [
+        [tool for other, tools in zip(named, offered, strict=True) if other == name for tool in tools or ()]
+        for name in named
+    ]
+    return [() if own is None else _called(own, every) for own, every in zip(offered, whole, strict=True)]
 
 
 def _tools_offered(scored: Scored) -> tuple[str, ...] | None:
@@ -42,14 +37,11 @@ def _tools_offered(scored: Scored) -> tuple[str, ...] | None:
     return tuple(tools_offered) if tools_offered is not None and load_solver(word(scored)).offers_tools else None
 
 
-def _called(tools_offered: tuple[str, ...], among: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _called(tools_offered: tuple[str, ...], whole: Sequence[str]) -> tuple[str, ...]:
     """The words for the tools offered among others; none where every tool of the others is offered."""
-    whole = dict.fromkeys(name for other in among for name in other)
-    missing = [name for name in whole if name not in tools_offered]
-    if not missing:
-        return ()
-    if not tools_offered:
-        return ("no tools",)
-    if len(tools_offered) == 1:
-        return (f"only {tools_offered[0]}",)
-    return (f"without {', '.join(missing)}",) if len(missing) <= FEW else (f"tools {', '.join(tools_offered)}",)
+    missing = [name for name in dict.fromkeys(whole) if name not in tools_offered]
+    if len(tools_offered) < 2:
+        said = f"only {tools_offered[0]}" if tools_offered else "no tools"
+    else:
+        said = f"without {', '.join(missing)}" if len(missing) <= FEW else f"tools {', '.join(tools_offered)}"
+    return (said,) if missing else ()

@@ -6,7 +6,7 @@ calls_of(attempt.exchanges[0])
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hybrid.types import Exchange, Fault, Finding, Json, Step
@@ -26,14 +26,13 @@ class TracedCall:
 
 def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
     """The tool calls of one ask, in order."""
-    return tuple(_call(step) for step in exchange.reply.steps if step.kind == "tool")
-
-
-def _call(step: Step) -> TracedCall:
-    images, args = step.data.get("images"), step.data.get("args")
-    shown = images if isinstance(images, Sequence) and not isinstance(images, str) else ()
-    given = args if isinstance(args, Mapping) else {}
-    return TracedCall(step.name, tuple(map(str, shown)), given, step.seconds, step.fault, _finding(step))
+    calls = []
+    for step in (step for step in exchange.reply.steps if step.kind == "tool"):
+        images, args = step.data.get("images"), step.data.get("args")
+        shown = tuple(map(str, images)) if isinstance(images, list | tuple) else ()
+        given = args if isinstance(args, Mapping) else {}
+        calls.append(TracedCall(step.name, shown, given, step.seconds, step.fault, _finding(step)))
+    return tuple(calls)
 
 
 def _finding(step: Step) -> Finding | None:

@@ -20,7 +20,7 @@ from hybrid.scoring.chance_baseline import at_once
 from hybrid.scoring.groups import is_imported, word
 from hybrid.scoring.score import Scored
 from hybrid.solving.self_consistency import CONFIDENCE, SAMPLE, VOTE
-from hybrid.types import Attempt, Exchange, Json, Outcome, Prompt, Question, Reply, Score, Step
+from hybrid.types import Attempt, Exchange, Outcome, Prompt, Question, Reply, Score, Step
 
 
 @dataclass(frozen=True)
@@ -69,64 +69,45 @@ def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
     folder = scored.folder
     if folder is None or is_imported(scored) or word(scored) not in solver_names():
         return ()
-    if load_solver(word(scored)).samples_itself:
-        return ()
     identity = folder.manifest["identity"]
-    if identity.get("samples", 1) == 1:
+    if load_solver(word(scored)).samples_itself or identity.get("samples", 1) == 1:
         return ()
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     options = ScoreOptions(identity.get("protocol", "strict"), scored.abstain)
     attempts = folder.recorded(scored.recorded).by_id
-    voted = (
+    found = (
         _voted(benchmark, options, question, attempts[score.id], score)
-        for score in scored.scores
-        if not score.outcome.failed
-        and score.id in attempts
-        and isinstance(question := scored.questions[score.id], Question)
+        for score in (one for one in scored.scores if not one.outcome.failed and one.id in attempts)
+        if isinstance(question := scored.questions[score.id], Question)
     )
-    return tuple(each for each in voted if each is not None)
+    return tuple(each for each in found if each is not None)
 
 
 def _voted(
     benchmark: Benchmark, options: ScoreOptions, question: Question, attempt: Attempt, score: Score
 ) -> VotedQuestion | None:
-    votes = [
-        vote
-        for exchange in attempt.exchanges
-        if (vote := next((s for s in reversed(exchange.reply.steps) if s.kind == "rule" and s.name == VOTE), None))
-        is not None
-    ]
+    def of(name: str) -> list[list[Step]]:
+        rules = ([step for step in each.reply.steps if step.kind == "rule"] for each in attempt.exchanges)
+        return [[step for step in own if step.name == name] for own in rules]
+
+    votes, each = [own[-1] for own in of(VOTE) if own], of(SAMPLE)
     if not votes:
         return None
-    each = [_samples(exchange) for exchange in attempt.exchanges]
-    count = max(map(len, each))
     last = next(samples for samples in reversed(each) if samples)
+    alone = [_alone(benchmark, question, attempt.exchanges, each, number) for number in range(max(map(len, each)))]
     told: Mapping[str, Any] = votes[-1].data
     tally: Mapping[str, int] = told.get("votes") or {}
     confidence = told.get(CONFIDENCE)
     return VotedQuestion(
         vote=score,
-        samples=tuple(
-            None
-            if (exchanges := _alone(benchmark, question, attempt.exchanges, each, number)) is None
-            else benchmark.score(question, exchanges, options)
-            for number in range(count)
-        ),
+        samples=tuple(None if one is None else benchmark.score(question, one, options) for one in alone),
         last=len(last),
         unreadable=sum(step.data.get("answer") is None for step in last),
-        refused=sum(_whole(vote.data.get("refused")) for vote in votes),
+        refused=sum(count for vote in votes if isinstance(count := vote.data.get("refused"), int)),
         drawn=sum(map(len, each)),
         share=max(tally.values()) / sum(tally.values()) if tally else None,
         confidence=float(confidence) if isinstance(confidence, int | float) else None,
     )
-
-
-def _whole(value: Json) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _samples(exchange: Exchange) -> list[Step]:
-    return [step for step in exchange.reply.steps if step.kind == "rule" and step.name == SAMPLE]
 
 
 class _Elsewhere(Exception):

@@ -19,7 +19,7 @@ from hybrid.stats.contrasts import (
     noninferiority,
 )
 from hybrid.stats.exact import mcnemar
-from hybrid.stats.intervals import Interval, combine, interval, wilson
+from hybrid.stats.intervals import Interval, combine, ends_of, interval, wilson
 from hybrid.stats.planning import (
     TYPICAL_DISCORDANT,
     Design,
@@ -46,6 +46,7 @@ __all__ = [
     "contrast",
     "detectable",
     "detectable_difference",
+    "ends_of",
     "holm",
     "interval",
     "mcnemar",

@@ -27,6 +27,11 @@ class Interval:
     method: str
 
 
+def ends_of(known: Interval | None) -> tuple[float | None, float | None]:
+    """Both ends; None twice where there is no interval."""
+    return (known.low, known.high) if known else (None, None)
+
+
 def combine(cells: Iterable[Cell], how: Combine) -> float | None:
     """The value of a metric from its cells; the definition behind `Metric.value`.
 

@@ -199,7 +199,7 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
     if not found.scatter.bounded:
         return quantiles * math.sqrt(variance)
     if found.clusters >= FEW and freedom < UNEQUAL and len(rows[0].clusters) == len(rows[0].cluster):
-        design, share = _measured(*rows)
+        design, share = measured_design(a, b)
         # Rounded up, so that many pairs of solvers over the same questions share what is drawn.
         share = math.ceil(share / COARSE) * COARSE
         return _least(lambda size: _finds(design, size, max(share, size), power, level), COARSE / 5)
@@ -218,12 +218,10 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
 
 def measured_design(a: Metric, b: Metric) -> tuple[Design, float]:
     """The questions that two solvers answered, and the share on which they differ (clusters: by their means)."""
-    return _measured(*paired_rows(a, b), macro=a.combine == "mean_of_ratios")
-
-
-def _measured(a: Rows, b: Rows, *, macro: bool = True) -> tuple[Design, float]:
-    kept = a.denominator > 0
-    sizes = [a.denominator[kept & (a.stratum == place)] for place in range(len(a.strata))]
-    apart = (b.numerator - a.numerator)[kept] ** 2 / a.denominator[kept]
-    design = Design(tuple(tuple(map(float, own)) for own in sizes if len(own)), macro)
-    return design, float(apart.sum() / a.denominator[kept].sum())
+    before, after = paired_rows(a, b)
+    size = before.denominator
+    kept = size > 0
+    tasks = (size[kept & (before.stratum == place)].tolist() for place in range(len(before.strata)))
+    apart = (after.numerator - before.numerator)[kept] ** 2 / size[kept]
+    design = Design(tuple(tuple(own) for own in tasks if own), a.combine == "mean_of_ratios")
+    return design, float(apart.sum() / size[kept].sum())

@@ -119,11 +119,7 @@ def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[
         }
         for name, (above, below) in factors.items():
             row = share(
-                result("decomposition", name, "fraction", None, **of, detail=True),
-                questions,
-                above,
-                below,
-                macro=macro,
+                result("decomposition", name, "fraction", None, **of, detail=True), questions, above, below, macro=macro
             )
             if name not in seen and row["value"] is not None:
                 seen.add(name)

@@ -109,11 +109,7 @@ def scatter(how: str, a: Sequence[Cell], b: Sequence[Cell]) -> Skewed:
 def contrast(how: str, a: Sequence[Cell], b: Sequence[Cell]) -> JsonObject:
     difference, around = value(how, b) - value(how, a), scatter(how, a, b)
     low, high = around.ends(difference)
-    return {
-        "difference": difference,
-        "interval": [max(-1.0, low), min(1.0, high)],
-        "p": 2 * around.beyond(difference),
-    }
+    return {"difference": difference, "interval": [max(-1.0, low), min(1.0, high)], "p": 2 * around.beyond(difference)}
 
 
 def loss_of(margin: float, how: str, a: Sequence[Cell], b: Sequence[Cell]) -> float:

@@ -125,7 +125,7 @@ def prediction_of(row: PredictedRow, question: Question) -> Prediction:
 def _by_place(rows: Sequence[PredictedRow], questions: Sequence[Question], expected: int) -> Mapping[str, str]:
     """Where of each row -> question id by order; empty where one row does not prove the order."""
     numbers = _numbers(rows, expected)
-    at = {_number(question): question for question in questions}
+    at = {int(n[0]) if (n := re.findall(r"\d+$", one.base)) else None: one for one in questions}
     if None in at or len(at) < len(questions):
         return {}
     known = [(row, at[numbers[row.where]]) for row in rows if numbers.get(row.where) in at]
@@ -142,11 +142,6 @@ def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
     if len(order) != len(rows) or len(rows) != expected:
         return {}
     return {where: place for place, (_, where) in enumerate(order, 1)}
-
-
-def _number(question: Question) -> int | None:
-    match = re.search(r"(\d+)$", question.base)
-    return int(match[1]) if match else None
 
 
 def _by_text(rows: Sequence[PredictedRow], questions: Sequence[Question]) -> Mapping[str, str]:

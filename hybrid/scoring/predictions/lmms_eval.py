@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ def read(path: Path) -> Recognised | None:
     logs = [file for file in files if file.suffix == ".jsonl" and _is_ours(file)]
     if not logs:
         return None
-    rows = tuple(row for file in logs for row in _rows(file))
+    named = {file: match[1] if (match := re.search(r"samples_(.+)$", file.stem)) else None for file in logs}
+    rows = tuple(_row(values, named[file], where) for file in logs for values, where in json_lines(file))
     return Recognised(f"lmms-eval sample log ({len(logs)} files, {len(rows)} rows)", rows)
 
 
@@ -44,11 +45,6 @@ def _is_ours(file: Path) -> bool:
         except ValueError:
             return False
     return isinstance(line, dict) and "doc_id" in line and ("filtered_resps" in line or "resps" in line)
-
-
-def _rows(file: Path) -> Iterator[PredictedRow]:
-    match = re.search(r"samples_(.+)$", file.stem)
-    return (_row(values, match[1] if match else None, where) for values, where in json_lines(file))
 
 
 def _row(values: Mapping[str, Any], named: str | None, where: str) -> PredictedRow:

@@ -76,16 +76,11 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
         if sheet is None:
             raise DataError(f"{path} has no sheet")
         for values in sheet.iter_rows(values_only=True):
-            yield [_cell(value) for value in values]
+            # A number that a spreadsheet made of "3" is "3" again.
+            whole = (int(one) if isinstance(one, float) and one.is_integer() else one for one in values)
+            yield ["" if one is None else str(one) for one in whole]
     finally:
         book.close()
-
-
-def _cell(value: object) -> str:
-    """A cell as text: a number that a spreadsheet made of "3" is "3" again."""
-    if value is None:
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _records(path: Path, lines: Iterator[Sequence[str]]) -> Iterator[tuple[Cells, str]]:

@@ -29,15 +29,15 @@ where the first is unsure, gains little from such a pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.parts import parts
 from hybrid.scoring.result import QUESTIONS, Result, adjusted
-from hybrid.scoring.score import Scored
 from hybrid.scoring.table import answered
+from hybrid.stats import ends_of
 from hybrid.stats.kappa import kappa, shared_mistakes
 from hybrid.types import Question
 
@@ -60,7 +60,9 @@ def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     units = whole.of(whole.shared.unit).tolist()
     tasks = whole.of(whole.shared.task)
     # Within a task and number of choices, what is hard for everybody is not taken for something shared.
-    strata = [f"{task}, {_choices(identity, solvers)} choices" for task, identity in zip(tasks, whole.ids, strict=True)]
+    asked = ([one.questions.get(identity) for one in solvers] for identity in whole.ids)
+    choices = (max((len(q.choices) for q in both if isinstance(q, Question)), default=0) for both in asked)
+    strata = [f"{task}, {count} choices" for task, count in zip(tasks, choices, strict=True)]
     mistakes = shared_mistakes(right_a.tolist(), right_b.tolist(), strata, units)
     both_wrong = ~right_a & ~right_b
     same = both_wrong & answered(whole.answer[0]) & (whole.answer[0] == whole.answer[1])
@@ -71,16 +73,11 @@ def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     yield whole.number("expected within tasks", float(mistakes.expected_within))
     yield whole.count("same wrong answer", same)
     agreed = kappa(right_a.tolist(), right_b.tolist(), units)
-    low, high = (agreed.interval.low, agreed.interval.high) if agreed.interval else (None, None)
+    low, high = ends_of(agreed.interval)
     yield from whole.gated(
         whole.number(RATIO, mistakes.ratio, unit="ratio", p=mistakes.p_value),
         whole.number("kappa", agreed.value, unit="kappa", low=low, high=high),
     )
-
-
-def _choices(identity: str, solvers: Iterable[Scored]) -> int:
-    asked = (one.questions.get(identity) for one in solvers)
-    return max((len(question.choices) for question in asked if isinstance(question, Question)), default=0)
 
 
 SECTION = statistic(rows, order=160)

@@ -51,19 +51,18 @@ def _of_pair(comparison: Comparison, specialist: Scored, other: Scored) -> Itera
     silent = whole.present & ~spoken
     if spoken.any() and silent.any():
         # What failed belongs to both parts: a benchmark leaves out what it is a part of.
-        yield from _of_part(comparison, whole, whole.at(np.flatnonzero(spoken | ~whole.present)), SPOKEN)
-        yield from _of_part(comparison, whole, whole.at(np.flatnonzero(silent | ~whole.present)), SILENT)
+        yield from _of_part(whole.at(np.flatnonzero(spoken | ~whole.present)), SPOKEN)
+        yield from _of_part(whole.at(np.flatnonzero(silent | ~whole.present)), SILENT)
 
 
-def _of_part(comparison: Comparison, whole: Overlap, part: Overlap, name: str) -> Iterator[Result]:
-    a, b = (one.solver for one in whole.solvers)
-    rule = comparison.solvers[0].abstain
+def _of_part(part: Overlap, name: str) -> Iterator[Result]:
+    (a, b), rule = (one.solver for one in part.solvers), part.rule
     metrics = part.headline(rule)
     if metrics is None:
         return
     row = Result(NAME, "difference", unit_of(metrics), None, a, b, metrics[0].name, name, metrics[0].n, none=rule)
     if name == SPOKEN:
-        untested = part.untested(metrics, allow_failed=comparison.options.allow_failed, whole=whole)
+        untested = part.untested(metrics)
         yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
         yield replace(row, quantity="value a", value=metrics[0].value)
     yield replace(row, quantity="value b", value=metrics[1].value)

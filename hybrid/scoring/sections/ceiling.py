@@ -53,9 +53,11 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 def _of_part(part: Part) -> Iterator[Result]:
     hybrid, alone, specialist = part.right
-    either = 1 - (1 - alone) * (1 - specialist)
     # Of two equal parts the MLLM alone counts as the better one.
-    place, better = (1, alone) if total(alone) >= total(specialist) else (2, specialist)
+    place, better, other = (1, alone, specialist) if total(alone) >= total(specialist) else (2, specialist, alone)
+    # As a product, not as a difference of sums: rounded, this would be below 0 where nothing is gained.
+    gained = (1 - better) * other
+    either = better + gained
     names = [one.solver for one in part.shared.solvers]
     yield part.count("right in either part", either, a=" | ".join(names[1:]), ids=())
     yield part.count("right in the better part", better, a=names[place], ids=())
@@ -65,7 +67,7 @@ def _of_part(part: Part) -> Iterator[Result]:
     yield part.count("neither", (1 - hybrid) * (1 - either), detail=True)
     # The interval of a ratio of two means of the same questions (Cochran, equation 6.9), by clusters as in Binder
     # (1983); it takes the part that is better here for the better one.
-    yield from part.gated(part.share("reached", hybrid - better, either - better, share=False))
+    yield from part.gated(part.share("reached", hybrid - better, gained, share=False))
 
 
 SECTION = statistic(rows, headings={"a": "of"}, order=130)

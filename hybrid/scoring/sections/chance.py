@@ -20,16 +20,17 @@ answer cannot do better, so it is an upper bound of a constant guess and no solv
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, accuracy
-from hybrid.scoring.chance_baseline import End, Expected, Guess, Guesser, expected_score, metrics_of_a_guess
+from hybrid.scoring.chance_baseline import End, Expected, Guess, Guesser, metrics_of_a_guess
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, Result, unit_of
 from hybrid.scoring.score import Scored, group_of
-from hybrid.stats import interval
+from hybrid.stats import ends_of, interval
 from hybrid.types import Metric, Outcome, Question, Score
 
 NAME = "chance"
@@ -81,9 +82,12 @@ class _Guessing:
     questions: Mapping[str, Question]
     guesses: Mapping[str, Guess]
 
+    def _with_verdict(self, identities: Iterable[str]) -> list[Guess]:
+        return [guess for identity in identities if (guess := self.guesses[identity]).correct is not None]
+
     def task(self, identities: Sequence[str]) -> Expected | None:
         """The mean over these questions; None where there is no verdict on any."""
-        known = [guess for identity in identities if (guess := self.guesses[identity]).correct is not None]
+        known = self._with_verdict(identities)
         if not known:
             return None
         value = math.fsum(guess.correct or 0.0 for guess in known) / len(known)
@@ -93,11 +97,11 @@ class _Guessing:
 
     def frequent(self, identities: Sequence[str]) -> tuple[str, float] | None:
         """The answer that is right most often, of equals the first by name, and its share; None without a list."""
-        known = [guess for identity in identities if (guess := self.guesses[identity]).correct is not None]
-        right: dict[str, float] = {}
+        known = self._with_verdict(identities)
+        right = defaultdict[str, float](float)
         for guess in known:
             for answer, worth in guess.by_answer.items():
-                right[answer] = right.get(answer, 0.0) + worth
+                right[answer] += worth
         if not right:
             return None
         answer = min(right, key=lambda answer: (-right[answer], answer))
@@ -108,11 +112,6 @@ class _Guessing:
         kept = [score for score in scores if score.id in self.guesses]
         guesses = [_lost(self.guesses[score.id]) if score.outcome.failed else self.guesses[score.id] for score in kept]
         return metrics_of_a_guess(self.benchmark, [self.questions[score.id] for score in kept], guesses, names)
-
-    def scores(self, scores: Sequence[Score]) -> list[Score]:
-        """The expected scores of those questions of a solver that did not fail."""
-        present = [score.id for score in scores if not score.outcome.failed and score.id in self.guesses]
-        return [expected_score(self.questions[identity], self.guesses[identity]) for identity in present]
 
 
 def _lost(guess: Guess) -> Guess:
@@ -129,10 +128,9 @@ def _above_row(solver: str, metric: Metric, guess: Expected | None, unit: str, g
     """A solver's value minus the guess at its questions, with its own interval: the guess is taken as known."""
     if metric.value is None or guess is None:
         return None
-    ends, worth = interval(metric), guess.value
-    low, high = (ends.low - worth, ends.high - worth) if ends else (None, None)
-    name = metric.name
-    return Result(NAME, ABOVE, unit, metric.value - worth, solver, "", name, group, metric.n, low, high)
+    low, high = (None if end is None else end - guess.value for end in ends_of(interval(metric)))
+    above, name = metric.value - guess.value, metric.name
+    return Result(NAME, ABOVE, unit, above, solver, "", name, group, metric.n, low, high)
 
 
 def _by_task(comparison: Comparison, guessing: _Guessing) -> Iterator[Result]:

@@ -22,16 +22,11 @@ from hybrid.types import Metric, Outcome, Usage
 NAME = "cost"
 
 
-def _usd(usage: Usage) -> float | None:
-    if usage.uncounted_calls:
-        return None
-    return 0.0 if usage.model_calls == 0 else usage.cost_usd
-
-
-def _tokens(usage: Usage) -> float | None:
-    total = usage.input_tokens + usage.output_tokens
+def tokens(usage: Usage) -> tuple[int, int] | None:
+    """Tokens in and out; None where they are not known."""
     # A recorded model was called and reports no token: their number is not known, and not 0.
-    return None if usage.uncounted_calls or (usage.model_calls and not total) else float(total)
+    silent = usage.model_calls and usage.input_tokens == usage.output_tokens == 0
+    return None if usage.uncounted_calls or silent else (usage.input_tokens, usage.output_tokens)
 
 
 def uncounted(usage: Usage) -> str:
@@ -41,8 +36,12 @@ def uncounted(usage: Usage) -> str:
 
 
 COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
-    ("USD per question", "USD", _usd),
-    ("tokens per question", "tokens", _tokens),
+    (
+        "USD per question",
+        "USD",
+        lambda usage: None if usage.uncounted_calls else usage.cost_usd if usage.model_calls else 0.0,
+    ),
+    ("tokens per question", "tokens", lambda usage: None if (known := tokens(usage)) is None else float(sum(known))),
     ("seconds per question", "seconds", lambda usage: usage.seconds),
 )
 """In the order in which they are preferred. A solver that calls no model costs no dollar and no token."""

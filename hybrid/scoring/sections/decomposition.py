@@ -53,7 +53,8 @@ from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, gated
 from hybrid.scoring.sections import results
-from hybrid.stats import Interval, combine, contrast, interval
+from hybrid.scoring.table import Floats
+from hybrid.stats import Interval, combine, contrast, ends_of, interval
 from hybrid.types import Cell, Combine, Metric
 
 NAME: Final = "decomposition"
@@ -111,28 +112,19 @@ class ToolQuestion:
         return (self, *self.later)
 
     @property
-    def parts(self) -> tuple[float, float, float, float]:
-        """Its contribution to each of `PARTS`."""
-        first, second, third, fourth = (fmean(parts) for parts in zip(*map(_parts, self.asked), strict=True))
-        return (first, second, third, fourth)
+    def parts(self) -> tuple[float, ...]:
+        """Its contribution to each of `PARTS`: the mean over its repetitions."""
+
+        def part(one: ToolQuestion, term: Term) -> float:
+            moved = one.alone - one.with_tools if term.right else one.with_tools - one.alone
+            return max(moved, 0.0) if bool(one.tools) == term.call else 0.0
+
+        return tuple(fmean(part(one, term) for one in self.asked) for term in TERMS)
 
     def only(self, tools: tuple[str, ...]) -> ToolQuestion:
         """The question as if tools changed its answer only where exactly these were called."""
         later = tuple(one.only(tools) for one in self.later)
         return replace(self, with_tools=self.with_tools if self.tools == tools else self.alone, later=later)
-
-    def selected(self, term: Term) -> float:
-        """How much of it the mass of a term counts."""
-        return self.alone if term.right else 1 - self.alone
-
-    def acted(self, term: Term) -> float:
-        """How much of that has a call, or has none, as the term wants."""
-        return self.selected(term) * fmean(bool(one.tools) == term.call for one in self.asked)
-
-
-def _parts(one: ToolQuestion) -> tuple[float, float, float, float]:
-    gain, harm = max(one.with_tools - one.alone, 0.0), max(one.alone - one.with_tools, 0.0)
-    return (gain, 0.0, harm, 0.0) if one.tools else (0.0, gain, 0.0, harm)
 
 
 @dataclass(frozen=True)
@@ -150,101 +142,76 @@ def decompose(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Esti
     policy x quality is the part. The gain has the interval of any difference of two solvers (`hybrid.stats.contrast`),
     all others, which are shares, that of any share (`interval`).
     """
-    every = _ones(questions)
-    alone, with_tools = (
-        _metric(GAIN, questions, values, every, how)
-        for values in (
-            [one.alone for one in questions],
-            [fmean(asked.with_tools for asked in one.asked) for one in questions],
-        )
-    )
-    difference = contrast(alone, with_tools)
+    alone = np.array([one.alone for one in questions])
+    with_tools = np.array([fmean(asked.with_tools for asked in one.asked) for one in questions])
+    parts, every = np.array([one.parts for one in questions]), np.ones(len(questions))
+    before, after = (_metric(GAIN, questions, value, every, how) for value in (alone, with_tools))
+    difference = contrast(before, after)
     found = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, how)}
-    weights = _weights(questions, how)
+    weights = every
+    if how == "mean_of_ratios":
+        # So much does a question weigh in a mean over questions that is to be one over tasks.
+        size = Counter(one.task for one in questions)
+        weights = np.array([len(questions) / len(size) / size[one.task] for one in questions])
     for place, term in enumerate(TERMS):
-        selected = [one.selected(term) for one in questions]
+        selected = alone if term.right else 1 - alone
         found[term.mass] = _share(term.mass, questions, selected, every, how)
-        selected, acted, changed = (
-            [value * weight for value, weight in zip(values, weights, strict=True)]
-            for values in (
-                selected,
-                [one.acted(term) for one in questions],
-                [one.parts[place] for one in questions],
-            )
-        )
-        found[term.policy] = _share(term.policy, questions, acted, selected, "ratio")
+        called = np.array([fmean(bool(asked.tools) == term.call for asked in one.asked) for one in questions])
+        acted, changed = selected * called * weights, parts[:, place] * weights
+        found[term.policy] = _share(term.policy, questions, acted, selected * weights, "ratio")
         found[term.quality] = _share(term.quality, questions, changed, acted, "ratio")
     return found
 
 
 def parts_of(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
     """The four parts alone, each a share of the questions."""
-    return {
-        part: _share(part, questions, [one.parts[place] for one in questions], _ones(questions), how)
-        for place, part in enumerate(PARTS)
-    }
+    parts, every = np.array([one.parts for one in questions]), np.ones(len(questions))
+    return {part: _share(part, questions, parts[:, place], every, how) for place, part in enumerate(PARTS)}
 
 
-def _ones(questions: Sequence[ToolQuestion]) -> list[float]:
-    return [1.0] * len(questions)
-
-
-def _weights(questions: Sequence[ToolQuestion], how: Combine) -> list[float]:
-    """How much each question weighs in a mean over questions that is to be one over tasks; 1 for tasks alike."""
-    if how == "ratio":
-        return _ones(questions)
-    size = Counter(one.task for one in questions)
-    return [len(questions) / len(size) / size[one.task] for one in questions]
-
-
-def _share(
-    name: str, questions: Sequence[ToolQuestion], above: Sequence[float], below: Sequence[float], how: Combine
-) -> Estimated:
+def _share(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, how: Combine) -> Estimated:
     metric = _metric(name, questions, above, below, how)
     return Estimated(metric.value, interval(metric))
 
 
-def _metric(
-    name: str, questions: Sequence[ToolQuestion], above: Sequence[float], below: Sequence[float], how: Combine
-) -> Metric:
+def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, how: Combine) -> Metric:
     """The questions with anything below the line; tasks are strata where every task weighs alike."""
     cells = tuple(
         Cell(one.task if how == "mean_of_ratios" else "", one.cluster, *values)
-        for one, *values in zip(questions, above, below, strict=True)
+        for one, *values in zip(questions, above.tolist(), below.tolist(), strict=True)
         if values[1] > 0
     )
     return Metric(name, combine(cells, how), len(cells), how, cells)
 
 
-def rows(found: Comparison) -> list[Result]:
+def rows(found: Comparison) -> Iterator[Result]:
     """The decomposition of each hybrid solver whose MLLM was asked alone too: over all, by task and by tools called."""
-    return [row for group in found.groups for row in _of_group(found, group)]
+    for group in found.groups:
+        if group.alone is not None and group.hybrid.folder is not None:
+            yield from _of_group(found, group, group.alone.solver, found.overlap(group.alone, group.hybrid))
 
 
-def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
-    if group.alone is None or group.hybrid.folder is None:
-        return
-    whole, allow = found.overlap(group.alone, group.hybrid), found.options.allow_failed
+def _of_group(found: Comparison, group: ComparisonGroup, alone: str, whole: Overlap) -> Iterator[Result]:
     said = [heard(one) for one in found.repetitions(group.hybrid)]
     parts = whole.by_group(found.options.by)
-    questions = {name: _questions(part, said) for name, part in parts.items()}
+    questions = {name: own for name, part in parts.items() if (own := _questions(part, said))}
     every = [one for own in questions.values() for one in own]
     if not every:
         return
     headline = whole.headline(found.rule)
     how: Combine = "mean_of_ratios" if headline and headline[0].combine == "mean_of_ratios" else "ratio"
-    notes = [whole.left_out]
-    if unread := int(whole.kept.sum()) - len(every):
-        notes.append(f"{unread} without a readable trace")
-    if lost := sum(any(i in of and of[i].only_faults for of in said) for i in (one.id for one in every)):
-        notes.append(f"{lost} with calls that all ended in faults count as without a call")
-    row = Result(NAME, GAIN, FRACTION, None, group.alone.solver, group.hybrid.solver, none=found.rule)
+    unread = int(whole.kept.sum()) - len(every)
+    lost = sum(any(one.id in of and of[one.id].only_faults for of in said) for one in every)
+    notes = (
+        whole.left_out,
+        f"{unread} without a readable trace" if unread else "",
+        f"{lost} with calls that all ended in faults count as without a call" if lost else "",
+    )
+    row = Result(NAME, GAIN, FRACTION, None, alone, group.hybrid.solver, none=found.rule)
     made = [*rows_of(replace(row, note="; ".join(filter(None, notes))), every, how), *_by_tools(row, every, how)]
-    yield from gated(made, whole.untested(headline, allow_failed=allow, whole=whole))
+    yield from gated(made, whole.untested(headline))
     for name, own in questions.items():
-        if own:
-            untested = parts[name].untested(allow_failed=allow, whole=whole)
-            yield from gated(rows_of(replace(row, group=name), own, "ratio"), untested)
+        yield from gated(rows_of(replace(row, group=name), own, "ratio"), parts[name].untested())
 
 
 def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
@@ -252,16 +219,16 @@ def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[Too
     found = []
     every, places = shared.every, shared.places[shared.kept]
     alone = shared.correct()[0][shared.kept].tolist()
-    asked = [(one, one.correct(shared.rule), at) for one, at in zip(every.again[1], every.at[1], strict=True)]
+    asked = [
+        (np.nan_to_num(one.correct(shared.rule)), np.where(one.failed[at], -1, at), heard_of)
+        for one, at, heard_of in zip(every.again[1], every.at[1], said, strict=True)
+    ]
     for place, right in zip(places.tolist(), alone, strict=True):
         identity, task, unit = every.ids[place], every.task[place], every.unit[place]
         again = [
-            ToolQuestion(identity, task, unit, right, float(np.nan_to_num(correct[at[place]])), said_of.tools)
-            for (one, correct, at), heard_of in zip(asked, said, strict=True)
-            if (said_of := heard_of.get(identity)) is not None
-            and not said_of.no_trace
-            and at[place] >= 0
-            and not one.failed[at[place]]
+            ToolQuestion(identity, task, unit, right, float(correct[at[place]]), heard_of[identity].tools)
+            for correct, at, heard_of in asked
+            if at[place] >= 0 and identity in heard_of and not heard_of[identity].no_trace
         ]
         if again:
             found.append(replace(again[0], later=tuple(again[1:])))
@@ -272,32 +239,26 @@ def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Ite
     """The gain, its parts with the questions behind them, and the factors of each part, each in a copy of `row`."""
     for name, made in decompose(questions, how).items():
         if made.value is not None:
-            ids = _behind(questions, name) if name in PARTS else ()
             detail = name not in (GAIN, *PARTS)
-            yield _filled(replace(row, quantity=name, n=len(questions), ids=ids, detail=detail), made)
+            yield _filled(replace(row, quantity=name, detail=detail), questions, made)
 
 
 def _by_tools(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
     """Gain with a call and harm with a call by the set of tools that were called: they add up to those over all."""
     called = sorted({one.tools for question in questions for one in question.asked if one.tools})
-    if len(called) < 2:
-        return
-    for tools in called:
+    for tools in called if len(called) > 1 else ():
         only = [one.only(tools) for one in questions]
         made = parts_of(only, how)
         for part in ("gain with a call", "harm with a call"):
-            of = replace(row, quantity=part, metric=" + ".join(tools), n=len(questions), ids=_behind(only, part))
-            yield _filled(of, made[part])
+            yield _filled(replace(row, quantity=part, metric=" + ".join(tools)), only, made[part])
 
 
-def _behind(questions: Sequence[ToolQuestion], part: str) -> tuple[str, ...]:
-    place = PARTS.index(part)
-    return tuple(one.id for one in questions if one.parts[place] > 0)
-
-
-def _filled(row: Result, made: Estimated) -> Result:
-    low, high = (made.interval.low, made.interval.high) if made.interval else (None, None)
-    return replace(row, value=made.value, low=low, high=high)
+def _filled(row: Result, questions: Sequence[ToolQuestion], made: Estimated) -> Result:
+    """The row with a number, its interval, and of a part the questions behind it."""
+    low, high = ends_of(made.interval)
+    place = PARTS.index(row.quantity) if row.quantity in PARTS else None
+    ids = () if place is None else tuple(one.id for one in questions if one.parts[place] > 0)
+    return replace(row, value=made.value, low=low, high=high, n=len(questions), ids=ids)
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:

@@ -38,16 +38,7 @@ from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import (
-    FRACTION,
-    LEVEL,
-    QUESTIONS,
-    Result,
-    adjusted,
-    paired_contrast,
-    unit_of,
-    with_contrast,
-)
+from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Result, adjusted, paired_contrast, unit_of, with_contrast
 from hybrid.scoring.table import Flags, answered
 from hybrid.types import Metric
 
@@ -77,20 +68,21 @@ def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     behind = shared.tasks_by_metric()
     for name in sorted(shown, key=lambda name: name != head):
         part = shared.at(np.flatnonzero(np.isin(shared.task, behind[name]))) if name in behind else shared
-        yield from _compared(comparison, shared, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
+        yield from _compared(comparison, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
     for group, part in shared.by_group(comparison.options.by).items():
         both = part.accuracy(rule)
-        yield from _compared(comparison, shared, part, (both[0], both[1]), group, counted=True)
+        yield from _compared(comparison, part, (both[0], both[1]), group, counted=True)
 
 
 def _compared(
-    comparison: Comparison, shared: Overlap, part: Overlap, metrics: tuple[Metric, Metric], group: str, *, counted: bool
+    comparison: Comparison, part: Overlap, metrics: tuple[Metric, Metric], group: str, *, counted: bool
 ) -> Iterator[Result]:
-    """The rows of one pair by one metric; `part` are the questions behind it, `shared` all that the two share."""
+    """The rows of one pair by one metric; `part` are the questions behind it."""
     names = (part.solvers[0].solver, part.solvers[1].solver)
-    unit = FRACTION if group else unit_of(_own_metrics(comparison, names, metrics[0].name))
+    own = (one for name in names for one in comparison.named(name).metrics if one.name == metrics[0].name)
+    unit = FRACTION if group else unit_of(own)
     bare = Result(NAME, "difference", unit, None, *names, metrics[0].name, group, metrics[0].n, none=part.rule)
-    untested = part.untested(metrics, allow_failed=comparison.options.allow_failed, whole=shared)
+    untested = part.untested(metrics)
     measured = paired_contrast(*metrics, untested)
     yield with_contrast(bare, measured, untested)
     yield replace(bare, quantity="value a", value=measured.value_a)
@@ -100,10 +92,6 @@ def _compared(
             ids = part.ids[flags]
             named = tuple(sorted(ids) if name == "failed" else ids) if name in ("helped", "harmed", "failed") else ()
             yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=named)
-
-
-def _own_metrics(comparison: Comparison, names: tuple[str, str], metric: str) -> list[Metric]:
-    return [one for name in names for one in comparison.named(name).metrics if one.name == metric]
 
 
 def _counts(part: Overlap) -> dict[str, Flags]:

@@ -161,15 +161,13 @@ def _of_part(part: Part, said: Sequence[Heard]) -> Iterator[Result]:
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """How often each hybrid solver took a right finding and fell for a wrong one."""
     del comparison
-    parts = []
-    for row in made:
-        if row.quantity == "adoption rate" and not row.group:
-            trusted = next(r for r in made if (r.quantity, r.a, r.b, r.group) == ("over-trust rate", row.a, row.b, ""))
-            parts.append(
-                f"{row.b} took up {_of(row)} right findings that {row.a} needed, and followed {_of(trusted)} wrong "
-                "ones against its own right answer."
-            )
-    return " ".join(parts)
+    own = {(row.a, row.b, row.quantity): row for row in made if not row.group}
+    return " ".join(
+        f"{b} took up {_of(row)} right findings that {a} needed, and followed "
+        f"{_of(own[a, b, 'over-trust rate'])} wrong ones against its own right answer."
+        for (a, b, quantity), row in own.items()
+        if quantity == "adoption rate"
+    )
 
 
 def _of(row: Result) -> str:

@@ -65,28 +65,19 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     first = of_contestants(comparison, made)
     if not first:
         return ""
-    best, row = _highest(first)
+    row = max(first, key=lambda row: row.value or 0.0)
+    best = [one.a for one in first if one.value == row.value]
     limits = "" if len(best) > 1 or row.low is None else f" (95 % CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
     value = f"{accuracy(row.value)}{row.note}{limits}"
     opening = f"{' and '.join(best)} {verb} {highest}{row.metric}, {value}, over n = {row.n}."
     sentence = f"{opening} A question without a readable answer counts {COUNTS[comparison.rule]}."
-    return sentence if len(first) == 1 or _asked_alike(comparison) else f"{sentence} {NOT_ALIKE}"
+    answered = [{score.id for score in one.scores if not score.outcome.failed} for one in comparison.solvers]
+    alike = len(first) == 1 or all(one == answered[0] for one in answered)
+    return sentence if alike else f"{sentence} {NOT_ALIKE}"
 
 
 NOT_ALIKE = "Not all solvers answered the same questions: pairs are compared over those that both answered."
-
-
-def _highest(made: Sequence[Result]) -> tuple[tuple[str, ...], Result]:
-    most = max(row.value or 0.0 for row in made)
-    best = [row for row in made if row.value == most]
-    return tuple(row.a for row in best), best[0]
-
-
-def _asked_alike(comparison: Comparison) -> bool:
-    """Whether all solvers answered the same questions, those that failed left out."""
-    answered = [{score.id for score in one.scores if not score.outcome.failed} for one in comparison.solvers]
-    return all(one == answered[0] for one in answered)
 
 
 SECTION = statistic(rows, lead, headings={"a": "solver"}, chart="bars", order=10)

@@ -26,7 +26,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.scoring.score import Scored
-from hybrid.stats import noninferiority
+from hybrid.stats import ends_of, noninferiority
 
 NAME = "noninferior"
 
@@ -48,12 +48,11 @@ def _against(comparison: Comparison, part: Scored, hybrid: Scored) -> Iterator[R
         return
     a, b = metrics
     row = Result(NAME, "difference", FRACTION, None, part.solver, hybrid.solver, a.name, n=a.n)
-    untested = shared.untested(metrics, allow_failed=comparison.options.allow_failed, whole=shared)
+    untested = shared.untested(metrics)
     one_sided = None
     if untested is None:
         tested = noninferiority(a, b, margin)
-        ends, one_sided = tested.interval, tested.p_value
-        low, high = (ends.low, ends.high) if ends else (None, None)
+        one_sided, (low, high) = tested.p_value, ends_of(tested.interval)
         yield replace(row, value=tested.difference, low=low, high=high, note=tested.verdict)
     else:
         value = None if a.value is None or b.value is None else b.value - a.value

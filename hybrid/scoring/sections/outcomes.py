@@ -41,7 +41,7 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections.cost import uncounted
+from hybrid.scoring.sections.cost import tokens, uncounted
 from hybrid.types import Outcome
 
 NAME = "outcomes"
@@ -69,14 +69,13 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
         return
     if usage.unreadable:
         yield replace(row, quantity=UNREADABLE, unit="asks", value=float(usage.unreadable))
-    # A recorded model was called and reports no token: their number is not known, and not 0.
-    unknown = usage.uncounted_calls > 0 or (usage.model_calls > 0 and usage.input_tokens == usage.output_tokens == 0)
+    sent, got = tokens(usage) or (None, None)
     spent: tuple[tuple[str, str, float | None], ...] = (
         ("model calls", "calls", usage.model_calls),
         ("tool calls", "calls", usage.tool_calls),
         ("lost", "calls", usage.tool_faults),
-        ("tokens in", "tokens", None if unknown else usage.input_tokens),
-        ("tokens out", "tokens", None if unknown else usage.output_tokens),
+        ("tokens in", "tokens", sent),
+        ("tokens out", "tokens", got),
         ("busy", "seconds", None if solver.in_batches else usage.seconds),
         ("wall", "seconds", None if solver.in_batches else solver.wall_s),
         ("cost", "USD", None if usage.uncounted_calls else usage.cost_usd),

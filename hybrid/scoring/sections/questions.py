@@ -26,20 +26,11 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     """Counts for each pair; the note says which settings differ."""
     for pair in comparison.pairs:
         a, b = comparison.named(pair.a), comparison.named(pair.b)
-        shared, of_a, of_b = (
-            comparison.overlap(a, b),
-            {score.id for score in a.scores},
-            {score.id for score in b.scores},
-        )
-        counts = {
-            "shared": len(of_a & of_b),
-            "only a": len(of_a - of_b),
-            "only b": len(of_b - of_a),
-            "failed": int(shared.lost.sum()),
-        }
-        note = _settings(a, b)
-        for name, count in counts.items():
-            yield Result(NAME, name, QUESTIONS, float(count), *pair, note=note if name == "shared" else "")
+        of_a, of_b = ({score.id for score in one.scores} for one in (a, b))
+        lost = comparison.overlap(a, b).lost.sum()
+        yield Result(NAME, "shared", QUESTIONS, float(len(of_a & of_b)), *pair, note=_settings(a, b))
+        for name, count in (("only a", len(of_a - of_b)), ("only b", len(of_b - of_a)), ("failed", lost)):
+            yield Result(NAME, name, QUESTIONS, float(count), *pair)
 
 
 def _settings(a: Scored, b: Scored) -> str:

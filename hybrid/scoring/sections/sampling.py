@@ -29,8 +29,9 @@ registry knows) use the vote as one answer of two, and their reply need not be i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from statistics import fmean
 
 from hybrid.benchmarks.base import Benchmark, accuracy
@@ -65,31 +66,25 @@ def _headline(benchmark: Benchmark, solver: Scored, questions: Sequence[VotedQue
     name = next((name for name in benchmark.card.headline if name in votes), None)
     if name is None:
         return
-    count = max(len(one.samples) for one in questions)
-    singles = [_headlines(benchmark, [_nth(one, number) for one in questions]).get(name) for number in range(count)]
-    known = [metric.value for metric in singles if metric is not None and metric.value is not None]
-    best = _headlines(benchmark, [max(one.known, key=_worth, default=_missing(one)) for one in questions]).get(name)
-    row = Result(NAME, VOTE, FRACTION, votes[name].value, solver.solver, metric=name, n=votes[name].n)
-    yield row
-    yield replace(row, quantity=SINGLE, value=fmean(known) if known else None)
-    yield replace(row, quantity=BEST, value=best.value if best else None)
+    missing = [replace(one.vote, outcome=Outcome.OUTAGE) for one in questions]
+    columns = zip_longest(*(one.samples for one in questions))
+    tables = [_headlines(benchmark, [s or none for s, none in zip(own, missing, strict=True)]) for own in columns]
+    pairs = zip(questions, missing, strict=True)
+    best = [max(one.known, key=lambda score: score.correct or 0.0, default=none) for one, none in pairs]
+    row = Result(NAME, VOTE, FRACTION, None, solver.solver, metric=name, n=votes[name].n)
+    yield replace(row, value=votes[name].value)
+    yield replace(row, quantity=SINGLE, value=_mean(table[name].value for table in tables if name in table))
+    yield replace(row, quantity=BEST, value=_mean(one.value for one in [_headlines(benchmark, best).get(name)] if one))
 
 
 def _headlines(benchmark: Benchmark, scores: Sequence[Score]) -> dict[str, Metric]:
     return {metric.name: metric for metric in benchmark.summarise(scores) if metric.cells and metric.value is not None}
 
 
-def _nth(one: VotedQuestion, number: int) -> Score:
-    score = one.samples[number] if number < len(one.samples) else None
-    return _missing(one) if score is None else score
-
-
-def _missing(one: VotedQuestion) -> Score:
-    return replace(one.vote, outcome=Outcome.OUTAGE)
-
-
-def _worth(score: Score) -> float:
-    return score.correct or 0.0
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Over the values that are known; None without one."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
 
 
 def _by_task(comparison: Comparison, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
@@ -98,24 +93,20 @@ def _by_task(comparison: Comparison, solver: Scored, questions: Sequence[VotedQu
         if one.vote.correct is not None:
             groups.setdefault(group_of(one.vote, comparison.options.by), []).append(one)
     for name, members in sorted(groups.items()):
-        single = [one.single for one in members if one.single is not None]
-        best = [one.best for one in members if one.best is not None]
-        vote = fmean(one.vote.correct or 0.0 for one in members)
-        row = Result(NAME, VOTE, FRACTION, vote, solver.solver, metric=ACCURACY, group=name, n=len(members))
-        yield row
-        yield replace(row, quantity=SINGLE, value=fmean(single) if single else None)
-        yield replace(row, quantity=BEST, value=fmean(best) if best else None)
+        row = Result(NAME, VOTE, FRACTION, None, solver.solver, metric=ACCURACY, group=name, n=len(members))
+        yield replace(row, value=_mean(one.vote.correct for one in members))
+        yield replace(row, quantity=SINGLE, value=_mean(one.single for one in members))
+        yield replace(row, quantity=BEST, value=_mean(one.best for one in members))
 
 
 def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
     drawn, last = sum(one.drawn for one in questions), sum(one.last for one in questions)
-    shares = [one.share for one in questions if one.share is not None]
     row = Result(NAME, "", FRACTION, None, solver.solver, n=drawn)
     refused = sum(one.refused for one in questions)
     yield replace(row, quantity="share of refusals", value=refused / drawn if drawn else None)
     unreadable = sum(one.unreadable for one in questions)
     yield replace(row, quantity="share of unreadable samples", value=unreadable / last if last else 0.0)
-    yield replace(row, quantity="mean share of the winner", value=fmean(shares) if shares else None)
+    yield replace(row, quantity="mean share of the winner", value=_mean(one.share for one in questions))
     without = [one for one in questions if None in one.samples]
     if without:
         count, ids = sum(score is None for one in without for score in one.samples), [one.vote.id for one in without]
@@ -135,8 +126,7 @@ def _by_share(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Re
             row = Result(NAME, "", FRACTION, None, solver.solver, metric=ACCURACY, group=_bin(low, high))
             metric = accuracy(ACCURACY, [one.vote for one in inside])
             yield replace(with_interval(row, metric), quantity="accuracy by share of the winner", n=len(inside))
-            claimed = [one.confidence for one in inside if one.confidence is not None]
-            value = fmean(claimed) if claimed else None
+            value = _mean(one.confidence for one in inside)
             yield replace(row, quantity="claimed by share of the winner", value=value, n=len(inside), detail=True)
 
 

@@ -21,17 +21,20 @@ Every number is over the questions that all repetitions have and none failed, so
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from hybrid.benchmarks.base import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import repetition, repetitions
+from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result
-from hybrid.scoring.score import Scored, group_of, summary
+from hybrid.scoring.score import Scored
+from hybrid.stats import ends_of
 from hybrid.stats.spread import spread
-from hybrid.types import Outcome, Score
 
 NAME = "spread"
 ACCURACY = "accuracy"
@@ -49,57 +52,30 @@ def repeated_solvers(solvers: Sequence[Scored]) -> tuple[tuple[Scored, ...], ...
     return tuple(members for members in groups if len(members) > 1)
 
 
-def _aligned(members: Sequence[Scored]) -> tuple[tuple[Score, ...], ...]:
-    """The scores of each repetition over the questions that all have; those that one failed are failed in all."""
-    tables: list[Mapping[str, Score]] = [{score.id: score for score in one.scores} for one in members]
-    shared = [identity for identity in tables[0] if all(identity in table for table in tables)]
-    lost = {identity for identity in shared if any(table[identity].outcome.failed for table in tables)}
-    return tuple(
-        tuple(replace(table[i], outcome=Outcome.OUTAGE) if i in lost else table[i] for i in shared) for table in tables
-    )
-
-
 def _of_solver(comparison: Comparison, members: Sequence[Scored]) -> Iterator[Result]:
-    aligned, names = _aligned(members), [one.solver for one in members]
-    tables = [
-        {metric.name: metric for metric in summary(comparison.benchmark, members[0].questions, scores) if metric.cells}
-        for scores in aligned
-    ]
-    head = next((name for name in comparison.benchmark.card.headline if all(name in table for table in tables)), None)
-    row = Result(NAME, "", FRACTION, None, names[0])
-    if head is not None:
-        row_of_metric = replace(row, metric=head, n=tables[0][head].n)
-        yield from _varying(row_of_metric, names, [table[head].value for table in tables], aligned)
-    groups: dict[str, list[int]] = {}
-    for place, score in enumerate(aligned[0]):
-        groups.setdefault(group_of(score, comparison.options.by), []).append(place)
-    for name, places in sorted(groups.items()):
-        parts = [[scores[place] for place in places] for scores in aligned]
-        metrics = [accuracy(ACCURACY, part) for part in parts]
-        row_of_metric = replace(row, metric=ACCURACY, group=name, n=metrics[0].n)
-        yield from _varying(row_of_metric, names, [metric.value for metric in metrics], parts)
+    shared, rule = comparison.overlap(*members), comparison.rule
+    row = Result(NAME, "", FRACTION, None, members[0].solver)
+    if head := shared.headline(rule):
+        yield from _varying(replace(row, metric=head[0].name, n=head[0].n), shared, [metric.value for metric in head])
+    for name, part in shared.groups(comparison.options.by).items():
+        metrics = [accuracy(ACCURACY, part.scores(place, rule)) for place in range(len(members))]
+        row_of_group = replace(row, metric=ACCURACY, group=name, n=metrics[0].n)
+        yield from _varying(row_of_group, part, [metric.value for metric in metrics])
 
 
-def _varying(
-    row: Result, names: Sequence[str], values: Sequence[float | None], scores: Sequence[Sequence[Score]]
-) -> Iterator[Result]:
+def _varying(row: Result, part: Overlap, values: Sequence[float | None]) -> Iterator[Result]:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return
-    measured = spread(known)
-    for name, value in zip(names, known, strict=True):
-        yield replace(row, quantity="value", value=value, a=name)
-    low, high = (measured.interval.low, measured.interval.high) if measured.interval else (None, None)
+    measured, correct = spread(known), np.array(part.correct())
+    for one, value in zip(part.solvers, known, strict=True):
+        yield replace(row, quantity="value", value=value, a=one.solver)
+    low, high = ends_of(measured.interval)
     yield replace(row, quantity="mean over repetitions", value=measured.mean, low=low, high=high)
     yield replace(row, quantity="standard deviation over repetitions", value=measured.sd)
-    judged = {
-        each[0].id: {score.correct for score in each}
-        for each in zip(*scores, strict=True)
-        if not any(score.outcome.failed or score.correct is None for score in each)
-    }
-    changed = tuple(identity for identity, verdicts in judged.items() if len(verdicts) > 1)
-    share = len(changed) / len(judged) if judged else None
-    yield replace(row, quantity="share of changed verdicts", value=share, n=len(judged) or row.n, ids=changed)
+    changed, judged = part.kept & (correct != correct[0]).any(0), int(part.kept.sum())
+    share, ids = (float(changed.sum() / judged) if judged else None), tuple(part.ids[changed])
+    yield replace(row, quantity="share of changed verdicts", value=share, n=judged or row.n, ids=ids)
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:

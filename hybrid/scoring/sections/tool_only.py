@@ -38,7 +38,7 @@ from hybrid.scoring.parts import Part, parts, total
 from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.table import Floats
-from hybrid.stats import wilson
+from hybrid.stats import ends_of, wilson
 
 NAME: Final = "tool_only"
 SOLVED: Final = "tool-only solved"
@@ -48,6 +48,7 @@ LUCK: Final = "by luck"
 BY_LUCK_AT_MOST: Final = "by luck at most"
 LUCK_LOST: Final = "lost by luck"
 MAX_LOST: Final = "lost by luck at most"
+ONCE: Final = "by luck at most: asked once and drawn; --setting repeats=3 measures it"
 
 
 def rows(found: Comparison) -> Iterator[Result]:
@@ -57,7 +58,8 @@ def rows(found: Comparison) -> Iterator[Result]:
         if without:
             for part in parts(found, NAME, group.hybrid, *without, a=without[0], b=group.hybrid):
                 if len(part):
-                    yield from _of_part(part.noted(_luck_note(without)), without)
+                    drawn_once = len(_repetitions(without)) == 1 and _draws(without[0])
+                    yield from _of_part(part.noted(ONCE if drawn_once else ""), without)
 
 
 def settings_without_tools(solvers: Sequence[Scored], group: ComparisonGroup) -> tuple[Scored, ...]:
@@ -82,8 +84,8 @@ def _of_part(part: Part, without: Sequence[Scored]) -> Iterator[Result]:
         too = tools - _solved_by(tools, others)
         row = part.share(WITHOUT_TOO, too, tools)
         if np.isin(too[solved], (0, 1)).all() and (tools[solved] == 1).all():
-            ends = wilson(round(total(too)), int(solved.sum()))
-            row = replace(row, low=ends.low if ends else None, high=ends.high if ends else None)
+            low, high = ends_of(wilson(round(total(too)), int(solved.sum())))
+            row = replace(row, low=low, high=high)
         yield from part.gated(row)
 
 
@@ -132,12 +134,6 @@ def _draws(scored: Scored) -> bool:
         return True
     model = scored.manifest["identity"].get("model")
     return not (isinstance(model, Mapping) and model.get("temperature") == 0)
-
-
-def _luck_note(without: Sequence[Scored]) -> str:
-    if len(_repetitions(without)) > 1 or not _draws(without[0]):
-        return ""
-    return "by luck at most: asked once and drawn; --setting repeats=3 measures it"
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:

@@ -133,17 +133,10 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Ab
     yield replace(asked, quantity="most calls a question", unit="calls", value=float(most), detail=True)
     first = sum(tool in ("", one.calls[0].tool) for one in questions if one.calls)
     yield replace(asked, quantity="called first", value=float(first), detail=True)
-    for fault in FAULTS:
-        if faults[fault]:
-            yield replace(
-                row,
-                quantity=fault_row(fault),
-                unit="calls",
-                value=float(faults[fault]),
-                n=len(times),
-            )
-    for how, count in sorted(Counter(how for of_one in calls for call in of_one for how in call.as_read).items()):
-        yield replace(row, quantity=how, unit="calls", value=float(count), n=len(times))
+    as_read = Counter(how for of_one in calls for call in of_one for how in call.as_read)
+    counts = {fault_row(fault): faults[fault] for fault in FAULTS if faults[fault]} | dict(sorted(as_read.items()))
+    for quantity, count in counts.items():
+        yield replace(row, quantity=quantity, unit="calls", value=float(count), n=len(times))
     verdicts = [
         (bool(of_one), rightness(one.score))
         for one, of_one in zip(questions, calls, strict=True)

@@ -126,18 +126,12 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
         own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
         if share := own.get(UNCHANGED):
             count = f"{len(share.ids)} of the {share.n} questions with calls have the answer of {share.a} alone"
-            parts = [
-                f"{100 * part.value:.0f} % of the {unit}"
-                for unit in UNITS
-                if (part := own.get(f"share of {unit}")) is not None and part.value is not None
-            ]
-            saved = f"; skipping their calls saves {_listed(parts)} that tools cost" if parts else ""
+            shares = {unit: part.value for unit in UNITS if (part := own.get(f"share of {unit}"))}
+            parts = [f"{100 * value:.0f} % of the {unit}" for unit, value in shares.items() if value is not None]
+            listed = " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+            saved = f"; skipping their calls saves {listed} that tools cost" if parts else ""
             said.append(f"{group.hybrid.solver}: {count}{saved}.")
     return " ".join(said)
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 SECTION = statistic(rows, lead, headings={"a": "alone", "b": "with tools"}, order=119)

@@ -2,8 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,39 +10,17 @@ import pytest
 
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
-from hybrid.registry import load
 from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique
-from hybrid.scoring.pairing import Data
 from hybrid.scoring.rendering import COLUMNS
 from hybrid.scoring.result import Result
-from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.tools_offered import tools_words
-from hybrid.types import Kind, Outcome, Question, Score, StoredImage, Usage
+from hybrid.types import Usage
+from tests.hybrid.scoring.solvers import folder_of, solver
 from tests.tables import stored
 
-VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
 TOOLS_OFFERED = ("depth", "crop", "ocr")
-
-
-def solver(said: Mapping[str, str], **changes: Any) -> Scored:
-    """A controller from a word of `r` and `w` for each task."""
-    rows = [(f"{task}_{n}", task, letter) for task, word in said.items() for n, letter in enumerate(word, 1)]
-    questions = {
-        identity: Question(
-            identity, task, (StoredImage(identity.encode().hex().zfill(64), 4, 4, "image/png"),),
-            "Which?", Kind.CHOICE, ("x", "y"), "(A)",
-        )
-        for identity, task, _ in rows
-    }  # fmt: skip
-    scores = tuple(
-        Score(identity, task, float(letter == "r"), Outcome.ANSWERED, "A" if letter == "r" else "B")
-        for identity, task, letter in rows
-    )
-    counted = Counted(scores, metrics_of(load("hybrid.benchmarks", "blink"), questions, scores))
-    both = {"chance": counted, "wrong": counted}
-    return replace(Scored("blink", "controller", both, "chance", questions, VAL, recorded="controller"), **changes)  # type: ignore[arg-type]
 
 
 ANSWERS = stored(__file__, "ANSWERS")
@@ -54,7 +31,9 @@ def report(*without: str, add_one: bool = True, **usage: Any) -> AblationReport:
     for place, variant in enumerate(ablation(TOOLS_OFFERED, add_one=add_one).runs):
         if variant.name not in without:
             used = Usage(model_calls=60, tool_calls=10 * place, input_tokens=1000, output_tokens=place, **usage)
-            runs.append(AblatedRun(variant, solver(ANSWERS[variant.name], solver=variant.about, usage=used)))
+            runs.append(
+                AblatedRun(variant, solver("controller", ANSWERS[variant.name], solver=variant.about, usage=used))
+            )
     return AblationReport(Path("out"), "controller", tuple(runs))
 
 
@@ -146,29 +125,17 @@ def test_every_form_holds_every_run(form: str) -> None:
 # What runs are called by in any comparison.
 
 
-class Made:
-    """Run folders with a manifest and nothing else."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def folder(self, name: str, tools_offered: tuple[str, ...] | None, **more: Any) -> RunFolder:
-        folder = RunFolder(self.path / name)
-        identity = {"benchmark": "blink", "split": "val", **more}
-        if tools_offered is not None:
-            identity["tools_offered"] = list(tools_offered)
-        folder.write_manifest({"identity": identity, "solvers": {"controller": {}}})
-        return folder
-
-
-def called(folder: RunFolder, word: str = "controller") -> Scored:
-    return solver(ANSWERS["full"], folder=folder, solver=word, recorded=word)
+def menu(path: Path, tools_offered: Sequence[str]) -> RunFolder:
+    """A run with a manifest and nothing else."""
+    return folder_of(path, (), {}, tools_offered=[*tools_offered])
 
 
 def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
-    made = Made(tmp_path)
     tools_offered_by = {"full": TOOLS_OFFERED, "none": (), "a": ("crop", "ocr"), "b": ("ocr",)}
-    scored = [called(made.folder(name, tools_offered)) for name, tools_offered in tools_offered_by.items()]
+    scored = [
+        solver("controller", ANSWERS["full"], folder=menu(tmp_path / name, tools_offered))
+        for name, tools_offered in tools_offered_by.items()
+    ]
     assert tools_words(scored) == [(), ("no tools",), ("without depth",), ("only ocr",)]
     assert [one.solver for one in unique(scored, list(tools_offered_by))] == [
         "controller",
@@ -184,7 +151,7 @@ def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
 def test_what_is_no_ablation_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no ablation: there is no run in"):
         ablation_at(tmp_path)
-    Made(tmp_path).folder("full", ())
+    menu(tmp_path / "full", ())
     with pytest.raises(UsageError, match="has answers of no solver that offers tools: give --solver"):
         ablation_at(tmp_path)
     with pytest.raises(UsageError, match="no tool is offered"):

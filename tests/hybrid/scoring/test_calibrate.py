@@ -8,7 +8,6 @@ import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
@@ -17,6 +16,7 @@ from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.trust import MODEL, Curve, Key, Measurement, Trust, fold_of, read_trust
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage
+from tests.hybrid.scoring.solvers import folder_of
 
 FOLDS = 5
 KEY = ("jigsaw", "classical", "Jigsaw")
@@ -58,22 +58,11 @@ def made(
     path: Path,
     questions: list[Question],
     solvers: dict[str, list[Attempt]],
-    split: str = "val",
-    benchmark: str = "blink",
     unchecked: tuple[str, ...] = (),
     **changes: Any,
 ) -> RunFolder:
-    folder = RunFolder(path)
-    identity = {"benchmark": benchmark, "split": split, **IDENTITY, **changes}
     facts = {"tools": TOOLS, "unchecked_weights": list(unchecked)}
-    folder.write_manifest({"identity": identity, "solvers": dict.fromkeys(solvers, facts)})
-    folder.write_questions(questions)
-    for name, attempts in solvers.items():
-        journal = folder.journal(name)
-        for one in attempts:
-            journal.append(attempt_line(one))
-        journal.close()
-    return folder
+    return folder_of(path, questions, solvers, facts, **IDENTITY | changes)
 
 
 def questions(fakes: Any, count: int) -> list[Question]:
@@ -125,10 +114,7 @@ async def test_both_passes_are_read_each_in_its_own_letters(
     assert [len(each.prompt.choices) for each in attempt.exchanges] == [5, 4]
     folder = made(tmp_path / "run", [question], {"arbiter": [attempt], "specialist": [attempt]}, benchmark="mm_sap")
     key = ("jigsaw", "classical", "choice")
-    assert cases(folder) == (
-        by_tool("know_0001", 0.9, first, key),
-        by_tool("know_0001", 0.6, second, key),
-    )
+    assert cases(folder) == (by_tool("know_0001", 0.9, first, key), by_tool("know_0001", 0.6, second, key))
 
 
 async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_path: Path) -> None:
@@ -278,10 +264,7 @@ def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
     assert (
         trust.for_question(asked[1].unit).measured[KEY].right,
         trust.for_question(asked[1].unit).measured[KEY].n,
-    ) == (
-        4,
-        5,
-    )
+    ) == (4, 5)
 
 
 PATH_TARGET = {

@@ -81,8 +81,7 @@ RECIPES = [name for name in GENERATED if isinstance(load("hybrid.benchmarks", na
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.system if name in RECIPES[1:] else ()) for name in GENERATED],
+    "name", [pytest.param(name, marks=pytest.mark.system if name in RECIPES[1:] else ()) for name in GENERATED]
 )
 def test_what_the_card_says_of_our_line_is_what_the_official_parse_does(name: str, sample: Sample) -> None:
     benchmark: Benchmark = load("hybrid.benchmarks", name)

@@ -3,11 +3,7 @@
 import pytest
 
 from hybrid.errors import DataError
-from hybrid.scoring.readings import (
-    VERDICTS,
-    ReplyReading,
-    with_readings,
-)
+from hybrid.scoring.readings import VERDICTS, ReplyReading, with_readings
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Reply
 
 CHOICES = ("red", "green", "blue")

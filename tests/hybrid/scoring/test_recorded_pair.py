@@ -19,11 +19,7 @@ def files(folder: Path, without: str, with_tools: str, suffix: str = "csv") -> t
 
 
 def test_csv_with_calls_gives_the_whole_decomposition(tmp_path: Path) -> None:
-    paths = files(
-        tmp_path,
-        "id,correct,task\na,0,x\nb,1,x\nc,0,y\nz,1,y\n",
-        "id,correct,calls\nc,1,0\na,1,2\nb,0,1\n",
-    )
+    paths = files(tmp_path, "id,correct,task\na,0,x\nb,1,x\nc,0,y\nz,1,y\n", "id,correct,calls\nc,1,0\na,1,2\nb,0,1\n")
     pair = read_pair(*paths)
     assert [(one.id, one.task, one.alone, one.with_tools, bool(one.tools)) for one in pair.questions] == [
         ("a", "x", 0, 1, True),

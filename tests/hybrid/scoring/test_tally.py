@@ -1,6 +1,8 @@
 """Scores on disk: read while they hold, made anew and written again where anything they were made from is another."""
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.tally import Tally, refuse_our_line, tally
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
+from tests.hybrid.scoring.solvers import folder_of
 
 OPTIONS = ScoreOptions(abstain="chance")
 SAID = ("Answer: (A)", "I cannot tell.", "Answer: (B)")
@@ -52,16 +55,10 @@ def attempt(question: Question, text: str) -> Attempt:
 @pytest.fixture
 def folder(tmp_path: Path, fakes: Any) -> RunFolder:
     """Two puzzles answered, one not answered, one that failed, and one that was not asked yet; ids unsorted."""
-    made = RunFolder(tmp_path / "run")
     facts = {"task": "Jigsaw", "route": "Jigsaw", "target": "(A)", "choices": ("x", "y")}
     questions = [fakes.question(f"val_Jigsaw_{n}", **facts) for n in (4, 2, 9, 1, 3)]
-    identity = {"benchmark": "blink", "split": "val", "protocol": "strict"}
-    made.write_manifest({"identity": identity, "solvers": {"mllm": {}}})
-    made.write_questions(questions)
-    journal = made.journal("mllm")
-    for question, text in zip(questions, SAID, strict=False):
-        journal.append(attempt_line(attempt(question, text)))
-    journal.close()
+    attempts = [attempt(question, text) for question, text in zip(questions, SAID, strict=False)]
+    made = folder_of(tmp_path / "run", questions, {"mllm": attempts}, protocol="strict")
     note_error(made, "val_Jigsaw_1")
     return made
 
@@ -76,105 +73,66 @@ def tallied(folder: RunFolder, options: ScoreOptions = OPTIONS) -> Tally:
     return tally(folder, BENCHMARK, "mllm", folder.questions(), options)
 
 
-def scores_of(folder: RunFolder) -> Path:
-    return folder.path / "mllm" / "scores.jsonl"
-
-
-def more_said(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def more_said(folder: RunFolder) -> None:
     journal = folder.journal("mllm")
     journal.append(attempt_line(attempt(folder.questions()[4], "Answer: (B)")))  # type: ignore[arg-type]
     journal.close()
 
 
-def said_otherwise(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = folder.path / "mllm" / "attempts.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"Answer: (A)", b"Answer: (B)"))
-
-
-def another_target(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def another_target(folder: RunFolder) -> None:
     folder.write_questions(replace(one, target="(B)") for one in folder.questions() if isinstance(one, Question))
 
 
-def another_failure(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    note_error(folder, "val_Jigsaw_3")
-
-
-def another_identity(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def another_identity(folder: RunFolder) -> None:
     manifest = folder.manifest
     folder.write_manifest({**manifest, "identity": {**manifest["identity"], "seed": 7}})
 
 
-def another_extent(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def another_extent(folder: RunFolder) -> None:
     """The file of the replies is as it was, and the manifest now says that it has to be so."""
     name = attempts_of("mllm")
     folder.write_manifest({**folder.manifest, "files": {name: asdict(folder.measure(name).extent)}})
 
 
-def another_scorer(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "scorer_of", lambda _: "ab" * 32)
+def edited(name: str, change: Callable[[bytes], bytes]) -> Callable[[RunFolder], None]:
+    def edit(folder: RunFolder) -> None:
+        path = folder.path / "mllm" / name
+        before = path.read_bytes()
+        path.write_bytes(change(before))
+        assert path.read_bytes() != before
+
+    return edit
 
 
-def cut_off(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = scores_of(folder)
-    path.write_bytes(path.read_bytes()[:-20])
-
-
-def a_line_lost(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = scores_of(folder)
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
-
-
-def no_scores(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores_of(folder).unlink()
-
-
-def no_basis(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores_of(folder).with_name("scores.json").unlink()
-
-
-def half_a_basis(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = scores_of(folder).with_name("scores.json")
-    path.write_bytes(path.read_bytes()[:100])
-
-
-def an_older_basis(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = scores_of(folder).with_name("scores.json")
-    path.write_text(json.dumps({"scores_sha256": json.loads(path.read_text())["scores_sha256"]}))
-
-
-def another_credit(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a question without an answer, by the other rule."""
-    path = scores_of(folder).with_name("scores.json")
-    kept = json.loads(path.read_text())
-    kept["unanswered"][0]["correct"] = 0.875
-    path.write_text(json.dumps(kept))
-
-
-def another_cost(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = scores_of(folder).with_name("scores.json")
-    kept = json.loads(path.read_text())
-    kept["usage"]["cost_usd"] = 99.0
-    path.write_text(json.dumps(kept))
-
-
-CHANGES = (
-    *(more_said, said_otherwise, another_target, another_failure, another_identity, another_extent, another_scorer),
-    *(cut_off, a_line_lost, no_scores, no_basis, half_a_basis, an_older_basis),
-    *(another_credit, another_cost),
-)
+CHANGES: dict[str, Callable[[RunFolder], Any]] = {
+    "more said": more_said,
+    "said otherwise": edited("attempts.jsonl", lambda data: data.replace(b"Answer: (A)", b"Answer: (B)")),
+    "another target": another_target,
+    "another failure": lambda folder: note_error(folder, "val_Jigsaw_3"),
+    "another identity": another_identity,
+    "another extent": another_extent,
+    "cut off": edited("scores.jsonl", lambda data: data[:-20]),
+    "a line lost": edited("scores.jsonl", lambda data: data.partition(b"\n")[2]),
+    "no scores": lambda folder: (folder.path / "mllm" / "scores.jsonl").unlink(),
+    "no basis": lambda folder: (folder.path / "mllm" / "scores.json").unlink(),
+    "half a basis": edited("scores.json", lambda data: data[:100]),
+    "an older basis": edited(
+        "scores.json", lambda data: json.dumps({"scores_sha256": json.loads(data)["scores_sha256"]}).encode()
+    ),
+    # Of a question without an answer, by the other rule.
+    "another credit": edited("scores.json", lambda data: re.sub(rb'("correct": ?)0(\.0)?', rb"\g<1>0.875", data)),
+    "another cost": edited("scores.json", lambda data: re.sub(rb'("cost_usd": ?)[0-9.]+', rb"\g<1>99.0", data)),
+}
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_does_not_hold_is_scored_and_written_again(
-    change: Any, folder: RunFolder, calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_does_not_hold_is_scored_and_written_again(change: str, folder: RunFolder, calls: Calls) -> None:
     tallied(folder)
     before = calls.number
-    change(folder, monkeypatch)
+    CHANGES[change](folder)
     again = tallied(folder)
-    scored = calls.number - before
-    assert scored >= 4
-    files = [scores_of(folder), scores_of(folder).with_name("scores.json")]
+    assert calls.number - before >= 4
+    files = [folder.path / "mllm" / name for name in ("scores.jsonl", "scores.json")]
     written = [path.read_bytes() for path in files]
     for path in files:
         path.unlink()

@@ -1,6 +1,5 @@
 """A guess and the most frequent answer next to solvers, and the lines that they are read against."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,10 @@ from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.published import published
 from hybrid.scoring.reference import ReferenceLine, reference_lines
 from hybrid.scoring.result import Result
-from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections.chance import GUESS, SECTION
-from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
+from hybrid.types import Kind, Question
+from tests.hybrid.scoring.solvers import GENERATED, VAL, solver
 
-VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
-GENERATED = Data("blink", "val", {"kind": "sample", "seed": 0, "generator": 7}, {})
 ANSWERS = {"Jigsaw": "AABA", "Counting": "CCDA"}
 OPTIONS = {"Jigsaw": ("the second image", "the third image"), "Counting": ("1", "2", "3", "4")}
 
@@ -36,30 +33,10 @@ def asked() -> dict[str, Question]:
     }
 
 
-def solver(name: str, said: Mapping[str, str], data: Data = VAL, **changes: Any) -> Scored:
-    """A solver of BLINK from its letters for each task; "-" cannot be read, "x" failed, "." was not asked."""
-    bench: Benchmark = load("hybrid.benchmarks", "blink")
-    known = asked()
-    replies = {f"val_{task}_{n}": word for task, letters in said.items() for n, word in enumerate(letters, 1)}
-    scores = []
-    for identity, word in replies.items():
-        if word == ".":
-            continue
-        question = known[identity]
-        reply = Reply("", Outcome.OUTAGE) if word == "x" else Reply("hm" if word == "-" else word)
-        scores.append(bench.score(question, (Exchange(Prompt(("Which?",), Kind.CHOICE), reply),), AS_PAPERS))
-    counted = Counted(tuple(scores), metrics_of(bench, known, scores))
-    found = Scored("blink", name, {"wrong": counted, "chance": counted}, "wrong", known, data, recorded=name)
-    return replace(found, **changes)
-
-
 def both(data: Data = VAL) -> Comparison:
-    return compare(
-        [
-            solver("mllm", {"Jigsaw": "AABA", "Counting": "CCD-"}, data),
-            solver("specialist", {"Jigsaw": "BxAA", "Counting": "CC.."}, data),
-        ]
-    )
+    said = {"mllm": {"Jigsaw": "rrrr", "Counting": "rrru"}, "specialist": {"Jigsaw": "wfwr", "Counting": "rr.."}}
+    facts: dict[str, Any] = {"prefix": "val_", "abstain": "wrong", "questions": asked()}
+    return compare([solver(name, letters, data, **facts) for name, letters in said.items()])
 
 
 def rows_of(found: Comparison) -> dict[tuple[str, str, str], Result]:

@@ -1,129 +1,50 @@
 """Comparisons by hand: what pairs, what is counted, what is tested, and what is refused."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
-from hybrid.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, chosen_pairs, compare, unique
 from hybrid.scoring.pairing import Data
-from hybrid.scoring.result import UNTESTED
-from hybrid.scoring.score import Counted, Scored, metrics_of
+from hybrid.scoring.result import UNTESTED, Result
+from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import questions
 from hybrid.scoring.sections.differences import SECTION
-from hybrid.stats import holm
-from hybrid.types import Kind, Outcome, Question, Score, StoredImage
+from hybrid.types import StoredImage
+from tests.hybrid.scoring.solvers import GENERATED, VAL, question, solver
 from tests.tables import cases
 
-VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
 OTHER = Data("blink", "val", {"kind": "hub", "id": "X/Y", "sha256": "b" * 64}, {})
-GENERATED = Data("blink", "val", {"kind": "sample", "seed": 0, "generator": 7}, {})
-
-WORDS = {"r": (1.0, Outcome.ANSWERED), "w": (0.0, Outcome.ANSWERED), "f": (0.0, Outcome.OUTAGE)}
-NONE = {"a": Outcome.ABSTAINED, "u": Outcome.UNPARSED, "b": Outcome.BUDGET, "t": Outcome.TOOL_FAULT}
 
 
-def question(identity: str, task: str, **changes: Any) -> Question:
-    image = StoredImage(identity.encode().hex().zfill(64), 4, 4, "image/png")
-    return replace(Question(identity, task, (image,), "Which?", Kind.CHOICE, ("x", "y"), "(A)"), **changes)
-
-
-def score(identity: str, task: str, word: str, chance: float, **changes: Any) -> Score:
-    """`r` right, `w` wrong, `f` failed; `a`, `u`, `b`, `t` no answer, worth `chance`."""
-    worth, outcome = WORDS.get(word) or (chance, NONE[word])
-    answer = None if word not in "rw" else "A" if word == "r" else "B"
-    return replace(Score(identity, task, worth, outcome, answer), **changes)
-
-
-def solver(name: str, said: Mapping[str, str], data: Data = VAL, **changes: Any) -> Scored:
-    """A solver of BLINK from a word of letters for each task: question `Jigsaw_2` is the second of Jigsaw's."""
-    rows = [(f"{task}_{n}", task, word) for task, letters in said.items() for n, word in enumerate(letters, 1)]
-    rows = [row for row in rows if row[2] != "."]
-    questions = {identity: question(identity, task) for identity, task, _ in rows}
-    return scored_by("blink", name, {r: [score(*row, c) for row in rows] for r, c in RULES}, questions, data, **changes)
-
-
-RULES: tuple[Any, ...] = (("chance", 0.5), ("wrong", 0.0))
-
-
-def scored_by(
-    benchmark: str, name: str, scores: Mapping[Any, Sequence[Score]], questions: Any, data: Data, **changes: Any
-) -> Scored:
-    found: Benchmark = load("hybrid.benchmarks", benchmark)
-    counted = {rule: Counted(tuple(s), metrics_of(found, questions, s)) for rule, s in scores.items()}
-    return replace(Scored(benchmark, name, counted, "chance", questions, data), **changes)
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How many questions of a pair became what."""
-
-    n: int
-    failed: int
-    both_answered: int
-    helped: int
-    harmed: int
-    none_a: int
-    none_b: int
-
-
-@dataclass(frozen=True)
-class Paired:
+class Paired(NamedTuple):
     """The rows of one pair by one metric, over all questions or within one group."""
 
-    pair: SolverPair
     family: str
-    metric: str
-    group: str
-    n: int | None
-    value_a: float | None
-    value_b: float | None
-    difference: float | None
-    interval: tuple[float, float] | None
-    p: float | None
-    p_holm: float | None
-    withheld: str | None
-    counts: Counts | None
+    main: Result
+    """The row of the difference."""
+    values: tuple[float | None, float | None]
+    counts: dict[str, float | None]
+    """How many questions of the pair became what; empty for a metric besides the headline one."""
+
+
+COUNTS = ("failed", "both answered", "helped", "harmed", "none a", "none b")
 
 
 def all_paired(found: Comparison) -> list[Paired]:
     """Every paired difference, in the order of the rows."""
-    parts: dict[tuple[str, ...], dict[str, Any]] = {}
+    parts: dict[tuple[str, ...], dict[str, Result]] = {}
     for row in SECTION.rows(found):
-        # The other rule of what no answer counts has rows that no table shows.
-        if row.detail:
-            continue
         parts.setdefault((row.a, row.b, row.metric, row.group), {})[row.quantity] = row
-    names = ("failed", "both answered", "helped", "harmed", "none a", "none b")
     made = []
-    for (a, b, metric, group), rows in parts.items():
+    for rows in parts.values():
         main = rows["difference"]
-        counts = Counts(rows["helped"].n, *(int(rows[name].value) for name in names)) if "helped" in rows else None
-        family = "tasks" if group else "headline" if counts else "metrics"
-        interval = None if main.low is None else (main.low, main.high)
-        withheld = next((why for why, note in UNTESTED.items() if note == main.note), None)
-        values = (rows["value a"].value, rows["value b"].value, main.value)
-        made.append(
-            Paired(
-                SolverPair(a, b),
-                family,
-                metric,
-                group,
-                main.n,
-                *values,
-                interval,
-                main.p,
-                main.p_holm,
-                withheld,
-                counts,
-            )
-        )
+        counts = {"n": rows["helped"].n, **{name: rows[name].value for name in COUNTS}} if "helped" in rows else {}
+        family = "tasks" if main.group else "headline" if counts else "metrics"
+        made.append(Paired(family, main, (rows["value a"].value, rows["value b"].value), counts))
     return made
 
 
@@ -149,104 +70,33 @@ SECOND = {"Jigsaw": "rrwrbrw", "Relative_Depth": "rru"}
 
 def test_helped_and_harmed_are_of_questions_that_both_answered() -> None:
     found = compare([solver("one", FIRST), solver("two", SECOND)])
-    assert only(in_family(found, "headline")).counts == Counts(
-        n=10, failed=0, both_answered=7, helped=3, harmed=1, none_a=2, none_b=2
-    )
     jigsaw, depth = in_family(found, "tasks")
-    assert (jigsaw.group, depth.group) == ("Jigsaw", "Relative_Depth")
-    assert jigsaw.counts == Counts(n=7, failed=0, both_answered=5, helped=2, harmed=1, none_a=1, none_b=1)
-    assert depth.counts == Counts(n=3, failed=0, both_answered=2, helped=1, harmed=0, none_a=1, none_b=1)
-
-
-def test_the_difference_is_of_the_metric_in_the_row_second_minus_first() -> None:
-    found = compare([solver("one", FIRST), solver("two", SECOND)])
-    headline = only(in_family(found, "headline"))
-    jigsaw, depth = (2.0 + 1 + 0.5, 1.5), (3.0 + 1 + 0.5, 2.5)
-    macro = ((depth[0] - jigsaw[0]) / 7 + (depth[1] - jigsaw[1]) / 3) / 2
-    assert headline.metric == "accuracy_macro"
-    assert headline.difference == pytest.approx(macro)
-    (other,) = in_family(found, "metrics")
-    assert other.metric == "accuracy_micro"
-    assert other.difference == pytest.approx((4.5 + 2.5 - 3.5 - 1.5) / 10)
-    assert [row.difference for row in in_family(found, "tasks")] == pytest.approx([1 / 7, 1 / 3])
-    assert (other.value_a, other.value_b) == pytest.approx((0.5, 0.7))
-
-
-def test_p_values_are_adjusted_within_their_family() -> None:
-    said = {"one": "w" * 12 + "r" * 8, "two": "r" * 6 + "w" * 6 + "r" * 8, "three": "r" * 12 + "w" * 2 + "r" * 6}
-    found = compare([solver(name, {"Jigsaw": word}) for name, word in said.items()])
-    for family in ("headline", "metrics", "tasks"):
-        rows = in_family(found, family)
-        assert len(rows) == 3
-        p_values = [row.p for row in rows]
-        assert None not in p_values
-        assert [row.p_holm for row in rows] == list(holm([p for p in p_values if p is not None]))
-        smallest = min(rows, key=lambda row: row.p or 0.0)
-        assert smallest.p_holm == pytest.approx(3 * (smallest.p or 0.0))
-
-
-TALLY = st.lists(st.tuples(st.sampled_from("rwauf"), st.sampled_from("rwauf")), min_size=2, max_size=12)
-
-
-@settings(max_examples=20)
-@given(TALLY, TALLY)
-def test_the_other_way_round_everything_is_mirrored(jigsaw: Any, depth: Any) -> None:
-    one, two = (
-        solver(name, {"Jigsaw": "".join(p[side] for p in jigsaw), "Relative_Depth": "".join(p[side] for p in depth)})
-        for side, name in ((0, "one"), (1, "two"))
-    )
-    forth = compare([one, two], ComparisonOptions(pairs=(SolverPair("one", "two"),), allow_failed=True))
-    back = compare([one, two], ComparisonOptions(pairs=(SolverPair("two", "one"),), allow_failed=True))
-    assert len(all_paired(forth)) == len(all_paired(back))
-    for there, here in zip(all_paired(forth), all_paired(back), strict=True):
-        mine, other = there.counts, here.counts
-        assert (mine is None) == (other is None) == (there.family == "metrics")
-        if mine is None or other is None:
-            continue
-        assert (mine.helped, mine.harmed, mine.none_a, mine.none_b) == (
-            other.harmed,
-            other.helped,
-            other.none_b,
-            other.none_a,
-        )
-        assert mine.helped + mine.harmed <= mine.both_answered <= mine.n
-        assert mine.both_answered >= mine.n - mine.none_a - mine.none_b
-        assert (there.value_a, there.value_b) == (here.value_b, here.value_a)
-        if there.difference is not None:
-            assert there.difference == pytest.approx(-(here.difference or 0.0), abs=1e-12)
-        if there.interval is None or here.interval is None:
-            assert there.interval is here.interval is None
-            continue
-        assert there.interval[0] == pytest.approx(-here.interval[1], abs=1e-9)
-        assert there.p == pytest.approx(here.p)
-        assert there.p_holm == pytest.approx(here.p_holm)
+    assert (jigsaw.main.group, depth.main.group) == ("Jigsaw", "Relative_Depth")
+    expected = ((10, 0, 7, 3, 1, 2, 2), (7, 0, 5, 2, 1, 1, 1), (3, 0, 2, 1, 0, 1, 1))
+    for row, counts in zip((only(in_family(found, "headline")), jigsaw, depth), expected, strict=True):
+        assert row.counts == dict(zip(("n", *COUNTS), counts, strict=True))
 
 
 def test_above_one_in_a_hundred_failed_nothing_is_tested() -> None:
     pairs = [("r" * 100 + "w", "f" + "r" * 99 + "r"), ("r" * 98 + "w", "f" + "r" * 98)]
-    for (one, two), withheld in zip(pairs, (None, "failed"), strict=True):
-        found = compare([solver("one", {"Jigsaw": one}), solver("two", {"Jigsaw": two})])
-        assert {row.withheld for row in all_paired(found)} == {withheld}
-        assert {row.p is None for row in all_paired(found)} == {withheld is not None}
-        assert {row.interval is None for row in all_paired(found)} == {withheld is not None}
-        assert {row.p_holm is None for row in all_paired(found)} == {withheld is not None}
-        assert all(row.difference is not None for row in all_paired(found))
-    asked_for = compare(
-        [solver("one", {"Jigsaw": pairs[1][0]}), solver("two", {"Jigsaw": pairs[1][1]})],
-        ComparisonOptions(allow_failed=True),
-    )
-    assert all(row.p is not None for row in all_paired(asked_for))
+    for pair, withheld, options in (
+        (pairs[0], False, ComparisonOptions()),
+        (pairs[1], True, ComparisonOptions()),
+        (pairs[1], False, ComparisonOptions(allow_failed=True)),
+    ):
+        one, two = (solver(name, {"Jigsaw": said}) for name, said in zip(("one", "two"), pair, strict=True))
+        for row in (paired.main for paired in all_paired(compare([one, two], options))):
+            assert row.value is not None
+            assert [end is None for end in (row.low, row.high, row.p, row.p_holm)] == [withheld] * 4
+            assert (row.note == UNTESTED["failed"]) == withheld
 
 
 def test_a_server_that_was_down_is_no_result() -> None:
     found = compare(
         [solver("down", {"Jigsaw": "f" * 20}), solver("up", {"Jigsaw": "r" * 20})], ComparisonOptions(allow_failed=True)
     )
-    assert all(row.p is None for row in all_paired(found))
-    assert {(row.counts.helped, row.counts.n) for row in all_paired(found)} <= {(0, 0)}
-
-
-# What is missing.
+    assert all(row.main.p is None for row in all_paired(found))
+    assert {(row.counts["helped"], row.counts["n"]) for row in all_paired(found) if row.counts} <= {(0, 0)}
 
 
 # What may be compared.
@@ -343,8 +193,8 @@ def test_a_wrong_choice_is_refused(baseline: str | None, words: tuple[str, ...],
 def test_only_chosen_pairs_are_tested_and_counted_in_their_family() -> None:
     solvers = [solver(name, {"Jigsaw": word}) for name, word in (("a", "wwrr"), ("b", "rrrr"), ("c", "wrwr"))]
     found = compare(solvers, ComparisonOptions(pairs=(SolverPair("b", "a"),)))
-    row = only(in_family(found, "headline"))
-    assert (row.pair, row.difference) == (SolverPair("b", "a"), -0.5)
+    row = only(in_family(found, "headline")).main
+    assert (row.a, row.b, row.value) == ("b", "a", -0.5)
     assert row.p_holm == row.p
     with pytest.raises(UsageError, match="there is no solver 'd'; there are: a, b, c"):
         compare(solvers, ComparisonOptions(pairs=(SolverPair("a", "d"),)))

@@ -84,13 +84,3 @@ def test_presence_and_content_add_up_to_the_gain(sides: Any, a: str, b: str, c: 
         own = by_quantity(rows, group)
         gain, presence, content = (own[name].value or 0.0 for name in ("gain", "presence", "content"))
         assert presence + content == pytest.approx(gain, abs=1e-15)
-
-
-def test_the_tests_of_all_questions_are_a_family_and_those_by_task_another(made: Any) -> None:
-    rows = made(
-        {"Jigsaw": "rrrr", "Counting": "rw"}, {"Jigsaw": "wwru", "Counting": "ww"}, {"Jigsaw": "rwra", "Counting": "rr"}
-    ).rows
-    overall, by_task = ([row for row in rows if bool(row.group) is grouped] for grouped in (False, True))
-    for family in (overall, by_task):
-        tested = sorted((row.p, row.p_holm) for row in family if row.p is not None)
-        assert tested[0][1] == pytest.approx(min(1.0, tested[0][0] * len(tested)))

@@ -1,56 +1,20 @@
 """Repetitions by hand: what they come to, and how many verdicts changed."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark
-from hybrid.registry import load
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.pairing import Data
-from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections.spread import SECTION
-from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 from tests.hybrid.scoring.sections.rows import by_quantity
-
-VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
-QUESTIONS = {
-    f"{task}_{n}": Question(f"{task}_{n}", task, (), "Which?", Kind.CHOICE, ("x", "y"), "(A)")
-    for task in ("Jigsaw", "Counting")
-    for n in range(1, 5)
-}
-
-
-def solver(name: str, said: Mapping[str, str], **changes: Any) -> Scored:
-    """A solver by its letters for each task, "A" right; "x" failed, "." was not asked."""
-    words = {f"{task}_{n}": word for task, letters in said.items() for n, word in enumerate(letters, 1) if word != "."}
-    return replace(asked(name, words, QUESTIONS), **changes)
-
-
-def asked(name: str, words: Mapping[str, str], questions: Mapping[str, Question]) -> Scored:
-    """A solver by its reply to each question."""
-    bench: Benchmark = load("hybrid.benchmarks", "blink")
-    scores = [
-        bench.score(
-            questions[identity],
-            (Exchange(Prompt(("?",), Kind.CHOICE), Reply("", Outcome.OUTAGE) if word == "x" else Reply(word)),),
-            AS_PAPERS,
-        )
-        for identity, word in words.items()
-    ]
-    counted = Counted(tuple(scores), metrics_of(bench, questions, scores))
-    return Scored("blink", name, {"wrong": counted, "chance": counted}, "wrong", questions, VAL, recorded=name)
+from tests.hybrid.scoring.solvers import solver
 
 
 def three() -> Comparison:
     return compare(
         [
-            solver("mllm", {"Jigsaw": "AAAB", "Counting": "ABBB"}),
-            solver("specialist", {"Jigsaw": "AAAA", "Counting": "AAAA"}),
-            solver("mllm@3", {"Jigsaw": "ABAB", "Counting": "AABB"}),
-            solver("mllm@2", {"Jigsaw": "AAAA", "Counting": "ABBB"}),
+            solver("mllm", {"Jigsaw": "rrrw", "Counting": "rwww"}),
+            solver("specialist", {"Jigsaw": "rrrr", "Counting": "rrrr"}),
+            solver("mllm@3", {"Jigsaw": "rwrw", "Counting": "rrww"}),
+            solver("mllm@2", {"Jigsaw": "rrrr", "Counting": "rwww"}),
         ]
     )
 

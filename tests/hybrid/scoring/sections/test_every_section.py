@@ -1,0 +1,37 @@
+"""Every section of made-up runs that were asked again, that lack answers or questions: none is lost to rounding."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.scoring.compare import ComparisonOptions, compare
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections import results
+
+
+@pytest.mark.parametrize("rule", ["chance", "wrong"])
+@pytest.mark.parametrize(
+    ("benchmark", "repeats", "more"),
+    [
+        ("blink", 2, {"samples": 3}),
+        ("blink", 3, {"seed": 1}),
+        ("blink", 7, {"failed": 1}),
+        ("mvp_bench", 3, {"failed": 1, "samples": 2}),
+    ],
+)
+def test_every_section_can_be_made(
+    tmp_path: Path, made_up_runs: Any, benchmark: str, repeats: int, more: dict[str, int], rule: Any
+) -> None:
+    made = made_up_runs.write(tmp_path, benchmark, size=5, repeats=repeats, unreadable=0.3, **more)
+    solvers = compare_paths(made.paths, abstain=rule).solvers
+    found = results(compare(solvers, ComparisonOptions(allow_failed=True)))
+    assert {one.name: one.fault for one in found if one.fault} == {}
+    assert {"ceiling", "decomposition", "evidence", "gain", "knowledge", "spread", "tool_only"} <= {
+        one.name for one in found
+    }
+    for row in (row for one in found for row in one.rows if row.low is not None and row.high is not None):
+        assert row.value is not None
+        assert row.low <= row.value + 1e-12
+        assert row.value - 1e-12 <= row.high < math.inf

@@ -1,0 +1,69 @@
+"""Scored solvers of letters, without a file, and run folders of given attempts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
+from hybrid.registry import load
+from hybrid.scoring.pairing import Data
+from hybrid.scoring.score import Counted, Scored, metrics_of
+from hybrid.types import Attempt, Kind, Outcome, Question, Score, StoredImage
+
+VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
+GENERATED = Data("blink", "val", {"kind": "sample", "seed": 0, "generator": 7}, {})
+OUTCOMES = {
+    "r": Outcome.ANSWERED,
+    "w": Outcome.ANSWERED,
+    "f": Outcome.OUTAGE,
+    "a": Outcome.ABSTAINED,
+    "u": Outcome.UNPARSED,
+    "b": Outcome.BUDGET,
+    "t": Outcome.TOOL_FAULT,
+}
+RULES: tuple[Any, ...] = (("chance", 0.5), ("wrong", 0.0))
+
+
+def question(identity: str, task: str, **changes: Any) -> Question:
+    image = StoredImage(identity.encode().hex().zfill(64), 4, 4, "image/png")
+    return replace(Question(identity, task, (image,), "Which?", Kind.CHOICE, ("x", "y"), "(A)"), **changes)
+
+
+def solver(name: str, said: Mapping[str, str], data: Data = VAL, prefix: str = "", **changes: Any) -> Scored:
+    """A solver of BLINK from a word of letters for each task: question `Jigsaw_2` is the second of Jigsaw's.
+
+    `r` right, `w` wrong, `f` failed; `a`, `u`, `b`, `t` no answer, worth what the rule says; `.` was not asked.
+    """
+    rows = [(f"{prefix}{task}_{n}", task, word) for task, own in said.items() for n, word in enumerate(own, 1)]
+    rows = [row for row in rows if row[2] != "."]
+    questions = {identity: question(identity, task) for identity, task, _ in rows}
+    counted = {}
+    for rule, chance in RULES:
+        worth = {"r": 1.0, "w": 0.0, "f": 0.0}
+        scores = tuple(
+            Score(identity, task, worth.get(word, chance), OUTCOMES[word], {"r": "A", "w": "B"}.get(word))
+            for identity, task, word in rows
+        )
+        counted[rule] = Counted(scores, metrics_of(load("hybrid.benchmarks", "blink"), questions, scores))
+    return replace(Scored("blink", name, counted, "chance", questions, data, recorded=name), **changes)
+
+
+def folder_of(
+    path: Path,
+    questions: Iterable[Question],
+    attempts: Mapping[str, Sequence[Attempt]],
+    facts: Mapping[str, Any] | None = None,
+    **identity: Any,
+) -> RunFolder:
+    """A run of these attempts by solver; `facts` is what its manifest says of each solver."""
+    folder = RunFolder(path)
+    identity = {"benchmark": "blink", "split": "val", **identity}
+    folder.write_manifest({"identity": identity, "solvers": {name: {**(facts or {})} for name in attempts}})
+    folder.write_questions(questions)
+    for name, own in attempts.items():
+        journal = folder.journal(name)
+        journal.append(*map(attempt_line, own))
+        journal.close()
+    return folder
