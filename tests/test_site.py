@@ -24,7 +24,7 @@ import pytest
 from hybrid.cli import COMMANDS, cli, main
 from hybrid.cli._exit_codes import EXIT_CODES
 from hybrid.config.environment import VARIABLES
-from hybrid.exporting.parquet import COLUMNS
+from hybrid.scoring.records import PARQUET as COLUMNS
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names, solver_names
 from tests.servers import LocalServer, listening

@@ -21,6 +21,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import Any
 
 from hybrid.display.tables import (
@@ -36,6 +37,7 @@ from hybrid.display.tables import (
     tokens,
 )
 from hybrid.display.terminal import NARROW, filled
+from hybrid.errors import UsageError
 from hybrid.scoring.compare import CONTROL, Comparison, shared_labels
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult
@@ -271,6 +273,16 @@ def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     writer.writerow(columns)
     writer.writerows(map(_cell, row) for row in rows)
     return text.getvalue()
+
+
+def frame_of(package: str, rows: Sequence[Mapping[str, Any]], **options: Any) -> Any:
+    """The rows as a data frame of pandas or polars. Raises `UsageError` where the package is not installed."""
+    try:
+        return import_module(package).DataFrame(rows, **options)
+    except ImportError as error:
+        raise UsageError(
+            f"to_{package} needs the package {package}, which is not installed: pip install {package}"
+        ) from error
 
 
 def sides(origins: Mapping[str, Mapping[str, str | None]], row: Result) -> dict[str, str | None]:

@@ -41,7 +41,7 @@ from hybrid.scoring.paths import (
 )
 from hybrid.scoring.predicted import import_run
 from hybrid.scoring.published_tables import published_below
-from hybrid.scoring.rendering import Block, as_csv, lines_of, pieces, sides, tables_of
+from hybrid.scoring.rendering import Block, as_csv, frame_of, lines_of, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, computed, results, sections
@@ -74,12 +74,7 @@ class Report(ABC):
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a data frame. Raises `UsageError` where pandas is not installed."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            message = "to_pandas needs the package pandas, which is not installed: pip install pandas"
-            raise UsageError(message) from error
-        return pd.DataFrame(self.rows())
+        return frame_of("pandas", self.rows())
 
     def __str__(self) -> str:
         return self.render()
