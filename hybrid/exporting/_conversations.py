@@ -212,10 +212,11 @@ def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out:
                 for ask in range(len(attempt.exchanges)):
                     try:
                         conversation = runner.run(enactment.conversation(question, attempt, ask))
-                        if options.max_turns is not None and conversation.turns > options.max_turns:
-                            raise LeftOut(f"more than {options.max_turns} turns")
                     except LeftOut as left:
                         out.note(str(left), question.id)
+                        continue
+                    if options.max_turns is not None and conversation.turns > options.max_turns:
+                        out.note(f"more than {options.max_turns} turns", question.id)
                     else:
                         yield Row(question, ask, name, model, score, conversation)
 

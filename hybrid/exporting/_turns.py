@@ -28,8 +28,8 @@ class Turn:
     role: Literal["user", "assistant", "tool"]
     parts: tuple[str | ImageRef, ...]
     calls: tuple[Call, ...] = ()
-    answers: str = ""
-    """The id of the call whose finding a tool's turn is."""
+    answers: Call | None = None
+    """The call whose finding a tool's turn is."""
     step: Step | None = None
 
     @property
@@ -69,7 +69,7 @@ def turns(attempt: Attempt) -> Iterator[Turn]:
                     yield Turn("assistant", ("",), (asked,))
                 else:
                     waiting.remove(asked)
-                yield Turn("tool", (*filter(None, (step.text,)), *step.images), answers=asked.id, step=step)
+                yield Turn("tool", (*filter(None, (step.text,)), *step.images), answers=asked, step=step)
                 said = None
         if said != exchange.reply.text or waiting:
             yield Turn("assistant", (exchange.reply.text,))

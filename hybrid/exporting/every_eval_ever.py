@@ -264,10 +264,10 @@ class _Evaluation:
             match turn.role:
                 case "user":
                     yield {"role": "user", "content": self.text(turn.text)}
-                case "tool":
-                    yield {"role": "tool", "content": turn.text, "tool_call_id": [turn.answers]}
                 case "assistant" if turn.step is not None:
                     yield {"role": "assistant", "content": turn.text, "tool_calls": calls or None}
+                case "tool" if turn.answers is not None:
+                    yield {"role": "tool", "content": turn.text, "tool_call_id": [turn.answers.id]}
                 case _:
                     by_rule = {"content": None, "tool_calls": calls}
                     yield {"role": "assistant", **(by_rule if calls else {"content": turn.text})}

@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
@@ -161,11 +161,11 @@ class _Log:
     def sample(self, question: Question, attempt: Attempt, score: Score) -> Any:
         """One question with the conversation of every ask; images are put into `attachments` once each."""
         from inspect_ai.log import EvalSample
-        from inspect_ai.model import ChatCompletionChoice, ModelOutput
         from inspect_ai.scorer import Score as InspectScore
 
         attachments: dict[str, str] = {}
         messages = list(self.messages(question, attempt, attachments))
+        events = self.events(messages, attempt)
         usage = sum((exchange.reply.usage for exchange in attempt.exchanges), Usage())
         verdict = InspectScore(
             value=score.correct if score.correct is not None else dict(score.values) or "N",
@@ -181,12 +181,8 @@ class _Log:
             choices=list(question.choices) or None,
             target=gold(self.run.benchmark, question, attempt.exchanges[-1].prompt),
             messages=messages,
-            output=ModelOutput(
-                model=self.model,
-                choices=[ChatCompletionChoice(message=messages[-1], stop_reason="stop")],
-                usage=_usage(usage),
-                time=usage.seconds,
-            ),
+            events=events,
+            output=events[-1].output.model_copy(update={"usage": _usage(usage), "time": usage.seconds}),
             scores={"hybrid": verdict},
             metadata={"task": question.task, "outcome": score.outcome.value, "asks": len(attempt.exchanges)}
             | dict(question.groups),
@@ -198,6 +194,31 @@ class _Log:
             attachments=attachments,
             turn_count=usage.model_calls,
         )
+
+    def events(self, messages: Sequence[Any], attempt: Attempt) -> list[Any]:
+        """A call for each reply with what was said before it in its ask: Inspect's frames of messages read these."""
+        from inspect_ai.event import ModelEvent
+        from inspect_ai.model import ChatCompletionChoice, GenerateConfig, ModelOutput
+
+        shared = {
+            "model": self.model,
+            "tools": [],
+            "tool_choice": "auto",
+            "config": GenerateConfig(),
+            "timestamp": datetime.fromtimestamp(attempt.started or 0.0, UTC),
+            "working_start": 0.0,
+        }
+        events: list[Any] = []
+        said: list[Any] = []
+        for message in messages:
+            if message.role == "user":
+                said = []
+            elif message.role == "assistant":
+                choice = ChatCompletionChoice(message=message, stop_reason="stop")
+                output = ModelOutput(model=self.model, choices=[choice])
+                events.append(ModelEvent(uuid=f"{message.id}/call", input=list(said), output=output, **shared))
+            said.append(message)
+        return events
 
     def messages(self, question: Question, attempt: Attempt, attachments: dict[str, str]) -> Iterator[Any]:
         """Every turn as a message, whose id is the same whenever the run is exported."""
@@ -226,9 +247,10 @@ class _Log:
                 yield ChatMessageUser(content=list(map(content, turn.parts)), id=id_)
             elif turn.role == "assistant":
                 yield self.said(turn, id_)
-            elif (step := turn.step) is not None:
+            elif turn.answers is not None and (step := turn.step) is not None:
                 error = None if step.fault is None else ToolCallError("unknown", step.text or str(step.fault))
-                named = {"tool_call_id": turn.answers, "function": step.name}
+                # Under the name that the model called it by, also where one of our tools ran in its place.
+                named = {"tool_call_id": turn.answers.id, "function": turn.answers.tool}
                 yield ChatMessageTool(content=list(map(content, turn.parts)), error=error, id=id_, **named)
 
     def said(self, turn: Turn, id_: str) -> Any:
