@@ -55,7 +55,8 @@ def turns(attempt: Attempt) -> Iterator[Turn]:
             if step.kind == "model":
                 written = step.data.get("tool_calls")
                 each = written if isinstance(written, Sequence) and not isinstance(written, str) else ()
-                waiting = [call(one.get("tool", ""), _mapping(one.get("args"))) for one in each if _mapping(one)]
+                found = filter(None, map(_mapping, each))
+                waiting = [call(one.get("tool", ""), _mapping(one.get("args"))) for one in found]
                 said = step.text
                 yield Turn("assistant", (step.text,), tuple(waiting), step=step)
             elif step.name == AS_TRAINED:

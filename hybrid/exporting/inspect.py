@@ -106,16 +106,7 @@ class _Log:
 
     def made(self) -> Any:
         """All finished questions, the benchmark's metrics and the sums of tokens."""
-        from inspect_ai.log import (
-            EvalConfig,
-            EvalDataset,
-            EvalLog,
-            EvalMetric,
-            EvalResults,
-            EvalScore,
-            EvalSpec,
-            EvalStats,
-        )
+        from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, EvalStats
 
         run, scored = self.run, self.scored
         card, identity = run.benchmark.card, run.identity
@@ -148,15 +139,19 @@ class _Log:
         )
         usage = {self.model: _usage(scored.usage)} if scored.usage is not None else {}
         stats = EvalStats(started_at=_time(run.began(scored)), completed_at=_time(ended), model_usage=usage)
+        return EvalLog(status="success", eval=spec, results=self.results(len(samples)), stats=stats, samples=samples)
+
+    def results(self, samples: int) -> Any:
+        """The benchmark's metrics."""
+        from inspect_ai.log import EvalMetric, EvalResults, EvalScore
+
         metrics = {
             metric.name: EvalMetric(name=metric.name, value=metric.value, metadata={"n": metric.n})
-            for metric in scored.metrics
+            for metric in self.scored.metrics
             if metric.value is not None
         }
-        counts = {"scored_samples": len(samples), "unscored_samples": 0}
-        score = EvalScore(name="hybrid", scorer="hybrid", metrics=metrics, **counts)
-        whole = EvalResults(total_samples=len(scored.scores), completed_samples=len(samples), scores=[score])
-        return EvalLog(status="success", eval=spec, results=whole, stats=stats, samples=samples)
+        score = EvalScore(name="hybrid", scorer="hybrid", scored_samples=samples, unscored_samples=0, metrics=metrics)
+        return EvalResults(total_samples=len(self.scored.scores), completed_samples=samples, scores=[score])
 
     def sample(self, question: Question, attempt: Attempt, score: Score) -> Any:
         """One question with the conversation of every ask; images are put into `attachments` once each."""

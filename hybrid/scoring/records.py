@@ -59,7 +59,7 @@ from hybrid.log.attempts import Recorded
 from hybrid.rotation import ROTATED
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import repetition
-from hybrid.scoring.rendering import frame_of, lines_of
+from hybrid.scoring.rendering import lines_of, needing
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
 
@@ -251,11 +251,15 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame. Raises `UsageError` where pandas is not installed."""
-        return frame_of("pandas", self._rows, columns=list(self.columns))
+        with needing("pandas"):
+            import pandas as pd
+        return pd.DataFrame(self._rows, columns=list(self.columns))
 
     def to_polars(self) -> Any:
         """A data frame of polars. Raises `UsageError` where polars is not installed."""
-        return frame_of("polars", self._rows, infer_schema_length=None)
+        with needing("polars"):
+            import polars as pl
+        return pl.DataFrame(self._rows, infer_schema_length=None)
 
     def as_csv(self) -> str:
         """A heading and a line for each row; a name that a spreadsheet would compute gets an apostrophe."""

@@ -20,8 +20,8 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from importlib import import_module
 from typing import Any
 
 from hybrid.display.tables import (
@@ -275,14 +275,14 @@ def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def frame_of(package: str, rows: Sequence[Mapping[str, Any]], **options: Any) -> Any:
-    """The rows as a data frame of pandas or polars. Raises `UsageError` where the package is not installed."""
+@contextmanager
+def needing(package: str) -> Iterator[None]:
+    """Inside, a package that makes frames is imported. Raises `UsageError` where it is not installed."""
     try:
-        return import_module(package).DataFrame(rows, **options)
+        yield
     except ImportError as error:
-        raise UsageError(
-            f"to_{package} needs the package {package}, which is not installed: pip install {package}"
-        ) from error
+        message = f"to_{package} needs the package {package}, which is not installed: pip install {package}"
+        raise UsageError(message) from error
 
 
 def sides(origins: Mapping[str, Mapping[str, str | None]], row: Result) -> dict[str, str | None]:

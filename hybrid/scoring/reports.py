@@ -41,7 +41,7 @@ from hybrid.scoring.paths import (
 )
 from hybrid.scoring.predicted import import_run
 from hybrid.scoring.published_tables import published_below
-from hybrid.scoring.rendering import Block, as_csv, frame_of, lines_of, pieces, sides, tables_of
+from hybrid.scoring.rendering import Block, as_csv, lines_of, needing, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, computed, results, sections
@@ -74,7 +74,9 @@ class Report(ABC):
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a data frame. Raises `UsageError` where pandas is not installed."""
-        return frame_of("pandas", self.rows())
+        with needing("pandas"):
+            import pandas as pd
+        return pd.DataFrame(self.rows())
 
     def __str__(self) -> str:
         return self.render()
@@ -357,14 +359,23 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     refuse_unknown(options, CompareArguments)
     sets = by_model(paths, options)
     scored = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
-    labels: OtherLabels = options.get("other_labels") or "refuse"
-    solvers = unique([one for one, _ in scored], [origin for _, origin in scored])
-    solvers = with_same_labels(solvers, labels)
-    chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
-    by = known_group(options.get("by"), solvers)
-    margin = margin_of(options.get("margin"))
-    compared = ComparisonOptions(by, chosen, options.get("allow_failed", False), margin, labels)
+    solvers, compared = side_by_side(scored, options)
     only, every = tuple(options.get("only", ())), options.get("all", False)
     if only and every:
         raise UsageError("--only and --all: give one of the two")
     return ComparisonReport(solvers, compared, options.get("published", False), only, every)
+
+
+def side_by_side(
+    scored: Sequence[tuple[Scored, str]], options: CompareArguments
+) -> tuple[tuple[Scored, ...], ComparisonOptions]:
+    """The solvers under distinct names, each given with its origin, and how they are compared.
+
+    Raises:
+        UsageError: as `compare_paths`.
+    """
+    labels: OtherLabels = options.get("other_labels") or "refuse"
+    solvers = with_same_labels(unique([one for one, _ in scored], [origin for _, origin in scored]), labels)
+    chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
+    by, margin = known_group(options.get("by"), solvers), margin_of(options.get("margin"))
+    return solvers, ComparisonOptions(by, chosen, options.get("allow_failed", False), margin, labels)
