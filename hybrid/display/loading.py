@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 
+# The variable by which a person decides about the progress bars of huggingface_hub and transformers.
 OTHER_BARS = "HF_HUB_DISABLE_PROGRESS_BARS"
-"""The variable by which a person decides about the progress bars of huggingface_hub and transformers."""
 
 Show = Callable[[Sequence[str]], None]
 

@@ -19,11 +19,9 @@ from hybrid.stats import Interval
 
 Align = Literal["left", "right"]
 
-NONE = "-"
-"""Printed for a number that does not exist."""
+NONE = "-"  # Printed for a number that does not exist
 
-NOTE_WIDTH = 100
-"""Notes are broken at so many characters, or at the width of a wider table."""
+NOTE_WIDTH = 100  # Notes are broken at so many characters, or at the width of a wider table
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +180,10 @@ def _wrapped(note: str, width: int) -> list[str]:
     return textwrap.wrap(one_line(note), width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-MIN_WIDTH = 16
-"""Columns to which long names are folded where there is no room for them."""
-NAMED = 44
-"""Columns that the names at the left of every block may take."""
+MIN_WIDTH = 16  # Columns to which long names are folded where there is no room for them
+NAMED = 44  # Columns that the names at the left of every block may take
 GAP = 2
-HEAD_LINES = 3
-"""Lines of a folded heading, where its words allow it."""
+HEAD_LINES = 3  # Lines of a folded heading, where its words allow it
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,12 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-NARROW = 80
-"""Columns of what is printed for a narrow terminal."""
-WIDE_FROM = 100
-"""Columns of a terminal that is wide."""
+NARROW = 80  # Columns of what is printed for a narrow terminal
+WIDE_FROM = 100  # Columns of a terminal that is wide
 
 Shape = Literal["wide", "narrow"]
 
-TEXT = {"wide": "text", "narrow": "narrow"}
-"""The name of each shape's form in `hybrid.display.tables.RENDERERS`."""
+TEXT = {"wide": "text", "narrow": "narrow"}  # The name of each shape's form in `hybrid.display.tables.RENDERERS`
 
 
 def shape_of(wanted: Literal["wide", "narrow", "auto"]) -> Shape:

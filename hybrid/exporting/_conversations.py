@@ -35,12 +35,12 @@ from hybrid.scoring.score import Scored
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Json, Question, StoredImage
 
+# The split of questions from the user's own files. Every other is published, also one called `train`: benchmarks have
+# been published under that word.
 OWN_SPLITS = frozenset({"all", "own", "none"})
-"""The split of questions from the user's own files. Every other is published, also one called `train`: benchmarks have
-been published under that word."""
 FILE, IMAGE_FOLDER = "conversations.jsonl", "images"
+# Of media types whose suffix is not their second word.
 SUFFIXES: Mapping[str, str] = {"image/jpeg": ".jpg", "image/tiff": ".tif"}
-"""Of media types whose suffix is not their second word."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,10 @@ class Row:
     """One conversation with what is written about it."""
 
     question: Question
-    ask: int
-    """The number of the ask among those about the question, from 0: each is a conversation of its own."""
+    ask: int  # The number of the ask among those about the question, from 0: each is a conversation of its own
     solver: str
     model: str
-    score: float | None
-    """0..1, no readable answer counted as wrong; None where the metric has no right and wrong."""
+    score: float | None  # 0..1, no readable answer counted as wrong; None where the metric has no right and wrong
     conversation: Conversation
 
     def facts(self, run: ExportedRun) -> dict[str, Json]:
@@ -125,8 +123,8 @@ class ImageFiles:
         return data, "image/jpeg" if image.media_type == "image/jpeg" else "image/png"
 
 
+# From a conversation and the paths of its images to its columns in a format. Raises `LeftOut`.
 MakeLine = Callable[[Row, list[str]], Mapping[str, Json]]
-"""From a conversation and the paths of its images to its columns in a format. Raises `LeftOut`."""
 
 
 def write_conversations(run: ExportedRun, path: Path, options: ExportOptions, form: str, make: MakeLine) -> Written:

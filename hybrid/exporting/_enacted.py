@@ -53,10 +53,8 @@ class Conversation:
     """The last request of an ask and the reply to it, as they went out: pictures of tools follow the results."""
 
     messages: tuple[Message, ...]
-    tools: tuple[Tool, ...]
-    """Offered until the last turn."""
-    sent: Mapping[str, str]
-    """By sha256 of an image that of the copy that the model was sent, where it was sent another."""
+    tools: tuple[Tool, ...]  # Offered until the last turn
+    sent: Mapping[str, str]  # By sha256 of an image that of the copy that the model was sent, where it was sent another
 
     @property
     def turns(self) -> int:

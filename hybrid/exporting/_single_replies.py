@@ -22,8 +22,7 @@ class SingleReply:
     text: str
     gold: str
     score: Score
-    place: int
-    """Among the questions of its task in the run, from 0."""
+    place: int  # Among the questions of its task in the run, from 0
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ class Turn:
     role: Literal["user", "assistant", "tool"]
     parts: tuple[str | ImageRef, ...]
     calls: tuple[Call, ...] = ()
-    answers: Call | None = None
-    """The call whose finding a tool's turn is."""
+    answers: Call | None = None  # The call whose finding a tool's turn is
     step: Step | None = None
 
     @property

@@ -32,12 +32,10 @@ from hybrid.types import Attempt, ImageRef, Question, Score, Usage
 from hybrid.version import __version__
 
 SUFFIXES = (".eval", ".json")
-ID_CHARS = 22
-"""Characters of an id, as Inspect's own have."""
+ID_CHARS = 22  # Characters of an id, as Inspect's own have
+# How the name of a .json must begin for `inspect view` to list it.
 LISTED = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
-"""How the name of a .json must begin for `inspect view` to list it."""
-ATTACHMENT = "attachment://"
-"""How a message of an Inspect log refers to what stands in its sample's `attachments`."""
+ATTACHMENT = "attachment://"  # How a message of an Inspect log refers to what stands in its sample's `attachments`
 
 
 class Inspect(Exporter):

@@ -29,11 +29,9 @@ from hybrid.types import Json
 
 PLACE = "<image>"
 CALL = ("<tool_call>", "</tool_call>")
-RESERVED = (PLACE, "<video>", "<audio>", *CALL)
-"""Words that the form gives a meaning: no text may hold them."""
+RESERVED = (PLACE, "<video>", "<audio>", *CALL)  # Words that the form gives a meaning: no text may hold them
 INFO = "dataset_info.json"
-DATASET = "hybrid"
-"""The name under which `INFO` describes the file."""
+DATASET = "hybrid"  # The name under which `INFO` describes the file
 
 
 class ShareGpt(Exporter):

@@ -87,8 +87,8 @@ def _write_xlsx(path: Path, rows: Iterator[Row]) -> None:
     book.save(path)
 
 
+# By suffix what writes a sheet.
 WRITERS: Mapping[str, Callable[[Path, Iterator[Row]], None]] = {".xlsx": _write_xlsx, ".tsv": _write_tsv}
-"""By suffix what writes a sheet."""
 
 
 def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:

@@ -39,15 +39,11 @@ from hybrid.version import __version__
 class ReportOptions:
     """Title, error sheet and tags of a report."""
 
-    title: str = ""
-    """Empty for one that names the benchmarks."""
-    sample_errors: int = 0
-    """Questions of each task on the error sheet."""
-    seed: int = 0
-    """Of the draw for the error sheet."""
+    title: str = ""  # Empty for one that names the benchmarks
+    sample_errors: int = 0  # Questions of each task on the error sheet
+    seed: int = 0  # Of the draw for the error sheet
     tags: Path | None = None
-    made_by: str = ""
-    """The command; empty for that of the paths."""
+    made_by: str = ""  # The command; empty for that of the paths
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,15 @@ from typing import Any, Literal
 from hybrid.report.payload import QuestionPage, SolverEntry
 from hybrid.types import Outcome
 
-TEXT_SHOWN = 200
-"""Characters of a question that the list holds."""
-ANSWER_SHOWN = 120
-"""Characters of an answer that the list holds: a letter nearly always, else a plan or a path."""
-OPEN = "open"
-"""The outcome of a question that a solver was not asked yet."""
+TEXT_SHOWN = 200  # Characters of a question that the list holds
+ANSWER_SHOWN = 120  # Characters of an answer that the list holds: a letter nearly always, else a plan or a path
+OPEN = "open"  # The outcome of a question that a solver was not asked yet
 
+# A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick; none.
 Filter = Literal["choice", "any", "search", "flag", "none"]
-"""A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick; none."""
 WORDS = "words"
+# Characters of an opening, and texts that begin with it, from which on the list leaves it out.
 MIN_SHARED, MIN_SHARERS = 24, 3
-"""Characters of an opening, and texts that begin with it, from which on the list leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -139,8 +136,8 @@ class QuestionList:
         more = () if by == "task" else (group_column(by),)
         self._columns = (*QUESTION_COLUMNS, *more)
         self.ids: list[str] = []
+        # Questions that a solver was asked, each solver for itself; questions on the error sheet.
         self.answers = self.sampled = 0
-        """Questions that a solver was asked, each solver for itself; questions on the error sheet."""
         self._cells = {column.name: Coded() for column in self._columns}
         self._of_solvers = [{column.name: Coded() for column in SOLVER_COLUMNS} for _ in range(solvers)]
 

@@ -18,10 +18,8 @@ from typing import Any
 from hybrid.report.payload import Chart, Overview, OverviewSection, QuestionPage
 from hybrid.scoring.result import Result
 
-CHUNK_QUESTIONS = 100
-"""Questions in one file of questions, at most: a page loads the file that its question lies in."""
-CHUNK_CHARS = 500_000
-"""A file of questions ends with the question that brings it over so many characters."""
+CHUNK_QUESTIONS = 100  # Questions in one file of questions, at most: a page loads the file that its question lies in
+CHUNK_CHARS = 500_000  # A file of questions ends with the question that brings it over so many characters
 
 
 def script(name: str, version: str, values: Any) -> bytes:
@@ -93,12 +91,9 @@ def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str
 class Chunk:
     """Some questions that lie in one file."""
 
-    start: int
-    """The row of the first."""
-    text: str
-    """JSON: a list of questions."""
-    files: frozenset[str]
-    """The images that they show."""
+    start: int  # The row of the first
+    text: str  # JSON: a list of questions
+    files: frozenset[str]  # The images that they show
 
 
 def chunks(questions: Iterable[QuestionPage]) -> Iterator[Chunk]:

@@ -16,13 +16,12 @@ from hybrid.report.payload import Fact, SolverCard
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.score import Scored
 
+# Keys of a model's settings that identify its files, left out for readers.
 HASHES = ("weights_sha256", "configuration_sha256")
-"""Keys of a model's settings that identify its files, left out for readers."""
-RUN = "run"
-"""The fact that names a run: it is another in each, and says of itself which."""
+RUN = "run"  # The fact that names a run: it is another in each, and says of itself which
 
+# Facts that are told as the manifest has them, with their keys there.
 SAID = {"protocol": "protocol", "tool output": "tool_output", "findings shown as": "show", "images": "images"}
-"""Facts that are told as the manifest has them, with their keys there."""
 
 
 def card(scored: Scored) -> SolverCard:

@@ -36,12 +36,11 @@ from hybrid.version import __version__
 ADDRESS = "127.0.0.1"
 INDEX = "index.html"
 LIVE = "live.json"
-PAUSE_S = 3.0
-"""Seconds from one making of the pages to the next, at least."""
+PAUSE_S = 3.0  # Seconds from one making of the pages to the next, at least
+# After pages that took T seconds to make, nothing is made for SHARE * T seconds: the run needs the processors.
 SHARE = 4
-"""After pages that took T seconds to make, nothing is made for SHARE * T seconds: the run needs the processors."""
-KEPT = 2
-"""So many makings of the pages stay on disk: a browser may still be reading the one before the last."""
+KEPT = 2  # So many makings of the pages stay on disk: a browser may still be reading the one before the last
+# By the end of a file's name; nothing else is served.
 MEDIA_TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -50,7 +49,6 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".txt": "text/plain; charset=utf-8",
     **{f".{suffix}": media_type for media_type, suffix in SUFFIXES.items()},
 }
-"""By the end of a file's name; nothing else is served."""
 POLICY = (
     # A chart becomes a PNG by way of a data: image.
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -65,8 +63,8 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
 }
 
+# The state of a run's answers: each file with its size and the time of its last change.
 Stamp = tuple[tuple[str, int, int], ...]
-"""The state of a run's answers: each file with its size and the time of its last change."""
 
 
 @dataclass(frozen=True)
@@ -218,10 +216,8 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, site: LiveSite, port: int = 0) -> None:
         self.site = site
         super().__init__((ADDRESS, port), _Handler)
-        self.port = int(self.server_address[1])
-        """The port that it listens on."""
-        self.url = f"http://{ADDRESS}:{self.port}/"
-        """The address that a browser opens."""
+        self.port = int(self.server_address[1])  # The port that it listens on
+        self.url = f"http://{ADDRESS}:{self.port}/"  # The address that a browser opens
         # The values of `Host` that are answered: any other name that leads here is somebody else's (DNS rebinding).
         self.hosts = frozenset((f"{ADDRESS}:{self.port}", f"localhost:{self.port}"))
 

@@ -28,8 +28,8 @@ from hybrid.scoring.reports import PUBLISHED_TITLE
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.sections import results
 
+# The sections whose rows the first screen shows.
 DECOMPOSITION, VALUES, DIFFERENCES, TASKS = "decomposition", "metrics", "differences", "tasks"
-"""The sections whose rows the first screen shows."""
 GAIN = "What the gain is made of"
 
 

@@ -16,12 +16,12 @@ from hybrid.images import ImageStore
 from hybrid.report.payload import PicturePayload
 from hybrid.types import Box, ImageRef, StoredImage
 
+# The suffix of a file by its media type.
 SUFFIXES: Mapping[str, str] = {
     **{f"image/{kind}": kind for kind in ("png", "webp", "gif", "bmp")},
     "image/jpeg": "jpg",
     "image/tiff": "tif",
 }
-"""The suffix of a file by its media type."""
 ABSENT = "the image store does not have it"
 
 

@@ -25,8 +25,8 @@ from hybrid.scoring.score import Scored
 from hybrid.types import LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
 
 AnyQuestion = Question | BrokenQuestion
+# What is told of the usage of an ask.
 OF_USAGE = ("model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "seconds")
-"""What is told of the usage of an ask."""
 
 
 class SolverReader:

@@ -35,12 +35,12 @@ from hybrid.report.payload import BenchmarkPages, Pages, QuestionPage
 
 MARKER = "hybrid-report.json"
 FORMAT = 1
+# In the order in which a browser runs them: each uses those before it.
 SCRIPTS = (
     *(f"assets/{name}.js" for name in ("base", "data", "routes", "verdicts", "rows", "tables", "svg", "saving")),
     *(f"assets/{name}.js" for name in ("charts", "overview", "filters", "list", "pictures", "tags", "question")),
     *("assets/sheet.js", "assets/keys.js", "assets/live.js", "data/site.js", "assets/main.js"),
 )
-"""In the order in which a browser runs them: each uses those before it."""
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _SECTION = re.compile(r"[A-Za-z0-9-]+")

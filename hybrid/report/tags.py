@@ -22,8 +22,7 @@ from hybrid.report.payload import Tag
 
 FORMAT = 1
 COLUMNS = tuple(field.name for field in fields(Tag))
-NO_TAG = "(a note alone)"
-"""Counted where a person wrote a note and no tag."""
+NO_TAG = "(a note alone)"  # Counted where a person wrote a note and no tag
 UNKNOWN_SHOWN = 5
 
 
@@ -107,8 +106,8 @@ def tag_tables(tags: Sequence[Tag], tasks: Mapping[str, str]) -> tuple[Table, ..
     return (_crossed("Tags by task", by_task), _crossed("Tags by solver", by_solver))
 
 
+# A tag, the column that it counts in, and the answer that was tagged: question and solver.
 Given = tuple[str, str, tuple[str, str]]
-"""A tag, the column that it counts in, and the answer that was tagged: question and solver."""
 
 
 def _crossed(title: str, given: Sequence[Given]) -> Table:

@@ -41,8 +41,7 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of
 from hybrid.scoring.sections.metrics import of_contestants
 
-SELDOM = 0.2
-"""Below this share of questions with a call, the first sentence says how many there were."""
+SELDOM = 0.2  # Below this share of questions with a call, the first sentence says how many there were
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,7 @@ class Sentence:
 
     id: str
     text: str
-    command: str = ""
-    """The command that the text ends with."""
+    command: str = ""  # The command that the text ends with
 
 
 def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:

@@ -20,8 +20,7 @@ class Case:
 
     id: str
     condition: str
-    words: str
-    """A format string of the fields that the conclusion fills in."""
+    words: str  # A format string of the fields that the conclusion fills in
 
 
 @cache

@@ -34,10 +34,8 @@ from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
 from hybrid.types import Metric, Outcome
 
-UNREADABLE_SHARE = 0.05
-"""Of the questions; calls that could not be read in more of them limit the claim."""
-OVERWEIGHT = 3
-"""From so many times the weight of its questions on, a task is named among the limits."""
+UNREADABLE_SHARE = 0.05  # Of the questions; calls that could not be read in more of them limit the claim
+OVERWEIGHT = 3  # From so many times the weight of its questions on, a task is named among the limits
 
 
 def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:

@@ -22,17 +22,16 @@ from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
+# The sections that a conclusion reads.
 SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered")
-"""The sections that a conclusion reads."""
 NAME_WIDTH = 30
-NAMED = 3
-"""So many solvers or tasks are named in a list."""
+NAMED = 3  # So many solvers or tasks are named in a list
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
 
+# The result of a paired difference, or why there is none; the second part of a case's id.
 State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
-"""The result of a paired difference, or why there is none; the second part of a case's id."""
+# The state of a pair that was not tested, by the reason.
 WHY_NOT: Mapping[str, State] = {"failed": "failed", "waiting": "waiting", "unanswered": "silent", "units": "units"}
-"""The state of a pair that was not tested, by the reason."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ class ConclusionRows:
             (count_of(count.get("none a")), count_of(count.get("none b"))),
             n,
             count_of(count.get("failed")),
-            metrics and (metrics[0], metrics[1]),
+            None if metrics is None else (metrics[0], metrics[1]),
         )
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:

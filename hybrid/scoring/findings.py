@@ -44,8 +44,8 @@ from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
 from hybrid.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Step
 
+# Of the answer that the findings come to. `none`: they come to no answer. `unread`: the answer cannot be known.
 Verdict = Literal["right", "wrong", "none", "unread"]
-"""Of the answer that the findings come to. `none`: they come to no answer. `unread`: the answer cannot be known."""
 
 T = TypeVar("T")
 
@@ -63,23 +63,18 @@ class Called:
     tool: str
     fault: Fault | None
     seconds: float
-    as_read: tuple[str, ...] = ()
-    """How it was read, where it was written as text or needed repairs."""
+    as_read: tuple[str, ...] = ()  # How it was read, where it was written as text or needed repairs
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
     """The tool calls of a question's conversation and the verdict on their findings."""
 
-    calls: tuple[Called, ...]
-    """Over all asks, in order."""
-    to_the_point: bool
-    """Whether one of the calls, however it ended, was of a tool that the rule for its ask may ask."""
+    calls: tuple[Called, ...]  # Over all asks, in order
+    to_the_point: bool  # Whether one of the calls, however it ended, was of a tool that the rule for its ask may ask
     finding: Verdict
-    answer: str | None = None
-    """As scored, where the findings come to one."""
-    unread: str | None = None
-    """Why the verdict is `unread`."""
+    answer: str | None = None  # As scored, where the findings come to one
+    unread: str | None = None  # Why the verdict is `unread`
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -42,8 +42,8 @@ from hybrid.secrets import redact
 from hybrid.types import Outcome
 
 SECTIONS = ("metrics", "differences", "tasks", "outcomes")
+# Columns that the name of a solver, of a task, and of a solver above a column may take.
 NAME, TASK, HEADING = 36, 28, 24
-"""Columns that the name of a solver, of a task, and of a solver above a column may take."""
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
 COUNTED: Mapping[Abstain, str] = {"chance": "as a guess on average", "wrong": "as wrong"}

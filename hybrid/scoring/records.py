@@ -157,6 +157,7 @@ def _started(row: Row) -> datetime | None:
     return None if at is None else datetime.fromtimestamp(at, UTC)
 
 
+# How a column is made of a row; `NAME` stands for each key of the mapping.
 MADE: Mapping[str, Callable[[Row], Any]] = {
     "benchmark": lambda row: row.solver.scored.benchmark,
     "split": lambda row: row.solver.scored.manifest["identity"]["split"] if row.solver.scored.folder else None,
@@ -182,7 +183,7 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
     "group.NAME": lambda row: row.question.groups,
     "value.NAME": lambda row: row.score().values,
 }
-"""How a column is made of a row; `NAME` stands for each key of the mapping."""
+# Of those that a question which could not be read has not.
 OF_QUESTION: Mapping[str, Callable[[Question], Any]] = {
     "kind": lambda asked: asked.kind.value,
     "question": lambda asked: asked.text,
@@ -190,7 +191,6 @@ OF_QUESTION: Mapping[str, Callable[[Question], Any]] = {
     "target": lambda asked: json.dumps(asked.target, ensure_ascii=False),
     "image_sha256": lambda asked: [image.sha256 for image in asked.images],
 }
-"""Of those that a question which could not be read has not."""
 OF_ASKS = {"prompts": "prompt", "replies": "reply"}
 
 
@@ -208,11 +208,11 @@ _ITEM = re.compile(
     r"^- (?P<name>[\w.]+) \((?P<type>[^()]+)\) = (?P<about>.+?)(?: \[(?P<form>\w+)\])?(?=\n- |\n\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
+# The columns, in order, as the docstring has them.
 COLUMNS = tuple(
     Column(found["name"], found["type"], " ".join(found["about"].split()), found["form"] or "")
     for found in _ITEM.finditer(__doc__ or "")
 )
-"""The columns, in order, as the docstring has them."""
 PARQUET = tuple(one for one in COLUMNS if one.form != "table")
 TABLE = tuple(one for one in COLUMNS if one.form != "parquet")
 NAME = "NAME"
@@ -225,8 +225,7 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
         rows = [row for scored in solvers for row in SolverRows(scored)]
         # By column in the file the fact, and where the fact is a mapping the key in it.
         places: dict[str, tuple[str, str | None]] = {}
-        self.columns: dict[str, str] = {}
-        """Name and type."""
+        self.columns: dict[str, str] = {}  # Name and type
         for one in columns:
             several = one.name.endswith(NAME)
             keys = dict.fromkeys(key for row in rows for key in row.fact(one.name)) if several else (None,)

@@ -43,12 +43,10 @@ from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
 
-KEYS = ("a", "b", "metric", "group")
-"""The fields of a row that say what it is of."""
+KEYS = ("a", "b", "metric", "group")  # The fields of a row that say what it is of
+# A table with more columns of numbers has a line for each number instead, as has one that would be mostly empty.
 WIDEST = 13
-"""A table with more columns of numbers has a line for each number instead, as has one that would be mostly empty."""
-NAMED = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}
-"""The headings of what a number may have besides its value."""
+NAMED = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}  # The headings of what a number may have besides its value
 
 
 def tables_of(comparison: Comparison, made: SectionResult) -> tuple[Table, ...]:
@@ -179,8 +177,8 @@ def printed(section: Section, row: Result) -> str:
 
 _SIDES = ("model_a", "run_a", "model_b", "run_b")
 _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
+# The last is the rule of the whole output, also of rows in which it makes no difference (`none`).
 COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "no_answer")
-"""The last is the rule of the whole output, also of rows in which it makes no difference (`none`)."""
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
@@ -252,13 +250,13 @@ class Block:
     tables: tuple[Table, ...]
 
 
+# The heading above the tables of a section, by form.
 HEADINGS: Mapping[str, Callable[[str], str]] = {
     "text": lambda heading: f"{heading}\n{'=' * len(heading)}\n",
     "narrow": lambda heading: "\n".join([*filled(heading, NARROW), "=" * min(len(heading), NARROW), ""]),
     "markdown": lambda heading: f"## {heading}\n",
     "latex": lambda heading: f"% {heading}\n",
 }
-"""The heading above the tables of a section, by form."""
 
 
 def pieces(block: Block, form: str) -> Iterator[str]:
