@@ -190,17 +190,15 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
             elif step.kind == "tool":
                 # Calls that run side by side are read before the first of them ends, each in its turn; what no tool
                 # could take has no images.
-                named = [one for one in read if one.data.get("tool") == step.name and "images" in step.data]
-                its = named[0] if named else None
-                calls.append(Called(step.name, step.fault, step.seconds, _as_read(its) if its else ()))
-                read = [one for one in read if one is not its]
+                named = [one for one in read if one.data.get("tool") == step.name and "images" in step.data][:1]
+                how: list[str] = []
+                for one in named:
+                    read.remove(one)
+                    dialect, repairs = one.data.get("read_from"), one.data.get("repairs")
+                    how += [f"read from text ({dialect})"] if dialect else []
+                    how += [f"repaired: {kind}" for kind in (repairs if isinstance(repairs, list | tuple) else ())]
+                calls.append(Called(step.name, step.fault, step.seconds, tuple(how)))
     return tuple(calls)
-
-
-def _as_read(step: Step) -> tuple[str, ...]:
-    dialect, repairs = step.data.get("read_from"), step.data.get("repairs")
-    from_text = [f"read from text ({dialect})"] if dialect else []
-    return (*from_text, *(f"repaired: {kind}" for kind in (repairs if isinstance(repairs, list | tuple) else ())))
 
 
 def _to_the_point(exchange: Exchange) -> bool:

@@ -104,7 +104,11 @@ class ScoreReport(Report):
     @property
     def solvers(self) -> tuple[Scored, ...]:
         """All solvers, by the rule of the tables."""
-        return tuple(one.under(self.abstain) for scored in self.paths.values() for one in scored)
+        return tuple(one for scored in self._ruled.values() for one in scored)
+
+    @property
+    def _ruled(self) -> dict[Path, list[Scored]]:
+        return {path: [one.under(self.abstain) for one in scored] for path, scored in self.paths.items()}
 
     @property
     def damage(self) -> tuple[str, ...]:
@@ -129,12 +133,11 @@ class ScoreReport(Report):
     @cached_property
     def comparisons(self) -> Mapping[Path, ComparisonReport]:
         """The comparison behind each path; solvers with a judge's readings stand there twice, without and with them."""
-        solvers = {
-            path: with_judged([one.under(self.abstain) for one in scored]) for path, scored in self.paths.items()
-        }
         return {
-            path: ComparisonReport(scored, self.options, self.published, more=f"More: hybrid compare {path} --all")
-            for path, scored in solvers.items()
+            path: ComparisonReport(
+                with_judged(scored), self.options, self.published, more=f"More: hybrid compare {path} --all"
+            )
+            for path, scored in self._ruled.items()
             if scored
         }
 
@@ -155,14 +158,12 @@ class ScoreReport(Report):
 
     def as_json(self) -> dict[str, Json]:
         """One object for a path, for several one under each."""
-        by_path = {str(path): self._path_as_json(path) for path in self.paths}
-        return {"paths": by_path} if len(by_path) > 1 else next(iter(by_path.values()))
-
-    def _path_as_json(self, path: Path) -> dict[str, Json]:
-        scored = [one.under(self.abstain) for one in self.paths[path]]
-        if len(scored) == 1 and not self.in_run:
-            return scored[0].as_json(self.options.by)
-        return {"run": str(path), "solvers": {one.solver: one.as_json(self.options.by) for one in scored}}
+        by_path: dict[str, Json] = {}
+        for path, solvers in self._ruled.items():
+            scored = {one.solver: one.as_json(self.options.by) for one in solvers}
+            alone = len(scored) == 1 and not self.in_run
+            by_path[str(path)] = next(iter(scored.values())) if alone else {"run": str(path), "solvers": scored}
+        return {"paths": by_path} if len(by_path) > 1 else next(iter(by_path.values()))  # type: ignore[return-value]
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each metric of each solver, with its 95 % interval."""

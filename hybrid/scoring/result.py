@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hybrid.benchmarks.base import Abstain
 from hybrid.benchmarks.card import MetricCard
@@ -162,9 +162,15 @@ def unit_of(metrics: Iterable[Metric]) -> str:
 
 def with_interval(row: Result, metric: Metric) -> Result:
     """The row with value, n and 95 % interval of a metric."""
-    ends = interval(metric)
-    low, high = (ends.low, ends.high) if ends else (None, None)
-    return replace(row, value=metric.value, n=metric.n, low=low, high=high)
+    return replace(row, value=metric.value, n=metric.n, **_ends(interval(metric)))
+
+
+def _ends(found: Interval | None) -> dict[str, Any]:
+    return {"low": found.low, "high": found.high} if found else {"low": None, "high": None}
+
+
+def _noted(row: Result, *more: str) -> str:
+    return "; ".join(filter(None, (row.note, *more)))
 
 
 def paired_contrast(a: Metric, b: Metric, untested: str | None) -> Contrast:
@@ -192,33 +198,27 @@ EXACTLY = (
 
 def with_contrast(row: Result, found: Contrast, untested: str | None = None) -> Result:
     """The row with difference, interval and p value; its note says too how, or why not, it was tested."""
-    ends = found.interval
-    low, high = (ends.low, ends.high) if ends else (None, None)
     how = UNTESTED[untested] if untested else EXACTLY if found.test in (EXACT, SWAPPED) else ""
-    note = "; ".join(filter(None, (row.note, how)))
-    return replace(row, value=found.difference, low=low, high=high, p=found.p_value, note=note)
+    return replace(row, value=found.difference, p=found.p_value, note=_noted(row, how), **_ends(found.interval))
 
 
 def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
     """The rows as they are, or where nothing is to be tested without intervals and p values, with the reason."""
     for row in rows:
-        tested = row.low is not None or row.p is not None
-        if untested is None or not tested:
+        if untested is None or (row.low is None and row.p is None):
             yield row
         else:
-            note = "; ".join(filter(None, (row.note, UNTESTED[untested])))
-            yield replace(row, low=None, high=None, p=None, note=note)
+            yield replace(row, low=None, high=None, p=None, note=_noted(row, UNTESTED[untested]))
 
 
 def adjusted(rows: Sequence[Result], family: Callable[[Result], Hashable]) -> list[Result]:
     """The rows with p values adjusted after Holm among the rows of one family."""
-    places: dict[Hashable, list[int]] = {}
+    places: dict[Hashable, dict[int, float]] = {}
     for place, row in enumerate(rows):
         if row.p is not None:
-            places.setdefault(family(row), []).append(place)
+            places.setdefault(family(row), {})[place] = row.p
     ready = list(rows)
     for members in places.values():
-        p_values = [p for place in members if (p := rows[place].p) is not None]
-        for place, p_holm in zip(members, holm(p_values), strict=True):
+        for place, p_holm in zip(members, holm(list(members.values())), strict=True):
             ready[place] = replace(rows[place], p_holm=p_holm)
     return ready
