@@ -292,19 +292,21 @@ def _markdown(text: str) -> str:
     return re.sub(r"\](?=[(\[:])", r"\\]", escaped)
 
 
-_LATEX = {
-    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    # After a row's end these would be read as its optional arguments.
-    **{sign: f"{{{sign}}}" for sign in "[]*"},
-}
+_LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "{}$&#%_"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        # After a row's end these would be read as its optional arguments.
+        **{sign: f"{{{sign}}}" for sign in "[]*"},
+    }
+)
 
 
 def _latex(text: str) -> str:
-    escaped = one_line(text).translate(str.maketrans(_LATEX))
+    escaped = one_line(text).translate(_LATEX)
     return escaped.replace("--", "-{}-").replace("--", "-{}-")

@@ -158,12 +158,12 @@ class ScoreReport(Report):
 
     def as_json(self) -> dict[str, Json]:
         """One object for a path, for several one under each."""
-        by_path: dict[str, Json] = {}
+        by_path: dict[str, dict[str, Json]] = {}
         for path, solvers in self._ruled.items():
             scored = {one.solver: one.as_json(self.options.by) for one in solvers}
             alone = len(scored) == 1 and not self.in_run
             by_path[str(path)] = next(iter(scored.values())) if alone else {"run": str(path), "solvers": scored}
-        return {"paths": by_path} if len(by_path) > 1 else next(iter(by_path.values()))  # type: ignore[return-value]
+        return {"paths": by_path} if len(by_path) > 1 else next(iter(by_path.values()))
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each metric of each solver, with its 95 % interval."""
