@@ -62,10 +62,7 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield worded("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
-    # Tools whose calls ended in faults often enough to limit what is said of them.
-    faulty = [(one, tools) for one in found.found.solvers if (tools := noted(one))]
-    for one, tools in faulty[:NAMED]:
-        yield worded("limits.faults", solver=short_name(one), tools=listed([*map(str, tools)]))
+    yield from _faults(found)
     pairs = [(one.hybrid, other) for one in groups for other in (one.alone, one.specialist, one.blank)]
     parts = [said for hybrid, other in pairs if other is not None and (said := found.otherwise(other, hybrid))]
     if parts:
@@ -78,6 +75,16 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
         yield worded("limits.recorded")
     yield from _power(found, groups)
+
+
+def _faults(found: ConclusionRows) -> Iterator[str]:
+    """Tools whose calls ended in faults often enough to limit what is said of them; the same of several solvers once."""
+    faulty: dict[str, list[str]] = {}
+    for one in found.found.solvers:
+        if faults := noted(one):
+            faulty.setdefault(listed([*map(str, faults)]), []).append(short_name(one))
+    for tools, names in list(faulty.items())[:NAMED]:
+        yield worded("limits.faults", solver=listed(names), tools=tools)
 
 
 def _concerned(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> tuple[Scored, ...]:
