@@ -78,7 +78,7 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
 
 
 def _faults(found: ConclusionRows) -> Iterator[str]:
-    """Tools whose calls ended in faults often enough to limit what is said of them; the same of several solvers once."""
+    """Tools whose calls ended in faults often enough to limit what is said; the same of several solvers once."""
     faulty: dict[str, list[str]] = {}
     for one in found.found.solvers:
         if faults := noted(one):
