@@ -31,24 +31,19 @@ from hybrid.types import Attempt, Kind, Prompt, Question, Score
 
 Images = Literal["attached", "none"]
 Only = Literal["right", "helped", "all"]
-TEST_SPLIT = "test-split"
-"""Allows what is to be trained on to come from a published split."""
+TEST_SPLIT = "test-split"  # Allows what is to be trained on to come from a published split
 
 
 @dataclass(frozen=True)
 class ExportOptions:
     """The options of an export; each format names those that it takes (`Exporter.takes`)."""
 
-    images: Images = "attached"
-    """Whether pictures go into a format that can hold them."""
-    only: Only = "right"
-    """Which questions: answered right, right with tools and wrong without, or all."""
-    max_turns: int | None = None
-    """The most turns of the model in a conversation; None for any number."""
-    allow: tuple[str, ...] = ()
-    """The splits that are let in all the same: `TEST_SPLIT`."""
+    images: Images = "attached"  # Whether pictures go into a format that can hold them
+    only: Only = "right"  # Which questions: answered right, right with tools and wrong without, or all
+    max_turns: int | None = None  # The most turns of the model in a conversation; None for any number
+    allow: tuple[str, ...] = ()  # The splits that are let in all the same: `TEST_SPLIT`
+    # Whether texts of questions go into a format that is made to be given away.
     questions: Literal["hashed", "shown"] = "hashed"
-    """Whether texts of questions go into a format that is made to be given away."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +52,8 @@ class Written:
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...] = ()
-    rows: int | None = None
-    """How many conversations the format holds; None for a format of another kind."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """By reason how many it does not."""
+    rows: int | None = None  # How many conversations the format holds; None for a format of another kind
+    left_out: Mapping[str, int] = field(default_factory=dict)  # By reason how many it does not
 
 
 @dataclass(frozen=True)
@@ -175,12 +168,10 @@ class ExportedRun:
 class Exporter(ABC):
     """Writes a run as the files of another tool."""
 
-    form: str
-    """The name of the format in a message."""
-    about: str
-    """Half a line on the files that are written."""
+    form: str  # The name of the format in a message
+    about: str  # Half a line on the files that are written
+    # The options, by their fields of `ExportOptions`, that may be given with the format.
     takes: tuple[str, ...] = ("images",)
-    """The options, by their fields of `ExportOptions`, that may be given with the format."""
 
     @abstractmethod
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:

@@ -36,11 +36,10 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
     runs: dict[object, list[Scored]] = {}
     for one in solvers:
         runs.setdefault(one.folder.path.resolve() if one.folder else one.solver, []).append(one)
-    by_run = {
-        one.solver if one.folder is None else one.folder.path.as_posix(): _record(members)
-        for members in runs.values()
-        for one in members[:1]
-    }
+    by_run = {}
+    for members in runs.values():
+        folder = members[0].folder
+        by_run[members[0].solver if folder is None else folder.path.as_posix()] = _record(members)
     listed: list[Fact] = []
     for name in dict.fromkeys(name for record in by_run.values() for name in record):
         values = {origin: record.get(name, "") for origin, record in by_run.items()}

@@ -208,15 +208,12 @@ class _Images:
             if parts is None:
                 raise ValueError(f"{name[:120]!r} is not the place of an image: images/ab/SHA.png")
             source, target = self.store.path(parts[2]), self.folder / name
+            if not source.is_file():
+                raise DataError(f"image {parts[2][:12]} is not in the store {self.store.root}")
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                try:
-                    os.link(source, target)
-                except FileNotFoundError:
-                    raise
-                except OSError:
-                    # Another disk, or one that knows no links.
-                    shutil.copyfile(source, target)
-            except FileNotFoundError:
-                raise DataError(f"image {parts[2][:12]} is not in the store {self.store.root}") from None
+                os.link(source, target)
+            except OSError:
+                # Another disk, or one that knows no links.
+                shutil.copyfile(source, target)
             self.there.add(name)

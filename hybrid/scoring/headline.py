@@ -73,21 +73,16 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
             of = f"{one.failed} of {len(one.scores)} questions failed"
             lines.append(f"{one.solver}: {of}; they are missing, not wrong")
         if one.open:
-            lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out ({_open_tasks(one)})")
+            asked = {score.id for score in one.scores}
+            every = Counter(question.task for question in one.questions.values())
+            waiting = Counter(question.task for name, question in one.questions.items() if name not in asked)
+            named = [f"{task} {count} of {every[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
+            named += [f"{len(waiting) - len(named)} more tasks"] if len(waiting) > len(named) else []
+            lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out ({', '.join(named)})")
         lines += fault_lines(one)
         if one.reasons:
             lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
     return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))
-
-
-def _open_tasks(scored: Scored) -> str:
-    """`Jigsaw 40 of 40, Counting 3 of 40`."""
-    asked = {score.id for score in scored.scores}
-    every = Counter(question.task for question in scored.questions.values())
-    waiting = Counter(question.task for name, question in scored.questions.items() if name not in asked)
-    named = [f"{task} {count} of {every[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
-    more = [f"{len(waiting) - len(named)} more tasks"] if len(waiting) > len(named) else []
-    return ", ".join([*named, *more])
 
 
 def rule_line(solvers: Sequence[Scored]) -> str:

@@ -91,15 +91,11 @@ class Report(ABC):
 class ScoreReport(Report):
     """The scored solvers behind some paths, as `hybrid score` prints them."""
 
-    paths: Mapping[Path, tuple[Scored, ...]]
-    """None behind a run whose answers are hidden."""
+    paths: Mapping[Path, tuple[Scored, ...]]  # None behind a run whose answers are hidden
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
-    abstain: Abstain = TABLES_RULE
-    """The worth of no answer, in every form."""
-    published: bool = False
-    """Whether tables end with what papers printed."""
-    in_run: bool = False
-    """Whether JSON names the solver even where there is only one, as `hybrid run` does."""
+    abstain: Abstain = TABLES_RULE  # The worth of no answer, in every form
+    published: bool = False  # Whether tables end with what papers printed
+    in_run: bool = False  # Whether JSON names the solver even where there is only one, as `hybrid run` does
 
     @property
     def solvers(self) -> tuple[Scored, ...]:
@@ -196,12 +192,9 @@ class ComparisonReport(Report):
     solvers: tuple[Scored, ...]
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
     published: bool = False
-    only: tuple[str, ...] = ()
-    """Names of the sections that are printed instead of the conclusion with its two tables."""
-    every: bool = False
-    """Whether all sections are printed."""
-    more: str = ""
-    """The line that says what else can be asked; by default the options of `hybrid compare`."""
+    only: tuple[str, ...] = ()  # Names of the sections that are printed instead of the conclusion with its two tables
+    every: bool = False  # Whether all sections are printed
+    more: str = ""  # The line that says what else can be asked; by default the options of `hybrid compare`
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -314,8 +307,8 @@ class ComparisonReport(Report):
         return {one.solver: origin_of(one) for one in self.solvers}
 
 
+# Of `ScoreReport` as csv; `no_answer` is the rule that holds for all its numbers.
 COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "no_answer", "metric", "n", "value", "low", "high")
-"""Of `ScoreReport` as csv; `no_answer` is the rule that holds for all its numbers."""
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
