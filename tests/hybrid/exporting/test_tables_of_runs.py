@@ -69,7 +69,7 @@ def test_public_answers_are_not_submitted(made_up_runs: Any, tmp_path: Path) -> 
 
 
 def test_answers_of_no_mllm_go_under_no_mllms_name(made_up_runs: Any, tmp_path: Path) -> None:
-    run = ExportedRun.at(made_up_runs.write(tmp_path, "blink", size=1).blank)
-    named = {one.recorded: (run.mllm_of(one), run.model_of(one)) for one in run.scored}
-    assert named["specialist"] == (None, "specialist")
-    assert named["controller"] == ("made:up", "made:up/controller-blank")
+    made = made_up_runs.write(tmp_path, "blink", size=1)
+    runs = [ExportedRun.at(made.real / "specialist"), ExportedRun.at(made.blank / "controller")]
+    named = [(run.mllm_of(one), run.model_of(one)) for run in runs for one in run.scored]
+    assert named == [(None, "specialist"), ("made:up", "made:up/controller-blank")]
