@@ -24,9 +24,9 @@ import pytest
 from hybrid.cli import COMMANDS, cli, main
 from hybrid.cli._exit_codes import EXIT_CODES
 from hybrid.config.environment import VARIABLES
-from hybrid.exporting.parquet import COLUMNS
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names, solver_names
+from hybrid.scoring.records import PARQUET as COLUMNS
 from tests.servers import LocalServer, listening
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from _reference.markdown import Page, code, escaped, table
 from hybrid.exporting.base import Exporter
-from hybrid.exporting.parquet import COLUMNS
 from hybrid.registry import load, names
-from hybrid.scoring.records import TABLE
+from hybrid.scoring.records import PARQUET, TABLE
 
 
 def pages() -> tuple[Page, ...]:
@@ -16,7 +15,7 @@ def pages() -> tuple[Page, ...]:
         ("`--to`", "what is written"), [(code(name), escaped(one.about)) for name, one in exporters.items()]
     )
     columns = table(
-        ("column", "type", "holds"), [(code(one.name), escaped(one.type), escaped(one.about)) for one in COLUMNS]
+        ("column", "type", "holds"), [(code(one.name), escaped(one.type), escaped(one.about)) for one in PARQUET]
     )
     of_table = table(
         ("column", "type", "holds"), [(code(one.name), escaped(one.type), escaped(one.about)) for one in TABLE]
@@ -34,7 +33,7 @@ The formats of [`hybrid export`](commands/export.md). What each holds and loses,
 
 ## Columns of a table of questions
 
-Of `hybrid.table` and `--to table`; `group.NAME` for each further group of the benchmark.
+Of `hybrid.table` and `--to table`.
 
 {of_table}
 """

@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 
+# The variable by which a person decides about the progress bars of huggingface_hub and transformers.
 OTHER_BARS = "HF_HUB_DISABLE_PROGRESS_BARS"
-"""The variable by which a person decides about the progress bars of huggingface_hub and transformers."""
 
 Show = Callable[[Sequence[str]], None]
 
@@ -57,17 +57,16 @@ def loading_shown_by(show: Show) -> Iterator[None]:
 
 @contextmanager
 def _other_bars_hidden() -> Iterator[None]:
-    if not _shows or OTHER_BARS in os.environ:
-        yield
-        return
-    from transformers.utils import logging
+    hidden = bool(_shows) and OTHER_BARS not in os.environ
+    if hidden:
+        from transformers.utils import logging
 
-    if not logging.is_progress_bar_enabled():
-        yield
-        return
-    # Those of the hub as well.
-    logging.disable_progress_bar()
+        # Those of the hub as well.
+        hidden = logging.is_progress_bar_enabled()
+    if hidden:
+        logging.disable_progress_bar()
     try:
         yield
     finally:
-        logging.enable_progress_bar()
+        if hidden:
+            logging.enable_progress_bar()

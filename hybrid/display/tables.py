@@ -12,18 +12,17 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from itertools import chain, zip_longest
+from typing import Any, Literal
 
 from hybrid.display.terminal import NARROW, display_width, filled, one_line
 from hybrid.stats import Interval
 
 Align = Literal["left", "right"]
 
-NONE = "-"
-"""Printed for a number that does not exist."""
+NONE = "-"  # Printed for a number that does not exist
 
-NOTE_WIDTH = 100
-"""Notes are broken at so many characters, or at the width of a wider table."""
+NOTE_WIDTH = 100  # Notes are broken at so many characters, or at the width of a wider table
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,9 @@ def as_text(table: Table) -> str:
     body = [_padded(row, widths, table.columns) for row in (lines[0], rule, *lines[1:])]
     head = [one_line(table.title), ""] if table.title else []
     wide = max(NOTE_WIDTH, sum(widths) + 2 * len(widths) - 2)
-    foot = ["", *(part for note in table.notes for part in _wrapped(note, wide))] if table.notes else []
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    notes = (textwrap.wrap(one_line(note), wide, **options) or [""] for note in table.notes)
+    foot = ["", *chain.from_iterable(notes)] if table.notes else []
     return "\n".join([*head, *body, *foot]) + "\n"
 
 
@@ -111,7 +112,13 @@ def as_csv(table: Table) -> str:
 
     The title and the notes are left out: every line is a record.
     """
-    return "".join(_csv_line(row) for row in (table.names, *table.rows))
+    lines = []
+    for row in (table.names, *table.rows):
+        # The writer quotes the characters of its own line end, so it must know both to quote a lone one.
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\r\n").writerow(row)
+        lines.append(line.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
 
 
 def as_latex(table: Table) -> str:
@@ -151,11 +158,6 @@ def share(k: float | None, n: int | None) -> str:
     return f"{k:z.0f}/{n}" if abs(k - round(k)) < 1e-6 else f"{k:z.1f}/{n}"
 
 
-def number(value: int | None) -> str:
-    """A count: 1901."""
-    return NONE if value is None else str(value)
-
-
 def signed(value: float | None) -> str:
     """A difference with its sign and three decimals: +0.081; what rounds to nothing is +0.000."""
     return NONE if value is None else f"{value:+z.3f}"
@@ -168,27 +170,15 @@ def p_value(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def seconds(value: float | None) -> str:
-    """Seconds with one decimal and separated thousands: 1,234.5 s."""
-    return NONE if value is None else f"{value:z,.1f} s"
-
-
 def tokens(value: int | None) -> str:
     """A whole number with separated thousands: 12,345."""
     return NONE if value is None else f"{value:,}"
 
 
-def _wrapped(note: str, width: int) -> list[str]:
-    return textwrap.wrap(one_line(note), width, break_long_words=False, break_on_hyphens=False) or [""]
-
-
-MIN_WIDTH = 16
-"""Columns to which long names are folded where there is no room for them."""
-NAMED = 44
-"""Columns that the names at the left of every block may take."""
+MIN_WIDTH = 16  # Columns to which long names are folded where there is no room for them
+NAMED = 44  # Columns that the names at the left of every block may take
 GAP = 2
-HEAD_LINES = 3
-"""Lines of a folded heading, where its words allow it."""
+HEAD_LINES = 3  # Lines of a folded heading, where its words allow it
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +259,13 @@ def _block(table: Table, widths: Mapping[int, int], *, grouped: bool) -> Iterato
     inset = " " * GAP if grouped else ""
     if grouped:
         yield from filled(one_line(table.names[0]), NARROW)
-    lines = [[[""] * (most - len(head)) + head for head in heads], [["-" * width] for width in widths.values()]]
-    yield from (inset + line for cells in lines for line in _padded_lines(cells, columns, widths))
+
+    def padded(cells: Sequence[Sequence[str]]) -> Iterator[str]:
+        for line in zip_longest(*cells, fillvalue=""):
+            yield inset + _padded(line, [*widths.values()], columns)
+
+    yield from padded([[""] * (most - len(head)) + head for head in heads])
+    yield from padded([["-" * width] for width in widths.values()])
     before = None
     for row in table.rows:
         if grouped and row[0] != before:
@@ -280,13 +275,7 @@ def _block(table: Table, widths: Mapping[int, int], *, grouped: bool) -> Iterato
             filled(one_line(row[place]), width, GAP if column.align == "left" and width > MIN_WIDTH // 2 else 0)
             for (place, width), column in zip(widths.items(), columns, strict=True)
         ]
-        yield from (inset + line for line in _padded_lines(cells, columns, widths))
-
-
-def _padded_lines(cells: Sequence[list[str]], columns: Sequence[Column], widths: Mapping[int, int]) -> Iterator[str]:
-    for number in range(max(map(len, cells))):
-        line = [cell[number] if number < len(cell) else "" for cell in cells]
-        yield _padded(line, list(widths.values()), columns)
+        yield from padded(cells)
 
 
 def _padded(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
@@ -303,35 +292,21 @@ def _markdown(text: str) -> str:
     return re.sub(r"\](?=[(\[:])", r"\\]", escaped)
 
 
-def _csv_line(cells: tuple[str, ...]) -> str:
-    """One record."""
-    # The writer quotes the characters of its own line end, so it must know both to quote a lone one.
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(cells)
-    return line.getvalue().removesuffix("\r\n") + "\n"
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    # After a row's end these would be read as its optional arguments.
-    "[": "{[}",
-    "]": "{]}",
-    "*": "{*}",
-}
+_LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "{}$&#%_"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        # After a row's end these would be read as its optional arguments.
+        **{sign: f"{{{sign}}}" for sign in "[]*"},
+    }
+)
 
 
 def _latex(text: str) -> str:
-    escaped = "".join(_LATEX.get(char, char) for char in one_line(text))
+    escaped = one_line(text).translate(_LATEX)
     return escaped.replace("--", "-{}-").replace("--", "-{}-")

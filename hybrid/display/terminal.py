@@ -12,18 +12,15 @@ import shlex
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-NARROW = 80
-"""Columns of what is printed for a narrow terminal."""
-WIDE_FROM = 100
-"""Columns of a terminal that is wide."""
+NARROW = 80  # Columns of what is printed for a narrow terminal
+WIDE_FROM = 100  # Columns of a terminal that is wide
 
 Shape = Literal["wide", "narrow"]
 
-TEXT = {"wide": "text", "narrow": "narrow"}
-"""The name of each shape's form in `hybrid.display.tables.RENDERERS`."""
+TEXT = {"wide": "text", "narrow": "narrow"}  # The name of each shape's form in `hybrid.display.tables.RENDERERS`
 
 
 def shape_of(wanted: Literal["wide", "narrow", "auto"]) -> Shape:
@@ -103,13 +100,12 @@ def folded(text: str, shape: Shape, hang: int = 2) -> str:
     """Lines as they are, or for a narrow terminal each within `NARROW` columns; ends as the text does."""
     if shape == "wide":
         return text
-    return "\n".join(_folded(text, hang))
-
-
-def _folded(text: str, hang: int) -> Iterator[str]:
+    lines: list[str] = []
     for line in text.split("\n"):
         indent = len(line) - len(line.lstrip())
-        yield from filled(line, NARROW, min(indent + hang, NARROW // 2)) if display_width(line) > NARROW else [line]
+        short = display_width(line) <= NARROW
+        lines += [line] if short else filled(line, NARROW, min(indent + hang, NARROW // 2))
+    return "\n".join(lines)
 
 
 def pasteable(words: Sequence[str], shape: Shape, before: str = "") -> str:

@@ -35,12 +35,12 @@ from hybrid.scoring.score import Scored
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Json, Question, StoredImage
 
+# The split of questions from the user's own files. Every other is published, also one called `train`: benchmarks have
+# been published under that word.
 OWN_SPLITS = frozenset({"all", "own", "none"})
-"""The split of questions from the user's own files. Every other is published, also one called `train`: benchmarks have
-been published under that word."""
 FILE, IMAGE_FOLDER = "conversations.jsonl", "images"
+# Of media types whose suffix is not their second word.
 SUFFIXES: Mapping[str, str] = {"image/jpeg": ".jpg", "image/tiff": ".tif"}
-"""Of media types whose suffix is not their second word."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,10 @@ class Row:
     """One conversation with what is written about it."""
 
     question: Question
-    ask: int
-    """The number of the ask among those about the question, from 0: each is a conversation of its own."""
+    ask: int  # The number of the ask among those about the question, from 0: each is a conversation of its own
     solver: str
     model: str
-    score: float | None
-    """0..1, no readable answer counted as wrong; None where the metric has no right and wrong."""
+    score: float | None  # 0..1, no readable answer counted as wrong; None where the metric has no right and wrong
     conversation: Conversation
 
     def facts(self, run: ExportedRun) -> dict[str, Json]:
@@ -81,16 +79,10 @@ class LeftOutRows:
         """One conversation, by the name of its question."""
         self.by_reason.setdefault(reason, []).append(name)
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """By reason how many."""
-        return {reason: len(names) for reason, names in self.by_reason.items()}
-
-    def sentences(self) -> Iterator[str]:
-        """A sentence for each reason, and for each damaged line."""
-        yield from self.damage
-        for reason, names in self.by_reason.items():
-            yield f"left out, {reason}: {len(names)} ({first(names)})"
+    def sentences(self) -> tuple[str, ...]:
+        """A sentence for each damaged line, and for each reason."""
+        counted = (f"left out, {reason}: {len(names)} ({first(names)})" for reason, names in self.by_reason.items())
+        return (*self.damage, *counted)
 
 
 @dataclass
@@ -104,21 +96,21 @@ class ImageFiles:
 
     def paths(self, conversation: Conversation) -> list[str]:
         """The path of every image, in order, from the folder above. Raises `LeftOut` where the store lacks one."""
-        return [self._path(ref.image, conversation.sent) for ref in images_of(conversation.messages)]
-
-    def _path(self, image: StoredImage, sent: Mapping[str, str]) -> str:
-        if image.sha256 not in self.written:
+        for ref in images_of(conversation.messages):
+            image = ref.image
+            if image.sha256 in self.written:
+                continue
             try:
-                data, media_type = self._bytes(image, sent.get(image.sha256))
+                data, media_type = self._sent(image, conversation.sent.get(image.sha256))
             except (DataError, OSError) as error:
                 raise LeftOut("an image is not in the store as it was sent") from error
             suffix = SUFFIXES.get(media_type, f".{media_type.partition('/')[2]}")
             name = f"{hashlib.sha256(data).hexdigest()}{suffix}"
             write_atomic(self.folder / name, data)
             self.written[image.sha256] = f"{self.folder.name}/{name}"
-        return self.written[image.sha256]
+        return [self.written[ref.image.sha256] for ref in images_of(conversation.messages)]
 
-    def _bytes(self, image: StoredImage, copy: str | None) -> tuple[bytes, str]:
+    def _sent(self, image: StoredImage, copy: str | None) -> tuple[bytes, str]:
         """The bytes that went out, and their type: those of the copy that was sent where there is one."""
         if copy is None:
             # A model of this process is sent pixels, scaled down where they are too many.
@@ -131,8 +123,8 @@ class ImageFiles:
         return data, "image/jpeg" if image.media_type == "image/jpeg" else "image/png"
 
 
+# From a conversation and the paths of its images to its columns in a format. Raises `LeftOut`.
 MakeLine = Callable[[Row, list[str]], Mapping[str, Json]]
-"""From a conversation and the paths of its images to its columns in a format. Raises `LeftOut`."""
 
 
 def write_conversations(run: ExportedRun, path: Path, options: ExportOptions, form: str, make: MakeLine) -> Written:
@@ -169,16 +161,15 @@ def write_conversations(run: ExportedRun, path: Path, options: ExportOptions, fo
         raise UsageError(f"{run.folder.path} has no conversation to write; " + "; ".join(out.sentences()))
     # Without it `datasets.load_dataset` of the folder reads the pictures alone.
     (path / "README.md").write_text(f"---\nconfigs:\n- config_name: default\n  data_files: {FILE}\n---\n")
-    return Written((path / FILE,), tuple(out.sentences()), count, out.counts)
+    counts = {reason: len(names) for reason, names in out.by_reason.items()}
+    return Written((path / FILE,), out.sentences(), count, counts)
 
 
 def refuse_published(run: ExportedRun, options: ExportOptions, form: str) -> None:
     """Raise `UsageError` for questions that others are measured on, unless this was allowed by name."""
-    card = run.benchmark.card
-    own = card.hub_id is None and run.split in OWN_SPLITS
-    if run.generated or own or TEST_SPLIT in options.allow:
+    name, hub_id = run.benchmark.card.name, run.benchmark.card.hub_id
+    if run.generated or (hub_id is None and run.split in OWN_SPLITS) or TEST_SPLIT in options.allow:
         return
-    name = card.name
     raise UsageError(
         f"{form}: {run.folder.path} asked the split {run.split} of {name}, and a model that is trained on it cannot be "
         f"measured by {name} any more: export a run over your own or generated questions (--data sample), or say that "
@@ -212,7 +203,8 @@ def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out:
             scores = _scores(scored)
             alone = _scores(_alone(run, name)) if options.only == "helped" else {}
             for question, attempt in _attempts(run, scored, out):
-                if reason := _unwanted(options, scores.get(question.id), alone.get(question.id)):
+                score = scores.get(question.id)
+                if reason := _unwanted(options, score, alone.get(question.id)):
                     out.note(reason, question.id)
                     continue
                 for ask in range(len(attempt.exchanges)):
@@ -223,8 +215,8 @@ def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out:
                         continue
                     if options.max_turns is not None and conversation.turns > options.max_turns:
                         out.note(f"more than {options.max_turns} turns", question.id)
-                        continue
-                    yield Row(question, ask, name, model, scores.get(question.id), conversation)
+                    else:
+                        yield Row(question, ask, name, model, score, conversation)
 
 
 def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tuple[Question, Attempt]]:
@@ -233,17 +225,16 @@ def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tu
     out.damage += recorded.damage
     failed = {score.id for score in scored.scores if score.outcome.failed}
     for question in run.folder.questions().sound:
-        if question.id not in recorded.by_id:
-            if question.id in failed:
-                out.note("no answer", question.id)
-            continue
         try:
-            attempt = recorded.by_id[question.id]
+            attempt = recorded.by_id.get(question.id)
         except DataError as error:
             out.damage.append(str(error))
             out.note("no answer", question.id)
             continue
-        yield question, attempt
+        if attempt is not None:
+            yield question, attempt
+        elif question.id in failed:
+            out.note("no answer", question.id)
 
 
 def _scores(scored: Scored) -> dict[str, float | None]:

@@ -53,10 +53,8 @@ class Conversation:
     """The last request of an ask and the reply to it, as they went out: pictures of tools follow the results."""
 
     messages: tuple[Message, ...]
-    tools: tuple[Tool, ...]
-    """Offered until the last turn."""
-    sent: Mapping[str, str]
-    """By sha256 of an image that of the copy that the model was sent, where it was sent another."""
+    tools: tuple[Tool, ...]  # Offered until the last turn
+    sent: Mapping[str, str]  # By sha256 of an image that of the copy that the model was sent, where it was sent another
 
     @property
     def turns(self) -> int:
@@ -86,11 +84,15 @@ class _MetLog(Log):
 
     def note(self, step: Step) -> None:
         """Meet one step."""
-        self.trace.take(step.kind, lambda one: _facts(one) == _facts(step))
+
+        def facts(one: Step) -> str:
+            return _json([one.name, one.text, one.fault, one.data])
+
+        self.trace.take(step.kind, lambda one: facts(one) == facts(step))
 
 
-def _facts(step: Step) -> str:
-    return json.dumps([step.name, step.text, step.fault, step.data], sort_keys=True, default=str)
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
 
 
 @dataclass
@@ -113,39 +115,28 @@ class _TracedModel:
         arranged = arrange(going, self.kept.pictures_kept, asked=bool(self.kept.keep_pictures))
         if arranged != arrange(going, len(images_of(going)), asked=bool(self.kept.keep_pictures)):
             raise LeftOut("requests left older pictures out (--keep-pictures)")
-        self._note_images(step, arranged)
-        unreadable: Any = step.data.get("unreadable")
-        reason: Any = step.data.get("finish_reason")
+        sent: Any = step.data.get("images_sent")
+        if sent is not None:
+            asked = [(ref.name, ref.image.sha256) for ref in images_of(arranged)]
+            if asked != [(image["name"], image["sha256"]) for image in sent]:
+                raise LeftOut(UNLIKE)
+            self.sent |= {image["sha256"]: image["sent_sha256"] for image in sent}
+        data: Mapping[str, Any] = step.data
+        calls = []
+        for call in data.get("tool_calls", ()):
+            self.said += 1
+            fields = {"name" if key == "tool" else key: value for key, value in call.items()}
+            calls.append(ToolCall(f"call_{self.said}", **fields))
+        unreadable = data.get("unreadable")
         reply = AssistantMessage(
             step.text,
-            tuple(self._calls(step)),
-            finish_reason=reason,
-            reasoning=str(step.data.get("reasoning", "")),
+            tuple(calls),
+            finish_reason=data.get("finish_reason"),
+            reasoning=str(data.get("reasoning", "")),
             unreadable=None if unreadable is None else UnreadableCall(**unreadable),
         )
         self.messages, self.tools = (*arranged, reply), self.tools or tuple(offered)
         return reply
-
-    def _calls(self, step: Step) -> list[ToolCall]:
-        calls: Any = step.data.get("tool_calls", ())
-        made = [
-            ToolCall(
-                f"call_{self.said + place}", **{{"tool": "name"}.get(key, key): value for key, value in call.items()}
-            )
-            for place, call in enumerate(calls, 1)
-        ]
-        self.said += len(made)
-        return made
-
-    def _note_images(self, step: Step, arranged: Sequence[Message]) -> None:
-        """Compare the images of the request with those that were sent. Raises `LeftOut` where they are others."""
-        sent: Any = step.data.get("images_sent")
-        if sent is None:
-            return
-        asked = [(ref.name, ref.image.sha256) for ref in images_of(arranged)]
-        if asked != [(image["name"], image["sha256"]) for image in sent]:
-            raise LeftOut(UNLIKE)
-        self.sent |= {image["sha256"]: image["sent_sha256"] for image in sent}
 
 
 @dataclass
@@ -158,11 +149,8 @@ class _TracedTools:
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         self.meter.take_tool_call()
-        call = _plain({"images": list(images), "args": dict(args)})
-        step = self.trace.take(
-            "tool",
-            lambda one: one.name == name and _plain({key: one.data.get(key) for key in ("images", "args")}) == call,
-        )
+        call = _json([name, list(images), dict(args)])
+        step = self.trace.take("tool", lambda one: _json([one.name, *map(one.data.get, ("images", "args"))]) == call)
         told = str(step.data.get(SHOWN, step.text))
         if step.fault is not None:
             raise NoBackend(told) if step.fault is Fault.ABSENT else ToolError(told, step.fault)
@@ -170,10 +158,6 @@ class _TracedTools:
         if any(self.images.add(ref, ref.parent or of) != ref for ref in step.images):
             raise LeftOut(UNLIKE)
         return Finding(told, {}, 0.0, "", "", step.images)
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
 
 
 @dataclass(frozen=True)
@@ -199,7 +183,9 @@ class Enactment:
         identity, manifest = run.identity, run.folder.manifest
         facts = manifest["solvers"][name]
         solver = load_solver(word_of(name))
-        wording = Wording(bool(identity["prompts"]["format_line"]), _reasoning(identity))
+        known: tuple[Reasoning, ...] = get_args(Reasoning)
+        reasoning = next((word for word in known if REASONING[word] == identity["prompts"].get("reasoning")), None)
+        wording = Wording(bool(identity["prompts"]["format_line"]), reasoning)
         if int(identity.get("samples", 1)) > 1:
             raise UsageError(f"{run.folder.path}: with --setting samples a vote answered, and no single conversation")
         same = (
@@ -210,7 +196,11 @@ class Enactment:
         if not same:
             raise UsageError(f"{run.folder.path}: the texts of {name} are not those of the run any more; {_again(run)}")
         style = _style(run)
-        return cls(run, solver, _offered(run, name), _frame(run, style), wording, _trust(run), style)
+        # How the model wrote coordinates: as declared, or as it was probed.
+        frame = style.frame_name(identity["frame"], identity["model"].get("model"))
+        frame = manifest.get("probed_frame", "pixels") if frame == "probe" else frame
+        system = replace(frame_named(frame), sent_pixels=identity["model"].get("max_pixels"))
+        return cls(run, solver, _offered(run, name), system, wording, _trust(run), style)
 
     async def conversation(self, question: Question, attempt: Attempt, ask: int) -> Conversation:
         """One ask of an attempt. Raises `LeftOut`."""
@@ -222,7 +212,9 @@ class Enactment:
             raise LeftOut("a tool call that is no JSON object")
         trace = _Trace(list(steps))
         try:
-            model = await self._enacted(exchange.prompt, question, _spent(attempt, ask), trace)
+            # As the budget of tool calls counts it: with the asks before this one.
+            spent = sum((exchange.reply.usage for exchange in attempt.exchanges[:ask]), Usage())
+            model = await self._enacted(exchange.prompt, question, spent, trace)
         except (BudgetSpent, ToolError, KeyError, TypeError) as error:
             raise LeftOut(UNLIKE) from error
         last = model.messages[-1] if model.messages else None
@@ -266,23 +258,13 @@ class Enactment:
         async def describe(image: ImageRef) -> str:
             return trace.take("rule", lambda one: one.name == "caption" and one.data.get("image") == image.name).text
 
+        def supplied(step: Step) -> bool:
+            return step.kind == "rule" and step.name == "supplied text"
+
         form, joint = self.solver.images or self.run.identity["images"], self.run.benchmark.card.joint
         store = ImageStore(home() / "images")
         shown = await shown_parts(prompt, form, describe, store, labelled=labelled, joint=joint)
-        if not any(step.kind == "rule" and step.name == "supplied text" for step in trace.steps):
-            return shown
-        return (*shown, trace.take("rule", lambda one: one.name == "supplied text").text)
-
-
-def _spent(attempt: Attempt, ask: int) -> Usage:
-    """The usage of a question before an ask, as its budget of tool calls counts it."""
-    return sum((exchange.reply.usage for exchange in attempt.exchanges[:ask]), Usage())
-
-
-def _reasoning(identity: Mapping[str, Any]) -> Reasoning | None:
-    said = identity["prompts"].get("reasoning")
-    known: tuple[Reasoning, ...] = get_args(Reasoning)
-    return next((word for word in known if REASONING[word] == said), None)
+        return (*shown, trace.take("rule", supplied).text) if any(map(supplied, trace.steps)) else shown
 
 
 def _again(run: ExportedRun) -> str:
@@ -327,14 +309,6 @@ def _style(run: ExportedRun) -> Style:
             f"{run.folder.path}: the file of --tool-style {style.name} is not there as it was; {_again(run)}"
         )
     return style
-
-
-def _frame(run: ExportedRun, style: Style) -> CoordinateSystem:
-    """How the model wrote coordinates: as declared, or as it was probed."""
-    name = run.identity["frame"]
-    name = style.frame_name(name, run.identity["model"].get("model"))
-    probed = run.folder.manifest.get("probed_frame", "pixels") if name == "probe" else name
-    return replace(frame_named(probed), sent_pixels=run.identity["model"].get("max_pixels"))
 
 
 def _trust(run: ExportedRun) -> TrustFile | None:

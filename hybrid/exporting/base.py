@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,31 +24,26 @@ from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.paths import TABLES_RULE, protocol_of
-from hybrid.scoring.predictions.base import letter_of
+from hybrid.scoring.predictions.base import first, letter_of
 from hybrid.scoring.runs import chosen, score_run
 from hybrid.scoring.score import Scored
-from hybrid.types import Kind, Prompt, Question
+from hybrid.types import Attempt, Kind, Prompt, Question, Score
 
 Images = Literal["attached", "none"]
 Only = Literal["right", "helped", "all"]
-TEST_SPLIT = "test-split"
-"""Allows what is to be trained on to come from a published split."""
+TEST_SPLIT = "test-split"  # Allows what is to be trained on to come from a published split
 
 
 @dataclass(frozen=True)
 class ExportOptions:
     """The options of an export; each format names those that it takes (`Exporter.takes`)."""
 
-    images: Images = "attached"
-    """Whether pictures go into a format that can hold them."""
-    only: Only = "right"
-    """Which questions: answered right, right with tools and wrong without, or all."""
-    max_turns: int | None = None
-    """The most turns of the model in a conversation; None for any number."""
-    allow: tuple[str, ...] = ()
-    """The splits that are let in all the same: `TEST_SPLIT`."""
+    images: Images = "attached"  # Whether pictures go into a format that can hold them
+    only: Only = "right"  # Which questions: answered right, right with tools and wrong without, or all
+    max_turns: int | None = None  # The most turns of the model in a conversation; None for any number
+    allow: tuple[str, ...] = ()  # The splits that are let in all the same: `TEST_SPLIT`
+    # Whether texts of questions go into a format that is made to be given away.
     questions: Literal["hashed", "shown"] = "hashed"
-    """Whether texts of questions go into a format that is made to be given away."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +52,8 @@ class Written:
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...] = ()
-    rows: int | None = None
-    """How many conversations the format holds; None for a format of another kind."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """By reason how many it does not."""
+    rows: int | None = None  # How many conversations the format holds; None for a format of another kind
+    left_out: Mapping[str, int] = field(default_factory=dict)  # By reason how many it does not
 
 
 @dataclass(frozen=True)
@@ -128,38 +121,57 @@ class ExportedRun:
         hashed = {"identity": manifest["identity"], "files": manifest.get("files", {})}
         return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a file says of the whole run beside its numbers."""
+        concluded = [sentence.text for sentence in self.conclusion]
+        return {"run_sha256": self.sha256, "no_answer": self.options.abstain, "conclusion": concluded}
+
     def only(self, form: str) -> str:
         """The one solver, for a format that holds no more. Raises `UsageError` where there are several."""
         if len(self.solvers) != 1:
             raise UsageError(f"{form} holds one solver: give RUN/SOLVER, one of {', '.join(self.solvers) or 'none'}")
         return self.solvers[0]
 
-    def mllm_of(self, solver: str) -> str | None:
-        """The MLLM that gave the solver's answers, or had a part in them; None for specialists alone and chance."""
+    def answers(self, scored: Scored, *, steps: bool = True) -> Iterator[tuple[Question, Attempt, Score]]:
+        """Every finished question of a solver in the order of the data, with or without the steps of its asks.
+
+        Raises `DataError` for an attempt that cannot be read.
+        """
+        recorded = self.folder.recorded(scored.recorded)
+        attempts = recorded.by_id if steps else recorded.without_steps
+        scores = {score.id: score for score in scored.scores}
+        for question in self.folder.questions().sound:
+            if question.id in attempts:
+                yield question, attempts[question.id], scores[question.id]
+
+    def began(self, scored: Scored) -> float:
+        """When a solver was first asked, in seconds of Unix time; 0 where that was not recorded."""
+        attempts = self.folder.recorded(scored.recorded).without_steps.values()
+        return min((one.started for one in attempts if one.started is not None), default=0.0)
+
+    def mllm_of(self, scored: Scored) -> str | None:
+        """The MLLM that gave a solver's answers, or had a part in them; None for specialists alone and chance."""
         model = self.identity.get("model")
-        (scored,) = (one for one in self.scored if one.recorded == solver)
         return str(model["model"]) if model is not None and role(scored) in ("hybrid", "mllm") else None
 
-    def model_of(self, solver: str) -> str:
-        """The name of the solver in other tools: with its MLLM where it asks one, and with the control in force.
+    def model_of(self, scored: Scored) -> str:
+        """The name of a solver in other tools: with its MLLM where it asks one, and with the control in force.
 
         `openai:gpt-4o/controller`, `openai:gpt-4o/controller-blank`, `specialist`.
         """
-        (scored,) = (one for one in self.scored if one.recorded == solver)
-        model, output = self.mllm_of(solver), control(scored)
-        named = solver if output is None else f"{solver}-{output}"
-        return named if model is None else f"{model}/{named}"
+        return "/".join(
+            filter(None, (self.mllm_of(scored), "-".join(filter(None, (scored.recorded, control(scored))))))
+        )
 
 
 class Exporter(ABC):
     """Writes a run as the files of another tool."""
 
-    form: str
-    """The name of the format in a message."""
-    about: str
-    """Half a line on the files that are written."""
+    form: str  # The name of the format in a message
+    about: str  # Half a line on the files that are written
+    # The options, by their fields of `ExportOptions`, that may be given with the format.
     takes: tuple[str, ...] = ("images",)
-    """The options, by their fields of `ExportOptions`, that may be given with the format."""
 
     @abstractmethod
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
@@ -169,6 +181,12 @@ class Exporter(ABC):
             UsageError: the format cannot hold the run; nothing is left at `path`.
             DataError: the run cannot be read.
         """
+
+
+def lost(scored: Scored) -> tuple[str, ...]:
+    """The note on the questions that a format leaves out, as nothing answered them; none where all were answered."""
+    names = [score.id for score in scored.scores if score.outcome.failed]
+    return (f"left out: {len(names)} questions without an answer: {first(names)}",) if names else ()
 
 
 def gold(benchmark: Benchmark, question: Question, prompt: Prompt) -> str:

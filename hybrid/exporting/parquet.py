@@ -1,35 +1,68 @@
-"""A table with a row a question and solver, for pandas, polars, DuckDB or the Hugging Face hub's viewer.
+"""A table with a row a question and solver, for pandas, polars, DuckDB, `datasets` or the Hugging Face hub's viewer.
 
     hybrid export RUN --to parquet -o run.parquet
 
-`COLUMNS` lists the columns with type and meaning; `docs/exchange.md` prints them. Rows come in the order of the
-solvers, then of the questions. The file's metadata holds `hybrid_version`, `run_sha256` and `identity` (the run's
-configuration as JSON).
+`hybrid/scoring/records.py` lists the columns with type and meaning; `docs/exchange.md` prints them. Rows come in the
+order of the solvers, then of the questions. The file's metadata holds `hybrid_version`, `run_sha256` and `identity`
+(the run's configuration as JSON).
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import ClassVar
 
-from hybrid.exporting._arrow import write
+from hybrid.errors import UsageError, needed_by
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.scoring.records import PARQUET as COLUMNS
-from hybrid.scoring.records import SolverRows
+from hybrid.scoring.records import PARQUET, Column, QuestionTable
+from hybrid.version import __version__
 
-__all__ = ["COLUMNS", "EXPORTER"]
+__all__ = ["EXPORTER", "Parquet"]
 
 
 class Parquet(Exporter):
-    """One file."""
+    """One file with these columns."""
 
     form = "parquet"
     about = "a table with a row a question and solver, typed columns; all solvers, every ask, no images"
+    columns: ClassVar[tuple[Column, ...]] = PARQUET
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
-        """See `Exporter.export`."""
+        """See `Exporter.export`. Raises `UsageError` too where no question was asked."""
         del options
-        rows = [{one.name: one.of(row) for one in COLUMNS} for scored in run.scored for row in SolverRows(scored)]
-        return write(run, rows, {one.name: one.type for one in COLUMNS}, path, self.form)
+        table = QuestionTable(run.scored, self.columns)
+        if not table:
+            raise UsageError(f"{run.folder.path} has no question that was asked")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.write(run, table, path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return Written((path,))
+
+    def write(self, run: ExportedRun, table: QuestionTable, path: Path) -> None:
+        """Write the rows; each column has its type also where it holds nothing."""
+        with needed_by(f"--to {self.form}"):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+        kinds = {
+            "string": pa.string(),
+            "list<string>": pa.list_(pa.string()),
+            "int32": pa.int32(),
+            "int64": pa.int64(),
+            "double": pa.float64(),
+            "timestamp[us, UTC]": pa.timestamp("us", "UTC"),
+        }
+        metadata = {
+            "hybrid_version": __version__,
+            "identity": json.dumps(run.identity),
+            **{name: fact if isinstance(fact, str) else json.dumps(fact) for name, fact in run.facts.items()},
+        }
+        schema = pa.schema([(name, kinds[kind]) for name, kind in table.columns.items()], metadata=metadata)
+        pq.write_table(pa.Table.from_pylist(list(table), schema=schema), path)
 
 
 EXPORTER = Parquet()

@@ -29,11 +29,9 @@ from hybrid.types import Json
 
 PLACE = "<image>"
 CALL = ("<tool_call>", "</tool_call>")
-RESERVED = (PLACE, "<video>", "<audio>", *CALL)
-"""Words that the form gives a meaning: no text may hold them."""
+RESERVED = (PLACE, "<video>", "<audio>", *CALL)  # Words that the form gives a meaning: no text may hold them
 INFO = "dataset_info.json"
-DATASET = "hybrid"
-"""The name under which `INFO` describes the file."""
+DATASET = "hybrid"  # The name under which `INFO` describes the file
 
 
 class ShareGpt(Exporter):
@@ -71,31 +69,31 @@ def sharegpt_turns(messages: Sequence[Message], tools: Sequence[Tool]) -> list[d
     Raises:
         LeftOut: a text holds a word that has a meaning in this form.
     """
-    spoken = [message for message in messages if not isinstance(message, SystemMessage)]
-    if any(
-        word in part for message in spoken for part in parts_of(message) if isinstance(part, str) for word in RESERVED
-    ):
-        raise LeftOut(f"a text holds one of {' '.join(RESERVED)}, which sharegpt gives a meaning")
     turns: list[dict[str, str]] = []
+    spoken = (message for message in messages if not isinstance(message, SystemMessage))
     for model, group in groupby(spoken, lambda message: isinstance(message, AssistantMessage)):
         between = list(group)
         if model:
             turns += [_said(message, tools) for message in between if isinstance(message, AssistantMessage)]
             continue
         result = any(isinstance(message, ToolMessage) for message in between)
-        parts = [part if isinstance(part, str) else PLACE for message in between for part in parts_of(message)]
+        parts = [_free(part) if isinstance(part, str) else PLACE for message in between for part in parts_of(message)]
         turns.append({"from": "observation" if result else "human", "value": "\n".join(filter(None, parts))})
     return turns
 
 
 def _said(message: AssistantMessage, tools: Sequence[Tool]) -> dict[str, str]:
+    text = _free(message.text)
     if not message.calls:
-        return {"from": "gpt", "value": message.text}
-    calls = json.dumps([function_of(call, tools) for call in message.calls], ensure_ascii=False)
-    if any(word in calls for word in RESERVED):
+        return {"from": "gpt", "value": text}
+    calls = _free(json.dumps([function_of(call, tools) for call in message.calls], ensure_ascii=False))
+    return {"from": "function_call", "value": f"{text}\n{CALL[0]}{calls}{CALL[1]}" if text else calls}
+
+
+def _free(text: str) -> str:
+    if any(word in text for word in RESERVED):
         raise LeftOut(f"a text holds one of {' '.join(RESERVED)}, which sharegpt gives a meaning")
-    words = f"{message.text}\n{CALL[0]}{calls}{CALL[1]}" if message.text else calls
-    return {"from": "function_call", "value": words}
+    return text
 
 
 EXPORTER = ShareGpt()

@@ -8,31 +8,31 @@ from __future__ import annotations
 from pathlib import Path
 
 from hybrid.errors import UsageError
-from hybrid.exporting._arrow import write
-from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.scoring.records import QuestionTable
+from hybrid.exporting.base import ExportedRun, ExportOptions, Written
+from hybrid.exporting.parquet import Parquet
+from hybrid.scoring.records import TABLE, QuestionTable
 
 
-class Table(Exporter):
+class Table(Parquet):
     """One file, by its ending."""
 
     form = "table"
     about = "a row a question and solver with what is counted of it, .csv or .parquet; all solvers, no texts"
     takes = ()
+    columns = TABLE
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`."""
-        del options
         if path.suffix not in (".csv", ".parquet"):
             raise UsageError(f"-o {path}: the format table writes .csv or .parquet")
-        made = QuestionTable(run.scored)
-        if path.suffix == ".parquet":
-            return write(run, made, made.columns, path, self.form)
-        if not made:
-            raise UsageError(f"{run.folder.path} has no question that was asked")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(made.as_csv(), newline="")
-        return Written((path,))
+        return super().export(run, path, options)
+
+    def write(self, run: ExportedRun, table: QuestionTable, path: Path) -> None:
+        """Write the rows."""
+        if path.suffix == ".csv":
+            path.write_text(table.as_csv(), newline="")
+        else:
+            super().write(run, table, path)
 
 
 EXPORTER = Table()

@@ -57,9 +57,9 @@ def _sheet(rows: Sequence[SingleReply]) -> Iterator[Row]:
     options = string.ascii_uppercase[: max(len(row.question.choices) for row in rows)]
     yield ("index", "question", *options, "answer", "category", "idx", "prediction")
     for index, row in enumerate(rows):
-        question = row.question
-        choices = (*question.choices, *("" for _ in range(len(options) - len(question.choices))))
-        yield (index, question.text, *choices, row.gold, question.task, question.id, row.text)
+        asked = row.question
+        choices = (*asked.choices, *[""] * (len(options) - len(asked.choices)))
+        yield (index, asked.text, *choices, row.gold, asked.task, asked.id, row.text)
 
 
 def _write_tsv(path: Path, rows: Iterator[Row]) -> None:
@@ -87,24 +87,22 @@ def _write_xlsx(path: Path, rows: Iterator[Row]) -> None:
     book.save(path)
 
 
+# By suffix what writes a sheet.
 WRITERS: Mapping[str, Callable[[Path, Iterator[Row]], None]] = {".xlsx": _write_xlsx, ".tsv": _write_tsv}
-"""By suffix what writes a sheet."""
 
 
 def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:
-    """Raise `UsageError` where a reply, an id or the options of a question do not come back as they were."""
+    """Raise `UsageError` where a reply does not come back under its id as it was."""
     try:
         table = vlmevalkit.read(path)
     except DataError as error:
         raise UsageError(f"the sheet could not be read back: {error}") from error
-    assert table is not None  # noqa: S101 - the suffix was checked
-    back = {row.id: row for row in table.rows}
+    back = {row.id: row.reply for row in table.rows} if table else {}
     for row in rows:
-        name = row.question.id
-        if name not in back or back[name].reply != row.text:
+        if back.get(row.question.id) != row.text:
             raise UsageError(
-                f"{path}: the reply to {name} does not come back as it was (a cell of a workbook holds 32,767 "
-                "characters, and not every one); name a .tsv instead of a workbook, or take another format"
+                f"{path}: the reply to {row.question.id} does not come back as it was (a cell of a workbook holds "
+                "32,767 characters, and not every one); name a .tsv instead of a workbook, or take another format"
             )
 
 

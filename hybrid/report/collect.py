@@ -10,16 +10,16 @@ and all else is read when its page is written, so a report of many questions tak
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Unpack
 
 from hybrid.errors import UsageError
 from hybrid.images import home
 from hybrid.log.folder import RunFolder
-from hybrid.log.questions import Questions
 from hybrid.registry import load
 from hybrid.report.error_sheet import error_sheet
 from hybrid.report.overview import Commands, overview_of, unanswered_overview
@@ -27,12 +27,11 @@ from hybrid.report.payload import BenchmarkPages, OverviewSection, Pages, Tag
 from hybrid.report.pictures import Pictures
 from hybrid.report.questions import QuestionBook
 from hybrid.report.tags import check_tags, read_tags, tag_tables
-from hybrid.scoring.compare import ComparisonOptions, chosen_pairs, compare, unique
-from hybrid.scoring.label_changes import OtherLabels, with_same_labels
-from hybrid.scoring.paths import CompareArguments, by_model, known_group, margin_of, options_for, scored_at
+from hybrid.scoring.compare import compare
+from hybrid.scoring.paths import CompareArguments, by_model, known_group, options_for, scored_at
+from hybrid.scoring.reports import side_by_side
 from hybrid.scoring.runs import refuse_hidden, score_run
 from hybrid.scoring.score import Scored
-from hybrid.types import BrokenQuestion, Question
 from hybrid.version import __version__
 
 
@@ -40,15 +39,11 @@ from hybrid.version import __version__
 class ReportOptions:
     """Title, error sheet and tags of a report."""
 
-    title: str = ""
-    """Empty for one that names the benchmarks."""
-    sample_errors: int = 0
-    """Questions of each task on the error sheet."""
-    seed: int = 0
-    """Of the draw for the error sheet."""
+    title: str = ""  # Empty for one that names the benchmarks
+    sample_errors: int = 0  # Questions of each task on the error sheet
+    seed: int = 0  # Of the draw for the error sheet
     tags: Path | None = None
-    made_by: str = ""
-    """The command; empty for that of the paths."""
+    made_by: str = ""  # The command; empty for that of the paths
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ def collect(scored: Sequence[Found], report: ReportOptions | None = None, **opti
     tabs: dict[str, list[Found]] = {}
     for one in scored:
         tabs.setdefault(one.scored.benchmark, []).append(one)
-    return _pages([_Tab(tuple(members)) for members in tabs.values()], report or ReportOptions(), options)
+    return _pages([*tabs.values()], report or ReportOptions(), options)
 
 
 def collect_paths(
@@ -110,39 +105,32 @@ def collect_run(folder: RunFolder, title: str = "") -> Pages:
         shown = [Found(one, folder.path, (folder.path,)) for one in scored]
         return replace(collect(shown, report), live=True)
     questions = folder.questions()
-    return replace(_site(report, [_unanswered(folder, questions)], ()), live=True)
+    overview = unanswered_overview(folder, len(questions))
+    book = QuestionBook(overview.benchmark, (), Pictures(home() / "images"), asked=questions.by_id)
+    pages = BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages())
+    return replace(_site(report, [pages], ()), live=True)
 
 
-@dataclass(frozen=True)
-class _Tab:
-    """The solvers of one benchmark."""
-
-    found: tuple[Found, ...]
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths behind them, as a command takes them."""
-        return tuple(dict.fromkeys(path.as_posix() for one in self.found for path in one.files))
-
-    @property
-    def ids(self) -> frozenset[str]:
-        """The questions of all of them."""
-        return frozenset(name for one in self.found for name in one.scored.questions)
-
-
-def _pages(tabs: Sequence[_Tab], report: ReportOptions, options: CompareArguments) -> Pages:
-    tags = read_tags(report.tags) if report.tags is not None else ()
+def _pages(tabs: Sequence[Sequence[Found]], report: ReportOptions, options: CompareArguments) -> Pages:
     made = [_benchmark_pages(tab, report, options) for tab in tabs]
+    paths = [list(dict.fromkeys(path.as_posix() for one in tab for path in one.files)) for tab in tabs]
+    tags: tuple[Tag, ...] = ()
     if report.tags is not None:
-        check_tags(tags, {one.key: (_solvers(one), tab.ids) for one, tab in zip(made, tabs, strict=True)}, report.tags)
-        again = (*_words(options), "--tags", report.tags.as_posix())
-        made = [
-            _tagged(one, tab, [tag for tag in tags if tag.benchmark == one.key], Commands(tab.paths, again))
-            for one, tab in zip(made, tabs, strict=True)
-        ]
+        tags = read_tags(report.tags)
+        known = {}
+        for one, tab in zip(made, tabs, strict=True):
+            ids = frozenset(name for found in tab for name in found.scored.questions)
+            known[one.key] = ([solver.name for solver in one.overview.solvers], ids)
+        check_tags(tags, known, report.tags)
+        words = (*_words(options), "--tags", report.tags.as_posix())
+        for place, one in enumerate(made):
+            if own := [tag for tag in tags if tag.benchmark == one.key]:
+                section = _tag_section(tabs[place], own, Commands((*paths[place],), words))
+                overview = replace(one.overview, sections=(*one.overview.sections, section))
+                made[place] = replace(one, overview=overview)
     if not report.made_by:
-        paths = [path for tab in tabs for path in tab.paths]
-        report = replace(report, made_by=shlex.join(("hybrid", "report", *paths, *_words(options))))
+        words = ("hybrid", "report", *chain.from_iterable(paths), *_words(options))
+        report = replace(report, made_by=shlex.join(words))
     return _site(report, made, tags)
 
 
@@ -153,49 +141,25 @@ def _site(report: ReportOptions, benchmarks: Sequence[BenchmarkPages], tags: Seq
     return Pages(title, made_by, tuple(benchmarks), home() / "images", tuple(tags))
 
 
-def _solvers(pages: BenchmarkPages) -> tuple[str, ...]:
-    return tuple(solver.name for solver in pages.overview.solvers)
-
-
-def _benchmark_pages(tab: _Tab, report: ReportOptions, options: CompareArguments) -> BenchmarkPages:
-    solvers = unique([one.scored for one in tab.found], [one.path.as_posix() for one in tab.found])
-    labels: OtherLabels = options.get("other_labels") or "refuse"
-    solvers = with_same_labels(solvers, labels)
-    chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
-    margin = margin_of(options.get("margin"))
-    compared = compare(
-        solvers, ComparisonOptions(options.get("by"), chosen, options.get("allow_failed", False), margin, labels)
-    )
-    overview = overview_of(compared, Commands(tab.paths, _words(options)))
+def _benchmark_pages(tab: Sequence[Found], report: ReportOptions, options: CompareArguments) -> BenchmarkPages:
+    solvers, compared = side_by_side([(one.scored, one.path.as_posix()) for one in tab], options)
+    paths = dict.fromkeys(path.as_posix() for one in tab for path in one.files)
+    overview = overview_of(compare(solvers, compared), Commands((*paths,), _words(options)))
     sampled = error_sheet(solvers, report.sample_errors, report.seed)
     book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"), sampled)
     return BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages())
 
 
-def _unanswered(folder: RunFolder, questions: Questions) -> BenchmarkPages:
-    overview = unanswered_overview(folder, len(questions))
-    book = QuestionBook(overview.benchmark, (), Pictures(home() / "images"), asked=questions.by_id)
-    return BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages())
-
-
-def _tagged(pages: BenchmarkPages, tab: _Tab, tags: Sequence[Tag], commands: Commands) -> BenchmarkPages:
-    """The pages with a section that counts the tags, where there are any."""
-    if not tags:
-        return pages
-    tasks = {name: question.task for one in tab.found for name, question in _questions(one.scored, tags)}
+def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], commands: Commands) -> OverviewSection:
+    """The counts of the tags of one benchmark."""
+    names = {tag.question for tag in tags}
+    tasks = {name: one.scored.questions[name].task for one in tab for name in names & one.scored.questions.keys()}
     answers = len({(tag.question, tag.solver) for tag in tags})
     different = len({tag.tag for tag in tags if tag.tag})
     lead = f"Answers that people looked at and noted: {answers}; different tags: {different}."
-    section = OverviewSection("error-tags", "Error tags", lead, (), tag_tables(tags, tasks), commands.payload)
-    overview = replace(pages.overview, sections=(*pages.overview.sections, section))
-    return replace(pages, overview=overview)
-
-
-def _questions(scored: Scored, tags: Sequence[Tag]) -> Iterator[tuple[str, Question | BrokenQuestion]]:
-    """The tagged questions that a solver has."""
-    for name in {tag.question for tag in tags}:
-        if name in scored.questions:
-            yield name, scored.questions[name]
+    return OverviewSection(
+        "error-tags", "Error tags", lead, (), tag_tables(tags, tasks), commands.words("report", "--json")
+    )
 
 
 def _words(options: CompareArguments) -> tuple[str, ...]:

@@ -9,39 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from hybrid.report.payload import QuestionPage, SolverEntry
 from hybrid.types import Outcome
 
-TEXT_SHOWN = 200
-"""Characters of a question that the list holds."""
-ANSWER_SHOWN = 120
-"""Characters of an answer that the list holds: a letter nearly always, else a plan or a path."""
-OPEN = "open"
-"""The outcome of a question that a solver was not asked yet."""
+TEXT_SHOWN = 200  # Characters of a question that the list holds
+ANSWER_SHOWN = 120  # Characters of an answer that the list holds: a letter nearly always, else a plan or a path
+OPEN = "open"  # The outcome of a question that a solver was not asked yet
 
-Item = TypeVar("Item")
+# A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick; none.
 Filter = Literal["choice", "any", "search", "flag", "none"]
-"""A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick; none."""
 WORDS = "words"
+# Characters of an opening, and texts that begin with it, from which on the list leaves it out.
 MIN_SHARED, MIN_SHARERS = 24, 3
-"""Characters of an opening, and texts that begin with it, from which on the list leaves it out."""
 
 
 @dataclass(frozen=True)
-class Column(Generic[Item]):
-    """A column: its name in addresses, its heading, its value, how the list is filtered by it.
+class Column:
+    """A column: its name in addresses, its heading, how the list is filtered by it, its value.
 
+    Without a function the value is what a page or an entry has under the name: the fact of `hybrid/scoring/records.py`.
     `width` is that of a grid (`minmax(6rem, 11rem)`), empty for a column that is not shown. Of a solver's columns,
     those shown stand together in the solver's cell: a `sign`, or `words`.
     """
 
     name: str
     title: str
-    value: Callable[[Item], Hashable]
     filter: Filter
     width: str = ""
+    value: Callable[[Any], Hashable] | None = None
+
+    def of(self, item: QuestionPage | SolverEntry) -> Hashable:
+        """Its value."""
+        value: Hashable = self.value(item) if self.value else getattr(item, self.name)
+        return value
 
 
 def state(entry: SolverEntry) -> str:
@@ -57,29 +59,27 @@ def state(entry: SolverEntry) -> str:
     return "right" if entry.correct >= 1 else "partly" if entry.correct > 0 else "wrong"
 
 
-QUESTION_COLUMNS: tuple[Column[QuestionPage], ...] = (
-    Column("task", "Task", lambda page: page.task, "choice", "minmax(6rem, 11rem)"),
-    Column(
-        WORDS,
-        "Text",
-        lambda page: cut(" · ".join(filter(None, (page.text or page.error, " / ".join(page.choices)))), TEXT_SHOWN),
-        "search",
-        "minmax(8rem, 1fr)",
-    ),
-    Column("picture", "Picture", lambda page: page.pictures[0].file or "" if page.pictures else "", "none"),
-    Column("sampled", "on the error sheet", lambda page: page.sampled, "flag"),
+def _opening(page: QuestionPage) -> str:
+    return cut(" · ".join(filter(None, (page.text or page.error, " / ".join(page.choices)))), TEXT_SHOWN)
+
+
+QUESTION_COLUMNS = (
+    Column("task", "Task", "choice", "minmax(6rem, 11rem)"),
+    Column(WORDS, "Text", "search", "minmax(8rem, 1fr)", _opening),
+    Column("picture", "Picture", "none", "", lambda page: page.pictures[0].file or "" if page.pictures else ""),
+    Column("sampled", "on the error sheet", "flag"),
 )
-SOLVER_COLUMNS: tuple[Column[SolverEntry], ...] = (
-    Column("verdict", "Verdict", state, "choice", "sign"),
-    Column("answer", "Answer", lambda entry: cut(entry.answer, ANSWER_SHOWN), "search", "words"),
-    Column("tool", "Tool called", lambda entry: entry.tools, "any"),
-    Column("outcome", "Outcome", lambda entry: entry.outcome, "any"),
+SOLVER_COLUMNS = (
+    Column("verdict", "Verdict", "choice", "sign", state),
+    Column("answer", "Answer", "search", "words", lambda entry: cut(entry.answer, ANSWER_SHOWN)),
+    Column("tool", "Tool called", "any", "", lambda entry: entry.tools),
+    Column("outcome", "Outcome", "any"),
 )
 
 
-def group_column(name: str) -> Column[QuestionPage]:
+def group_column(name: str) -> Column:
     """The column of a group of `--by`."""
-    return Column(name, name, lambda page: {one.name: one.value for one in page.groups}.get(name, "-"), "choice")
+    return Column(name, name, "choice", "", lambda page: {one.name: one.value for one in page.groups}.get(name, "-"))
 
 
 def cut(text: str, most: int) -> str:
@@ -136,8 +136,8 @@ class QuestionList:
         more = () if by == "task" else (group_column(by),)
         self._columns = (*QUESTION_COLUMNS, *more)
         self.ids: list[str] = []
+        # Questions that a solver was asked, each solver for itself; questions on the error sheet.
         self.answers = self.sampled = 0
-        """Questions that a solver was asked, each solver for itself; questions on the error sheet."""
         self._cells = {column.name: Coded() for column in self._columns}
         self._of_solvers = [{column.name: Coded() for column in SOLVER_COLUMNS} for _ in range(solvers)]
 
@@ -148,27 +148,27 @@ class QuestionList:
         self.ids.append(page.id)
         self.sampled += page.sampled
         for column in self._columns:
-            self._cells[column.name].add(column.value(page))
+            self._cells[column.name].add(column.of(page))
         for entry, cells in zip(page.solvers, self._of_solvers, strict=True):
             self.answers += entry.outcome not in ("", OPEN)
             for column in SOLVER_COLUMNS:
-                cells[column.name].add(column.value(entry))
+                cells[column.name].add(column.of(entry))
 
     def values(self, starts: Sequence[int]) -> dict[str, Any]:
         """The list as the pages read it; `starts` has the row that each file of questions begins with."""
         cells = _written(self._cells)
+        heads = [
+            [{key: getattr(one, key) for key in ("name", "title", "filter", "width")} for one in columns]
+            for columns in (self._columns, SOLVER_COLUMNS)
+        ]
         return {
             "ids": self.ids,
             "starts": list(starts),
-            "columns": [_head(column) for column in self._columns],
-            "solver_columns": [_head(column) for column in SOLVER_COLUMNS],
+            "columns": heads[0],
+            "solver_columns": heads[1],
             "cells": {**cells, WORDS: {**cells[WORDS], "shown": without_shared_openings(cells[WORDS]["values"])}},
             "solvers": [_written(cells) for cells in self._of_solvers],
         }
-
-
-def _head(column: Column[Item]) -> dict[str, str]:
-    return {"name": column.name, "title": column.title, "filter": column.filter, "width": column.width}
 
 
 def _written(cells: dict[str, Coded]) -> dict[str, Any]:

@@ -12,15 +12,14 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import chain
 from typing import Any
 
 from hybrid.report.payload import Chart, Overview, OverviewSection, QuestionPage
 from hybrid.scoring.result import Result
 
-CHUNK_QUESTIONS = 100
-"""Questions in one file of questions, at most: a page loads the file that its question lies in."""
-CHUNK_CHARS = 500_000
-"""A file of questions ends with the question that brings it over so many characters."""
+CHUNK_QUESTIONS = 100  # Questions in one file of questions, at most: a page loads the file that its question lies in
+CHUNK_CHARS = 500_000  # A file of questions ends with the question that brings it over so many characters
 
 
 def script(name: str, version: str, values: Any) -> bytes:
@@ -46,9 +45,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Result):
         return value.as_json()
     if is_dataclass(value):
-        if hasattr(value, "__dict__"):
-            return vars(value)
-        return {one.name: getattr(value, one.name) for one in fields(value)}
+        return vars(value) if hasattr(value, "__dict__") else {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence):
@@ -63,9 +60,7 @@ def _finite(value: Any) -> Any:
     if value is None or isinstance(value, str | int):
         return value
     plain = value if isinstance(value, dict | list | tuple) else _plain(value)
-    if isinstance(plain, dict):
-        return {name: _finite(one) for name, one in plain.items()}
-    return [_finite(one) for one in plain]
+    return {name: _finite(plain[name]) for name in plain} if isinstance(plain, dict) else [*map(_finite, plain)]
 
 
 def overview_values(overview: Overview, places: Mapping[str, int]) -> dict[str, Any]:
@@ -81,27 +76,24 @@ def section_values(section: OverviewSection, places: Mapping[str, int]) -> dict[
 
 def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str, Any]]:
     """Charts with the rows of the list that each count opens, by `places`; `absent` counts ids that no row has."""
-    return [{**vars(chart), "rows": [_opening(row, places) for row in chart.rows]} for chart in charts]
-
-
-def _opening(row: Result, places: Mapping[str, int]) -> dict[str, Any]:
-    values: dict[str, Any] = row.as_json()
-    if values.pop("ids", None):
-        values["questions"] = sorted({places[name] for name in row.ids if name in places})
-        values["absent"] = sum(name not in places for name in row.ids)
-    return values
+    made = []
+    for chart in charts:
+        rows: list[dict[str, Any]] = [row.as_json() for row in chart.rows]
+        for row, values in zip(chart.rows, rows, strict=True):
+            if values.pop("ids", None):
+                values["questions"] = sorted({places[name] for name in row.ids if name in places})
+                values["absent"] = sum(name not in places for name in row.ids)
+        made.append({**vars(chart), "rows": rows})
+    return made
 
 
 @dataclass(frozen=True)
 class Chunk:
     """Some questions that lie in one file."""
 
-    start: int
-    """The row of the first."""
-    text: str
-    """JSON: a list of questions."""
-    files: frozenset[str]
-    """The images that they show."""
+    start: int  # The row of the first
+    text: str  # JSON: a list of questions
+    files: frozenset[str]  # The images that they show
 
 
 def chunks(questions: Iterable[QuestionPage]) -> Iterator[Chunk]:
@@ -121,15 +113,7 @@ def chunks(questions: Iterable[QuestionPage]) -> Iterator[Chunk]:
 
 def image_files(page: QuestionPage) -> Iterator[str]:
     """The files of all images that a question's page shows."""
-    for picture in page.pictures:
-        if picture.file is not None:
-            yield picture.file
-    for solver in page.solvers:
-        for ask in solver.asks:
-            for part in ask.prompt:
-                if not isinstance(part, str) and part.file is not None:
-                    yield part.file
-            for step in ask.steps:
-                for picture in step.pictures:
-                    if picture.file is not None:
-                        yield picture.file
+    asks = [ask for solver in page.solvers for ask in solver.asks]
+    prompts = (part for ask in asks for part in ask.prompt if not isinstance(part, str))
+    steps = (picture for ask in asks for step in ask.steps for picture in step.pictures)
+    return (picture.file for picture in chain(page.pictures, prompts, steps) if picture.file is not None)

@@ -10,12 +10,6 @@ from collections.abc import Sequence
 
 from hybrid.scoring.groups import role
 from hybrid.scoring.score import Scored
-from hybrid.types import Score
-
-
-def subject(solvers: Sequence[Scored]) -> Scored:
-    """Whose errors are looked at: the first hybrid solver's, else those of the first solver."""
-    return next((one for one in solvers if role(one) == "hybrid"), solvers[0])
 
 
 def error_sheet(solvers: Sequence[Scored], per_task: int, seed: int = 0) -> frozenset[str]:
@@ -26,16 +20,14 @@ def error_sheet(solvers: Sequence[Scored], per_task: int, seed: int = 0) -> froz
     if not (solvers and per_task):
         return frozenset()
     wrong: dict[str, list[str]] = {}
-    for score in subject(solvers).scores:
-        if is_error(score):
+    # Whose errors are looked at: the first hybrid solver's, else those of the first solver.
+    subject = next((one for one in solvers if role(one) == "hybrid"), solvers[0])
+    for score in subject.scores:
+        # Wrong, partly right, or without a readable answer.
+        if not score.outcome.failed and score.correct is not None and score.correct < 1:
             wrong.setdefault(score.task, []).append(score.id)
     return frozenset(
         identity
         for task, ids in wrong.items()
         for identity in random.Random(f"{seed} {task}").sample(sorted(ids), min(per_task, len(ids)))
     )
-
-
-def is_error(score: Score) -> bool:
-    """Whether a question was asked and not answered right: wrong, partly right, or without a readable answer."""
-    return not score.outcome.failed and score.correct is not None and score.correct < 1

@@ -16,17 +16,18 @@ from hybrid.report.payload import Fact, SolverCard
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.score import Scored
 
+# Keys of a model's settings that identify its files, left out for readers.
 HASHES = ("weights_sha256", "configuration_sha256")
-"""Keys of a model's settings that identify its files, left out for readers."""
-RUN = "run"
-"""The fact that names a run: it is another in each, and says of itself which."""
+RUN = "run"  # The fact that names a run: it is another in each, and says of itself which
+
+# Facts that are told as the manifest has them, with their keys there.
+SAID = {"protocol": "protocol", "tool output": "tool_output", "findings shown as": "show", "images": "images"}
 
 
 def card(scored: Scored) -> SolverCard:
     """A solver as the pages know it."""
-    kind = role(scored)
     # The model of a run is not asked by the solvers that need none.
-    model = scored.model if kind in ("hybrid", "mllm") else None
+    model = scored.model if (kind := role(scored)) in ("hybrid", "mllm") else None
     return SolverCard(scored.solver, kind, model, control(scored), len(scored.scores), scored.failed, scored.open)
 
 
@@ -35,7 +36,10 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
     runs: dict[object, list[Scored]] = {}
     for one in solvers:
         runs.setdefault(one.folder.path.resolve() if one.folder else one.solver, []).append(one)
-    by_run = {_origin(members[0]): _record(members) for members in runs.values()}
+    by_run = {}
+    for members in runs.values():
+        folder = members[0].folder
+        by_run[members[0].solver if folder is None else folder.path.as_posix()] = _record(members)
     listed: list[Fact] = []
     for name in dict.fromkeys(name for record in by_run.values() for name in record):
         values = {origin: record.get(name, "") for origin, record in by_run.items()}
@@ -46,10 +50,6 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
         else:
             listed += [Fact(f"{name} ({origin})", value) for origin, value in values.items() if value]
     return tuple(listed)
-
-
-def _origin(scored: Scored) -> str:
-    return scored.solver if scored.folder is None else scored.folder.path.as_posix()
 
 
 def _record(members: Sequence[Scored]) -> dict[str, str]:
@@ -77,10 +77,7 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
         "data": _named(identity.get("data"), "kind"),
         "split": str(identity.get("split", "")),
         "settings": _listed(identity.get("settings", {})),
-        "protocol": str(identity.get("protocol", "")),
-        "tool output": str(identity.get("tool_output", "")),
-        "findings shown as": str(identity.get("show", "")),
-        "images": str(identity.get("images", "")),
+        **{name: str(identity.get(key, "")) for name, key in SAID.items()},
         "limits": _listed(identity.get("limits", {})),
         "tools": _backends(manifest.get("solvers", {}), solvers),
         "imported": _named(identity.get("imported"), "name"),
@@ -92,13 +89,9 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
 
 def _named(record: Mapping[str, Any] | None, name: str) -> str:
     """`embedded (temperature 0.0, seed 0)`: what is called by `name`, then what else is set."""
-    if not record:
-        return ""
-    rest = {
-        key: value
-        for key, value in record.items()
-        if key != name and key not in HASHES and not isinstance(value, Mapping)
-    }
+    record = record or {}
+    left_out = (name, *HASHES)
+    rest = {key: one for key, one in record.items() if key not in left_out and not isinstance(one, Mapping)}
     return f"{record.get(name, '')} ({_listed(rest)})" if rest else str(record.get(name, ""))
 
 
@@ -117,18 +110,16 @@ def _backends(known: Mapping[str, Mapping[str, Any]], solvers: Sequence[str]) ->
 
 def _asked_when(folder: RunFolder, solvers: Sequence[str]) -> str:
     """When the first and the last answers were asked for, in UTC; empty where it was not recorded."""
-    times = [time for name in solvers for time in _first_and_last(folder, name)]
+    times: list[float] = []
+    for name in solvers:
+        attempts = folder.recorded(name).without_steps
+        ids = tuple(attempts)
+        try:
+            started = [attempts[identity].started for identity in (*ids[:1], *ids[-1:])]
+        except DataError:
+            continue
+        times += [time for time in started if time is not None]
     if not times:
         return ""
     first, last = (datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M") for time in (min(times), max(times)))
     return f"{first} UTC" if first == last else f"{first} to {last} UTC"
-
-
-def _first_and_last(folder: RunFolder, solver: str) -> list[float]:
-    attempts = folder.recorded(solver).without_steps
-    ids = tuple(attempts)
-    try:
-        started = [attempts[identity].started for identity in (*ids[:1], *ids[-1:])]
-    except DataError:
-        return []
-    return [time for time in started if time is not None]

@@ -13,49 +13,42 @@ and looks up nothing else, refuses every other host and origin, and writes nothi
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from hybrid.errors import HybridError
 from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.report.collect import collect_run
+from hybrid.report.pictures import SUFFIXES
 from hybrid.report.site import write_site
 from hybrid.version import __version__
 
 ADDRESS = "127.0.0.1"
 INDEX = "index.html"
 LIVE = "live.json"
-PAUSE_S = 3.0
-"""Seconds from one making of the pages to the next, at least."""
+PAUSE_S = 3.0  # Seconds from one making of the pages to the next, at least
+# After pages that took T seconds to make, nothing is made for SHARE * T seconds: the run needs the processors.
 SHARE = 4
-"""After pages that took T seconds to make, nothing is made for SHARE * T seconds: the run needs the processors."""
-KEPT = 2
-"""So many makings of the pages stay on disk: a browser may still be reading the one before the last."""
+KEPT = 2  # So many makings of the pages stay on disk: a browser may still be reading the one before the last
+# By the end of a file's name; nothing else is served.
 MEDIA_TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
     ".txt": "text/plain; charset=utf-8",
-    ".jpg": "image/jpeg",
-    ".png": "image/png",
-    ".webp": "image/webp",
-    ".gif": "image/gif",
-    ".bmp": "image/bmp",
-    ".tif": "image/tiff",
+    **{f".{suffix}": media_type for media_type, suffix in SUFFIXES.items()},
 }
-"""By the end of a file's name; nothing else is served."""
 POLICY = (
     # A chart becomes a PNG by way of a data: image.
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -70,8 +63,8 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
 }
 
+# The state of a run's answers: each file with its size and the time of its last change.
 Stamp = tuple[tuple[str, int, int], ...]
-"""The state of a run's answers: each file with its size and the time of its last change."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +117,7 @@ class LiveSite:
     def __enter__(self) -> LiveSite:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -134,10 +125,6 @@ class LiveSite:
         """The newest pages."""
         with self._changed:
             return self._kept[-1]
-
-    def file(self, path: str) -> Path | None:
-        """The file behind a path of the newest pages; None for anything else."""
-        return self.made.files.get(path)
 
     def look(self) -> bool:
         """Look at the run; whether pages are being made now. Returns at once."""
@@ -192,26 +179,23 @@ class LiveSite:
 
 def stamp_of(run: RunFolder) -> Stamp:
     """The state of the run's answers now."""
-    files = []
-    for path in sorted(run.path.glob(f"*/{ATTEMPTS}")):
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue
-        files.append((str(path), status.st_size, status.st_mtime_ns))
-    return tuple(files)
+
+    def stamps() -> Iterator[tuple[str, int, int]]:
+        for path in sorted(run.path.glob(f"*/{ATTEMPTS}")):
+            with suppress(FileNotFoundError):
+                status = path.stat()
+                yield str(path), status.st_size, status.st_mtime_ns
+
+    return tuple(stamps())
 
 
 def _files(folder: Path) -> dict[str, Path]:
     """Every file of the pages by its path in a browser; of links and of other kinds of file none."""
-    files: dict[str, Path] = {}
-    for place, _, names in os.walk(folder):
-        for name in names:
-            path = Path(place) / name
-            if path.suffix in MEDIA_TYPES and path.is_file() and not path.is_symlink():
-                files["/" + path.relative_to(folder).as_posix()] = path
-    files["/"] = folder / INDEX
-    return files
+    served = (path for path in folder.rglob("*") if path.suffix in MEDIA_TYPES)
+    files = {
+        f"/{path.relative_to(folder).as_posix()}": path for path in served if path.is_file() and not path.is_symlink()
+    }
+    return files | {"/": folder / INDEX}
 
 
 class PageServer(ThreadingHTTPServer):
@@ -232,21 +216,10 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, site: LiveSite, port: int = 0) -> None:
         self.site = site
         super().__init__((ADDRESS, port), _Handler)
-
-    @property
-    def port(self) -> int:
-        """The port that it listens on."""
-        return int(self.server_address[1])
-
-    @property
-    def url(self) -> str:
-        """The address that a browser opens."""
-        return f"http://{ADDRESS}:{self.port}/"
-
-    @property
-    def hosts(self) -> frozenset[str]:
-        """The values of `Host` that are answered: any other name that leads here is somebody else's (DNS rebinding)."""
-        return frozenset((f"{ADDRESS}:{self.port}", f"localhost:{self.port}"))
+        self.port = int(self.server_address[1])  # The port that it listens on
+        self.url = f"http://{ADDRESS}:{self.port}/"  # The address that a browser opens
+        # The values of `Host` that are answered: any other name that leads here is somebody else's (DNS rebinding).
+        self.hosts = frozenset((f"{ADDRESS}:{self.port}", f"localhost:{self.port}"))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -262,24 +235,27 @@ class _Handler(BaseHTTPRequestHandler):
     allowed: ClassVar[str] = "GET, HEAD"
 
     def do_GET(self) -> None:
-        self._answer(body=True)
-
-    def do_HEAD(self) -> None:
-        self._answer(body=False)
-
-    def _answer(self, *, body: bool) -> None:
-        if refused := self._refused():
-            self._say(refused, body=body)
-            return
+        refused = self._refused()
         path = unquote(urlsplit(self.path).path)
-        if path == f"/{LIVE}":
+        if refused is None and path == f"/{LIVE}":
             self.server.site.look()
-        file = self.server.site.file(path)
-        data = None if file is None else _content(file)
-        if file is None or data is None:
-            self._say(HTTPStatus.NOT_FOUND, body=body)
-            return
-        self._send(HTTPStatus.OK, MEDIA_TYPES[file.suffix], data, body=body)
+        file = None if refused else self.server.site.made.files.get(path)
+        try:
+            data = None if file is None else file.read_bytes()
+        except FileNotFoundError:
+            # The pages were made anew, and this making is gone.
+            data = None
+        status = refused or (HTTPStatus.NOT_FOUND if data is None else HTTPStatus.OK)
+        media_type = "text/plain; charset=utf-8" if file is None or data is None else MEDIA_TYPES[file.suffix]
+        said = f"{status.value} {status.phrase}\n".encode() if data is None else data
+        self.send_response(status)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(said)
+
+    do_HEAD = do_GET  # noqa: N815 - the name of the standard library
 
     def _refused(self) -> HTTPStatus | None:
         """Why a request is not answered: it was meant for another host, or comes from another page."""
@@ -291,17 +267,6 @@ class _Handler(BaseHTTPRequestHandler):
             return HTTPStatus.FORBIDDEN
         return None
 
-    def _say(self, status: HTTPStatus, *, body: bool) -> None:
-        self._send(status, "text/plain; charset=utf-8", f"{status.value} {status.phrase}\n".encode(), body=body)
-
-    def _send(self, status: HTTPStatus, media_type: str, data: bytes, *, body: bool) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", media_type)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if body:
-            self.wfile.write(data)
-
     def end_headers(self) -> None:
         """Every answer has them, errors of the protocol too."""
         for name, value in HEADERS.items():
@@ -310,11 +275,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's name
         """Say nothing: paths hold ids of questions, and a terminal is no log."""
-
-
-def _content(file: Path) -> bytes | None:
-    """The bytes of a file of the pages; None where they were made anew and this making is gone."""
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        return None

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hybrid.benchmarks.base import Benchmark
-from hybrid.display.tables import Table
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
@@ -29,8 +28,8 @@ from hybrid.scoring.reports import PUBLISHED_TITLE
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.sections import results
 
+# The sections whose rows the first screen shows.
 DECOMPOSITION, VALUES, DIFFERENCES, TASKS = "decomposition", "metrics", "differences", "tasks"
-"""The sections whose rows the first screen shows."""
 GAIN = "What the gain is made of"
 
 
@@ -41,22 +40,8 @@ class Commands:
     paths: tuple[str, ...]
     options: tuple[str, ...] = ()
 
-    @property
-    def tables(self) -> str:
-        """Prints its tables."""
-        return self._words("compare", "--all")
-
-    @property
-    def published(self) -> str:
-        """Prints its tables and below them the published rows."""
-        return self._words("compare", "--published")
-
-    @property
-    def payload(self) -> str:
-        """Prints the contents of the pages."""
-        return self._words("report", "--json")
-
-    def _words(self, command: str, *form: str) -> str:
+    def words(self, command: str, *form: str) -> str:
+        """A command of `hybrid` over the paths."""
         return shlex.join(("hybrid", command, *self.paths, *self.options, *form))
 
 
@@ -71,15 +56,14 @@ def overview_of(comparison: Comparison, commands: Commands) -> Overview:
             one.lead,
             charts_of(comparison, one, marks),
             tables_of(comparison, one),
-            commands.tables,
+            commands.words("compare", "--all"),
         )
         for one in made.values()
     ]
-    sections += [
-        OverviewSection("published", PUBLISHED_TITLE, "", (), tables, commands.published)
-        for tables in _published(comparison)
-    ]
-    values = headlines(comparison, _rows(comparison, made, VALUES))
+    if _is_published(comparison):
+        command = commands.words("compare", "--published")
+        sections.append(OverviewSection("published", PUBLISHED_TITLE, "", (), published_below(comparison), command))
+    rows = {name: shown(one) for name, one in made.items()}
     return Overview(
         benchmark=comparison.benchmark.card.name,
         title=comparison.benchmark.card.short_title,
@@ -93,21 +77,16 @@ def overview_of(comparison: Comparison, commands: Commands) -> Overview:
         pairs=tuple((pair.a, pair.b) for pair in comparison.pairs),
         sections=tuple(sections),
         conclusion=tuple(sentence.text for sentence in conclusion(comparison)),
-        front=tuple(_front(comparison, made, values, marks)),
+        front=tuple(_front(comparison, made, rows, marks)),
         headline=headline_tables(comparison),
         by=comparison.grouping,
     )
 
 
-def _rows(comparison: Comparison, made: Mapping[str, SectionResult], name: str) -> list[Result]:
-    """The rows that the chart of a section may show."""
-    return shown(made[name]) if name in made else []
-
-
 def _front(
     comparison: Comparison,
     made: Mapping[str, SectionResult],
-    values: tuple[Result, ...],
+    rows: Mapping[str, Sequence[Result]],
     marks: Sequence[ReferenceLine],
 ) -> Iterator[Chart]:
     """The parts of the gain, each solver's value, and differences of the main pairs by task or else values by task.
@@ -119,37 +98,31 @@ def _front(
         for chart in steps:
             # Of several, a menu has the names of the solvers, and a heading with them fills a phone's screen.
             yield replace(chart, title=GAIN) if len(steps) > 1 else chart
-    if values:
+    if values := headlines(comparison, rows.get(VALUES, ())):
         metric = values[0].metric
-        lines = _few(mark for mark in marks if mark.task == metric)
-        yield Chart("bars", f"{metric}, 95 % intervals", values, tuple(lines))
+        # Of each kind of reference line the highest; of chance the guess, which comes first.
+        kept: dict[str, ReferenceLine] = {}
+        for mark in (one for one in marks if one.task == metric):
+            other = kept.setdefault(mark.kind, mark)
+            if mark.kind != "chance" and mark.value > other.value:
+                kept[mark.kind] = mark
+        yield Chart("bars", f"{metric}, 95 % intervals", values, tuple(kept.values()))
     by = comparison.grouping
-    if rows := of_main_pairs(comparison, _rows(comparison, made, DIFFERENCES)):
-        yield Chart("intervals", f"Difference by {by}", rows)
-    elif rows := tuple(row for row in _rows(comparison, made, TASKS) if row.group):
-        yield Chart("bars", f"Accuracy by {by}", rows)
+    if differing := of_main_pairs(comparison, rows.get(DIFFERENCES, ())):
+        yield Chart("intervals", f"Difference by {by}", differing)
+    elif accuracies := tuple(row for row in rows.get(TASKS, ()) if row.group):
+        yield Chart("bars", f"Accuracy by {by}", accuracies)
 
 
-def _few(marks: Iterator[ReferenceLine]) -> list[ReferenceLine]:
-    """Of each kind of reference line the highest; of chance the guess, which comes first."""
-    kept: dict[str, ReferenceLine] = {}
-    for mark in marks:
-        other = kept.get(mark.kind)
-        if other is None or (mark.kind != "chance" and mark.value > other.value):
-            kept[mark.kind] = mark
-    return list(kept.values())
-
-
-def _published(comparison: Comparison) -> Iterator[tuple[Table, ...]]:
-    """The tables of published rows; none for generated questions, and where no paper printed what is measured here."""
+def _is_published(comparison: Comparison) -> bool:
+    """Whether a paper printed anything that is measured here; nobody printed numbers of generated questions."""
     if any(one.data.generated for one in comparison.solvers):
-        return
+        return False
     measured = {metric.name for one in comparison.solvers for metric in one.metrics if comparison.is_shown(metric.name)}
     measured |= {score.task for one in comparison.solvers for score in one.scores}
     splits = {one.data.split for one in comparison.solvers}
     cells = published(comparison.solvers[0].benchmark)
-    if any(cell.metric in measured and cell.split in splits for cell in cells):
-        yield published_below(comparison)
+    return any(cell.metric in measured and cell.split in splits for cell in cells)
 
 
 def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:

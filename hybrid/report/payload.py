@@ -33,8 +33,7 @@ class Fact:
 class SolverCard:
     """A solver as the pages know it."""
 
-    name: str
-    """As tables name it: `controller [blank]`."""
+    name: str  # As tables name it: `controller [blank]`
     role: Role
     model: str | None
     control: str | None
@@ -51,25 +50,21 @@ class Chart:
     title: str
     rows: tuple[Result, ...]
     marks: tuple[ReferenceLine, ...] = ()
+    # Of a waterfall, for each row: 0 where it starts, 1 a step up, -1 a step down (`Section.signs`).
     signs: tuple[int, ...] = ()
-    """Of a waterfall, for each row: 0 where it starts, 1 a step up, -1 a step down (`Section.signs`)."""
 
 
 @dataclass(frozen=True)
 class OverviewSection:
     """One question and its answer: charts first, tables below, and the command that gives the same numbers."""
 
-    id: str
-    """Its anchor in a link: letters, digits and hyphens."""
+    id: str  # Its anchor in a link: letters, digits and hyphens
     title: str
-    lead: str
-    """The conclusion in one or two sentences, shown while the section is folded; empty for none."""
+    lead: str  # The conclusion in one or two sentences, shown while the section is folded; empty for none
     charts: tuple[Chart, ...]
     tables: tuple[Table, ...]
-    command: str
-    """`hybrid compare RUN --json`: recomputes every number of the section."""
-    pictures: tuple[PicturePayload, ...] = ()
-    """Shown above all else."""
+    command: str  # `hybrid compare RUN --json`: recomputes every number of the section
+    pictures: tuple[PicturePayload, ...] = ()  # Shown above all else
 
 
 @dataclass(frozen=True)
@@ -79,20 +74,17 @@ class Overview:
     benchmark: str
     title: str
     facts: tuple[Fact, ...]
-    warnings: tuple[str, ...] = ()
-    """Labels, damage, failures: they limit every number."""
+    warnings: tuple[str, ...] = ()  # Labels, damage, failures: they limit every number
     solvers: tuple[SolverCard, ...] = ()
-    pairs: tuple[tuple[str, str], ...] = ()
-    """The pairs a, b of solvers for which helped and harmed can be asked for."""
+    pairs: tuple[tuple[str, str], ...] = ()  # The pairs a, b of solvers for which helped and harmed can be asked for
     sections: tuple[OverviewSection, ...] = ()
-    conclusion: tuple[str, ...] = ()
-    """At most six sentences."""
+    conclusion: tuple[str, ...] = ()  # At most six sentences
+    # The charts of the first screen: the parts of the gain, each solver's value, differences (or values) by task.
     front: tuple[Chart, ...] = ()
-    """The charts of the first screen: the parts of the gain, each solver's value, differences (or values) by task."""
+    # The numbers of these charts, also for readers without scripts: a line a solver, a line a task.
     headline: tuple[Table, ...] = ()
-    """The numbers of these charts, also for readers without scripts: a line a solver, a line a task."""
+    # The column of the list of questions that holds the groups of rows: `task`, or the group of `--by`.
     by: str = "task"
-    """The column of the list of questions that holds the groups of rows: `task`, or the group of `--by`."""
 
 
 @dataclass(frozen=True)
@@ -103,15 +95,14 @@ class PicturePayload:
     `height` are those of the original in pixels.
     """
 
-    name: str
-    """`img:1`, as the model knows it."""
+    name: str  # `img:1`, as the model knows it
     file: str | None
     width: int
     height: int
+    # Kind and origin of the picture, for people who do not see it: `crop of img:1, box (10, 20, 200, 300)`.
     caption: str
-    """Kind and origin of the picture, for people who do not see it: `crop of img:1, box (10, 20, 200, 300)`."""
+    # The name of the image of the same size that this one is drawn over, for a slider between the two.
     over: str | None = None
-    """The name of the image of the same size that this one is drawn over, for a slider between the two."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +114,7 @@ class StepEntry:
     text: str
     seconds: float
     fault: str | None
-    data: Json
-    """Arguments, numbers, confidence: what the trace holds."""
+    data: Json  # Arguments, numbers, confidence: what the trace holds
     pictures: tuple[PicturePayload, ...]
 
 
@@ -132,8 +122,8 @@ class StepEntry:
 class AskEntry:
     """One ask: what was put to the solver, what happened, what it replied."""
 
+    # Text and images in order; empty where it is the question as it stands above.
     prompt: tuple[str | PicturePayload, ...]
-    """Text and images in order; empty where it is the question as it stands above."""
     steps: tuple[StepEntry, ...]
     reply: str
     outcome: str
@@ -150,15 +140,11 @@ class SolverEntry:
     """One solver's way to its answer."""
 
     solver: str
-    correct: float | None
-    """0..1; None where it was not asked, or where there is no right and wrong."""
-    outcome: str
-    """A value of `Outcome`; `open` where it was not asked yet; empty where it has no such question."""
+    correct: float | None  # 0..1; None where it was not asked, or where there is no right and wrong
+    outcome: str  # A value of `Outcome`; `open` where it was not asked yet; empty where it has no such question
     answer: str
-    rule: str
-    """Of the parser that read the answer."""
-    why: str
-    """Why it failed or has no score; empty else."""
+    rule: str  # Of the parser that read the answer
+    why: str  # Why it failed or has no score; empty else
     wall_s: float | None
     asks: tuple[AskEntry, ...]
 
@@ -178,28 +164,22 @@ class QuestionPage:
     groups: tuple[Fact, ...]
     text: str
     choices: tuple[str, ...]
-    target: str
-    """The right answer in words; empty where it is not known."""
+    target: str  # The right answer in words; empty where it is not known
     pictures: tuple[PicturePayload, ...]
-    solvers: tuple[SolverEntry, ...]
-    """One for each solver of the overview, in its order."""
-    error: str = ""
-    """Why the question could not be asked at all."""
-    sampled: bool = False
-    """Whether the question is on the error sheet."""
+    solvers: tuple[SolverEntry, ...]  # One for each solver of the overview, in its order
+    error: str = ""  # Why the question could not be asked at all
+    sampled: bool = False  # Whether the question is on the error sheet
 
 
 @dataclass(frozen=True)
 class BenchmarkPages:
     """The pages of one benchmark."""
 
-    key: str
-    """Of its files and links: the benchmark's name, with a number where it appears twice."""
+    key: str  # Of its files and links: the benchmark's name, with a number where it appears twice
     overview: Overview
-    n: int
-    """Questions."""
+    n: int  # Questions
+    # In the order of the data; made one at a time, as there may be many and each may be long.
     questions: Iterator[QuestionPage]
-    """In the order of the data; made one at a time, as there may be many and each may be long."""
 
 
 @dataclass(frozen=True)
@@ -218,11 +198,8 @@ class Pages:
     """A whole report."""
 
     title: str
-    made_by: str
-    """The command that wrote it, and when."""
+    made_by: str  # The command that wrote it, and when
     benchmarks: Sequence[BenchmarkPages]
-    images: Path
-    """The image store that `PicturePayload.file` is copied from (`hybrid.images`)."""
+    images: Path  # The image store that `PicturePayload.file` is copied from (`hybrid.images`)
     tags: tuple[Tag, ...] = ()
-    live: bool = False
-    """Whether the pages ask their server for what is new (`hybrid view`)."""
+    live: bool = False  # Whether the pages ask their server for what is new (`hybrid view`)

@@ -16,15 +16,12 @@ from hybrid.images import ImageStore
 from hybrid.report.payload import PicturePayload
 from hybrid.types import Box, ImageRef, StoredImage
 
+# The suffix of a file by its media type.
 SUFFIXES: Mapping[str, str] = {
+    **{f"image/{kind}": kind for kind in ("png", "webp", "gif", "bmp")},
     "image/jpeg": "jpg",
-    "image/png": "png",
-    "image/webp": "webp",
-    "image/gif": "gif",
-    "image/bmp": "bmp",
     "image/tiff": "tif",
 }
-"""The suffix of a file by its media type."""
 ABSENT = "the image store does not have it"
 
 
@@ -62,7 +59,8 @@ class Pictures:
         if over is not None:
             facts.insert(0, f"drawn over {over}")
         elif ref.box is not None:
-            facts.insert(0, f"crop of {ref.parent}, box {_box(ref.box)}")
+            box = ref.box
+            facts.insert(0, f"crop of {ref.parent}, box ({box.x0:g}, {box.y0:g}, {box.x1:g}, {box.y1:g})")
         elif ref.parent is not None:
             facts.insert(0, f"made of {ref.parent}")
         if ref.scale != 1:
@@ -78,7 +76,3 @@ def _over(ref: ImageRef, drawn: Drawn) -> str | None:
     if ref.parent is None or ref.parent == ref.name or drawn.sizes.get(ref.parent) != size:
         return None
     return ref.parent if ref.box in (None, Box(0, 0, *size)) else None
-
-
-def _box(box: Box) -> str:
-    return f"({box.x0:g}, {box.y0:g}, {box.x1:g}, {box.y1:g})"

@@ -11,78 +11,62 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, show
 from hybrid.errors import DataError
-from hybrid.log.attempts import Recorded
 from hybrid.registry import load
 from hybrid.report.columns import OPEN
-from hybrid.report.payload import (
-    AskEntry,
-    Fact,
-    PicturePayload,
-    QuestionPage,
-    SolverEntry,
-    StepEntry,
-)
+from hybrid.report.payload import AskEntry, Fact, QuestionPage, SolverEntry, StepEntry
 from hybrid.report.pictures import Drawn, Pictures
 from hybrid.scoring.groups import is_imported
+from hybrid.scoring.records import SolverRows
 from hybrid.scoring.score import Scored
-from hybrid.types import LETTERS, Attempt, BrokenQuestion, Exchange, ImageRef, Prompt, Question, Score, Step
+from hybrid.types import LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
 
 AnyQuestion = Question | BrokenQuestion
+# What is told of the usage of an ask.
+OF_USAGE = ("model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "seconds")
 
 
 class SolverReader:
-    """Reads the answers of one solver."""
+    """Reads the answers of one solver, by the one list of facts (`hybrid/scoring/records.py`)."""
 
     def __init__(self, scored: Scored) -> None:
-        self.scored = scored
-        self.scores: Mapping[str, Score] = {score.id: score for score in scored.scores}
+        self.scored, self.rows = scored, SolverRows(scored, steps=True)
         self._imported = is_imported(scored)
-
-    def missing(self, identity: str) -> str:
-        """The outcome of a question without a score: `open`, or empty where this solver has no such question."""
-        return OPEN if identity in self.scored.questions else ""
 
     def entry(self, question: AnyQuestion, pictures: Pictures) -> SolverEntry:
         """The solver's way to its answer; without asks where it has none."""
-        name, identity = self.scored.solver, question.id
-        score = self.scores.get(identity)
-        if score is None:
-            return SolverEntry(name, None, self.missing(identity), "", "", "", None, ())
-        attempt, note = self._attempt_at(identity)
-        why: list[str | None] = [self.scored.reasons.get(identity), attempt.error if attempt else None, note]
-        if score.outcome.failed:
-            why.append(None if self._recorded is None else self._recorded.unfinished.get(identity))
+        scored, recorded = self.scored, self.rows.recorded
+        row = self.rows.row(question.id)
+        if row is None:
+            # Open, or no question of this solver at all.
+            return SolverEntry(
+                scored.solver, None, OPEN if question.id in scored.questions else "", "", "", "", None, ()
+            )
+        attempt, note = None, ""
+        try:
+            attempt = row.attempt
+        except DataError as error:
+            note = f"its answer cannot be read again: {error}"
+        failed = row.score().outcome.failed
+        if attempt is None and not note and recorded is not None and not failed:
+            note = "its answer is no longer on disk"
+        why = [scored.reasons.get(question.id), attempt.error if attempt else None, note]
+        if failed and recorded is not None:
+            why.append(recorded.unfinished.get(question.id))
+        rule = row.fact("rule")
         return SolverEntry(
-            solver=name,
-            correct=None if score.outcome.failed else score.correct,
-            outcome=score.outcome.value,
-            answer=score.answer or "",
-            rule="" if score.rule == "none" else score.rule,
+            solver=scored.solver,
+            correct=row.correct(scored.abstain),
+            outcome=row.fact("outcome"),
+            answer=row.fact("answer") or "",
+            rule="" if rule == "none" else rule,
             why="; ".join(dict.fromkeys(filter(None, why))),
-            wall_s=None if attempt is None or self._imported else attempt.seconds,
+            wall_s=None if attempt is None or self._imported else row.fact("seconds"),
             asks=() if attempt is None else tuple(_ask(each, question, pictures) for each in attempt.exchanges),
         )
-
-    @cached_property
-    def _recorded(self) -> Recorded | None:
-        """The solver's attempts in its run; None for predictions that were scored as they lie on disk."""
-        return None if self.scored.folder is None else self.scored.folder.recorded(self.scored.recorded)
-
-    def _attempt_at(self, identity: str) -> tuple[Attempt | None, str]:
-        """The attempt at a question, or why it cannot be read."""
-        if self._recorded is None:
-            return None, ""
-        try:
-            attempt = self._recorded.by_id.get(identity)
-        except DataError as error:
-            return None, f"its answer cannot be read again: {error}"
-        gone = attempt is None and not self.scores[identity].outcome.failed
-        return attempt, "its answer is no longer on disk" if gone else ""
 
 
 class QuestionBook:
@@ -108,7 +92,11 @@ class QuestionBook:
         self._pictures = pictures
         self._sampled = sampled
         self._readers = tuple(SolverReader(one) for one in solvers)
-        self._sources = _sources(solvers, asked)
+        # The questions by id, those of one folder once.
+        sources: dict[object, Mapping[str, AnyQuestion]] = {}
+        for one in solvers:
+            sources.setdefault(id(one.questions) if one.folder is None else one.folder.path.resolve(), one.questions)
+        self._sources: tuple[Mapping[str, AnyQuestion], ...] = (*sources.values(), *(() if asked is None else (asked,)))
         self.ids = tuple(dict.fromkeys(identity for source in self._sources for identity in source))
 
     def pages(self) -> Iterator[QuestionPage]:
@@ -135,24 +123,13 @@ class QuestionBook:
 
     def _question(self, identity: str) -> AnyQuestion:
         """The question from the source that knows most of it: with images, else with a text."""
-        known = [source[identity] for source in self._sources if identity in source]
-        return known[0] if len(known) == 1 else max(known, key=_completeness)
 
+        def known(question: AnyQuestion) -> tuple[bool, bool, bool]:
+            if isinstance(question, BrokenQuestion):
+                return False, False, False
+            return True, bool(question.images), bool(question.text)
 
-def _completeness(question: AnyQuestion) -> tuple[bool, bool, bool]:
-    if isinstance(question, BrokenQuestion):
-        return False, False, False
-    return True, bool(question.images), bool(question.text)
-
-
-def _sources(
-    solvers: Sequence[Scored], asked: Mapping[str, AnyQuestion] | None
-) -> tuple[Mapping[str, AnyQuestion], ...]:
-    """The questions by id, those of one folder once."""
-    sources: dict[object, Mapping[str, AnyQuestion]] = {}
-    for one in solvers:
-        sources.setdefault(id(one.questions) if one.folder is None else one.folder.path.resolve(), one.questions)
-    return (*sources.values(), *(() if asked is None else (asked,)))
+        return max((source[identity] for source in self._sources if identity in source), key=known)
 
 
 def target_in_words(benchmark: Benchmark, question: Question) -> str:
@@ -173,30 +150,23 @@ def target_in_words(benchmark: Benchmark, question: Question) -> str:
 
 
 def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEntry:
-    reply, usage = exchange.reply, exchange.reply.usage
-    shown = {
-        ref.name: (ref.image.width, ref.image.height) for ref in (*exchange.prompt.images, *exchange.prompt.derived)
-    }
+    asked, reply = exchange.prompt, exchange.reply
+    known = {ref.name: (ref.image.width, ref.image.height) for ref in (*asked.images, *asked.derived)}
     steps = []
     for step in reply.steps:
-        steps.append(_step(step, shown, pictures))
-        shown |= {ref.name: (ref.image.width, ref.image.height) for ref in step.images}
+        drawn = Drawn(step.name, dict(known))
+        fault = None if step.fault is None else step.fault.value
+        shown = tuple(pictures.of(ref, f"by {step.name}", drawn) for ref in step.images)
+        steps.append(StepEntry(step.kind, step.name, step.text, step.seconds, fault, step.data, shown))
+        known |= {ref.name: (ref.image.width, ref.image.height) for ref in step.images}
+    prompt = () if _is_plain(asked, question) else asked.parts
     return AskEntry(
-        prompt=() if _is_plain(exchange.prompt, question) else _parts(exchange.prompt, pictures),
+        prompt=tuple(one if isinstance(one, str) else pictures.of(one, "shown in the prompt") for one in prompt),
         steps=tuple(steps),
         reply=reply.text,
         outcome=reply.outcome.value,
-        model_calls=usage.model_calls,
-        tool_calls=usage.tool_calls,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_usd=usage.cost_usd,
-        seconds=usage.seconds,
+        **{name: getattr(reply.usage, name) for name in OF_USAGE},
     )
-
-
-def _parts(prompt: Prompt, pictures: Pictures) -> tuple[str | PicturePayload, ...]:
-    return tuple(part if isinstance(part, str) else pictures.of(part, "shown in the prompt") for part in prompt.parts)
 
 
 def _is_plain(prompt: Prompt, question: AnyQuestion) -> bool:
@@ -206,16 +176,3 @@ def _is_plain(prompt: Prompt, question: AnyQuestion) -> bool:
     shown: tuple[Any, ...] = tuple(part.image if isinstance(part, ImageRef) else part for part in prompt.parts)
     text = (question.text,) if question.text else ()
     return shown in ((*text, *question.images), (*question.images, *text))
-
-
-def _step(step: Step, sizes: Mapping[str, tuple[int, int]], pictures: Pictures) -> StepEntry:
-    drawn = Drawn(step.name, sizes)
-    return StepEntry(
-        kind=step.kind,
-        name=step.name,
-        text=step.text,
-        seconds=step.seconds,
-        fault=None if step.fault is None else step.fault.value,
-        data=step.data,
-        pictures=tuple(pictures.of(ref, f"by {step.name}", drawn) for ref in step.images),
-    )

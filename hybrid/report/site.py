@@ -35,29 +35,12 @@ from hybrid.report.payload import BenchmarkPages, Pages, QuestionPage
 
 MARKER = "hybrid-report.json"
 FORMAT = 1
+# In the order in which a browser runs them: each uses those before it.
 SCRIPTS = (
-    "assets/base.js",
-    "assets/data.js",
-    "assets/routes.js",
-    "assets/verdicts.js",
-    "assets/rows.js",
-    "assets/tables.js",
-    "assets/svg.js",
-    "assets/saving.js",
-    "assets/charts.js",
-    "assets/overview.js",
-    "assets/filters.js",
-    "assets/list.js",
-    "assets/pictures.js",
-    "assets/tags.js",
-    "assets/question.js",
-    "assets/sheet.js",
-    "assets/keys.js",
-    "assets/live.js",
-    "data/site.js",
-    "assets/main.js",
+    *(f"assets/{name}.js" for name in ("base", "data", "routes", "verdicts", "rows", "tables", "svg", "saving")),
+    *(f"assets/{name}.js" for name in ("charts", "overview", "filters", "list", "pictures", "tags", "question")),
+    *("assets/sheet.js", "assets/keys.js", "assets/live.js", "data/site.js", "assets/main.js"),
 )
-"""In the order in which a browser runs them: each uses those before it."""
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _SECTION = re.compile(r"[A-Za-z0-9-]+")
@@ -96,29 +79,26 @@ def refuse_other(place: Path) -> None:
         return
     if not place.is_dir():
         raise UsageError(f"{place} is a file; a report is a folder")
-    if any(place.iterdir()) and not _is_report(place):
-        raise UsageError(f"{place} holds something else than a report ({MARKER} is not there): choose another folder")
-
-
-def _is_report(place: Path) -> bool:
     try:
         marker = json.loads((place / MARKER).read_bytes())
     except (OSError, ValueError):
-        return False
-    return isinstance(marker, dict) and marker.get("report") == "hybrid"
+        marker = None
+    ours = isinstance(marker, dict) and marker.get("report") == "hybrid"
+    if not ours and any(place.iterdir()):
+        raise UsageError(f"{place} holds something else than a report ({MARKER} is not there): choose another folder")
 
 
 def _check_keys(pages: Pages) -> None:
     keys = [one.key for one in pages.benchmarks]
-    for key in keys:
-        # It becomes a folder and a part of links.
-        if not _KEY.fullmatch(key) or keys.count(key) > 1:
-            raise ValueError(f"{key!r} cannot be the key of a benchmark, or is there twice")
-    for one in pages.benchmarks:
-        ids = [section.id for section in one.overview.sections]
-        for id_ in ids:
-            if not _SECTION.fullmatch(id_) or ids.count(id_) > 1:
-                raise ValueError(f"{id_!r} cannot be the id of a section, or is there twice")
+    ids = [[section.id for section in one.overview.sections] for one in pages.benchmarks]
+    # A key becomes a folder and a part of links.
+    for what, pattern, names in (
+        ("the key of a benchmark", _KEY, keys),
+        *(("the id of a section", _SECTION, one) for one in ids),
+    ):
+        for name in names:
+            if not pattern.fullmatch(name) or names.count(name) > 1:
+                raise ValueError(f"{name!r} cannot be {what}, or is there twice")
 
 
 def _put_in_place(fresh: Path, place: Path) -> None:
@@ -137,8 +117,16 @@ def _put_in_place(fresh: Path, place: Path) -> None:
 
 
 def _write(pages: Pages, folder: Path) -> None:
+    from jinja2 import Environment
+
     version = uuid.uuid4().hex[:12]
-    _write_frame(pages, folder)
+    ours = files("hybrid.report")
+    with as_file(ours / "assets") as assets:
+        shutil.copytree(assets, folder / "assets")
+    template = Environment(autoescape=True).from_string((ours / "templates" / "index.html").read_text("utf-8"))
+    overviews = [one.overview for one in pages.benchmarks]
+    page = template.render(pages=pages, overviews=overviews, scripts=SCRIPTS)
+    (folder / "index.html").write_text(page, "utf-8", errors="replace")
     images = _Images(ImageStore(pages.images), folder)
     lists = [_write_benchmark(one, folder, version, images) for one in pages.benchmarks]
     answers = sum(listed.answers for listed in lists)
@@ -147,18 +135,6 @@ def _write(pages: Pages, folder: Path) -> None:
     if pages.live:
         (folder / "live.json").write_text(json.dumps({"version": version, "answers": answers}) + "\n")
     (folder / MARKER).write_text(json.dumps({"report": "hybrid", "format": FORMAT, "version": version}) + "\n")
-
-
-def _write_frame(pages: Pages, folder: Path) -> None:
-    from jinja2 import Environment
-
-    ours = files("hybrid.report")
-    with as_file(ours / "assets") as assets:
-        shutil.copytree(assets, folder / "assets")
-    template = Environment(autoescape=True).from_string((ours / "templates" / "index.html").read_text("utf-8"))
-    overviews = [one.overview for one in pages.benchmarks]
-    page = template.render(pages=pages, overviews=overviews, scripts=SCRIPTS)
-    (folder / "index.html").write_text(page, "utf-8", errors="replace")
 
 
 def _site_values(pages: Pages, lists: Sequence[QuestionList]) -> dict[str, Any]:
@@ -232,19 +208,12 @@ class _Images:
             if parts is None:
                 raise ValueError(f"{name[:120]!r} is not the place of an image: images/ab/SHA.png")
             source, target = self.store.path(parts[2]), self.folder / name
+            if not source.is_file():
+                raise DataError(f"image {parts[2][:12]} is not in the store {self.store.root}")
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                _link_or_copy(source, target)
-            except FileNotFoundError:
-                raise DataError(f"image {parts[2][:12]} is not in the store {self.store.root}") from None
+                os.link(source, target)
+            except OSError:
+                # Another disk, or one that knows no links.
+                shutil.copyfile(source, target)
             self.there.add(name)
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        # Another disk, or one that knows no links.
-        shutil.copyfile(source, target)

@@ -10,7 +10,7 @@ left out; a row with a note may have an empty tag.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,7 @@ from hybrid.report.payload import Tag
 
 FORMAT = 1
 COLUMNS = tuple(field.name for field in fields(Tag))
-NO_TAG = "(a note alone)"
-"""Counted where a person wrote a note and no tag."""
+NO_TAG = "(a note alone)"  # Counted where a person wrote a note and no tag
 UNKNOWN_SHOWN = 5
 
 
@@ -34,34 +33,25 @@ def read_tags(path: Path) -> tuple[Tag, ...]:
         DataError: it is not such a file; names the row, from 1, and what is wrong with it.
     """
     try:
-        text = read_small(path).decode("utf-8-sig")
+        content = json.loads(read_small(path).decode("utf-8-sig"))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not a text in UTF-8 ({error})") from error
-    tags: dict[Tag, str] = {}
-    for row, where in _json_rows(text, path):
-        tag = _tag(row, where)
-        first = tags.setdefault(tag, where)
-        if first != where:
-            raise DataError(f"{where}: the same as {first.removeprefix(f'{path}, ')}")
-    return tuple(tags)
-
-
-def _json_rows(text: str, path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
-    try:
-        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON ({error})") from error
     if not isinstance(content, dict) or not isinstance(content.get("tags"), list):
         raise DataError(f"{path}: expected an object with a list `tags`")
     if content.get("format") != FORMAT:
         raise DataError(f"{path}: expected tags of format {FORMAT}, found {content.get('format')!r}")
+    tags: dict[Tag, int] = {}
     for number, row in enumerate(content["tags"], 1):
         where = f"{path}, row {number}"
         if not isinstance(row, dict):
             raise DataError(f"{where}: expected an object, found {type(row).__name__}")
-        yield row, where
+        if (first := tags.setdefault(_tag(row, where), number)) != number:
+            raise DataError(f"{where}: the same as row {first}")
+    return tuple(tags)
 
 
 def _tag(row: Mapping[str, Any], where: str) -> Tag:
@@ -89,20 +79,16 @@ def check_tags(tags: Sequence[Tag], known: Mapping[str, tuple[Collection[str], C
         known: by benchmark the solvers and the questions of the report.
         path: the file, for the message.
     """
+    unknown = {}
     for number, tag in enumerate(tags, 1):
+        where = f"{path}, row {number}: the report"
         if tag.benchmark not in known:
-            raise DataError(
-                f"{path}, row {number}: the report has no benchmark {tag.benchmark!r}; it has: {', '.join(known)}"
-            )
-        solvers = known[tag.benchmark][0]
+            raise DataError(f"{where} has no benchmark {tag.benchmark!r}; it has: {', '.join(known)}")
+        solvers, questions = known[tag.benchmark]
         if tag.solver not in solvers:
-            raise DataError(
-                f"{path}, row {number}: the report of {tag.benchmark} has no solver {tag.solver!r}; "
-                f"it has: {', '.join(solvers)}"
-            )
-    unknown = {
-        tag.question: number for number, tag in enumerate(tags, 1) if tag.question not in known[tag.benchmark][1]
-    }
+            raise DataError(f"{where} of {tag.benchmark} has no solver {tag.solver!r}; it has: {', '.join(solvers)}")
+        if tag.question not in questions:
+            unknown[tag.question] = number
     if unknown:
         named = ", ".join(f"{name!r} (row {number})" for name, number in list(unknown.items())[:UNKNOWN_SHOWN])
         more = f" and {len(unknown) - UNKNOWN_SHOWN} more" if len(unknown) > UNKNOWN_SHOWN else ""
@@ -120,29 +106,24 @@ def tag_tables(tags: Sequence[Tag], tasks: Mapping[str, str]) -> tuple[Table, ..
     return (_crossed("Tags by task", by_task), _crossed("Tags by solver", by_solver))
 
 
+# A tag, the column that it counts in, and the answer that was tagged: question and solver.
 Given = tuple[str, str, tuple[str, str]]
-"""A tag, the column that it counts in, and the answer that was tagged: question and solver."""
 
 
 def _crossed(title: str, given: Sequence[Given]) -> Table:
     heads = sorted({head for _, head, _ in given})
-    names = {name for name, _, _ in given}
-    cells = {(name, head): {it for n, h, it in given if (n, h) == (name, head)} for name in names for head in heads}
-    tagged = {head: {it for _, h, it in given if h == head} for head in heads}
-    everything = {it for _, _, it in given}
-    whole = {name: {it for n, _, it in given if n == name} for name in names}
-    rows = [
-        (
-            name,
-            *(_share(cells[name, head], tagged[head]) for head in heads),
-            _share(whole[name], everything),
-        )
-        for name in sorted(names, key=lambda name: (-len(whole[name]), name))
-    ]
-    last = ("tagged answers", *(str(len(tagged[head])) for head in heads), str(len(everything)))
-    columns = (Column("tag", "left"), *map(Column, heads), Column("all"))
+
+    def cell(name: str | None, head: str | None) -> set[tuple[str, str]]:
+        """The answers with a tag, or any, in a column, or in all."""
+        return {it for n, h, it in given if name in (None, n) and head in (None, h)}
+
+    columns = (*heads, None)
+    tagged = [cell(None, head) for head in columns]
+    names = sorted({name for name, _, _ in given}, key=lambda name: (-len(cell(name, None)), name))
+    rows = [(name, *(_share(cell(name, head), of) for head, of in zip(columns, tagged, strict=True))) for name in names]
+    last = ("tagged answers", *(str(len(of)) for of in tagged))
     note = "Shares are of the tagged answers of the column; an answer with several tags counts in each of their rows."
-    return Table(title, columns, (*rows, last), (note,))
+    return Table(title, (Column("tag", "left"), *map(Column, heads), Column("all")), (*rows, last), (note,))
 
 
 def _share(some: Collection[object], of: Collection[object]) -> str:

@@ -41,8 +41,7 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of
 from hybrid.scoring.sections.metrics import of_contestants
 
-SELDOM = 0.2
-"""Below this share of questions with a call, the first sentence says how many there were."""
+SELDOM = 0.2  # Below this share of questions with a call, the first sentence says how many there were
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,7 @@ class Sentence:
 
     id: str
     text: str
-    command: str = ""
-    """The command that the text ends with."""
+    command: str = ""  # The command that the text ends with
 
 
 def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
@@ -98,7 +96,13 @@ class _Conclusion:
         if gain is None:
             yield _said("gain.absent", called=called)
         else:
-            yield _of_pair("gain", gain, _with_tools(gain), counts=_counts(gain), called=called)
+            name = measure(gain.metrics) if gain.metrics else "the metric"
+            with_tools, alone = (f"({short_name(one)})" for one in (gain.b, gain.a))
+            own = f"{_value(gain.values[1])} {'with tools' if offers_tools(gain.b) else 'joined'} {with_tools}"
+            answers = f"{name[0].upper()}{name[1:]} is {own}, {_value(gain.values[0])} alone {alone}"
+            right = gain.right
+            counts = "" if right is None else f"; {right[1]} and {right[0]} of {questions(gain.n)} right"
+            yield _of_pair("gain", gain, answers, counts=counts, called=called)
         if group.specialist is None:
             yield _said("specialists.absent")
         else:
@@ -113,7 +117,9 @@ class _Conclusion:
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored) -> Sentence:
         """The difference where they answer; what the hybrid solver gets right on the rest is no lead over them."""
         pair, silent = self._rows.where_answered(specialist, hybrid)
-        whom, name, counts, rest = _whom(hybrid), pair.rows[0].metric if pair.rows else "", pair.right, ""
+        # By its name, unless its model is known to be offered tools.
+        whom = "with tools" if offers_tools(hybrid) else short_name(hybrid)
+        name, counts, rest = pair.rows[0].metric if pair.rows else "", pair.right, ""
         own = f"get {counts[0]} of {pair.n} right" if counts else f"have {name} {_value(pair.values[0])}"
         answers = f"The specialists alone {own}"
         if silent:
@@ -129,9 +135,12 @@ class _Conclusion:
 
     def _called(self, solvers: Sequence[Scored]) -> str:
         """On how many questions a model called a tool, of each that did so seldom."""
-        counts = [(one, *self._rows.called(one)) for one in solvers]
-        said = (_said("called.few", name=short_name(one), count=k, n=n) for one, k, n in counts if k < SELDOM * n)
-        return "".join(f"; {one.text}" for one in said)
+        parts = []
+        for one in solvers:
+            count, n = self._rows.called(one)
+            if count < SELDOM * n:
+                parts.append(f"; {worded('called.few', name=short_name(one), count=count, n=n)}")
+        return "".join(parts)
 
     def _parts(self, group: ComparisonGroup, blank: Scored) -> Sentence:
         """What of a difference blank tools bring and what the tools say."""
@@ -151,10 +160,9 @@ class _Conclusion:
         trained = group.as_trained
         if trained is None:
             return
-        names = (group.hybrid.solver, trained.solver)
-        rows = [row for row in self._rows.of("effects") if (row.a, row.b) == names and not row.group]
+        names, style = (group.hybrid.solver, trained.solver), asked_in(trained)[0]
+        rows = (row for row in self._rows.of("effects") if (row.a, row.b) == names and not row.group)
         row = next((row for row in rows if row.low is not None), None)
-        style = asked_in(trained)[0]
         if row is None:
             yield _said("trained.untested", style=style)
             return
@@ -189,8 +197,9 @@ class _Conclusion:
     # Several solvers with tools.
 
     def _of_several(self) -> Iterator[Sentence]:
-        gains = [self._rows.pair(one.alone, one.hybrid) for one in self._groups if one.alone is not None]
-        called = self._called([one.hybrid for one in self._groups])
+        groups, rows = self._groups, self._rows
+        gains = [rows.pair(one.alone, one.hybrid) for one in groups if one.alone is not None]
+        called = self._called([one.hybrid for one in groups])
         if gains:
             parts, count = _several(gains, ("a gain for", "a loss for"))
             sizes = sorted({pair.n for pair in gains})
@@ -198,24 +207,20 @@ class _Conclusion:
             yield _said("gain.several", n=n, tests=_tests(count), parts=parts, called=called)
         else:
             yield _said("gain.absent", called=called)
-        specialists = [
-            self._rows.where_answered(one.specialist, one.hybrid)[0]
-            for one in self._groups
-            if one.specialist is not None
-        ]
-        if specialists:
-            yield _said("specialists.several", parts=_several(specialists, ("ahead", "behind"))[0])
+        if pairs := [
+            rows.where_answered(one.specialist, one.hybrid)[0] for one in groups if one.specialist is not None
+        ]:
+            yield _said("specialists.several", parts=_several(pairs, ("ahead", "behind"))[0])
         else:
             yield _said("specialists.absent")
-        contents = [self._rows.part(one.blank, one.hybrid, CONTENT) for one in self._groups if one.blank is not None]
-        if contents:
-            yield _said("content.several", parts=_several(contents, ("a gain for", "a loss for"))[0])
+        if pairs := [rows.part(one.blank, one.hybrid, CONTENT) for one in groups if one.blank is not None]:
+            yield _said("content.several", parts=_several(pairs, ("a gain for", "a loss for"))[0])
         else:
-            yield _said("content.absent", command=_command(self._groups[0]))
+            yield _said("content.absent", command=_command(groups[0]))
         lost = [
-            f"{short_name(one.hybrid)} {listed([clipped(row.group, NAME_WIDTH) for row in rows])}"
-            for one in self._groups
-            if one.alone is not None and (rows := _held_of(self._rows.tasks(one.alone, one.hybrid), -1))
+            f"{short_name(one.hybrid)} {listed([clipped(row.group, NAME_WIDTH) for row in worse])}"
+            for one in groups
+            if one.alone is not None and (worse := _held_of(rows.tasks(one.alone, one.hybrid), -1))
         ]
         yield _said("tasks.several", by=self._by.capitalize(), parts=listed(lost, "; ") if lost else "none")
 
@@ -281,22 +286,6 @@ def _tests(count: int) -> str:
 
 def _of_pair(sentence: str, pair: HeadlinePair, answers: str = "", **fields: object) -> Sentence:
     return _said(f"{sentence}.{pair.state}", answers=answers, **pair.fields(), **fields)
-
-
-def _whom(hybrid: Scored) -> str:
-    """The solver by its name, unless its model is known to be offered tools."""
-    return "with tools" if offers_tools(hybrid) else short_name(hybrid)
-
-
-def _with_tools(pair: HeadlinePair) -> str:
-    name = measure(pair.metrics) if pair.metrics else "the metric"
-    a, b = pair.values
-    own = f"{'with tools' if offers_tools(pair.b) else 'joined'} ({short_name(pair.b)})"
-    return f"{name[0].upper()}{name[1:]} is {_value(b)} {own}, {_value(a)} alone ({short_name(pair.a)})"
-
-
-def _counts(pair: HeadlinePair) -> str:
-    return "" if pair.right is None else f"; {pair.right[1]} and {pair.right[0]} of {questions(pair.n)} right"
 
 
 def _value(value: float | None) -> str:

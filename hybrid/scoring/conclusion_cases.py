@@ -7,12 +7,11 @@ has another verdict, the last sentence says so.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-from hybrid.cards import read_card
 
 
 @dataclass(frozen=True)
@@ -21,19 +20,14 @@ class Case:
 
     id: str
     condition: str
-    words: str
-    """A format string of the fields that the conclusion fills in."""
-
-
-@dataclass(frozen=True)
-class _Cases:
-    case: tuple[Case, ...]
+    words: str  # A format string of the fields that the conclusion fills in
 
 
 @cache
 def cases() -> Mapping[str, Case]:
     """By id, in the order printed."""
-    return {one.id: one for one in read_card(Path(__file__).with_suffix(".toml"), _Cases).case}
+    read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    return {one["id"]: Case(**one) for one in read["case"]}
 
 
 def worded(case: str, **fields: object) -> str:

@@ -34,10 +34,8 @@ from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
 from hybrid.types import Metric, Outcome
 
-UNREADABLE_SHARE = 0.05
-"""Of the questions; calls that could not be read in more of them limit the claim."""
-OVERWEIGHT = 3
-"""From so many times the weight of its questions on, a task is named among the limits."""
+UNREADABLE_SHARE = 0.05  # Of the questions; calls that could not be read in more of them limit the claim
+OVERWEIGHT = 3  # From so many times the weight of its questions on, a task is named among the limits
 
 
 def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
@@ -57,15 +55,18 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
         yield worded("limits.failed", failed=failed, n=total, asks=asks)
     if waiting:
         yield worded("limits.open", open=waiting)
-    if parts := partly_there(solvers[0]):
-        yield worded("limits.partial", parts=listed(parts))
+    if partial := partly_there(solvers[0]):
+        yield worded("limits.partial", parts=listed(partial))
     if none:
         yield worded("limits.none", none=none, n=total, asks=asks, counts=COUNTS[solvers[0].abstain])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield worded("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _faults(found)
-    yield from _otherwise(found, groups)
+    pairs = [(one.hybrid, other) for one in groups for other in (one.alone, one.specialist, one.blank)]
+    parts = [said for hybrid, other in pairs if other is not None and (said := found.otherwise(other, hybrid))]
+    if parts:
+        yield worded("limits.rule", counts=COUNTS[OTHER[found.found.rule]], parts=listed(parts))
     yield from _weights(solvers[0].metrics, found.found.headline)
     if shared := max((shared_pictures(score.cluster for score in one.scores) for one in solvers), key=len):
         yield shared
@@ -77,17 +78,13 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
 
 
 def _faults(found: ConclusionRows) -> Iterator[str]:
-    """The tools whose calls ended in faults often enough to limit what is said of tools."""
-    faulty = [(one, tools) for one in found.found.solvers if (tools := noted(one))]
-    for one, tools in faulty[:NAMED]:
-        yield worded("limits.faults", solver=short_name(one), tools=listed([*map(str, tools)]))
-
-
-def _otherwise(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    pairs = [(one.hybrid, other) for one in groups for other in (one.alone, one.specialist, one.blank)]
-    parts = [said for hybrid, other in pairs if other is not None and (said := found.otherwise(other, hybrid))]
-    if parts:
-        yield worded("limits.rule", counts=COUNTS[OTHER[found.found.rule]], parts=listed(parts))
+    """Tools whose calls ended in faults often enough to limit what is said; the same of several solvers once."""
+    faulty: dict[str, list[str]] = {}
+    for one in found.found.solvers:
+        if faults := noted(one):
+            faulty.setdefault(listed([*map(str, faults)]), []).append(short_name(one))
+    for tools, names in list(faulty.items())[:NAMED]:
+        yield worded("limits.faults", solver=listed(names), tools=tools)
 
 
 def _concerned(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> tuple[Scored, ...]:
@@ -103,11 +100,8 @@ def _power(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator
     parts = [(one.alone or one.specialist or one.blank, one.hybrid) for one in groups]
     pairs = parts or [(found.found.named(pair.a), found.found.named(pair.b)) for pair in found.found.pairs]
     tested = [found.pair(a, b) for a, b in pairs if a is not None]
-    sizes = [
-        (pair, detectable(*pair.metrics))
-        for pair in tested
-        if pair.metrics and pair.state in ("more", "less", "open", "few")
-    ]
+    said = ("more", "less", "open", "few")
+    sizes = [(one, detectable(*one.metrics)) for one in tested if one.metrics and one.state in said]
     if not sizes:
         return
     pair, size = max(sizes, key=lambda one: math.inf if one[1] is None else one[1])

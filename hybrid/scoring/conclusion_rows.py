@@ -22,15 +22,16 @@ from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
+# The sections that a conclusion reads.
 SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered")
-"""The sections that a conclusion reads."""
 NAME_WIDTH = 30
-NAMED = 3
-"""So many solvers or tasks are named in a list."""
+NAMED = 3  # So many solvers or tasks are named in a list
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
 
+# The result of a paired difference, or why there is none; the second part of a case's id.
 State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
-"""The result of a paired difference, or why there is none; the second part of a case's id."""
+# The state of a pair that was not tested, by the reason.
+WHY_NOT: Mapping[str, State] = {"failed": "failed", "waiting": "waiting", "unanswered": "silent", "units": "units"}
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,7 @@ class HeadlinePair:
         if not self.rows:
             # They share no question, or --pairs leaves them out.
             return "waiting" if not self.metrics and (self.a.open or self.b.open) else "apart"
-        states: tuple[tuple[str, State], ...] = (
-            ("failed", "failed"),
-            ("waiting", "waiting"),
-            ("unanswered", "silent"),
-            ("units", "units"),
-        )
-        for key, state in states:
+        for key, state in WHY_NOT.items():
             if UNTESTED[key] in self.rows[0].note:
                 return state
         return shown(self.rows[0])
@@ -176,20 +171,22 @@ class ConclusionRows:
         """The rows of one section; none where it could not be made."""
         return self._by_section.get(section, ())
 
+    def between(self, section: str, names: tuple[str, str]) -> list[Result]:
+        """The rows of a pair in a section, in this order of the two."""
+        return [turned(row, names) for row in self.of(section) if {row.a, row.b} == set(names)]
+
     def pair(self, a: Scored, b: Scored) -> HeadlinePair:
         """The headline difference of two solvers, whichever of them is the first of the tested pair."""
         names = (a.solver, b.solver)
-        differences = [
-            turned(row, names) for row in self.of("differences") if {row.a, row.b} == set(names) and not row.group
-        ]
+        differences = [row for row in self.between("differences", names) if not row.group]
         metric = next((row.metric for row in differences if row.quantity == "helped"), None)
         differences = [row for row in differences if row.metric == metric]
         count = {row.quantity: row for row in differences if row.unit == "questions"}
         values = {row.quantity: row.value for row in differences}
         metrics = self.found.overlap(a, b).headline(b.abstain)
         n = next((row.n for row in count.values() if row.n is not None), 0)
-        judged = [turned(row, names) for row in self.of("helped") if {row.a, row.b} == set(names)]
-        verdicts = [(row.quantity.split(" -> "), round(row.value or 0)) for row in judged]
+        judged = self.between("helped", names)
+        verdicts = [(row.quantity.split(" -> "), count_of(row)) for row in judged]
         right = tuple(sum(k for both, k in verdicts if both[place] == "right") for place in (0, 1))
         own = (values.get("value a"), values.get("value b"))
         counted = bool(judged) and are_counts(own, right, n)
@@ -219,8 +216,8 @@ class ConclusionRows:
             return pair, {}
         values = (spoken["value a"].value, spoken["value b"].value)
         n = spoken.get("right a", spoken["difference"]).n or 0
-        right = [count_of(spoken.get(name)) for name in ("right a", "right b")]
-        counted = (right[0], right[1]) if "right a" in spoken and are_counts(values, right, n) else None
+        right = (count_of(spoken.get("right a")), count_of(spoken.get("right b")))
+        counted = right if "right a" in spoken and are_counts(values, right, n) else None
         part = replace(pair, rows=(spoken["difference"],), values=values, right=counted, none=(0, 0), n=n)
         return part, silent
 
@@ -249,11 +246,8 @@ class ConclusionRows:
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
         """The tested differences b minus a within each task, adjusted (Holm) over these and no other pair's."""
         names = (a.solver, b.solver)
-        rows = [turned(row, names) for row in self.of("differences") if {row.a, row.b} == set(names) and row.group]
-        return adjusted(
-            [replace(row, p_holm=None) for row in rows if row.quantity == "difference" and row.low is not None],
-            lambda row: row.section,
-        )
+        rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
+        return adjusted([replace(row, p_holm=None) for row in rows if row.low is not None], lambda row: row.section)
 
 
 def count_of(row: Result | None) -> int:

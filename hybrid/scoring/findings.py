@@ -44,8 +44,8 @@ from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
 from hybrid.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Step
 
+# Of the answer that the findings come to. `none`: they come to no answer. `unread`: the answer cannot be known.
 Verdict = Literal["right", "wrong", "none", "unread"]
-"""Of the answer that the findings come to. `none`: they come to no answer. `unread`: the answer cannot be known."""
 
 T = TypeVar("T")
 
@@ -63,23 +63,18 @@ class Called:
     tool: str
     fault: Fault | None
     seconds: float
-    as_read: tuple[str, ...] = ()
-    """How it was read, where it was written as text or needed repairs."""
+    as_read: tuple[str, ...] = ()  # How it was read, where it was written as text or needed repairs
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
     """The tool calls of a question's conversation and the verdict on their findings."""
 
-    calls: tuple[Called, ...]
-    """Over all asks, in order."""
-    to_the_point: bool
-    """Whether one of the calls, however it ended, was of a tool that the rule for its ask may ask."""
+    calls: tuple[Called, ...]  # Over all asks, in order
+    to_the_point: bool  # Whether one of the calls, however it ended, was of a tool that the rule for its ask may ask
     finding: Verdict
-    answer: str | None = None
-    """As scored, where the findings come to one."""
-    unread: str | None = None
-    """Why the verdict is `unread`."""
+    answer: str | None = None  # As scored, where the findings come to one
+    unread: str | None = None  # Why the verdict is `unread`
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -195,17 +190,15 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
             elif step.kind == "tool":
                 # Calls that run side by side are read before the first of them ends, each in its turn; what no tool
                 # could take has no images.
-                named = [one for one in read if one.data.get("tool") == step.name and "images" in step.data]
-                its = named[0] if named else None
-                calls.append(Called(step.name, step.fault, step.seconds, _as_read(its) if its else ()))
-                read = [one for one in read if one is not its]
+                named = [one for one in read if one.data.get("tool") == step.name and "images" in step.data][:1]
+                how: list[str] = []
+                for one in named:
+                    read.remove(one)
+                    dialect, repairs = one.data.get("read_from"), one.data.get("repairs")
+                    how += [f"read from text ({dialect})"] if dialect else []
+                    how += [f"repaired: {kind}" for kind in (repairs if isinstance(repairs, list | tuple) else ())]
+                calls.append(Called(step.name, step.fault, step.seconds, tuple(how)))
     return tuple(calls)
-
-
-def _as_read(step: Step) -> tuple[str, ...]:
-    dialect, repairs = step.data.get("read_from"), step.data.get("repairs")
-    from_text = [f"read from text ({dialect})"] if dialect else []
-    return (*from_text, *(f"repaired: {kind}" for kind in (repairs if isinstance(repairs, list | tuple) else ())))
 
 
 def _to_the_point(exchange: Exchange) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import Abstain
@@ -42,8 +42,8 @@ from hybrid.secrets import redact
 from hybrid.types import Outcome
 
 SECTIONS = ("metrics", "differences", "tasks", "outcomes")
+# Columns that the name of a solver, of a task, and of a solver above a column may take.
 NAME, TASK, HEADING = 36, 28, 24
-"""Columns that the name of a solver, of a task, and of a solver above a column may take."""
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
 COUNTED: Mapping[Abstain, str] = {"chance": "as a guess on average", "wrong": "as wrong"}
@@ -67,29 +67,22 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
     for one in solvers:
         for label in one.labels:
             labels.setdefault(label, []).append(one.solver)
-    every = len(solvers)
-    lines = [label if len(of) == every else f"{', '.join(of)}: {label}" for label, of in labels.items()]
+    lines = [label if len(of) == len(solvers) else f"{', '.join(of)}: {label}" for label, of in labels.items()]
     for one in solvers:
         if one.failed:
-            lines.append(
-                f"{one.solver}: {one.failed} of {len(one.scores)} questions failed; they are missing, not wrong"
-            )
+            of = f"{one.failed} of {len(one.scores)} questions failed"
+            lines.append(f"{one.solver}: {of}; they are missing, not wrong")
         if one.open:
-            lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out ({_open_tasks(one)})")
+            asked = {score.id for score in one.scores}
+            every = Counter(question.task for question in one.questions.values())
+            waiting = Counter(question.task for name, question in one.questions.items() if name not in asked)
+            named = [f"{task} {count} of {every[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
+            named += [f"{len(waiting) - len(named)} more tasks"] if len(waiting) > len(named) else []
+            lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out ({', '.join(named)})")
         lines += fault_lines(one)
         if one.reasons:
             lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
     return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))
-
-
-def _open_tasks(scored: Scored) -> str:
-    """`Jigsaw 40 of 40, Counting 3 of 40`."""
-    asked = {score.id for score in scored.scores}
-    every = Counter(question.task for question in scored.questions.values())
-    waiting = Counter(question.task for name, question in scored.questions.items() if name not in asked)
-    named = [f"{task} {count} of {every[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
-    more = len(waiting) - len(named)
-    return ", ".join([*named, *([f"{more} more tasks"] if more > 0 else [])])
 
 
 def rule_line(solvers: Sequence[Scored]) -> str:
@@ -123,15 +116,11 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
     for place, table in enumerate(headline_tables(comparison)):
         title = "" if place else "\n".join(filled(table.title, NARROW)) + "\n"
         parts.append(title + as_narrow(replace(table, title="")).replace("\n\n" + MARKS, "\n" + MARKS).rstrip("\n"))
-    foot = [line for text in (*_cost(comparison), more) for line in filled(text, NARROW, 2)]
-    return "\n\n".join(parts) + "\n" + "\n".join(foot) + "\n"
-
-
-def _cost(comparison: Comparison) -> list[str]:
-    """The cost of each solver, where prices are known."""
     rows = [row for made in results(comparison, SECTIONS) for row in made.rows if (made.name, row.quantity) == COST]
     costs = [f"{clipped(row.a, NAME)} {row.value:.4f} USD" for row in rows if row.value]
-    return [f"cost: {', '.join(costs)}"] if costs else []
+    last = [f"cost: {', '.join(costs)}", more] if costs else [more]
+    foot = [line for text in last for line in filled(text, NARROW, 2)]
+    return "\n\n".join(parts) + "\n" + "\n".join(foot) + "\n"
 
 
 def _lines(sentence: Sentence) -> Iterator[str]:
@@ -144,22 +133,21 @@ def _lines(sentence: Sentence) -> Iterator[str]:
 def _baselines(comparison: Comparison) -> Mapping[str, str]:
     """By solver the other that it is measured against: as --baseline or --pairs say, else its own model alone."""
     baseline: dict[str, str] = {}
-    if comparison.options.pairs is None:
-        for group in comparison.groups:
-            for one in (group.hybrid, group.blank, group.shuffled, group.specialist):
-                if one is not None and group.alone is not None:
-                    baseline.setdefault(one.solver, group.alone.solver)
-        first = next(iter(baseline.values()), comparison.pairs[0].a if comparison.pairs else None)
-        paired = {name for pair in comparison.pairs for name in pair}
-        others = [
-            one.solver for one in comparison.solvers if one.solver in paired and one.solver not in baseline.values()
-        ]
-        for name in others if first is not None else ():
-            baseline.setdefault(name, first)  # type: ignore[arg-type]  # `others` is empty without a first
-        return {name: other for name, other in baseline.items() if name != other}
-    for pair in comparison.options.pairs:
-        baseline.setdefault(pair.b, pair.a)
-    return baseline
+    if comparison.options.pairs is not None:
+        for pair in comparison.options.pairs:
+            baseline.setdefault(pair.b, pair.a)
+        return baseline
+    for group in comparison.groups:
+        for one in (group.hybrid, group.blank, group.shuffled, group.specialist):
+            if one is not None and group.alone is not None:
+                baseline.setdefault(one.solver, group.alone.solver)
+    first = next(iter(baseline.values()), comparison.pairs[0].a if comparison.pairs else None)
+    if first is not None:
+        paired = {name for pair in comparison.pairs for name in pair} - set(baseline.values())
+        for one in comparison.solvers:
+            if one.solver in paired:
+                baseline.setdefault(one.solver, first)
+    return {name: other for name, other in baseline.items() if name != other}
 
 
 def _against(rows: Iterable[Result], baseline: Mapping[str, str]) -> dict[tuple[str, str], Result]:
@@ -184,33 +172,29 @@ def _solvers(
     differing = _against([row for row in differences if row.metric == comparison.headline], baseline)
     title = f"{comparison.benchmark.card.name}: {comparison.headline or 'no metric'}"
     columns = [Column("solver", "left"), Column("value"), Column("95 %"), Column("answered")]
-    cells: list[Callable[[str], tuple[str, ...]]] = [lambda name: _value(values.get(name), answered.get(name))]
     if baseline:
         others = set(baseline.values())
         title += f", differences to {clipped(others.pop(), NAME) if len(others) == 1 else 'the model alone'}"
         columns += [Column("diff."), Column("95 %"), Column("p")]
-        cells.append(lambda name: _difference(differing.get((name, ""))))
-    names = [one.solver for one in comparison.solvers]
-    lines = [(clipped(name, NAME), *(cell for part in cells for cell in part(name))) for name in names]
+    lines = []
+    for one in comparison.solvers:
+        value, count = values.get(one.solver), answered.get(one.solver)
+        line = [clipped(one.solver, NAME), NONE, NONE, NONE if count is None else share(count.value, count.n)]
+        if value is not None:
+            line[1:3] = _number(value), bounds(value.interval)
+        if (row := differing.get((one.solver, ""))) is not None:
+            ends = row.interval
+            # Three decimals where two would not tell on which side of 0 an end is.
+            decimals = 3 if ends is not None and min(abs(ends.low), abs(ends.high)) < 0.005 else 2
+            line += [signed(row.value), bounds(ends, decimals), p_value(row.p)]
+        elif baseline:
+            line += [NONE] * 3
+        lines.append(tuple(line))
     return Table(title, tuple(columns), tuple(lines))
-
-
-def _value(row: Result | None, answered: Result | None) -> tuple[str, str, str]:
-    count = NONE if answered is None else share(answered.value, answered.n)
-    return (NONE, NONE, count) if row is None else (_number(row), bounds(row.interval), count)
 
 
 def _number(row: Result) -> str:
     return accuracy(row.value) if row.unit == FRACTION or row.value is None else f"{row.value:.4g}"
-
-
-def _difference(row: Result | None) -> tuple[str, str, str]:
-    if row is None:
-        return (NONE, NONE, NONE)
-    ends = row.interval
-    # Three decimals where two would not tell on which side of 0 an end is.
-    decimals = 3 if ends is not None and min(abs(ends.low), abs(ends.high)) < 0.005 else 2
-    return (signed(row.value), bounds(ends, decimals), p_value(row.p))
 
 
 def _tasks(
@@ -219,33 +203,21 @@ def _tasks(
     rule, by = comparison.solvers[0].abstain, comparison.grouping
     values = {(row.a, row.group): row for row in accuracies if (row.quantity, row.none) == ("accuracy", rule)}
     differing = _against([row for row in differences if row.group], baseline)
-    groups = sorted({row.group for row in values.values()})
-    marked = False
     lines = []
-    for group in groups:
+    for group in sorted({row.group for row in values.values()}):
         line = [clipped(group, TASK)]
         for one in comparison.solvers:
-            value, difference = values.get((one.solver, group)), differing.get((one.solver, group))
-            mark = _mark(difference)
-            marked |= mark != " "
+            value, row = values.get((one.solver, group)), differing.get((one.solver, group))
+            # + or - where the difference holds after adjustment over the tasks of all pairs.
+            mark = " " if row is None or not row.holds or not row.value else "+" if row.value > 0 else "-"
             line.append(f"{NONE if value is None else _number(value)}{mark}")
         lines.append(tuple(line))
+    marked = any(not cell.endswith(" ") for line in lines for cell in line[1:])
     if not marked:
         lines = [tuple(cell.rstrip() for cell in line) for line in lines]
     columns = (Column(clipped(by, TASK), "left"), *(Column(clipped(one.solver, HEADING)) for one in comparison.solvers))
-    return Table(
-        f"{comparison.benchmark.card.name}: accuracy by {clipped(by, TASK)}",
-        columns,
-        tuple(lines),
-        (MARKS,) if marked else (),
-    )
-
-
-def _mark(row: Result | None) -> str:
-    """+ or - where the difference holds after adjustment over the tasks of all pairs."""
-    if row is None or not row.holds or not row.value:
-        return " "
-    return "+" if row.value > 0 else "-"
+    title = f"{comparison.benchmark.card.name}: accuracy by {clipped(by, TASK)}"
+    return Table(title, columns, tuple(lines), (MARKS,) if marked else ())
 
 
 def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:

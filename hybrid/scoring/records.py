@@ -11,7 +11,6 @@
 - rotation (int32) = by how many places its options are turned [table]
 - cluster (string) = questions that statistics resample as one
 - task (string) = the reporting group
-- groups (map<string, string>) = further groups, as `--by` takes them [parquet]
 - kind (string) = the form of reply; null for a question that could not be read
 - question (string) = its text [parquet]
 - choices (list<string>) = the options, in order [parquet]
@@ -24,7 +23,6 @@
 - rule (string) = the rule of the parser that fired [parquet]
 - correct (double) = 0..1, no readable answer counted as wrong; null for a failure
 - correct_or_chance (double) = the same, no readable answer counted as a guess
-- values (map<string, double>) = further numbers of the score [parquet]
 - tools (string) = the tools that answered a call, `a + b`; null where no call is known [table]
 - finding (string) = `right`, `wrong`, `none` or `unread`, of the answer that the tools' findings come to; null
   without a call [table]
@@ -40,8 +38,11 @@
 - call_seconds (double) = running time of model and tool calls
 - seconds (double) = from the first ask to the last reply
 - started (timestamp[us, UTC]) = when the first ask began [parquet]
+- group.NAME (string) = the further group NAME, as `--by` takes it
+- value.NAME (double) = the further number NAME of the score [parquet]
 
-Columns marked `table` or `parquet` are in one of the two alone.
+Columns marked `table` or `parquet` are in one of the two alone. The pages of a report read the same list, and add what
+only a person reads. No column is a map, which the library `datasets` cannot read.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hybrid.errors import UsageError
+from hybrid.log.attempts import Recorded
 from hybrid.rotation import ROTATED
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import repetition
-from hybrid.scoring.rendering import lines_of
+from hybrid.scoring.rendering import lines_of, needing
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
 
@@ -67,58 +68,130 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """One question of one solver."""
-
-    solver: SolverRows
-    wrong: Score
-    """The score where no answer is wrong."""
-    guess: Score
-    question: Question | BrokenQuestion
-    attempt: Attempt | None
-    """None where it was not recorded."""
-
-    @cached_property
-    def usage(self) -> Usage | None:
-        """What the asks took together."""
-        asks = () if self.attempt is None else self.attempt.exchanges
-        return None if self.attempt is None else sum((one.reply.usage for one in asks), Usage())
-
-    def asked(self, name: str) -> Any:
-        """A field of the question; None for one that could not be read."""
-        return None if isinstance(self.question, BrokenQuestion) else getattr(self.question, name)
-
-    @property
-    def heard(self) -> Heard | None:
-        """What its tools said; None where none was called."""
-        found = self.solver.heard.get(self.wrong.id)
-        return found if found is not None and (found.calls or found.no_trace) else None
-
-
-@dataclass(frozen=True, eq=False)
 class SolverRows:
-    """The rows of a solver, in the order of its questions."""
+    """The rows of a solver, in the order of its questions; `steps` has attempts read with what their asks did."""
 
     scored: Scored
+    steps: bool = False
 
     @cached_property
     def heard(self) -> Mapping[str, Heard]:
         """By question what tools said."""
         return heard(self.scored)
 
-    @property
-    def split(self) -> str | None:
-        """The split that was asked; None for predictions as they lie on disk."""
-        return None if self.scored.folder is None else str(self.scored.manifest["identity"]["split"])
+    @cached_property
+    def scores(self) -> Mapping[str, Mapping[str, Score]]:
+        """By rule of no answer and id every score."""
+        return {rule: {one.id: one for one in counted.scores} for rule, counted in self.scored.counted.items()}
+
+    @cached_property
+    def recorded(self) -> Recorded | None:
+        """The attempts in its run; None for predictions that were scored as they lie on disk."""
+        return None if self.scored.folder is None else self.scored.folder.recorded(self.scored.recorded)
+
+    def row(self, name: str) -> Row | None:
+        """The row of a question; None where it has no score."""
+        return Row(self, self.scored.questions[name]) if name in self.scores[self.scored.abstain] else None
 
     def __iter__(self) -> Iterator[Row]:
-        scored = self.scored
-        wrong, guess = ({one.id: one for one in scored.counted[rule].scores} for rule in ("wrong", "chance"))
-        attempts = {} if scored.folder is None else scored.folder.recorded(scored.recorded).without_steps
-        for question in scored.questions.values():
-            if question.id in wrong:
-                name = question.id
-                yield Row(self, wrong[name], guess[name], question, attempts.get(name))
+        return filter(None, map(self.row, self.scored.questions))
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One question of one solver."""
+
+    solver: SolverRows
+    question: Question | BrokenQuestion
+
+    @cached_property
+    def attempt(self) -> Attempt | None:
+        """The attempt; None where it was not recorded. Raises `DataError` where it cannot be read any more."""
+        recorded = self.solver.recorded
+        attempts = {} if recorded is None else recorded.by_id if self.solver.steps else recorded.without_steps
+        return attempts.get(self.question.id)
+
+    @cached_property
+    def usage(self) -> Usage | None:
+        """What the asks took together."""
+        return None if self.attempt is None else sum((one.reply.usage for one in self.attempt.exchanges), Usage())
+
+    @property
+    def heard(self) -> Heard | None:
+        """What its tools said; None where none was called."""
+        found = self.solver.heard.get(self.question.id)
+        return found if found is not None and (found.calls or found.no_trace) else None
+
+    def score(self, rule: str = "wrong") -> Score:
+        """The score under a rule of what no answer is worth."""
+        return self.solver.scores[rule][self.question.id]
+
+    def correct(self, rule: str) -> float | None:
+        """0..1; None for a failure, and where there is no right and wrong."""
+        score = self.score(rule)
+        return None if score.outcome.failed else score.correct
+
+    def fact(self, name: str) -> Any:
+        """The value of a column."""
+        if made := MADE.get(name):
+            return made(self)
+        if name in OF_QUESTION:
+            return None if isinstance(self.question, BrokenQuestion) else OF_QUESTION[name](self.question)
+        if name in OF_ASKS:
+            part = OF_ASKS[name]
+            return [getattr(one, part).text for one in (() if self.attempt is None else self.attempt.exchanges)]
+        # All that is left is counted by the usage, under its own name there but for one.
+        field = {"call_seconds": "seconds"}.get(name, name)
+        return None if self.usage is None else getattr(self.usage, field)
+
+
+def _tokens(row: Row) -> int | None:
+    # A model that was called and reports no token: their number is not known, and not 0.
+    used = row.usage
+    total = 0 if used is None else used.input_tokens + used.output_tokens
+    return None if used is None or used.uncounted_calls or (used.model_calls and not total) else total
+
+
+def _started(row: Row) -> datetime | None:
+    at = None if row.attempt is None else row.attempt.started
+    return None if at is None else datetime.fromtimestamp(at, UTC)
+
+
+# How a column is made of a row; `NAME` stands for each key of the mapping.
+MADE: Mapping[str, Callable[[Row], Any]] = {
+    "benchmark": lambda row: row.solver.scored.benchmark,
+    "split": lambda row: row.solver.scored.manifest["identity"]["split"] if row.solver.scored.folder else None,
+    "model": lambda row: row.solver.scored.model,
+    "solver": lambda row: row.solver.scored.solver,
+    "tool_output": lambda row: row.solver.scored.tool_output,
+    "repetition": lambda row: repetition(row.solver.scored),
+    "id": lambda row: row.question.id,
+    "base": lambda row: base_id(row.question.id),
+    "rotation": lambda row: int(found[1]) if (found := ROTATED.search(row.question.id)) else 0,
+    "cluster": lambda row: row.question.unit,
+    "task": lambda row: row.question.task,
+    "outcome": lambda row: row.score().outcome.value,
+    "answer": lambda row: row.score().answer,
+    "rule": lambda row: row.score().rule,
+    "correct": lambda row: row.correct("wrong"),
+    "correct_or_chance": lambda row: row.correct("chance"),
+    "tools": lambda row: " + ".join(row.heard.tools) if row.heard and not row.heard.no_trace else None,
+    "finding": lambda row: row.heard.finding if row.heard else None,
+    "tokens": _tokens,
+    "seconds": lambda row: row.attempt.seconds if row.attempt else None,
+    "started": _started,
+    "group.NAME": lambda row: row.question.groups,
+    "value.NAME": lambda row: row.score().values,
+}
+# Of those that a question which could not be read has not.
+OF_QUESTION: Mapping[str, Callable[[Question], Any]] = {
+    "kind": lambda asked: asked.kind.value,
+    "question": lambda asked: asked.text,
+    "choices": lambda asked: list(asked.choices),
+    "target": lambda asked: json.dumps(asked.target, ensure_ascii=False),
+    "image_sha256": lambda asked: [image.sha256 for image in asked.images],
+}
+OF_ASKS = {"prompts": "prompt", "replies": "reply"}
 
 
 @dataclass(frozen=True)
@@ -130,128 +203,41 @@ class Column:
     about: str
     form: str
 
-    def of(self, row: Row) -> Any:
-        """Its value."""
-        return MADE[self.name](row)
 
-
-def _used(name: str) -> Callable[[Row], Any]:
-    return lambda row: None if row.usage is None else getattr(row.usage, name)
-
-
-def _tokens(row: Row) -> int | None:
-    # A model that was called and reports no token: their number is not known, and not 0.
-    used = row.usage
-    total = 0 if used is None else used.input_tokens + used.output_tokens
-    return None if used is None or used.uncounted_calls or (used.model_calls and not total) else total
-
-
-def _credit(score: Score) -> float | None:
-    return None if score.outcome.failed else score.correct
-
-
-def _started(row: Row) -> datetime | None:
-    at = None if row.attempt is None else row.attempt.started
-    return None if at is None else datetime.fromtimestamp(at, UTC)
-
-
-def _texts(part: str) -> Callable[[Row], list[str]]:
-    def texts(row: Row) -> list[str]:
-        return [getattr(one, part).text for one in (() if row.attempt is None else row.attempt.exchanges)]
-
-    return texts
-
-
-def _rotation(row: Row) -> int:
-    found = ROTATED.search(row.question.id)
-    return int(found[1]) if found else 0
-
-
-def _images(row: Row) -> list[str] | None:
-    return None if (found := row.asked("images")) is None else [image.sha256 for image in found]
-
-
-def _target(row: Row) -> str | None:
-    broken = isinstance(row.question, BrokenQuestion)
-    return None if broken else json.dumps(row.asked("target"), ensure_ascii=False)
-
-
-def _tools(row: Row) -> str | None:
-    return None if row.heard is None or row.heard.no_trace else " + ".join(row.heard.tools)
-
-
-MADE: Mapping[str, Callable[[Row], Any]] = {
-    "benchmark": lambda row: row.solver.scored.benchmark,
-    "split": lambda row: row.solver.split,
-    "model": lambda row: row.solver.scored.model,
-    "solver": lambda row: row.solver.scored.solver,
-    "tool_output": lambda row: row.solver.scored.tool_output,
-    "repetition": lambda row: repetition(row.solver.scored),
-    "id": lambda row: row.question.id,
-    "base": lambda row: base_id(row.question.id),
-    "rotation": _rotation,
-    "cluster": lambda row: row.question.unit,
-    "task": lambda row: row.question.task,
-    "groups": lambda row: list(row.question.groups.items()),
-    "kind": lambda row: kind.value if (kind := row.asked("kind")) else None,
-    "question": lambda row: row.asked("text"),
-    "choices": lambda row: None if (found := row.asked("choices")) is None else list(found),
-    "target": _target,
-    "image_sha256": _images,
-    "prompts": _texts("prompt"),
-    "replies": _texts("reply"),
-    "outcome": lambda row: row.wrong.outcome.value,
-    "answer": lambda row: row.wrong.answer,
-    "rule": lambda row: row.wrong.rule,
-    "correct": lambda row: _credit(row.wrong),
-    "correct_or_chance": lambda row: _credit(row.guess),
-    "values": lambda row: list(row.wrong.values.items()),
-    "tools": _tools,
-    "finding": lambda row: None if row.heard is None else row.heard.finding,
-    "tokens": _tokens,
-    "call_seconds": _used("seconds"),
-    "seconds": lambda row: None if row.attempt is None else row.attempt.seconds,
-    "started": _started,
-    **{
-        name: _used(name)
-        for name in (
-            *("model_calls", "tool_calls", "tool_faults", "input_tokens", "output_tokens", "reasoning_tokens"),
-            *("cached_tokens", "cost_usd"),
-        )
-    },
-}
-"""How each column is made of a row."""
 _ITEM = re.compile(
-    r"^- (?P<name>\w+) \((?P<type>[^()]+)\) = (?P<about>.+?)(?: \[(?P<form>\w+)\])?(?=\n- |\n\n|\Z)",
+    r"^- (?P<name>[\w.]+) \((?P<type>[^()]+)\) = (?P<about>.+?)(?: \[(?P<form>\w+)\])?(?=\n- |\n\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
+# The columns, in order, as the docstring has them.
 COLUMNS = tuple(
     Column(found["name"], found["type"], " ".join(found["about"].split()), found["form"] or "")
     for found in _ITEM.finditer(__doc__ or "")
 )
-"""The columns, in order, as the docstring has them."""
 PARQUET = tuple(one for one in COLUMNS if one.form != "table")
 TABLE = tuple(one for one in COLUMNS if one.form != "parquet")
-GROUP = "group."
-"""How the columns of a table begin that hold further groups."""
+NAME = "NAME"
 
 
 class QuestionTable(Sequence[Mapping[str, Any]]):
-    """A row a question and solver, over `TABLE` and a column `group.NAME` for each further group."""
+    """A row a question and solver, over `TABLE` or other columns; a column `group.NAME` is one for each name."""
 
-    def __init__(self, solvers: Sequence[Scored]) -> None:
-        every = [(scored, row) for scored in solvers for row in SolverRows(scored)]
-        groups = dict.fromkeys(name for _, row in every for name in row.question.groups)
-        self.columns: Mapping[str, str] = {
-            **{one.name: one.type for one in TABLE},
-            **dict.fromkeys((f"{GROUP}{name}" for name in groups), "string"),
-        }
-        """Name and type."""
-        self._rows = [
-            {one.name: one.of(row) for one in TABLE}
-            | {f"{GROUP}{name}": row.question.groups.get(name) for name in groups}
-            for _, row in every
-        ]
+    def __init__(self, solvers: Sequence[Scored], columns: Sequence[Column] = TABLE) -> None:
+        rows = [row for scored in solvers for row in SolverRows(scored)]
+        # By column in the file the fact, and where the fact is a mapping the key in it.
+        places: dict[str, tuple[str, str | None]] = {}
+        self.columns: dict[str, str] = {}  # Name and type
+        for one in columns:
+            several = one.name.endswith(NAME)
+            keys = dict.fromkeys(key for row in rows for key in row.fact(one.name)) if several else (None,)
+            for key in keys:
+                name = one.name if key is None else one.name.removesuffix(NAME) + key
+                self.columns[name], places[name] = one.type, (one.name, key)
+        self._rows = []
+        for row in rows:
+            facts = {one.name: row.fact(one.name) for one in columns}
+            self._rows.append(
+                {name: facts[of] if key is None else facts[of].get(key) for name, (of, key) in places.items()}
+            )
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -264,24 +250,16 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame. Raises `UsageError` where pandas is not installed."""
-        try:
+        with needing("pandas"):
             import pandas as pd
-        except ImportError as error:
-            raise UsageError(_needs("to_pandas", "pandas")) from error
         return pd.DataFrame(self._rows, columns=list(self.columns))
 
     def to_polars(self) -> Any:
         """A data frame of polars. Raises `UsageError` where polars is not installed."""
-        try:
+        with needing("polars"):
             import polars as pl
-        except ImportError as error:
-            raise UsageError(_needs("to_polars", "polars")) from error
         return pl.DataFrame(self._rows, infer_schema_length=None)
 
     def as_csv(self) -> str:
         """A heading and a line for each row; a name that a spreadsheet would compute gets an apostrophe."""
         return lines_of(self.columns, (row.values() for row in self._rows))
-
-
-def _needs(what: str, package: str) -> str:
-    return f"{what} needs the package {package}, which is not installed: pip install {package}"

@@ -20,6 +20,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -36,17 +37,16 @@ from hybrid.display.tables import (
     tokens,
 )
 from hybrid.display.terminal import NARROW, filled
+from hybrid.errors import UsageError
 from hybrid.scoring.compare import CONTROL, Comparison, shared_labels
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
 
-KEYS = ("a", "b", "metric", "group")
-"""The fields of a row that say what it is of."""
+KEYS = ("a", "b", "metric", "group")  # The fields of a row that say what it is of
+# A table with more columns of numbers has a line for each number instead, as has one that would be mostly empty.
 WIDEST = 13
-"""A table with more columns of numbers has a line for each number instead, as has one that would be mostly empty."""
-NAMED = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}
-"""The headings of what a number may have besides its value."""
+NAMED = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}  # The headings of what a number may have besides its value
 
 
 def tables_of(comparison: Comparison, made: SectionResult) -> tuple[Table, ...]:
@@ -75,149 +75,83 @@ def tables_of(comparison: Comparison, made: SectionResult) -> tuple[Table, ...]:
 def title_of(comparison: Comparison, section: Section) -> str:
     """Benchmark, failures and labels: what must be known of every number below."""
     failed = [f"{one.solver}: {one.failed} of {len(one.scores)} failed" for one in comparison.solvers if one.failed]
-    shared = shared_labels(comparison.solvers)
-    labels = [*shared, *_unnamed_labels(comparison.solvers, shared)]
-    title = f"{comparison.solvers[0].benchmark}: {section.name.replace('_', ' ')}"
-    return title + (f" ({'; '.join(failed)})" if failed else "") + (f" [{'; '.join(labels)}]" if labels else "")
-
-
-def _unnamed_labels(solvers: Sequence[Scored], shared: Sequence[str]) -> list[str]:
-    """The labels of some of the solvers that their names do not say, and whose they are."""
+    labels = shared_labels(comparison.solvers)
+    # Those of some solvers that their names do not say, and whose they are.
     whose: dict[str, list[str]] = {}
-    for one in solvers:
+    for one in comparison.solvers:
         for label in one.labels:
-            if label not in shared and label.removeprefix(CONTROL) not in one.solver:
+            if label not in labels and label.removeprefix(CONTROL) not in one.solver:
                 whose.setdefault(label, []).append(one.solver)
-    return [f"{', '.join(names)}: {label}" for label, names in whose.items()]
-
-
-@dataclass
-class _Notes:
-    """The notes of a table and their numbers."""
-
-    texts: dict[str, int]
-
-    def mark(self, note: str) -> str:
-        """The number of a note, which it gets where it is met first."""
-        return f" [{self.texts.setdefault(note, len(self.texts) + 1)}]" if note else ""
-
-    def lines(self) -> tuple[str, ...]:
-        return tuple(f"[{number}] {text}" for text, number in self.texts.items())
+    said = "; ".join([*labels, *(f"{', '.join(names)}: {label}" for label, names in whose.items())])
+    title = f"{comparison.solvers[0].benchmark}: {section.name.replace('_', ' ')}"
+    return title + (f" ({'; '.join(failed)})" if failed else "") + (f" [{said}]" if said else "")
 
 
 def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: Sequence[Result]) -> Table:
     """Rows that all are of the same things: of a solver and a metric, of a pair and a task."""
     metrics = {row.metric for row in rows}
     shown = [key for key in keys if key != "metric" or len(metrics) > 1]
-    title = title_of(comparison, section)
-    if "metric" in keys and "metric" not in shown:
-        title += f": {metrics.pop()}"
-    if "group" in keys:
-        title += f", by {comparison.grouping}"
+    of = f": {metrics.pop()}" if "metric" in keys and "metric" not in shown else ""
+    by = f", by {comparison.grouping}" if "group" in keys else ""
+    title = f"{title_of(comparison, section)}{of}{by}"
     names = {"group": comparison.grouping, **section.headings}
-    heads = [Column(names.get(key, key), "left") for key in shown]
-    notes = _Notes({})
-    quantities = _quantities(section, rows)
-    cells = len({tuple(getattr(row, key) for key in (*keys, "quantity")) for row in rows})
-    lines_of_things = len({tuple(getattr(row, key) for key in keys) for row in rows})
-    sparse = 2 * cells < lines_of_things * len(quantities)
-    if sparse or sum(len(one.columns) for one in quantities) > WIDEST:
-        columns, lines = _long(section, heads, shown, rows, notes)
-    else:
-        columns, lines = _wide(heads, keys, shown, rows, quantities, notes)
-    return Table(title, tuple(columns), tuple(lines), notes.lines())
+    columns = [Column(names.get(key, key), "left") for key in shown]
+    # By what it is of each line, and in it by quantity each row.
+    lines: dict[tuple[str, ...], dict[str, Result]] = {}
+    for row in rows:
+        lines.setdefault(tuple(getattr(row, key) for key in keys), {}).setdefault(row.quantity, row)
+    names_of = dict.fromkeys(row.quantity for row in rows)
+    extras = {name: _extras([row for row in rows if row.quantity == name]) for name in names_of}
+    notes: dict[str, int] = {}
 
-
-@dataclass(frozen=True)
-class _Quantity:
-    """A quantity of a table and the columns that it takes: its value, and what any of its rows has besides."""
-
-    section: Section
-    name: str
-    columns: tuple[str, ...]
-    extras: tuple[str, ...]
-    """Of `interval`, `p`, `p_holm` those that stand in columns of their own."""
-
-    def holds(self, row: Result) -> bool:
-        """Whether a row stands in these columns."""
-        return row.quantity == self.name
-
-    def cells(self, row: Result | None, n: int | None, notes: _Notes) -> Iterator[str]:
-        """The cells of one line; a value over another n than the line's says over how many."""
-        if row is None:
-            yield from (NONE,) * len(self.columns)
-            return
+    def value(row: Result, n: int | None) -> str:
+        """The value, over how many where that is not the n of its line, and the number of its note."""
         over = f" ({row.n})" if row.n is not None and row.n != n else ""
-        yield printed(self.section, row) + over + notes.mark(row.note)
-        for extra in self.extras:
-            yield _extra(self.section, row, extra)
+        mark = f" [{notes.setdefault(row.note, len(notes) + 1)}]" if row.note else ""
+        return printed(section, row) + over + mark
+
+    def of_line(line: Mapping[str, Result]) -> Iterator[str]:
+        first, n = next(iter(line.values())), next((row.n for row in line.values() if row.n is not None), None)
+        yield from (getattr(first, key) for key in shown)
+        yield from [NONE if n is None else str(n)] if counted else []
+        for quantity, more in extras.items():
+            row = line.get(quantity)
+            yield NONE if row is None else value(row, n)
+            yield from (NONE if row is None else _extra(section, row, extra) for extra in more)
+
+    counted = any(row.n is not None for row in rows)
+    sparse = 2 * sum(map(len, lines.values())) < len(lines) * len(extras)
+    if sparse or len(extras) + sum(map(len, extras.values())) > WIDEST:
+        every = _extras(rows)
+        columns += [Column("quantity", "left"), Column("n"), Column("value"), *(Column(NAMED[one]) for one in every)]
+        cells = []
+        for row in rows:
+            n = NONE if row.n is None else str(row.n)
+            ends = (_extra(section, row, extra) for extra in every)
+            cells.append((*(getattr(row, key) for key in shown), row.quantity, n, value(row, row.n), *ends))
+    else:
+        columns += [Column("n")] if counted else []
+        for quantity, more in extras.items():
+            columns += [Column(quantity), *(Column(NAMED[extra]) for extra in more)]
+        cells = [tuple(of_line(line)) for line in lines.values()]
+    marks = tuple(f"[{number}] {text}" for text, number in notes.items())
+    return Table(title, tuple(columns), tuple(cells), marks)
 
 
-def _quantities(section: Section, rows: Sequence[Result]) -> list[_Quantity]:
-    """The quantities in the order of the rows."""
-    quantities = []
-    for name in dict.fromkeys(row.quantity for row in rows):
-        extras = tuple(_extras([row for row in rows if row.quantity == name]))
-        quantities.append(_Quantity(section, name, (name, *(NAMED[extra] for extra in extras)), extras))
-    return quantities
-
-
-def _extras(rows: Sequence[Result]) -> Iterator[str]:
-    if any(row.low is not None for row in rows):
-        yield "interval"
-    if any(row.p is not None for row in rows):
-        yield "p"
-    if len([row for row in rows if row.p_holm is not None]) > 1:
-        yield "p_holm"
+def _extras(rows: Sequence[Result]) -> tuple[str, ...]:
+    """Of interval and p values those that any of these rows has; one p value alone needs no adjustment."""
+    found = {
+        "interval": any(row.low is not None for row in rows),
+        "p": any(row.p is not None for row in rows),
+        "p_holm": sum(row.p_holm is not None for row in rows) > 1,
+    }
+    return tuple(name for name, there in found.items() if there)
 
 
 def _extra(section: Section, row: Result, extra: str) -> str:
     if extra == "interval":
         return bounds(row.interval, 3 if section.signed(row.quantity) else 2)
     return p_value(row.p if extra == "p" else row.p_holm)
-
-
-def _wide(
-    heads: Sequence[Column],
-    keys: Sequence[str],
-    shown: Sequence[str],
-    rows: Sequence[Result],
-    quantities: Sequence[_Quantity],
-    notes: _Notes,
-) -> tuple[list[Column], list[tuple[str, ...]]]:
-    lines: dict[tuple[str, ...], list[Result]] = {}
-    for row in rows:
-        lines.setdefault(tuple(getattr(row, key) for key in keys), []).append(row)
-    counted = any(row.n is not None for row in rows)
-    columns = [*heads, *([Column("n")] if counted else [])]
-    columns += [Column(name) for one in quantities for name in one.columns]
-    cells = []
-    for members in lines.values():
-        n = next((row.n for row in members if row.n is not None), None)
-        line = [getattr(members[0], key) for key in shown]
-        line += [NONE if n is None else str(n)] if counted else []
-        for one in quantities:
-            line += one.cells(next(filter(one.holds, members), None), n, notes)
-        cells.append(tuple(line))
-    return columns, cells
-
-
-def _long(
-    section: Section, heads: Sequence[Column], shown: Sequence[str], rows: Sequence[Result], notes: _Notes
-) -> tuple[list[Column], list[tuple[str, ...]]]:
-    extras = list(_extras(rows))
-    columns = [*heads, Column("quantity", "left"), Column("n"), Column("value"), *(Column(NAMED[e]) for e in extras)]
-    cells = [
-        (
-            *(getattr(row, key) for key in shown),
-            row.quantity,
-            NONE if row.n is None else str(row.n),
-            printed(section, row) + notes.mark(row.note),
-            *(_extra(section, row, extra) for extra in extras),
-        )
-        for row in rows
-    ]
-    return columns, cells
 
 
 def printed(section: Section, row: Result) -> str:
@@ -238,14 +172,13 @@ def printed(section: Section, row: Result) -> str:
             return f"{value:z.2f}"
         case "probability":
             return p_value(value)
-        case _:
-            return signed(value) if section.signed(row.quantity) else accuracy(value)
+    return signed(value) if section.signed(row.quantity) else accuracy(value)
 
 
 _SIDES = ("model_a", "run_a", "model_b", "run_b")
 _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
+# The last is the rule of the whole output, also of rows in which it makes no difference (`none`).
 COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "no_answer")
-"""The last is the rule of the whole output, also of rows in which it makes no difference (`none`)."""
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
@@ -256,12 +189,11 @@ def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
     benchmark, rule = (solvers[0].benchmark, solvers[0].abstain) if solvers else ("", "")
     origins = {one.solver: origin_of(one) for one in solvers}
 
-    def lines() -> Iterator[list[Any]]:
-        for row in rows:
-            of = sides(origins, row)
-            yield [benchmark, *(getattr(row, name) for name in _FIELDS), *map(of.get, _SIDES), rule]
-
-    return lines_of(COLUMNS, lines())
+    lines = (
+        [benchmark, *(getattr(row, name) for name in _FIELDS), *map(sides(origins, row).get, _SIDES), rule]
+        for row in rows
+    )
+    return lines_of(COLUMNS, lines)
 
 
 def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -271,6 +203,16 @@ def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     writer.writerow(columns)
     writer.writerows(map(_cell, row) for row in rows)
     return text.getvalue()
+
+
+@contextmanager
+def needing(package: str) -> Iterator[None]:
+    """Inside, a package that makes frames is imported. Raises `UsageError` where it is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        message = f"to_{package} needs the package {package}, which is not installed: pip install {package}"
+        raise UsageError(message) from error
 
 
 def sides(origins: Mapping[str, Mapping[str, str | None]], row: Result) -> dict[str, str | None]:
@@ -308,13 +250,13 @@ class Block:
     tables: tuple[Table, ...]
 
 
+# The heading above the tables of a section, by form.
 HEADINGS: Mapping[str, Callable[[str], str]] = {
     "text": lambda heading: f"{heading}\n{'=' * len(heading)}\n",
     "narrow": lambda heading: "\n".join([*filled(heading, NARROW), "=" * min(len(heading), NARROW), ""]),
     "markdown": lambda heading: f"## {heading}\n",
     "latex": lambda heading: f"% {heading}\n",
 }
-"""The heading above the tables of a section, by form."""
 
 
 def pieces(block: Block, form: str) -> Iterator[str]:

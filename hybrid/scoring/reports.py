@@ -41,7 +41,7 @@ from hybrid.scoring.paths import (
 )
 from hybrid.scoring.predicted import import_run
 from hybrid.scoring.published_tables import published_below
-from hybrid.scoring.rendering import Block, as_csv, lines_of, pieces, sides, tables_of
+from hybrid.scoring.rendering import Block, as_csv, lines_of, needing, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, computed, results, sections
@@ -74,11 +74,8 @@ class Report(ABC):
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a data frame. Raises `UsageError` where pandas is not installed."""
-        try:
+        with needing("pandas"):
             import pandas as pd
-        except ImportError as error:
-            message = "to_pandas needs the package pandas, which is not installed: pip install pandas"
-            raise UsageError(message) from error
         return pd.DataFrame(self.rows())
 
     def __str__(self) -> str:
@@ -94,20 +91,20 @@ class Report(ABC):
 class ScoreReport(Report):
     """The scored solvers behind some paths, as `hybrid score` prints them."""
 
-    paths: Mapping[Path, tuple[Scored, ...]]
-    """None behind a run whose answers are hidden."""
+    paths: Mapping[Path, tuple[Scored, ...]]  # None behind a run whose answers are hidden
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
-    abstain: Abstain = TABLES_RULE
-    """The worth of no answer, in every form."""
-    published: bool = False
-    """Whether tables end with what papers printed."""
-    in_run: bool = False
-    """Whether JSON names the solver even where there is only one, as `hybrid run` does."""
+    abstain: Abstain = TABLES_RULE  # The worth of no answer, in every form
+    published: bool = False  # Whether tables end with what papers printed
+    in_run: bool = False  # Whether JSON names the solver even where there is only one, as `hybrid run` does
 
     @property
     def solvers(self) -> tuple[Scored, ...]:
         """All solvers, by the rule of the tables."""
-        return tuple(one.under(self.abstain) for scored in self.paths.values() for one in scored)
+        return tuple(one for scored in self._ruled.values() for one in scored)
+
+    @property
+    def _ruled(self) -> dict[Path, list[Scored]]:
+        return {path: [one.under(self.abstain) for one in scored] for path, scored in self.paths.items()}
 
     @property
     def damage(self) -> tuple[str, ...]:
@@ -132,12 +129,11 @@ class ScoreReport(Report):
     @cached_property
     def comparisons(self) -> Mapping[Path, ComparisonReport]:
         """The comparison behind each path; solvers with a judge's readings stand there twice, without and with them."""
-        solvers = {
-            path: with_judged([one.under(self.abstain) for one in scored]) for path, scored in self.paths.items()
-        }
         return {
-            path: ComparisonReport(scored, self.options, self.published, more=f"More: hybrid compare {path} --all")
-            for path, scored in solvers.items()
+            path: ComparisonReport(
+                with_judged(scored), self.options, self.published, more=f"More: hybrid compare {path} --all"
+            )
+            for path, scored in self._ruled.items()
             if scored
         }
 
@@ -158,14 +154,12 @@ class ScoreReport(Report):
 
     def as_json(self) -> dict[str, Json]:
         """One object for a path, for several one under each."""
-        by_path = {str(path): self._path_as_json(path) for path in self.paths}
+        by_path: dict[str, dict[str, Json]] = {}
+        for path, solvers in self._ruled.items():
+            scored = {one.solver: one.as_json(self.options.by) for one in solvers}
+            alone = len(scored) == 1 and not self.in_run
+            by_path[str(path)] = next(iter(scored.values())) if alone else {"run": str(path), "solvers": scored}
         return {"paths": by_path} if len(by_path) > 1 else next(iter(by_path.values()))
-
-    def _path_as_json(self, path: Path) -> dict[str, Json]:
-        scored = [one.under(self.abstain) for one in self.paths[path]]
-        if len(scored) == 1 and not self.in_run:
-            return scored[0].as_json(self.options.by)
-        return {"run": str(path), "solvers": {one.solver: one.as_json(self.options.by) for one in scored}}
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each metric of each solver, with its 95 % interval."""
@@ -198,12 +192,9 @@ class ComparisonReport(Report):
     solvers: tuple[Scored, ...]
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
     published: bool = False
-    only: tuple[str, ...] = ()
-    """Names of the sections that are printed instead of the conclusion with its two tables."""
-    every: bool = False
-    """Whether all sections are printed."""
-    more: str = ""
-    """The line that says what else can be asked; by default the options of `hybrid compare`."""
+    only: tuple[str, ...] = ()  # Names of the sections that are printed instead of the conclusion with its two tables
+    every: bool = False  # Whether all sections are printed
+    more: str = ""  # The line that says what else can be asked; by default the options of `hybrid compare`
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -316,8 +307,8 @@ class ComparisonReport(Report):
         return {one.solver: origin_of(one) for one in self.solvers}
 
 
+# Of `ScoreReport` as csv; `no_answer` is the rule that holds for all its numbers.
 COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "no_answer", "metric", "n", "value", "low", "high")
-"""Of `ScoreReport` as csv; `no_answer` is the rule that holds for all its numbers."""
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
@@ -362,14 +353,23 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     refuse_unknown(options, CompareArguments)
     sets = by_model(paths, options)
     scored = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
-    labels: OtherLabels = options.get("other_labels") or "refuse"
-    solvers = unique([one for one, _ in scored], [origin for _, origin in scored])
-    solvers = with_same_labels(solvers, labels)
-    chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
-    by = known_group(options.get("by"), solvers)
-    margin = margin_of(options.get("margin"))
-    compared = ComparisonOptions(by, chosen, options.get("allow_failed", False), margin, labels)
+    solvers, compared = side_by_side(scored, options)
     only, every = tuple(options.get("only", ())), options.get("all", False)
     if only and every:
         raise UsageError("--only and --all: give one of the two")
     return ComparisonReport(solvers, compared, options.get("published", False), only, every)
+
+
+def side_by_side(
+    scored: Sequence[tuple[Scored, str]], options: CompareArguments
+) -> tuple[tuple[Scored, ...], ComparisonOptions]:
+    """The solvers under distinct names, each given with its origin, and how they are compared.
+
+    Raises:
+        UsageError: as `compare_paths`.
+    """
+    labels: OtherLabels = options.get("other_labels") or "refuse"
+    solvers = with_same_labels(unique([one for one, _ in scored], [origin for _, origin in scored]), labels)
+    chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
+    by, margin = known_group(options.get("by"), solvers), margin_of(options.get("margin"))
+    return solvers, ComparisonOptions(by, chosen, options.get("allow_failed", False), margin, labels)

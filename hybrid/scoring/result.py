@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hybrid.benchmarks.base import Abstain
 from hybrid.benchmarks.card import MetricCard
@@ -21,15 +21,14 @@ from hybrid.types import Json, Metric
 if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
 
+# The unit of a share; of a metric that is none (pixels, degrees, counts); of a count of questions.
 FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
-"""The unit of a share; of a metric that is none (pixels, degrees, counts); of a count of questions."""
 
-LEVEL = 0.05
-"""Two-sided error of a test."""
+LEVEL = 0.05  # Two-sided error of a test
 
+# How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that open their questions,
+# parts that add up, one quantity by another, steps from the accuracy of `a` to that of `b`.
 ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter", "waterfall"]
-"""How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that open their questions,
-parts that add up, one quantity by another, steps from the accuracy of `a` to that of `b`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,7 @@ class Result:
     none: Abstain | Literal[""] = ""
     note: str = ""
     ids: tuple[str, ...] = ()
-    detail: bool = False
-    """Whether tables leave it out; JSON and csv have every row."""
+    detail: bool = False  # Whether tables leave it out; JSON and csv have every row
 
     def as_json(self) -> dict[str, Json]:
         """The fields with a value; `section`, `quantity`, `unit` and `value` always."""
@@ -103,27 +101,19 @@ def no_lead(comparison: Comparison, rows: Sequence[Result]) -> str:
 class Section:
     """A statistic: which question it answers, of which quantities, and how its rows are made."""
 
-    name: str
-    """The stem of its file: the key in `--json`, the word of `--only`."""
-    title: str
-    """The question that it answers, as a heading."""
-    quantities: tuple[MetricCard, ...]
-    """How each quantity is reckoned; every row has one of these."""
-    rows: Rows
-    """No row where the comparison lacks what the section needs: a blank control, traces, repetitions."""
-    lead: Lead = no_lead
-    """The conclusion in one or two sentences; empty for none."""
-    about: str = ""
-    """Whole sentences that explain the table, printed below it; each line is a paragraph."""
+    name: str  # The stem of its file: the key in `--json`, the word of `--only`
+    title: str  # The question that it answers, as a heading
+    quantities: tuple[MetricCard, ...]  # How each quantity is reckoned; every row has one of these
+    rows: Rows  # No row where the comparison lacks what the section needs: a blank control, traces, repetitions
+    lead: Lead = no_lead  # The conclusion in one or two sentences; empty for none
+    about: str = ""  # Whole sentences that explain the table, printed below it; each line is a paragraph
+    # Headings of the columns `a`, `b`, `metric` and `group`, where they hold something else than their names say.
     headings: Mapping[str, str] = field(default_factory=dict)
-    """Headings of the columns `a`, `b`, `metric` and `group`, where they hold something else than their names say."""
     chart: ChartKind | None = None
-    charted: tuple[str, ...] = ()
-    """The quantities that the chart shows; all that tables show where it is empty."""
+    charted: tuple[str, ...] = ()  # The quantities that the chart shows; all that tables show where it is empty
+    # Of a waterfall: how each of `charted` enters, 0 the accuracy that it starts from, 1 a step up, -1 a step down.
     signs: tuple[int, ...] = ()
-    """Of a waterfall: how each of `charted` enters, 0 the accuracy that it starts from, 1 a step up, -1 a step down."""
-    order: int = 100
-    """Sections are read in this order, equal ones by name."""
+    order: int = 100  # Sections are read in this order, equal ones by name
 
     def card(self, quantity: str) -> MetricCard | None:
         """How a quantity is reckoned."""
@@ -142,8 +132,7 @@ class SectionResult:
     section: Section
     rows: tuple[Result, ...]
     lead: str = ""
-    fault: str | None = None
-    """A trace that is damaged, a file that cannot be read."""
+    fault: str | None = None  # A trace that is damaged, a file that cannot be read
 
     @property
     def name(self) -> str:
@@ -162,9 +151,15 @@ def unit_of(metrics: Iterable[Metric]) -> str:
 
 def with_interval(row: Result, metric: Metric) -> Result:
     """The row with value, n and 95 % interval of a metric."""
-    ends = interval(metric)
-    low, high = (ends.low, ends.high) if ends else (None, None)
-    return replace(row, value=metric.value, n=metric.n, low=low, high=high)
+    return replace(row, value=metric.value, n=metric.n, **_ends(interval(metric)))
+
+
+def _ends(found: Interval | None) -> dict[str, Any]:
+    return {"low": found.low, "high": found.high} if found else {"low": None, "high": None}
+
+
+def _noted(row: Result, *more: str) -> str:
+    return "; ".join(filter(None, (row.note, *more)))
 
 
 def paired_contrast(a: Metric, b: Metric, untested: str | None) -> Contrast:
@@ -175,13 +170,13 @@ def paired_contrast(a: Metric, b: Metric, untested: str | None) -> Contrast:
     return Contrast(a.value, b.value, difference, None, None, "none", len({cell.cluster for cell in a.cells}))
 
 
+# The note of a row by the reason why nothing was tested.
 UNTESTED: Mapping[str, str] = {
     "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
     "waiting": "not tested: a mean over tasks, of which questions are not asked yet",
     "unanswered": "not tested: one of the solvers answered nothing",
     "units": "not tested: the metric does not count the same units for both",
 }
-"""The note of a row by the reason why nothing was tested."""
 
 
 EXACTLY = (
@@ -192,33 +187,27 @@ EXACTLY = (
 
 def with_contrast(row: Result, found: Contrast, untested: str | None = None) -> Result:
     """The row with difference, interval and p value; its note says too how, or why not, it was tested."""
-    ends = found.interval
-    low, high = (ends.low, ends.high) if ends else (None, None)
     how = UNTESTED[untested] if untested else EXACTLY if found.test in (EXACT, SWAPPED) else ""
-    note = "; ".join(filter(None, (row.note, how)))
-    return replace(row, value=found.difference, low=low, high=high, p=found.p_value, note=note)
+    return replace(row, value=found.difference, p=found.p_value, note=_noted(row, how), **_ends(found.interval))
 
 
 def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
     """The rows as they are, or where nothing is to be tested without intervals and p values, with the reason."""
     for row in rows:
-        tested = row.low is not None or row.p is not None
-        if untested is None or not tested:
+        if untested is None or (row.low is None and row.p is None):
             yield row
         else:
-            note = "; ".join(filter(None, (row.note, UNTESTED[untested])))
-            yield replace(row, low=None, high=None, p=None, note=note)
+            yield replace(row, low=None, high=None, p=None, note=_noted(row, UNTESTED[untested]))
 
 
 def adjusted(rows: Sequence[Result], family: Callable[[Result], Hashable]) -> list[Result]:
     """The rows with p values adjusted after Holm among the rows of one family."""
-    places: dict[Hashable, list[int]] = {}
+    places: dict[Hashable, dict[int, float]] = {}
     for place, row in enumerate(rows):
         if row.p is not None:
-            places.setdefault(family(row), []).append(place)
+            places.setdefault(family(row), {})[place] = row.p
     ready = list(rows)
     for members in places.values():
-        p_values = [p for place in members if (p := rows[place].p) is not None]
-        for place, p_holm in zip(members, holm(p_values), strict=True):
+        for place, p_holm in zip(members, holm(list(members.values())), strict=True):
             ready[place] = replace(rows[place], p_holm=p_holm)
     return ready

@@ -70,13 +70,15 @@ function frontCharts(bench, overview) {
   const ofSolver = (row) => list("verdict", `${row.a}/wrong`);
   const steps = overview.front.filter((one) => one.kind === "waterfall");
   const [values, tasks] = [overview.front.find((one) => one.kind === "bars" && !one.rows[0].group), overview.front.find((one) => one.rows[0].group)];
-  return report.el("div", { class: "front" },
+  const front = report.el("div", { class: "front" },
     values ? report.el("div", { class: "front-values" },
       // A section begins with the charts that the first screen shows of it.
       steps.length ? oneOf("front-steps", steps.map((one) => lineName(one.rows[0])), (at, menu) => report.chart(steps[at], { ...chartOf(bench, steps[at].rows[0].section.replaceAll("_", "-"), at), ofSolver, menu })) : null,
-      report.chart(values, { name: `${bench}-values`, ofSolver }),
-      report.fold("The numbers", () => report.el("div", {}, overview.headline.map((table) => report.table(table))))) : null,
+      report.chart(values, { name: `${bench}-values`, ofSolver })) : null,
     tasks ? byTask(tasks, { name: `${bench}-by-${overview.by}`, ofTask: (row) => list(overview.by, row.group) }) : null);
+  // As wide as the page: in half of it the table of solvers would be a list.
+  const numbers = () => report.el("div", {}, overview.headline.map((table) => report.table(table)));
+  return [front, values ? report.fold("The numbers", numbers) : null];
 }
 
 /** Charts, tables and the command of a section, read when it is first opened. */

@@ -18,7 +18,6 @@ from hybrid.display.tables import (
     as_markdown,
     as_narrow,
     as_text,
-    number,
     share,
 )
 from hybrid.display.terminal import NARROW, display_width
@@ -85,7 +84,6 @@ def test_credit_out_of_a_count_is_printed_whole() -> None:
     assert share(12 + 1 / 3, 20) == "12.3/20"
     assert share(0, 0) == "0/0"
     assert share(None, 3) == share(3, None) == "-"
-    assert (number(12345), number(0), number(None)) == ("12345", "0", "-")
 
 
 COMMANDS = r"\\(?:textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}"

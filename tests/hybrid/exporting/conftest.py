@@ -13,16 +13,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("traced")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        words = ["run", "blink", "--data", "sample", "--task", "Jigsaw", "--task", "Relative_Depth", "--limit", "4"]
-        words += [
-            "--solver",
-            "specialist",
-            "--solver",
-            "chance",
-            "--backend",
-            "classical",
-            "--out",
-            str(folder / "run"),
-        ]
+        asked = "run blink --data sample --task Jigsaw --task Relative_Depth --limit 4 --backend classical"
+        words = f"{asked} --solver specialist --solver chance --out {folder / 'run'}".split()
         cli.main(words, standalone_mode=False)
     return folder / "run"

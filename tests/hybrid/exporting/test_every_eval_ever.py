@@ -75,17 +75,8 @@ def test_the_check_of_its_authors_takes_it(exported: Callable[..., Any], tmp_pat
     """In an environment of its own, as every-eval-ever asks for Python 3.12. uv asks the package index."""
     exported()
     files = sorted(str(file) for file in (tmp_path / "shared").rglob("*.json*"))
-    check = [
-        "uv",
-        "tool",
-        "run",
-        "--python",
-        str(PYTHON),
-        "--from",
-        "every-eval-ever==0.3.0",
-        "every_eval_ever",
-        "validate",
-    ]
+    uv = ["uv", "tool", "run", "--python", str(PYTHON), "--from", "every-eval-ever==0.3.0"]
+    check = [*uv, "every_eval_ever", "validate"]
     done = subprocess.run([*check, "--format", "json", *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [one["valid"] for one in json.loads(done.stdout)] == [True] * len(files)

@@ -1,11 +1,13 @@
 """Inspect AI: logs, read back by its own `read_eval_log` and shown by its own viewer, and its agents as solvers."""
 
+import asyncio
 import hashlib
 import json
 import os
 import shutil
 import sys
 from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from hybrid.solving.agent import Agent
 from hybrid.types import Fault, Kind, Prompt
 from tests.hybrid.exporting.conversation_runs import THOUGHT, write
 from tests.hybrid.integrations.test_agents_page import AsksDepth, nearest
+from tests.hybrid.solving.test_styles import TURNS, Trained, exchanges, serve
 from tests.runnable import Page
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is of the extra inspect")
@@ -42,6 +45,7 @@ from inspect_ai.solver import generate, system_message, use_tools
 from inspect_ai.tool import ToolCall, ToolCallError, tool
 
 pytestmark = pytest.mark.system
+__all__ = ["serve"]  # a fixture
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
@@ -113,6 +117,37 @@ def test_a_log_reads_back_with_scores_calls_and_usage(traced: Path, tmp_path: Pa
         assert sample.total_time == attempt.seconds
 
 
+# Inspect's own call of pandas.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_frames_hold_every_message(traced: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="pandas is of the group frames")
+    from inspect_ai.analysis import messages_df
+
+    log = exported(traced, tmp_path / "a.eval", "none")
+    frame = messages_df(str(tmp_path / "a.eval"))
+    messages = [message for sample in log.samples for message in sample.messages]
+    assert frame["message_id"].tolist() == [message.id for message in messages]
+    assert frame["content"].tolist() == [message.text for message in messages]
+    calls = [call for message in messages for call in getattr(message, "tool_calls", None) or ()]
+    assert frame["tool_call_id"].dropna().tolist() == [call.id for call in calls] != []
+
+
+@pytest.mark.parametrize("style", ["qwen3-vl", "mini-o3"])
+def test_calls_in_the_form_of_a_training_are_answered(
+    style: str, tmp_path: Path, serve: Callable[[Trained], str]
+) -> None:
+    size = (640, 480)
+    asyncio.run(exchanges(tmp_path, serve(Trained(style, size)), style, size))
+    EXPORTER.export(ExportedRun.at(tmp_path / "run" / "controller"), tmp_path / "a.eval", ExportOptions("none"))
+    (sample,) = read_eval_log(str(tmp_path / "a.eval")).samples or ()
+    calls = [call for one in sample.messages if isinstance(one, ChatMessageAssistant) for call in one.tool_calls or ()]
+    told = [one for one in sample.messages if isinstance(one, ChatMessageTool)]
+    # The name that the model was trained on, and no second call under that of the tool of ours that ran.
+    assert len(calls) == TURNS[style]
+    assert [(one.tool_call_id, one.function) for one in told] == [(call.id, call.function) for call in calls]
+    assert "crop" not in {call.function for call in calls}
+
+
 def test_thoughts_are_parts_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     run = write(tmp_path, solvers=("controller",))
@@ -130,7 +165,8 @@ def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> Non
     for sample in exported(traced, tmp_path / "a.eval").samples:
         contents = [part for one in sample.messages if isinstance(one.content, list) for part in one.content]
         used = [part.image.removeprefix(ATTACHMENT) for part in contents if part.type == "image"]
-        assert set(used) == set(sample.attachments)
+        # Inspect puts long texts there as well.
+        assert set(used) == {name for name, data in sample.attachments.items() if data.startswith("data:")}
         exchanges = run.folder.recorded("specialist").by_id[sample.id].exchanges
         shown = [ref for one in exchanges for ref in one.prompt.images]
         shown += [ref for one in exchanges for step in one.reply.steps if step.kind == "tool" for ref in step.images]
@@ -150,7 +186,7 @@ def test_images_may_be_left_out(traced: Path, tmp_path: Path) -> None:
     written = EXPORTER.export(run, tmp_path / "a.eval", ExportOptions("none"))
     assert written.notes == ("images are left out: a line with their sha256 stands in their place",)
     log = read_eval_log(str(tmp_path / "a.eval"))
-    assert not any(sample.attachments for sample in log.samples)
+    assert not any(data.startswith("data:") for sample in log.samples for data in sample.attachments.values())
     first = run.folder.questions()[0]
     assert first.images[0].sha256 in log.samples[0].messages[0].text  # type: ignore[union-attr]
 

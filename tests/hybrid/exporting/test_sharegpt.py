@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.errors import UsageError
 from hybrid.exporting._enacted import LeftOut
-from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions
+from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.conversations import openai_message
 from hybrid.exporting.sharegpt import EXPORTER, PLACE, RESERVED, sharegpt_turns
 from hybrid.messages import (
@@ -116,9 +115,3 @@ def test_a_run_is_a_folder_that_its_description_fits(tmp_path: Path) -> None:
     words, _, call = by_id["val_Jigsaw_1"][1]["value"].partition("\n<tool_call>")
     assert words == "I look closer."
     assert [one["name"] for one in json.loads(call.removesuffix("</tool_call>"))] == ["crop", "jigsaw"]
-    told = run.folder.manifest
-    told["identity"]["data"] = {"kind": "folder", "sha256": "0"}
-    run.folder.write_manifest(told)
-    with pytest.raises(UsageError, match=r"sharegpt: .* asked the split val of blink"):
-        EXPORTER.export(ExportedRun.at(run.folder.path), tmp_path / "no", ExportOptions())
-    EXPORTER.export(ExportedRun.at(run.folder.path), tmp_path / "yes", ExportOptions(allow=(TEST_SPLIT,)))

@@ -1,4 +1,4 @@
-"""The formats for tables and pages: parquet, the model card, and the submission of a hidden split."""
+"""The formats for tables, the submission of a hidden split, and the names of solvers in other tools."""
 
 import json
 from pathlib import Path
@@ -66,3 +66,10 @@ def test_public_answers_are_not_submitted(made_up_runs: Any, tmp_path: Path) -> 
     other = made_up_runs.write(tmp_path, "mvp_bench", size=1)
     with pytest.raises(UsageError, match=r"`hybrid score` scores it$"):
         SUBMISSION.export(ExportedRun.at(other.real / "mllm"), tmp_path / "s.json", ExportOptions())
+
+
+def test_answers_of_no_mllm_go_under_no_mllms_name(made_up_runs: Any, tmp_path: Path) -> None:
+    made = made_up_runs.write(tmp_path, "blink", size=1)
+    runs = [ExportedRun.at(made.real / "specialist"), ExportedRun.at(made.blank / "controller")]
+    named = [(run.mllm_of(one), run.model_of(one)) for run in runs for one in run.scored]
+    assert named == [(None, "specialist"), ("made:up", "made:up/controller-blank")]

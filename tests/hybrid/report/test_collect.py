@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
+from hybrid.benchmarks.card import MetricCard
 from hybrid.errors import DataError
 from hybrid.registry import load
+from hybrid.report.charts import charts_of
 from hybrid.report.collect import ReportOptions, collect_paths
 from hybrid.report.columns import state
 from hybrid.report.payload import BenchmarkPages, OverviewSection, SolverEntry
 from hybrid.scoring.predicted import import_run
-from hybrid.scoring.result import Result
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.result import FRACTION, ChartKind, Result, Section, SectionResult
 from tests.tables import cases
 
 SOLVERS = ("controller", "mllm", "specialist")
@@ -142,6 +145,13 @@ def test_what_was_run_is_told(written: Path, pages: BenchmarkPages) -> None:
     assert facts["questions"] == str(COUNT)
 
 
+@pytest.mark.parametrize("kind", [None, "intervals", "bars", "counts", "stack", "scatter", "waterfall"])
+def test_without_a_number_there_is_no_chart(written: Path, kind: ChartKind | None) -> None:
+    section = Section("s", "S?", (MetricCard("x", "", "", ""),), lambda _: (), chart=kind)
+    made = SectionResult(section, (Result("s", "x", FRACTION, None, "mllm"),))
+    assert charts_of(compare_paths([written / "run" / "mllm"]).comparison, made) == ()
+
+
 # The list and the pages.
 
 
@@ -161,6 +171,9 @@ def test_a_damaged_answer_is_a_warning_and_a_failed_question(run: Path) -> None:
     pages = only(collect_paths([run]))
     assert any("mllm/attempts.jsonl, line 1" in line for line in pages.overview.warnings)
     assert any(line.startswith("mllm: 1 of 42 questions failed") for line in pages.overview.warnings)
+    assert [(card.name, card.n, card.failed) for card in pages.overview.solvers] == [
+        (name, COUNT, int(name == "mllm")) for name in SOLVERS
+    ]
     mine = {page.id: page.solvers[1] for page in pages.questions}
     assert (mine[identity].outcome, mine[identity].correct) == ("outage", None)
     assert {name for name, entry in mine.items() if entry.outcome == "outage"} == {identity}

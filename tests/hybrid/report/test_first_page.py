@@ -93,6 +93,10 @@ def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open
     else:
         assert (boxes[".front-values"] or {})["y"] + 60 <= size["height"]
     assert page.locator(".front-tasks svg a").count() == 14
+    # In half of the page the table of solvers would be a list.
+    numbers = page.locator("details.fold", has_text="The numbers").bounding_box()
+    assert numbers is not None
+    assert numbers["width"] > 0.8 * size["width"]
 
 
 def labels_outside(page: Page) -> list[str]:

@@ -212,5 +212,5 @@ def test_a_run_that_has_just_begun_is_shown(tmp_path: Path) -> None:
         shutil.rmtree(folder.path / name)
     folder.write_manifest({**folder.manifest, "files": {}})
     with LiveSite(folder) as site:
-        assert site.file("/index.html") is not None
+        assert site.made.files.get("/index.html") is not None
         assert not site.look()

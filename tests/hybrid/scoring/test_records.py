@@ -14,7 +14,6 @@ from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.table import EXPORTER
 from hybrid.scoring.findings import heard
-from hybrid.scoring.records import TABLE
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +77,3 @@ def test_files_hold_what_the_table_holds(run: Path, tmp_path: Path) -> None:
     assert list(lines[0]) == list(table.columns)
     with pytest.raises(UsageError, match=r"t\.xlsx: the format table writes \.csv or \.parquet"):
         EXPORTER.export(ExportedRun.at(run), tmp_path / "t.xlsx", ExportOptions())
-
-
-def test_no_column_of_a_table_is_nested() -> None:
-    assert {one.type.partition("[")[0] for one in TABLE} <= {"string", "int32", "int64", "double"}

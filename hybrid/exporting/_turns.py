@@ -1,0 +1,79 @@
+"""The conversations of a question as turns, for the formats that keep each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Literal
+
+from hybrid.scoring.traces import calls_of
+from hybrid.solving.styles import AS_TRAINED
+from hybrid.types import Attempt, ImageRef, Json, Step
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call with its arguments; `id` is its own within the question."""
+
+    id: str
+    tool: str
+    args: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one side said, with the step of the trace that holds it; `calls` are the model's."""
+
+    role: Literal["user", "assistant", "tool"]
+    parts: tuple[str | ImageRef, ...]
+    calls: tuple[Call, ...] = ()
+    answers: Call | None = None  # The call whose finding a tool's turn is
+    step: Step | None = None
+
+    @property
+    def text(self) -> str:
+        """The words without the images."""
+        return "\n".join(part for part in self.parts if isinstance(part, str))
+
+
+def turns(attempt: Attempt) -> Iterator[Turn]:
+    """All asks one after the other: the prompt, every reply of the model, every finding, the reply of the solver."""
+    numbers = count(1)
+
+    def call(tool: object, args: Mapping[str, Json]) -> Call:
+        return Call(f"call-{next(numbers)}", str(tool), args)
+
+    for exchange in attempt.exchanges:
+        yield Turn("user", tuple(part for part in exchange.prompt.parts if part != ""))
+        traced, said = iter(calls_of(exchange)), None
+        waiting: list[Call] = []
+        # By the tool that ran the name under which a model called it that was trained on another form of tools.
+        dressed: dict[object, object] = {}
+        for step in exchange.reply.steps:
+            if step.kind == "model":
+                written = step.data.get("tool_calls")
+                each = written if isinstance(written, Sequence) and not isinstance(written, str) else ()
+                found = filter(None, map(_mapping, each))
+                waiting = [call(one.get("tool", ""), _mapping(one.get("args"))) for one in found]
+                said = step.text
+                yield Turn("assistant", (step.text,), tuple(waiting), step=step)
+            elif step.name == AS_TRAINED:
+                dressed[_mapping(step.data.get("ran")).get("tool")] = _mapping(step.data.get("wrote")).get("tool")
+            elif step.kind == "tool":
+                args, names = next(traced).args, (step.name, dressed.get(step.name))
+                asked = next((one for one in waiting if one.tool in names), None)
+                if asked is None:
+                    # A rule called the tool, or the model's call stands in no trace.
+                    asked = call(step.name, args)
+                    yield Turn("assistant", ("",), (asked,))
+                else:
+                    waiting.remove(asked)
+                yield Turn("tool", (*filter(None, (step.text,)), *step.images), answers=asked, step=step)
+                said = None
+        if said != exchange.reply.text or waiting:
+            yield Turn("assistant", (exchange.reply.text,))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
