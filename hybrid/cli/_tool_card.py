@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hybrid.cli import _complete
-from hybrid.cli._path import path_option, refuse_taken
+from hybrid.cli._options import options
+from hybrid.cli._path import refuse_taken
 
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, KnownAnswer, Need, Provenance, Tool
@@ -25,8 +25,7 @@ UNKNOWN = "unknown training data and licence; a run with them says so"
 
 
 @click.command("show")
-@click.argument("name", shell_complete=_complete.tools)
-@path_option
+@options("tools show")
 def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.
 

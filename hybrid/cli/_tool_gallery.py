@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import max_seconds_option
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.cli._tool_cache import open_cache
 from hybrid.config.pairs import pairs
 from hybrid.display.notes import is_quiet
@@ -75,13 +74,7 @@ class Studio:
 
 
 @click.command("gallery")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the page.")
-@click.option("--args", "written", multiple=True, metavar="TOOL=JSON", help="Arguments of a tool, for every image.")
-@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
-@click.option("--limit", type=click.IntRange(1), default=12, show_default=True, help="At most so many images.")
-@max_seconds_option
-@path_option
+@options("tools gallery")
 @told_options
 def gallery(
     folder: Path,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._option_types import Device
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.config.pairs import pairs
 from hybrid.errors import UsageError, install_extra
 from hybrid.registry import plugin, refuse_unknown
@@ -19,20 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
-@path_option
-@click.option("--tools", "tool_names", help="Tools to serve: A,B.  [default: all]")
-@click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1 instead of stdin and stdout.")
-@click.option("--port", type=click.IntRange(0, 65535), help="With --http; 0 for one that is free.  [default: 0]")
-@click.option(
-    "--allow-folder",
-    "folder",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Callers may name image files below DIR; without it images come as data alone.",
-    metavar="DIR",
-)
-@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
-@click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
-@click.option("--device", type=Device(), default="cpu", show_default=True)
+@options("tools serve")
 def serve(
     tool_names: str | None,
     *,

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import Device
-from hybrid.cli._path import path_option, refuse_taken
+from hybrid.cli._options import options
+from hybrid.cli._path import refuse_taken
 from hybrid.cli._tool_args import arguments_of
 from hybrid.errors import UsageError
 
@@ -21,13 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check", cls=Grouped)
-@click.argument("name", shell_complete=_complete.tools)
-@click.option("--weights", help="Directory or hub id for the learned backend.")
-@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
-@click.option("--device", type=Device(), default="cpu", show_default=True)
-@click.option("--contract", is_flag=True, help="Ask instead what every tool owes, of this one.")
-@click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
-@path_option
+@options("tools check")
 @told_options
 def check(
     name: str,

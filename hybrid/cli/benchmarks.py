@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli import _complete
-from hybrid.cli._path import path_option
-from hybrid.cli._table_options import tables_option
+from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
@@ -22,8 +20,7 @@ def command() -> None:
 
 
 @command.command("list")
-@path_option
-@tables_option
+@options("benchmarks list")
 def list_(tables: Shape) -> int:
     """Print every benchmark with its size."""
     from hybrid.registry import load_each
@@ -38,10 +35,7 @@ def list_(tables: Shape) -> int:
 
 
 @command.command()
-@click.argument("name", shell_complete=_complete.benchmarks)
-@click.option("--all", "every", is_flag=True, help="Settings, metrics, baselines and published numbers too.")
-@path_option
-@tables_option
+@options("benchmarks show")
 def show(name: str, every: bool, tables: Shape) -> int:
     """Print what a benchmark is: source, licence, tools, images and tasks.
 

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import BENCHMARK, Listed
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.same_pictures import shared_pictures
 from hybrid.types import BrokenQuestion, Json, Question
 
@@ -42,15 +41,7 @@ def command() -> None:
 
 
 @command.command()
-@click.option(
-    "-o",
-    "out",
-    type=click.Path(path_type=Path),
-    default=Path("questions.jsonl"),
-    show_default=True,
-    metavar="FILE",
-    help="Ends in .jsonl, .csv or .tsv.",
-)
+@options("data template")
 @told_options
 def template(out: Path) -> int:
     """Write a file of questions, one of each kind and explained, with the image that they ask about.
@@ -67,19 +58,7 @@ def template(out: Path) -> int:
 
 
 @command.command()
-@click.argument("where", metavar="FILE|DIR|hub")
-@click.option("--benchmark", type=BENCHMARK, help="Whose data.  [default: blink; of a file of questions, none]")
-@click.option("--split", help="A split of the data.  [default: the benchmark's first]")
-@click.option(
-    "--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
-)
-@click.option(
-    "--setting", "settings", multiple=True, metavar="KEY=VALUE", help="As of `hybrid run`: mapping=FILE.yaml."
-)
-@click.option("--images-root", type=Path, metavar="DIR", help="As of `hybrid run`: where paths of images begin.")
-@click.option("--strict", is_flag=True, help="Refuse data of which a row cannot be used: exit code 2.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@path_option
+@options("data check")
 @told_options
 def check(
     where: str,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli._logging_options import told_options
+from hybrid.cli._options import options
 from hybrid.cli._several_runs import program
-from hybrid.cli._table_options import allow_failed_option, tables_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
 from hybrid.display.notes import tell
@@ -55,17 +55,7 @@ ABOUT = (
 
 
 @click.command("quickstart")
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=QUESTIONS,
-    show_default=True,
-    help="Questions, evenly over the tasks.",
-)
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/quickstart"), show_default=True)
-@allow_failed_option
-@tables_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@options("quickstart")
 @told_options
 def command(limit: int, **options: Any) -> int:
     """Generate questions, answer them in four ways, and say what the tools brought. Needs no key and no weights.

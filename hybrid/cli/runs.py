@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._table_options import tables_option
+from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape
 
 if TYPE_CHECKING:
@@ -28,10 +28,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--all", "every", is_flag=True, help=f"Print every run instead of the newest {NEWEST}.")
-@tables_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@options("runs list")
 def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) -> int:
     """Print the newest runs in these folders; those in runs/ where none is given.
 
@@ -86,7 +83,7 @@ def _as_json(run: ListedRun) -> Mapping[str, Json]:
 
 
 @command.command("cancel")
-@click.argument("run", type=click.Path(path_type=Path))
+@options("runs cancel")
 def cancel(run: Path) -> int:
     """End the batches that RUN has waiting at the provider.
 
