@@ -18,14 +18,14 @@ from hybrid.types import ImageRef, Json, StoredImage
 
 Role = Literal["system", "user", "assistant", "tool"]
 
+# Of the arguments of a call.
 MAX_DEPTH, MAX_VALUES, MAX_CHARACTERS = 32, 10_000, 100_000
-"""Of the arguments of a call."""
+# Characters of a tool's name in a call.
 MAX_NAME = 100
-"""Characters of a tool's name in a call."""
 _HALVES = re.compile("[\ud800-\udfff]")
 
+# Longest text of a tool, or of an earlier reply, that a model is shown.
 SHOWN_CHARACTERS = 20_000
-"""Longest text of a tool, or of an earlier reply, that a model is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class ImagePart:
     labelled: bool = True
 
 
+# Text, or an image.
 Part = str | ImagePart
-"""Text, or an image."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,11 @@ from hybrid.errors import UsageError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+# Folders to look in, separated as those of `$PATH` are. Named here, since a shell that completes a name needs no
+# options.
 PATH_VARIABLE: Final = "HYBRID_TOOL_PATH"
-"""Folders to look in, separated as those of `$PATH` are. Named here, since a shell that completes a name needs no
-options."""
+# The distribution of the project.
 OURS: Final = "hybrid-perception"
-"""The distribution of the project."""
 
 
 @dataclass(frozen=True)
@@ -91,20 +91,20 @@ KINDS: Final = (
     ),
 )
 BY_PACKAGE: Final[Mapping[str, PluginKind]] = {kind.package: kind for kind in KINDS}
+# The package whose files a named folder holds that is not laid out like the project.
 TOOLS: Final = "tools"
-"""The package whose files a named folder holds that is not laid out like the project."""
 
+# Modules next to the things: seams of benchmarks and exports, benchmark cards, rules of the specialist-only solver.
 NOT_THINGS: Final = ("base", "card", "rules")
-"""Modules next to the things: seams of benchmarks and exports, benchmark cards, rules of the specialist-only solver."""
+# The folder, beside the things of a kind that has recipes, where they lie.
 RECIPES: Final = "recipes"
-"""The folder, beside the things of a kind that has recipes, where they lie."""
+# How the names of files begin that lie next to things and test them.
 TESTS: Final = ("test_", "conftest")
-"""How the names of files begin that lie next to things and test them."""
 
+# By package the folders of the project, from before others were looked in.
 _OWN: dict[str, tuple[str, ...]] = {}
-"""By package the folders of the project, from before others were looked in."""
+# The folders that were named, each with the packages and folders of the files that it holds.
 _NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
-"""The folders that were named, each with the packages and folders of the files that it holds."""
 
 
 @dataclass(frozen=True)

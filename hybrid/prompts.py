@@ -20,13 +20,13 @@ REASONING: Mapping[Reasoning, str] = {
     "first": "Reason step by step in writing first, then give your answer.",
     "none": "Give your answer at once, without writing down any reasoning.",
 }
+# Kinds of prompt that ask for an answer; the others steer a dialogue, and their words leave no room for reasoning.
 REASONED = frozenset(
     {
         *(Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT),
         *(Kind.ORDER, Kind.POINT, Kind.BOX, Kind.SCANPATH),
     }
 )
-"""Kinds of prompt that ask for an answer; the others steer a dialogue, and their words leave no room for reasoning."""
 
 FORMAT_LINES: dict[Kind, str] = {
     Kind.CHOICE: 'End your reply with one line of this form, with the letter of one option: "Answer: (X)".',

@@ -71,8 +71,8 @@ __all__ = [
     "state",
 ]
 
+# Packages whose files are found by name and to which nothing can be added from outside, with what they export.
 INNER = {"tools.rules": "RULES", "hybrid.cli": "command", "hybrid.models.batch_apis": "API"}
-"""Packages whose files are found by name and to which nothing can be added from outside, with what they export."""
 
 
 class Describer(Protocol):
@@ -339,8 +339,8 @@ def _line_of(error: BaseException) -> str:
     return f"{last.filename}:{last.lineno}"
 
 
+# The packages of solvers.
 SOLVERS = ("graphs", "baselines")
-"""The packages of solvers."""
 
 
 def solver_names() -> tuple[str, ...]:

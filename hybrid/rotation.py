@@ -15,8 +15,8 @@ from dataclasses import replace
 from hybrid.types import LETTERS, BrokenQuestion, Cell, Json, Kind, Metric, Question, Score
 
 ROTATED = re.compile(r"#r(\d+)$")
+# Among tasks that can be rotated: every choice between texts, whatever its task.
 ALL_TASKS = "*"
-"""Among tasks that can be rotated: every choice between texts, whatever its task."""
 
 
 def with_rotations(

@@ -30,14 +30,14 @@ from hybrid.config import QUEUE_S
 from hybrid.errors import Outage, ToolError
 from hybrid.types import Fault
 
+# Seconds that only grow, such as `time.monotonic`.
 Clock = Callable[[], float]
-"""Seconds that only grow, such as `time.monotonic`."""
 
 R = TypeVar("R")
 
+# How long the first run of a tool is loading: above what libraries take on a busy machine. What goes on for longer is a
+# tool that is slow, or hangs, and its question pays.
 FREE_LOAD_S = 30.0
-"""How long the first run of a tool is loading: above what libraries take on a busy machine. What goes on for longer is
-a tool that is slow, or hangs, and its question pays."""
 
 
 @dataclass

@@ -22,10 +22,10 @@ Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mappin
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+# A sha256 as it is written everywhere here; it becomes the name of a file, so nothing else may.
 SHA256 = re.compile(r"[0-9a-f]{64}")
-"""A sha256 as it is written everywhere here; it becomes the name of a file, so nothing else may."""
+# Pixels of the largest image: a 12,000 x 10,000 photograph passes, a decompression bomb does not.
 MAX_PIXELS = 120_000_000
-"""Pixels of the largest image: a 12,000 x 10,000 photograph passes, a decompression bomb does not."""
 IMAGE_MEDIA_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp", "image/tiff"})
 
 

@@ -17,12 +17,12 @@ from hybrid.errors import WeightsError, importable, needs_package
 from hybrid.registry import load
 from hybrid.tool import BackendCard, Card, Provenance, Tool
 
+# How the hub's cache begins the name of a model's folder.
 CACHED = "models--"
-"""How the hub's cache begins the name of a model's folder."""
 
 
+# The files of a repository that are fetched: weights, configurations, tokenizers.
 FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
-"""The files of a repository that are fetched: weights, configurations, tokenizers."""
 
 
 def fetch_command(tool: str, named: str | None = None) -> str:
@@ -210,8 +210,8 @@ def provenance_of(learned: BackendCard, where: str) -> Provenance | None:
     return next((known for known in learned.provenances if known.weights.lower() == name.lower()), None)
 
 
+# Stands for the backend of a tool that has neither weights nor a weight-free way to answer.
 ABSENT = "absent"
-"""Stands for the backend of a tool that has neither weights nor a weight-free way to answer."""
 
 
 def backends_in_use(tools: Sequence[Tool], backend: str, weights: Mapping[str, str]) -> dict[str, str]:

@@ -11,8 +11,8 @@ from click.shell_completion import CompletionItem
 from hybrid.log.manifest import MANIFEST
 from hybrid.registry import names, solver_names
 
+# Where runs lie that were given no folder.
 RUNS = Path("runs")
-"""Where runs lie that were given no folder."""
 
 
 def _starting(words: Iterable[str], typed: str) -> list[CompletionItem[str]]:

@@ -34,16 +34,16 @@ from hybrid.types import Json
 
 MATRIX = "matrix"
 BENCHMARK = "benchmark"
+# Options of one command: a manifest leaves them out, so that `--config RUN` derives the run's folder anew and sends
+# nothing to a trace collector unasked.
 NOT_KEPT = frozenset(["config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables", "trace", "trace-text"])
-"""Options of one command: a manifest leaves them out, so that `--config RUN` derives the run's folder anew and sends
-nothing to a trace collector unasked."""
+# Options that cannot be varied: they do not distinguish two runs, or leave nothing to compare.
 NOT_VARIED = NOT_KEPT | {
     *("limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
     *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
 }
-"""Options that cannot be varied: they do not distinguish two runs, or leave nothing to compare."""
+# Options that take several names in one word, `A,B`.
 JOINED = frozenset({"tools"})
-"""Options that take several names in one word, `A,B`."""
 MAX_RUNS = 1000
 _META = "hybrid.configured"
 

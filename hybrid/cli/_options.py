@@ -22,6 +22,7 @@ from hybrid.cli._path import path_option
 from hybrid.display.terminal import shape_of
 from hybrid.errors import UsageError
 
+# By its word in the file the type of a value; those that are not whole paths or numbers refuse NaN and infinity.
 TYPES: Final[Mapping[str, Any]] = {
     "text": None,
     "path": click.Path(path_type=Path),
@@ -45,7 +46,6 @@ TYPES: Final[Mapping[str, Any]] = {
     "device": Device(),
     "address": Address(),
 }
-"""By its word in the file the type of a value; those that are not whole paths or numbers refuse NaN and infinity."""
 Decorator = Callable[[Any], Any]
 
 
@@ -119,8 +119,8 @@ tables_option: Final = click.option(
     help="narrow keeps text within 80 columns: long names are folded, and columns stand in blocks below each other; "
     "auto is narrow in a terminal of fewer than 100 columns.",
 )
+# Options of many commands that do something as soon as they are read.
 IN_CODE: Final[Mapping[str, Decorator]] = {"path": path_option, "tables": tables_option}
-"""Options of many commands that do something as soon as they are read."""
 
 
 def options(command: str, **in_code: Decorator) -> Decorator:
@@ -137,13 +137,13 @@ def options(command: str, **in_code: Decorator) -> Decorator:
     return given
 
 
+# The forms besides text in which tables are printed, and what is said of them.
 FORMS: Final = {
     "json": "One JSON object on stdout, everything else on stderr.",
     "csv": "One table, one number a line, nothing rounded; a name that a spreadsheet would compute gets an apostrophe.",
     "latex": "With the rules of booktabs.",
     "markdown": "Tables as GitHub shows them.",
 }
-"""The forms besides text in which tables are printed, and what is said of them."""
 
 
 def form_options(command: Callable[..., int]) -> Callable[..., int]:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from hybrid.types import Json
 
 FIELDS: Final = option_fields(RunConfig)
+# The keys of `--setting` that every benchmark takes: they say how a model is asked, and are no part of a protocol.
 SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}
-"""The keys of `--setting` that every benchmark takes: they say how a model is asked, and are no part of a protocol."""
 COMPLETIONS: Final = {"--solver": _complete.solver_lists, "--tools": _complete.tool_lists}
 
 

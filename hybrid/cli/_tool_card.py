@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from hybrid.tool import BackendCard, KnownAnswer, Need, Provenance, Tool
 
 WIDTH = 100
+# Columns of the names at the left of a list of facts.
 LABEL = 12
-"""Columns of the names at the left of a list of facts."""
 PLACES = (
     "Coordinates are pixels of the image, origin at the top left, x to the right, y down; x1 and y1 of a box are "
     "exclusive. A point is x and y, or only the label that is drawn beside it."

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 NO_OTHERS = "base-uri 'none'; form-action 'none'"
 TEMPLATES = Path(__file__).parents[1] / "templates" / "gallery"
+# Pictures of one finding on the page.
 MAX_PICTURES = 4
-"""Pictures of one finding on the page."""
 
+# Control characters and halves of surrogates, of which browsers make what they like.
 UNSEEN = {code: "\ufffd" for code in (*range(32), *range(127, 160), *range(0xD800, 0xE000)) if chr(code) not in "\t\n"}
-"""Control characters and halves of surrogates, of which browsers make what they like."""
 
 
 @dataclass(frozen=True)

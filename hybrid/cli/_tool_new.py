@@ -13,8 +13,8 @@ from hybrid.cli._templates import FOLDER, changed, filled, write
 from hybrid.errors import UsageError
 from hybrid.plugins import folders, is_word, no_word
 
+# What a test that lies beside its tool finds it with.
 BESIDE: Final = (", look_also_in", "look_also_in([Path(__file__).parent], __file__)\n\n")
-"""What a test that lies beside its tool finds it with."""
 
 
 @click.command("new")

@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from hybrid.config import RunConfig
     from hybrid.running.ablation import Ablation
 
+# Options of `hybrid run` that are others here.
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
-"""Options of `hybrid run` that are others here."""
+# Options that --report heeds.
 HEEDED = frozenset(
     {"report", "solver", "abstain", "allow_failed", "tables", "verbose", "quiet", "debug"}
     | {f"form_{form}" for form in FORMS}
 )
-"""Options that --report heeds."""
 DEFAULT_SOLVER = "controller"
+# Options of `hybrid run` that the short help of an ablation leaves out, besides those that it leaves out there.
 RARE = frozenset(
     {
         "setting",
@@ -50,7 +51,6 @@ RARE = frozenset(
         "form_latex",
     }
 )
-"""Options of `hybrid run` that the short help of an ablation leaves out, besides those that it leaves out there."""
 
 
 @click.command("ablate", cls=Grouped, rare=RARE)

@@ -26,12 +26,12 @@ from hybrid.types import BrokenQuestion, Json, Question
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Benchmark
 
+# Exit code where the data can be used and is not all of the benchmark.
 INCOMPLETE = 3
-"""Exit code where the data can be used and is not all of the benchmark."""
 
 
+# Questions that are shown as they will be asked.
 SHOWN = 3
-"""Questions that are shown as they will be asked."""
 MAX_DOUBTS = 50
 
 

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from hybrid.scoring.score import Scored
 
 QUESTIONS = 60
+# Replies that the model generates at once.
 BATCH = 8
-"""Replies that the model generates at once."""
 
 
 BENCHMARK = "blink"
+# By task of the benchmark the tool that fits it without weights, empty for none.
 TASKS = {
     "Jigsaw": "jigsaw",
     "Multi-view_Reasoning": "motion",
@@ -40,9 +41,8 @@ TASKS = {
     "Visual_Correspondence": "correspondence",
     "Spatial_Relation": "",
 }
-"""By task of the benchmark the tool that fits it without weights, empty for none."""
+# The task of which one question is also put to the trained matcher.
 MATCHED = "Visual_Correspondence"
-"""The task of which one question is also put to the trained matcher."""
 MISHAPS = (
     "Not everything went well. unparsed: no answer could be read in the reply; budget: the calls or seconds of the "
     "question were spent; tool_fault: a specialist alone met an error; lost: a tool call ended in an error or a "

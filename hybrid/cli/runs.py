@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from hybrid.types import Json
 
 
+# So many runs are listed unless all are asked for.
 NEWEST = 20
-"""So many runs are listed unless all are asked for."""
 
 
 @click.group("runs")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from hybrid.solving.solver import Solver
 
 
+# Characters of what may stand for a solver's name at the beginning of its docstring.
 MAX_LABEL_LENGTH = 24
-"""Characters of what may stand for a solver's name at the beginning of its docstring."""
 
 
 @click.group("solvers")

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     Show = Callable[[ComparisonReport, Sequence[Path]], None]
 
+# Options of `hybrid run` that a study decides, or has of its own.
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
-"""Options of `hybrid run` that a study decides, or has of its own."""
 DEFAULT_SOLVER = "controller"
+# Options that only `--help-all` shows, beside those that are rare in `hybrid run`.
 RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "path", "max_turns", "concurrency", "device"}) | {
     f"form_{form}" for form in FORMS if form != "json"
 }
-"""Options that only `--help-all` shows, beside those that are rare in `hybrid run`."""
 
 
 @click.command("study", cls=Grouped, rare=RARE)

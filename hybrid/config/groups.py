@@ -22,14 +22,14 @@ from hybrid.errors import UsageError
 from hybrid.types import Json
 
 CPU: Final = "cpu"
+# CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks.
 AUTO: Final = "auto"
-"""CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks."""
+# How long a request may wait for its turn.
 QUEUE_S = 3600.0
-"""How long a request may wait for its turn."""
+# How long a batch waits for requests that are being decoded.
 COMING_WAIT_S = 0.25
-"""How long a batch waits for requests that are being decoded."""
+# More than weights take to load from a slow disk: all tools of the device wait for it.
 LOAD_S = 300.0
-"""More than weights take to load from a slow disk: all tools of the device wait for it."""
 MAX_THREADS = 16
 TOKENS_PER_PRICE = 1_000_000
 

@@ -17,8 +17,8 @@ from typing import Any, Literal
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
+# How many lists and mappings may lie in each other.
 DEEPEST = 20
-"""How many lists and mappings may lie in each other."""
 
 Kind = Literal["text", "number", "switch", "nothing", "list", "mapping"]
 

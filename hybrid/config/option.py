@@ -19,6 +19,7 @@ from hybrid.cards import read_card
 from hybrid.errors import UsageError
 
 Group = Literal["ask", "model", "tools", "limits", "output"]
+# The headings under which options are listed.
 GROUPS: Final[Mapping[Group, str]] = {
     "ask": "What to ask",
     "model": "Which model",
@@ -26,14 +27,13 @@ GROUPS: Final[Mapping[Group, str]] = {
     "limits": "Limits",
     "output": "Output",
 }
-"""The headings under which options are listed."""
 Parent = Literal["", "--setting", "--model-arg"]
+# How a value is written on the command line where its type does not say so: `on|off` is a word for a bool, `no` a flag
+# that switches off, `A,B` a list in one word, `GB` a number of gigabytes for a field in bytes.
 Form = Literal["", "address", "device", "solver", "existing file", "amount", "on|off", "no", "A,B", "GB"]
-"""How a value is written on the command line where its type does not say so: `on|off` is a word for a bool, `no` a flag
-that switches off, `A,B` a list in one word, `GB` a number of gigabytes for a field in bytes."""
 
+# Solvers: all of them, those that ask a model, that may call tools, or that offer tools to a model.
 Concern = Literal["all", "model", "tools", "tools_offered"]
-"""Solvers: all of them, those that ask a model, that may call tools, or that offer tools to a model."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class InIdentity:
 
 IDENTITY: Final = InIdentity()
 IDENTITY_OF_MODEL: Final = InIdentity("model", of="model")
+# Marks an option whose effect is recorded with each solver that it concerns.
 IDENTITY_OF_SOLVERS: Final = "solvers"
-"""Marks an option whose effect is recorded with each solver that it concerns."""
+# Marks an option that may change when a run is continued.
 NOT_IDENTITY: Final = None
-"""Marks an option that may change when a run is continued."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ from hybrid.types import Usage
 log = logging.getLogger(__name__)
 
 BLIND: Final = "blind model"
+# The labels of a run whose model was let in all the same.
 TOOLLESS: Final = "calls that cannot be read"
-"""The labels of a run whose model was let in all the same."""
 
 
 async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedRun:

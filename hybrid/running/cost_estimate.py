@@ -35,8 +35,8 @@ class Spent:
         return Spent(self.calls * factor, known, self.output_tokens * factor)
 
 
+# At the lowest, as expected, and at the highest.
 Levels = tuple[Spent, Spent, Spent]
-"""At the lowest, as expected, and at the highest."""
 
 
 def summed(parts: Iterable[Levels]) -> Levels:

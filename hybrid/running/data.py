@@ -21,12 +21,12 @@ from hybrid.same_pictures import SamePictures
 from hybrid.serving.sources import ours
 from hybrid.types import BrokenQuestion, Json, Question
 
+# In a manifest: `reading_key` of the command whose questions are all that the run has; missing where there is none.
 READ_BY = "taken"
-"""In a manifest: `reading_key` of the command whose questions are all that the run has; missing where there is none."""
 
 
+# From a question to all that is asked in its place.
 Variants = Callable[[AnyQuestion], Iterable[AnyQuestion]]
-"""From a question to all that is asked in its place."""
 
 
 def one(question: AnyQuestion) -> tuple[AnyQuestion]:
@@ -136,8 +136,8 @@ def _folder(
     return folder, {"kind": "folder"}
 
 
+# How many folders of one are looked into for data that were not found in it.
 MAX_FOLDERS = 100
-"""How many folders of one are looked into for data that were not found in it."""
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
@@ -304,8 +304,8 @@ def _units(stream: Iterator[AnyQuestion]) -> Iterator[list[AnyQuestion]]:
         yield list(unit)
 
 
+# Rows that cannot be used and are named in one message.
 SHOWN_BROKEN = 5
-"""Rows that cannot be used and are named in one message."""
 
 
 def refuse_broken(broken: Sequence[BrokenQuestion], option: str) -> None:

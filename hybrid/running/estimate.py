@@ -30,17 +30,17 @@ from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
 from hybrid.types import LETTERS, ImageRef, Kind, Prompt, Question, Reply, StoredImage
 
+# The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
+# answers with a letter alone, as small ones do, writes a tenth of it; nothing is known of a model before it is asked.
 REPLY_TOKENS = 125
-"""The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
-answers with a letter alone, as small ones do, writes a tenth of it; nothing is known of a model before it is asked."""
+# Assumed for the arguments of one tool call: names of images, and a point or a box.
 CALL_TOKENS = 30
-"""Assumed for the arguments of one tool call: names of images, and a point or a box."""
+# Tokens of replies that are a word, some numbers or a small JSON object, whatever the model.
 SHORT_REPLIES: Mapping[Kind, int] = {Kind.CONTINUE: 1, Kind.VIEWS: 4, Kind.VIEW_PLAN: 40}
-"""Tokens of replies that are a word, some numbers or a small JSON object, whatever the model."""
+# Mean text of 111 findings of seven weight-free tools on generated questions, with the names of their images.
 FINDING_TOKENS = 114
-"""Mean text of 111 findings of seven weight-free tools on generated questions, with the names of their images."""
+# Pictures of a finding; those 111 had 1.09 on average, each of the size of the image it was made of.
 PICTURES = 1
-"""Pictures of a finding; those 111 had 1.09 on average, each of the size of the image it was made of."""
 
 
 async def estimate(run: ResolvedRun) -> CostEstimate:

@@ -40,22 +40,22 @@ from hybrid.running.probes import (
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 
+# Of one request: a model that takes longer for one word is not one to run with.
 TIMEOUT_S: Final = 25.0
-"""Of one request: a model that takes longer for one word is not one to run with."""
+# Of all of them together.
 MAX_S: Final = 55.0
-"""Of all of them together."""
 AT_ONCE: Final = 4
+# What fails once has failed: a check does not wait until a server is back.
 UNFORGIVING: Final = CircuitLimits(
     failures=1000, refusals=1000, wrong_keys=1000, pause_s=0.05, probes=1, away_s=0.0, unmet_s=0.0, busy_s=0.0
 )
-"""What fails once has failed: a check does not wait until a server is back."""
 MAX_PICTURES: Final = 8
+# Pictures in one message.
 COUNTS: Final = (MAX_PICTURES, 4, 2, 1)
-"""Pictures in one message."""
+# Of a square picture, in pixels.
 SIDES: Final = (4096, 2048, 1024)
-"""Of a square picture, in pixels."""
+# Forms of files that clients send as they are; some clients send the last as PNG.
 FORMS: Final = ("PNG", "JPEG", "WEBP")
-"""Forms of files that clients send as they are; some clients send the last as PNG."""
 UNKNOWN: Final = "not known"
 
 Probe = Callable[[], Awaitable["list[Found]"]]

@@ -24,10 +24,10 @@ from typing import Any, Final
 from hybrid.models.credentials import names_a_secret
 from hybrid.serving.sources import CODE_DIGITS, Sources
 
+# Stands for the hash where no code can be read: of a graph, a built-in function, a class typed into a shell.
 NO_SOURCE: Final = "no source"
-"""Stands for the hash where no code can be read: of a graph, a built-in function, a class typed into a shell."""
+# The packages of the project, whose version stands for them.
 OURS: Final = ("hybrid", "tools", "graphs", "baselines")
-"""The packages of the project, whose version stands for them."""
 MAIN: Final = "__main__"
 PLAIN: Final = (str, bytes, int, float, bool)
 

@@ -23,8 +23,8 @@ from hybrid.tool import BackendCard, Tool
 from hybrid.tool.image_sets import is_known, shared
 from hybrid.weights import provenance_of, weights_in_use
 
+# Reasons to label a run without refusing it.
 Doubt = Literal["unknown training data and licence", "unknown training data"]
-"""Reasons to label a run without refusing it."""
 
 DOUBTS: Final[frozenset[str]] = frozenset({"unknown training data and licence", "unknown training data"})
 

@@ -30,19 +30,19 @@ from hybrid.types import ImageRef
 if TYPE_CHECKING:
     from PIL import Image
 
+# Asks a model, as `ChatModel.chat` does.
 Chat = Callable[[Sequence[Message], Sequence[Tool], CallKey], Awaitable[AssistantMessage]]
-"""Asks a model, as `ChatModel.chat` does."""
 
+# Each stands for a question in the key of a probe's calls.
 SIGHT_PROBE: Final = "sight-probe"
 CALL_PROBE: Final = "call-probe"
 FRAME_PROBE: Final = "frame-probe"
-"""Each stands for a question in the key of a probe's calls."""
 
 PROBE_TEXT: Final = "Which number is written in the picture? Write its digits and nothing else."
 PROBE_NUMBER: Final = "7306"
 PROBE_SIZE: Final = (448, 224)
+# Tokens by which the input of a model without eyes may grow: some servers put a word in the place of an image.
 MAX_WORDS: Final = 16
-"""Tokens by which the input of a model without eyes may grow: some servers put a word in the place of an image."""
 
 PLAIN_TEXT: Final = "Write the word ready and nothing else."
 PICTURE: Final = "a picture of a probe"
@@ -53,16 +53,16 @@ FRAME_TEXT: Final = (
     "The picture shows one red disc on grey. Write the coordinates of its centre the way you write coordinates of "
     "image points, as two numbers in parentheses and nothing else, for example (12, 34)."
 )
+# Fraction of the image's diagonal within which a reply still means the target.
 FRAME_TOLERANCE: Final = 0.05
-"""Fraction of the image's diagonal within which a reply still means the target."""
 
 COUNTED_SIDES: Final = (448, 2048)
+# Pixels a side that one token of a picture stands for.
 FACTORS: Final = (28, 32, 14)
-"""Pixels a side that one token of a picture stands for."""
+# Most tokens of a picture by the makers of models of the Qwen-VL kind.
 PUBLISHED: Final = (16_384, 1_280, 5_120, 2_560, 1_024, 768, 512, 256)
-"""Most tokens of a picture by the makers of models of the Qwen-VL kind."""
+# Tokens before and behind a picture.
 MARKS: Final = 6
-"""Tokens before and behind a picture."""
 
 
 @dataclass(frozen=True, slots=True)

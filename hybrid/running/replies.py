@@ -30,8 +30,8 @@ from hybrid.solving.captions import CAPTION_CALL, Caption
 
 REPLIES = "replies.jsonl"
 
+# From a solver the ids of its finished questions.
 Finished = Callable[[str], Collection[str]]
-"""From a solver the ids of its finished questions."""
 
 
 class _AnsweredCall(NamedTuple):

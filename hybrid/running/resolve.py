@@ -44,8 +44,8 @@ from hybrid.solving.trust import TrustFile, read_trust, refuse_other
 from hybrid.tracing import GROUP
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 
+# Where folders of runs are made, in the working directory.
 RUNS = Path("runs")
-"""Where folders of runs are made, in the working directory."""
 
 
 @dataclass(frozen=True)

@@ -43,12 +43,12 @@ from hybrid.types import Question
 
 log = logging.getLogger(__name__)
 
+# Open questions that are put in order at once.
 WINDOW = 512
-"""Open questions that are put in order at once."""
+# Called with solver, finished and total; a question is finished when it is on disk.
 ProgressCallback = Callable[[str, int, int], None]
-"""Called with solver, finished and total; a question is finished when it is on disk."""
+# Called with a solver and its usage so far, before `ProgressCallback` is called for the same question.
 UsageCallback = Callable[[str, Progress], None]
-"""Called with a solver and its usage so far, before `ProgressCallback` is called for the same question."""
 
 
 @dataclass(frozen=True)

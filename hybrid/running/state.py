@@ -46,13 +46,13 @@ from hybrid.types import BrokenQuestion, Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"
+# The key of each probe's result in the manifest.
 _PROBED = {SIGHT_PROBE: SIGHT, CALL_PROBE: CALLING, FRAME_PROBE: FRAME}
-"""The key of each probe's result in the manifest."""
 
+# Questions that are named where they are others now.
 SHOWN_OTHERS = 10
-"""Questions that are named where they are others now."""
+# An image in the line of a question.
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
-"""An image in the line of a question."""
 
 
 @dataclass(frozen=True)

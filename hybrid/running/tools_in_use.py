@@ -34,12 +34,12 @@ from hybrid.tool import BackendCard, Tool
 from hybrid.types import Json
 from hybrid.weights import ABSENT, backends_in_use, missing_library, names_directory, no_directory
 
+# The value of `--tools` for every tool.
 EVERY_TOOL = "all"
-"""The value of `--tools` for every tool."""
+# The value of `--tools` that offers no tool.
 NO_TOOL = "none"
-"""The value of `--tools` that offers no tool."""
+# Stands for the benchmark's own tools in a list of tools.
 BENCHMARK_TOOLS = "default"
-"""Stands for the benchmark's own tools in a list of tools."""
 
 
 @dataclass(frozen=True)
