@@ -78,7 +78,7 @@ class AskedRuns:
 
     @property
     def lines(self) -> list[str]:
-        """What failed, a line each."""
+        """A line for each failure."""
         return [f"{question}: {why}" for question, why in self.failures.items()]
 
     def add(self, run: ResolvedRun, end: RunEnd, name: str) -> None:

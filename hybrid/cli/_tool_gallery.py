@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 NO_OTHERS = "base-uri 'none'; form-action 'none'"
+# A tool and the arguments that every image gets.
+Chosen = tuple["Tool", "Args"]
 TEMPLATES = Path(__file__).parents[1] / "templates" / "gallery"
 # Pictures of one finding on the page.
 MAX_PICTURES = 4
@@ -55,14 +57,6 @@ class Section:
     title: str
     small: str
     shown: tuple[Shown, ...]
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A tool and the arguments that every image gets."""
-
-    tool: Tool
-    args: Args
 
 
 @dataclass(frozen=True)
@@ -148,7 +142,7 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
         if tool.card.images[0] > 2:
             many.append(name)
         else:
-            chosen.append(Chosen(tool, args))
+            chosen.append((tool, args))
     notes = [f"Not run without arguments (--args TOOL=JSON): {', '.join(bare)}."] if bare else []
     notes += [f"Not run, since more than two images are taken: {', '.join(many)}."] if many else []
     return chosen, [*notes, *broken]
@@ -165,16 +159,19 @@ def object_of(text: str) -> dict[str, Json]:
 async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
     from tqdm import tqdm
 
-    single = [one for one in chosen if one.tool.card.images[0] == 1]
-    double = [one for one in chosen if one.tool.card.images[0] == 2]
+    from hybrid.images import read_image_file
+    from hybrid.types import ImageRef
+
+    single, double = ([one for one in chosen if one[0].card.images[0] == n] for n in (1, 2))
     sections: list[Section] = []
     read: list[tuple[int, str, ImageRef]] = []
     for number, path in enumerate(tqdm(files, desc="images", unit="image", disable=is_quiet()), 1):
         try:
-            ref = _read_image(studio, path)
+            image = studio.service.store.put(read_image_file(path, str(path)), str(path))
         except HybridError as error:
             sections.append(Section(path.name, "", (Shown("image", str(error), failed=True),)))
             continue
+        ref = ImageRef("img:1", image)
         read.append((number, path.name, ref))
         shown = [_input(studio, ref, number), *[await _one(studio, one, [ref], f"{number:03d}") for one in single]]
         sections.append(Section(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(shown)))
@@ -183,13 +180,6 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
         shown = [await _one(studio, one, [ref, after], stem) for one in double]
         sections.append(Section(f"{name} and {second}", "", tuple(shown)))
     return sections
-
-
-def _read_image(studio: Studio, path: Path) -> ImageRef:
-    from hybrid.images import read_image_file
-    from hybrid.types import ImageRef
-
-    return ImageRef("img:1", studio.service.store.put(read_image_file(path, str(path)), str(path)))
 
 
 def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
@@ -205,9 +195,10 @@ def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
 
 
 async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str) -> Shown:
-    name = one.tool.card.name
+    tool, args = one
+    name = tool.card.name
     try:
-        finding = await studio.service.call(one.tool, one.args, refs)
+        finding = await studio.service.call(tool, args, refs)
     except HybridError as error:
         return Shown(name, str(error), failed=True)
     return Shown(

@@ -15,7 +15,6 @@ from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.config import BackendChoice, ServiceOptions
-    from hybrid.serving.known_answers import Checked
     from hybrid.tool import Tool
 
 
@@ -93,7 +92,8 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     )
     for answer in checked:
         verdict = answer.wrong or (f"not asked ({answer.unasked})" if answer.unasked else "right")
-        click.echo(f"{_mark(answer):6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
+        mark = "ok" if answer.wrong is None else "WRONG" if answer.series is None else "missed"
+        click.echo(f"{mark:6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
     for one in seen:
         click.echo(f"{'ok' if one.wrong is None else 'WRONG':6} {'colours of its input':32} {one.wrong or one.network}")
     for line in failed:
@@ -109,9 +109,3 @@ def _contract(name: str, tool: Tool, options: ServiceOptions, args_json: str | N
         click.echo(f"BROKEN {line}")
     click.echo(f"{name}: {'keeps the contract' if not wrong else f'breaks the contract in {len(wrong)} ways'}")
     return 3 if wrong else 0
-
-
-def _mark(one: Checked) -> str:
-    if one.wrong is None:
-        return "ok"
-    return "WRONG" if one.series is None else "missed"

@@ -39,16 +39,8 @@ DEFAULT_SOLVER = "controller"
 # Options of `hybrid run` that the short help of an ablation leaves out, besides those that it leaves out there.
 RARE = frozenset(
     {
-        "setting",
-        "max_tokens",
-        "model_arg",
-        "weights",
-        "tool_output",
-        "path",
-        "max_turns",
-        "concurrency",
-        "form_csv",
-        "form_latex",
+        *("setting", "max_tokens", "model_arg", "weights", "tool_output", "path", "max_turns", "concurrency"),
+        *("form_csv", "form_latex"),
     }
 )
 

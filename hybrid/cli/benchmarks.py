@@ -93,21 +93,16 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
 
 def _setting_lines(card: BenchmarkCard) -> Iterator[str]:
     """The settings of a benchmark, one line each."""
+    from hybrid.cli._run_options import common_settings
+
     yield "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
     yield from map(_setting, card.settings)
     yield "\nsettings of every benchmark, which say how a model is asked"
-    yield from map(_setting, settings_of_every_benchmark())
+    yield from map(_setting, common_settings())
 
 
 def _setting(each: Setting) -> str:
     return f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}"
-
-
-def settings_of_every_benchmark() -> tuple[Setting, ...]:
-    """The keys of `--setting` that say how a model is asked."""
-    from hybrid.cli._run_options import common_settings
-
-    return common_settings()
 
 
 def _metrics(card: BenchmarkCard) -> Iterator[str]:

@@ -96,7 +96,7 @@ def check(
         from hybrid.running.data import refuse_broken
 
         refuse_broken(data.broken, "--strict")
-    click.echo(json.dumps(data.as_json()) if as_json else data.as_text())
+    click.echo(json.dumps(data.as_json()) if as_json else "\n".join(data.lines()))
     return 0 if data.complete else INCOMPLETE
 
 
@@ -172,15 +172,18 @@ class _Checked:
         shared: dict[str, Json] = {"same_pictures": self.same_pictures} if self.same_pictures else {}
         return {**facts, "tasks": tasks, "broken": named, "first": first, "doubtful": list(self.doubts), **shared}
 
-    def as_text(self) -> str:
-        return "\n".join([*self._shown(), *self._counts(), *self._named()])
-
-    def _shown(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """The first questions as they will be asked, the counts, and what is broken or doubtful."""
         for question, said in self.first:
             images = f"{len(question.images)} images: " if len(question.images) > 1 else "image: "
             yield f"--- {question.id}  ({question.task}, {question.kind}; {images}{', '.join(_sizes(question))})"
             yield question.text
             yield f"--> {said}\n"
+        yield from self._counts()
+        yield from (f"broken: {question.id}: {question.error}" for question in self.broken)
+        yield from (f"doubtful: {doubt}" for doubt in self.doubts[:MAX_DOUBTS])
+        if len(self.doubts) > MAX_DOUBTS:
+            yield f"doubtful: and {len(self.doubts) - MAX_DOUBTS:,} more (--json has all)"
 
     def _counts(self) -> Iterator[str]:
         total = sum(self.sound(task) for task in self.kinds)
@@ -195,12 +198,6 @@ class _Checked:
             else:
                 note += "  " + ", ".join(f"{number:,} {kind}" for kind, number in self.kinds.get(task, {}).items())
             yield f"{task:28} {self.sound(task):6,}{note}"
-
-    def _named(self) -> Iterator[str]:
-        yield from (f"broken: {question.id}: {question.error}" for question in self.broken)
-        yield from (f"doubtful: {doubt}" for doubt in self.doubts[:MAX_DOUBTS])
-        if len(self.doubts) > MAX_DOUBTS:
-            yield f"doubtful: and {len(self.doubts) - MAX_DOUBTS:,} more (--json has all)"
 
 
 def _sizes(question: Question) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from hybrid.display.terminal import TEXT, Shape
 
 if TYPE_CHECKING:
     from hybrid.log.listing import ListedRun
-    from hybrid.types import Json
 
 
 # So many runs are listed unless all are asked for.
@@ -52,7 +50,8 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
         for line in run.damage:
             click.echo(f"note: {line}", err=True)
     if as_json:
-        click.echo(json.dumps({"runs": [_as_json(run) for run in runs]}))
+        plain = [{"path": str(run.path), "date": run.date.isoformat(), "damage": [*run.damage]} for run in runs]
+        click.echo(json.dumps({"runs": [asdict(run) | more for run, more in zip(runs, plain, strict=True)]}))
         return 0
     if not runs:
         click.echo("no runs here: `hybrid run` makes one in runs/", err=True)
@@ -76,10 +75,6 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
     if len(runs) > NEWEST and not every:
         click.echo(f"and {len(runs) - NEWEST} more: --all")
     return 0
-
-
-def _as_json(run: ListedRun) -> Mapping[str, Json]:
-    return {**asdict(run), "path": str(run.path), "date": run.date.isoformat(), "damage": list(run.damage)}
 
 
 @command.command("cancel")
