@@ -5,7 +5,7 @@ print(CostEstimate("runs/blink", {"mllm": solver_estimate}, None, (), ()).as_tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,29 +68,20 @@ class SolverEstimate:
     @property
     def cost_usd(self) -> Mapping[Level, float] | None:
         """USD of each; None without a price or where tokens are not known."""
-        cost: dict[Level, float] = {}
-        for level, spent in self.levels:
-            if self.price is None or spent.input_tokens is None:
-                return None
-            cost[level] = self.price.of(spent.input_tokens, spent.output_tokens)
-        return cost
+        if self.price is None or any(spent.input_tokens is None for _, spent in self.levels):
+            return None
+        return {level: self.price.of(spent.input_tokens or 0.0, spent.output_tokens) for level, spent in self.levels}
 
     def as_json(self, counted: str = "questions") -> dict[str, Json]:
         """One JSON object; `counted` is the key of the number of questions."""
+        counts = {"model_calls": "calls", "input_tokens": "input_tokens", "output_tokens": "output_tokens"}
+        spent: dict[str, Json] = {key: self._rounded(name) for key, name in counts.items()}
+        cost: Json = None if self.cost_usd is None else {level: self.cost_usd[level] for level, _ in self.levels}
+        return {counted: self.questions, **spent, "cost_usd": cost, "assumes": list(self.assumes)}
 
-        def by_level(value: Callable[[Spent], float | None]) -> dict[str, Json]:
-            numbers = {level: value(spent) for level, spent in self.levels}
-            return {level: None if number is None else round(number) for level, number in numbers.items()}
-
-        cost = self.cost_usd
-        return {
-            counted: self.questions,
-            "model_calls": by_level(lambda spent: spent.calls),
-            "input_tokens": by_level(lambda spent: spent.input_tokens),
-            "output_tokens": by_level(lambda spent: spent.output_tokens),
-            "cost_usd": None if cost is None else {level: cost[level] for level, _ in self.levels},
-            "assumes": list(self.assumes),
-        }
+    def _rounded(self, name: str) -> dict[str, Json]:
+        numbers = {level: getattr(spent, name) for level, spent in self.levels}
+        return {level: None if number is None else round(number) for level, number in numbers.items()}
 
 
 @dataclass(frozen=True)

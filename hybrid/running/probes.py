@@ -178,18 +178,13 @@ def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
     if len(numbers) >= 2:
         x, y = (float(number) for number in numbers[:2])
         frames = [CoordinateSystem(name, sent_pixels) for name in FRAMES]
-        nearest = min(frames, key=lambda frame: _miss(frame, x, y))
-        if _miss(nearest, x, y) <= math.hypot(*FRAME_SIZE) * FRAME_TOLERANCE:
-            return nearest
+        misses = [math.dist(frame.point(x, y, FRAME_SIZE), FRAME_POINT) for frame in frames]
+        if min(misses) <= math.hypot(*FRAME_SIZE) * FRAME_TOLERANCE:
+            return frames[misses.index(min(misses))]
     raise UsageError(
         f"--model-arg frame=probe: {text.strip()[:80]!r} names no point near the target in any frame; "
         f"declare one of: {', '.join(FRAMES)}"
     )
-
-
-def _miss(frame: CoordinateSystem, x: float, y: float) -> float:
-    there = frame.point(x, y, FRAME_SIZE)
-    return math.hypot(there[0] - FRAME_POINT[0], there[1] - FRAME_POINT[1])
 
 
 async def resizing_of(chat: Chat, store: ImageStore) -> tuple[str, str]:

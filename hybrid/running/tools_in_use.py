@@ -24,8 +24,8 @@ from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.raised import in_one_line
 from hybrid.registry import is_outside, load, names, package_of_solver, place_of, plugin, refuse_unknown, solver_names
 from hybrid.repeats import word_of
-from hybrid.running import permissions
 from hybrid.running.object_code import NO_SOURCE, object_code
+from hybrid.running.permissions import answering
 from hybrid.serving.foreign_tools import GROUP, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
@@ -93,7 +93,7 @@ class ToolsInUse:
         }
 
     def _answering(self, solver: str) -> list[tuple[Tool, BackendCard]]:
-        return permissions.answering([self.tools[name] for name in self.by_solver[solver]], self.backends)
+        return answering([self.tools[name] for name in self.by_solver[solver]], self.backends)
 
     def learned(self, solver: str) -> bool:
         """Whether a network answers for a tool that a solver may call."""
@@ -111,8 +111,12 @@ class ToolsInUse:
         return (code_of(self.tools[name]) if foreign is None else foreign.code)[:CODE_DIGITS]
 
     def unchecked(self, service: ServiceOptions) -> tuple[str, ...]:
-        """The tools whose weights `--unchecked-weights` lets answer without having been asked for known answers."""
-        return permissions.unchecked(tuple(self.tools.values()), self.backends) if service.unchecked else ()
+        """The tools whose weights `--unchecked-weights` lets answer without having been asked for known answers.
+
+        A tool that only asks others has no weights to look into.
+        """
+        learned = (tool for tool, card in answering(self.tools.values(), self.backends) if card.name == "learned")
+        return tuple(tool.card.name for tool in learned if service.unchecked and tool.looked_into)
 
     def computed_in(self, solver: str, service: ServiceOptions) -> dict[str, Json]:
         """The options `--tool-dtype` and `--tool-compile` of the networks that answer a solver; empty by default."""
@@ -279,7 +283,7 @@ def _import_tools(
 
 def _needed_by(tool: Tool, backends: Mapping[str, str]) -> list[str]:
     """The tools that a tool calls when its backend answers for it, by name."""
-    of_backend = [need for _, card in permissions.answering([tool], backends) for need in card.needs]
+    of_backend = [need for _, card in answering([tool], backends) for need in card.needs]
     return [need.tool for need in (*tool.card.needs, *of_backend)]
 
 
