@@ -52,11 +52,11 @@ _META = "hybrid.configured"
 class Variant:
     """One run that a file asks for: what tells it apart from the others, and its options as click has parsed them."""
 
+    # Of its folder; empty where there is only one run.
     name: str
-    """Of its folder; empty where there is only one run."""
     chosen: Mapping[str, str]
+    # The words of the command line, with one benchmark.
     line: tuple[str, ...]
-    """The words of the command line, with one benchmark."""
     context: click.Context
 
     @property

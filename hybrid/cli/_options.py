@@ -55,19 +55,19 @@ class Declared:
 
     help: str = ""
     argument: bool = False
+    # As click takes them, where they are more than `--KEY`.
     names: tuple[str, ...] = ()
-    """As click takes them, where they are more than `--KEY`."""
     type: str = "text"
+    # The values, where they are some words.
     words: tuple[str, ...] = ()
-    """The values, where they are some words."""
     flag: bool = False
+    # Whether it may be given several times, or takes all that follows.
     many: bool = False
-    """Whether it may be given several times, or takes all that follows."""
+    # Whether it takes `A,B`, several times.
     listed: bool = False
-    """Whether it takes `A,B`, several times."""
     required: bool = False
+    # Whether an argument may be left out.
     optional: bool = False
-    """Whether an argument may be left out."""
     default: str | None = None
     default_shown: bool = True
     metavar: str | None = None
@@ -99,8 +99,8 @@ class Declared:
 
 @dataclass(frozen=True)
 class _File:
+    # By command its options, in the order of its help.
     commands: Mapping[str, tuple[str, ...]]
-    """By command its options, in the order of its help."""
     shared: Mapping[str, Declared]
     own: Mapping[str, Mapping[str, Declared]]
 

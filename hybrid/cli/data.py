@@ -106,8 +106,8 @@ class _Checked:
 
     benchmark: Benchmark
     split: str
+    # By task the number that the card says.
     expected: Mapping[str, int | None]
-    """By task the number that the card says."""
     readable: Sequence[Question | BrokenQuestion]
     doubts: tuple[str, ...]
 

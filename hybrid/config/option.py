@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
@@ -100,15 +100,14 @@ class _Words:
     option: tuple[Option, ...]
 
 
-@cache
-def _by_name() -> Mapping[tuple[str, str], Option]:
-    declared = read_card(Path(__file__).with_name("options.toml"), _Words).option
-    return {(one.parent, one.name): one for one in declared}
+_BY_NAME: Final = {
+    (one.parent, one.name): one for one in read_card(Path(__file__).with_name("options.toml"), _Words).option
+}
 
 
 def option(name: str, parent: Parent = "") -> Option:
     """The option whose words `options.toml` has. Raises `KeyError` for one that is not there."""
-    return _by_name()[parent, name]
+    return _BY_NAME[parent, name]
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,11 @@ def _walk(
         marks = getattr(hint, "__metadata__", ())
         bare = get_args(hint)[0] if marks else hint
         path = (*above, one.name)
-        default = _default(one) if defaults is None else getattr(defaults, one.name)
+        default = None if one.default is MISSING else one.default
+        if defaults is not None:
+            default = getattr(defaults, one.name)
+        elif one.default_factory is not MISSING:
+            default = one.default_factory()
         here = counts or IDENTITY_OF_SOLVERS in marks or any(isinstance(mark, InIdentity) for mark in marks)
         if is_dataclass(bare) and isinstance(bare, type):
             renamed = next((mark.options for mark in marks if isinstance(mark, SubOptions)), None)
@@ -189,12 +192,6 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 def _class(hint: Any) -> type:
     kind = get_origin(hint) or hint
     return kind if isinstance(kind, type) else object
-
-
-def _default(one: Field[Any]) -> Any:
-    if one.default_factory is not MISSING:
-        return one.default_factory()
-    return None if one.default is MISSING else one.default
 
 
 def refuse_too_small(group: Any) -> None:

@@ -57,8 +57,8 @@ class SolverEstimate:
     high: Spent
     price: Price | None
     assumes: tuple[str, ...] = ()
+    # The most calls one after the other of a question, as expected and at the highest.
     rounds: tuple[int, int] = (0, 0)
-    """The most calls one after the other of a question, as expected and at the highest."""
 
     @property
     def levels(self) -> tuple[tuple[Level, Spent], ...]:
@@ -90,10 +90,10 @@ class CostEstimate:
 
     folder: str
     solvers: Mapping[str, SolverEstimate]
+    # For describing images, once for all solvers, counted in images; None where none is described.
     captions: SolverEstimate | None
-    """For describing images, once for all solvers, counted in images; None where none is described."""
+    # Why the run would be refused: lines on what is needed and absent.
     missing: tuple[str, ...]
-    """Why the run would be refused: lines on what is needed and absent."""
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Json]:
@@ -124,10 +124,10 @@ class ManyEstimate:
     """Calls, tokens and cost of several runs by name; each run has its own price."""
 
     runs: Mapping[str, CostEstimate]
+    # The folder of an ablation, in whose tables each run has one solver.
     ablation: str = ""
-    """The folder of an ablation, in whose tables each run has one solver."""
+    # Notes about all of them.
     also: tuple[str, ...] = ()
-    """Notes about all of them."""
 
     @property
     def missing(self) -> tuple[str, ...]:

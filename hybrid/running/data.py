@@ -245,17 +245,18 @@ def questions(
 
 def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
     """The questions that a limit takes, each with the place of its task."""
-    streams = [_units(benchmark.questions(replace(source, tasks=(task,)))) for task in source.tasks]
+    each = (benchmark.questions(replace(source, tasks=(task,))) for task in source.tasks)
+    streams = [itertools.groupby(stream, key=lambda question: question.unit) for stream in each]
     total = 0
     live = list(range(len(streams)))
     while live and (limit is None or total < limit):
         for place in live[:1] if limit is None else list(live):
             if limit is not None and total >= limit:
                 break
-            unit = next(streams[place], None)
-            if unit is None:
+            if (grouped := next(streams[place], None)) is None:
                 live.remove(place)
                 continue
+            unit = [*grouped[1]]
             yield from ((place, question) for question in unit)
             total += len({question.base if isinstance(question, Question) else question.id for question in unit})
 
@@ -297,11 +298,6 @@ def recorded_questions(
     except (DataError, OSError):
         return None
     return recorded if recorded and not wrong else None
-
-
-def _units(stream: Iterator[AnyQuestion]) -> Iterator[list[AnyQuestion]]:
-    for _, unit in itertools.groupby(stream, key=lambda question: question.unit):
-        yield list(unit)
 
 
 # Rows that cannot be used and are named in one message.

@@ -176,10 +176,10 @@ class _AskCounter:
 
     run: ResolvedRun
     solver: Solver
+    # Tokens of the tools, in every call that offers them.
     tools_offered: int
-    """Tokens of the tools, in every call that offers them."""
+    # The assumptions of the solver's estimates, each once.
     assumed: dict[str, None] = field(default_factory=dict)
-    """The assumptions of the solver's estimates, each once."""
 
     @property
     def config(self) -> RunConfig:

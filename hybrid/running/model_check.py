@@ -69,8 +69,8 @@ class Found:
     came: str
     means: str
     options: tuple[str, ...] = ()
+    # Whether a run without these options would be refused.
     refused: bool = False
-    """Whether a run without these options would be refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,16 +278,10 @@ class _Check:
         in_text = await call_tool(partial(self.chat, model=text), self.store, [crop])
         if in_text.verdict == "calls":
             return [Found("calls tools", why, "in text alone", ("--tool-calling", "text"), refused=True)]
-        refused = called.verdict != "none"
-        return [
-            Found(
-                "calls tools",
-                why,
-                uncalled(self.name, called.verdict, called.said, called.read_from) if refused else "it may call none",
-                (),
-                refused,
-            )
-        ]
+        refused, means = called.verdict != "none", "it may call none"
+        if refused:
+            means = uncalled(self.name, called.verdict, called.said, called.read_from)
+        return [Found("calls tools", why, means, (), refused)]
 
     async def result(self, conversation: Sequence[Message], tool: Tool) -> list[Found]:
         """Whether a conversation goes on after a call, with the thoughts before it and a picture in its result."""
@@ -313,15 +307,13 @@ class _Check:
             said = str(error).partition("probe: ")[2].partition(" names no point")[0]
             return [Found("frame of coordinates", f"no place near the disc: {said}", "pixels are assumed")]
         if frame.name == "pixels":
-            return [Found("frame of coordinates", "pixels", "the default"), *await self.resizing()]
+            told, resizing = await resizing_of(self.chat, self.store)
+            option = f"where pixels are of these: --model-arg frame={resizing}"
+            seen = Found("pictures as they are seen", told, option if resizing else UNKNOWN)
+            return [Found("frame of coordinates", "pixels", "the default"), seen]
         declared = frame.name != own_frame(self.name)
         options = ("--model-arg", f"frame={frame.name}") if declared else ()
         return [Found("frame of coordinates", frame.name, "it is declared" if declared else "the default", options)]
-
-    async def resizing(self) -> list[Found]:
-        told, resizing = await resizing_of(self.chat, self.store)
-        option = f"where pixels are of these: --model-arg frame={resizing}"
-        return [Found("pictures as they are seen", told, option if resizing else UNKNOWN)]
 
     async def sampling(self) -> list[Found]:
         asked = "takes temperature and seed"

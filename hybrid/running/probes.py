@@ -82,8 +82,8 @@ class Calling:
     verdict: Literal["calls", "unreadable", "refused", "none"]
     said: str
     calls: int = 0
+    # The dialect of the text that they stood in; empty where they came as calls.
     read_from: str = ""
-    """The dialect of the text that they stood in; empty where they came as calls."""
 
 
 async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:

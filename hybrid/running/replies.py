@@ -69,15 +69,15 @@ class RunReplies:
         self._path = path
         needed = _compacted(path, finished)
         self._known = {kept.call: kept.reply for kept in needed if isinstance(kept, _Reply)}
+        # The captions of earlier commands.
         self.captions = tuple(kept for kept in needed if isinstance(kept, Caption))
-        """The captions of earlier commands."""
+        # By solver the questions to which there is a reply in the file.
         self._open: dict[str, set[str]] = {}
-        """By solver the questions to which there is a reply in the file."""
         for call in self._known:
             self._open.setdefault(call.solver, set()).add(call.question)
         self._journal = Journal(path, durable=False)
+        # The first error by which a reply could not be kept.
         self.failed: OSError | None = None
-        """The first error by which a reply could not be kept."""
 
     def said(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as it was kept in an earlier run, or None."""

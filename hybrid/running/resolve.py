@@ -53,21 +53,21 @@ class ResolvedRun:
 
     benchmark: Benchmark
     mounted: Mounted
+    # On disk: each is read when it is asked for.
     questions: Questions
-    """On disk: each is read when it is asked for."""
     solvers: Mapping[str, Solver]
+    # The configuration, and what its asks share.
     resources: AskSetup
-    """The configuration, and what its asks share."""
     identity: Mapping[str, Json]
+    # The tools that the solvers may call.
     tools: ToolsInUse
-    """The tools that the solvers may call."""
     folder: RunFolder
+    # Why a model or a device cannot be had; only a dry run goes on without.
     missing: tuple[str, ...] = ()
-    """Why a model or a device cannot be had; only a dry run goes on without."""
+    # Labels of what `--allow` and `--unchecked-weights` let in.
     opened: tuple[str, ...] = ()
-    """Labels of what `--allow` and `--unchecked-weights` let in."""
+    # The questions that are asked without the text that others have beside them (`--setting context`).
     without_text: tuple[str, ...] = ()
-    """The questions that are asked without the text that others have beside them (`--setting context`)."""
 
     @property
     def config(self) -> RunConfig:

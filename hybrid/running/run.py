@@ -65,8 +65,8 @@ class RunEnd:
     """How a run ended: the questions that could not be finished, and why it stopped before all had been asked."""
 
     failures: tuple[UnfinishedQuestion, ...] = ()
+    # How many questions this command has finished.
     answered: int = 0
-    """How many questions this command has finished."""
     stopped: HybridError | None = None
 
 
@@ -228,8 +228,8 @@ class _Asking:
     answered: int = 0
     so_far: Progress = field(default_factory=Progress)
     failures: list[UnfinishedQuestion] = field(default_factory=list)
+    # Why no further question is asked.
     stopped: HybridError | None = None
-    """Why no further question is asked."""
 
     async def ask_all(self) -> None:
         """Ask what is open."""

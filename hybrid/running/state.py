@@ -58,12 +58,12 @@ _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 class SolverProgress:
     """How far one solver has come."""
 
+    # Ids of questions.
     finished: set[str]
-    """Ids of questions."""
+    # Of its attempts.
     measure: Measure
-    """Of its attempts."""
+    # Whether the attempts begin with those that the manifest has.
     sound: bool
-    """Whether the attempts begin with those that the manifest has."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class RunState:
     """The attempts that a folder held when it was opened, and those finished since."""
 
     folder: RunFolder
+    # Those of this command.
     solvers: Mapping[str, SolverProgress]
-    """Those of this command."""
 
     def finished(self, solver: str) -> frozenset[str] | set[str]:
         """The ids of what a solver has finished, of earlier commands too; "" for probes, which belong to no solver."""

@@ -47,35 +47,35 @@ class ToolChoice:
     """The tools that a configuration offers to a model, by name and in order."""
 
     tools_offered: tuple[str, ...] = ()
+    # Those that the user named: a tool that was not named and cannot answer is left out without an error.
     named: tuple[str, ...] = ()
-    """Those that the user named: a tool that was not named and cannot answer is left out without an error."""
+    # The tools of other MCP servers, offered or not.
     foreign: ForeignTools = field(default_factory=ForeignTools)
-    """The tools of other MCP servers, offered or not."""
+    # The tools that Python code handed in.
     objects: Mapping[str, Tool] = field(default_factory=dict)
-    """The tools that Python code handed in."""
 
 
 @dataclass(frozen=True)
 class ToolsInUse:
     """Tools by solver, and the backends that answer for them."""
 
+    # Offered to a model; empty where no solver offers tools.
     tools_offered: tuple[Tool, ...]
-    """Offered to a model; empty where no solver offers tools."""
+    # Every tool that may be called, by name.
     tools: Mapping[str, Tool]
-    """Every tool that may be called, by name."""
+    # By name the backend that answers, in which version and with which weights (`weights.backends_in_use`).
     backends: Mapping[str, str]
-    """By name the backend that answers, in which version and with which weights (`weights.backends_in_use`)."""
+    # The names of the tools that each solver may call, sorted.
     by_solver: Mapping[str, tuple[str, ...]]
-    """The names of the tools that each solver may call, sorted."""
+    # The tools of other MCP servers, called or not.
     foreign: ForeignTools = field(default_factory=ForeignTools)
-    """The tools of other MCP servers, called or not."""
+    # The reason for each tool that would be offered and cannot be imported.
     left_out: tuple[str, ...] = ()
-    """The reason for each tool that would be offered and cannot be imported."""
+    # Rules that tools from outside replace, the tools whose rules are missing, and libraries that weight-free backends
+    # need and that are not installed.
     notes: tuple[str, ...] = ()
-    """Rules that tools from outside replace, the tools whose rules are missing, and libraries that weight-free backends
-    need and that are not installed."""
+    # The tools that Python code handed in, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)
-    """The tools that Python code handed in, called or not."""
 
     def metadata(self, solver: str) -> dict[str, Json]:
         """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
