@@ -81,15 +81,11 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield Path(place) / name
 
 
-def _content(path: Path, shown: str) -> object:
+def _refuse_shards_elsewhere(path: Path, shown: str) -> None:
     try:
-        return json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise WeightsError(f"{shown} is not JSON ({type(error).__name__})") from error
-
-
-def _refuse_shards_elsewhere(path: Path, shown: str) -> None:
-    content = _content(path, shown)
     shards = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(shards, dict):
         raise WeightsError(f"{shown} names no shards")
