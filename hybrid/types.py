@@ -252,20 +252,9 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         """Sum of two; an unknown cost is left out of the sum."""
         known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
-        return Usage(
-            self.model_calls + other.model_calls,
-            self.tool_calls + other.tool_calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            sum(known) if known else None,
-            self.seconds + other.seconds,
-            self.queued_seconds + other.queued_seconds,
-            self.tool_faults + other.tool_faults,
-            self.cached_tokens + other.cached_tokens,
-            self.uncounted_calls + other.uncounted_calls,
-            self.unreadable + other.unreadable,
-        )
+        names = (name for name in Usage.__dataclass_fields__ if name != "cost_usd")
+        counts = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Usage(**counts, cost_usd=sum(known) if known else None)
 
 
 @dataclass(frozen=True, slots=True)

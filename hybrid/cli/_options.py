@@ -123,6 +123,11 @@ tables_option: Final = click.option(
 IN_CODE: Final[Mapping[str, Decorator]] = {"path": path_option, "tables": tables_option}
 
 
+def shared_option(key: str) -> Decorator:
+    """What gives a command an option of many commands."""
+    return _declared().shared[key].decorator(key)
+
+
 def options(command: str, **in_code: Decorator) -> Decorator:
     """Give a command the options that the file lists for it; `in_code` are those that it cannot hold."""
     file = _declared()
@@ -138,12 +143,8 @@ def options(command: str, **in_code: Decorator) -> Decorator:
 
 
 # The forms besides text in which tables are printed, and what is said of them.
-FORMS: Final = {
-    "json": "One JSON object on stdout, everything else on stderr.",
-    "csv": "One table, one number a line, nothing rounded; a name that a spreadsheet would compute gets an apostrophe.",
-    "latex": "With the rules of booktabs.",
-    "markdown": "Tables as GitHub shows them.",
-}
+# The forms besides text in which tables are printed.
+FORMS: Final = ("json", "csv", "latex", "markdown")
 
 
 def form_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -158,6 +159,6 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
             )
         return command(*args, form=chosen[0] if chosen else None, **options)
 
-    for form, help_text in reversed(FORMS.items()):
-        formed = click.option(f"--{form}", f"form_{form}", is_flag=True, help=help_text)(formed)
+    for form in reversed(FORMS):
+        formed = shared_option(f"form-{form}")(formed)
     return formed

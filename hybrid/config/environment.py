@@ -19,8 +19,8 @@ class Variable:
     """An environment variable that the project reads."""
 
     name: str
+    # Its content, and the default without it.
     about: str
-    """Its content, and the default without it."""
 
 
 VARIABLES: Final = (

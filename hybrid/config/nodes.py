@@ -28,8 +28,8 @@ class Node:
     """A value of the file: the text of a scalar as it is written, or the values in it; and where it stands."""
 
     kind: Kind
+    # `run.yaml, line 3`.
     where: str
-    """`run.yaml, line 3`."""
     text: str = ""
     items: tuple[Node, ...] = ()
     entries: Mapping[str, Node] | None = None

@@ -40,12 +40,12 @@ Concern = Literal["all", "model", "tools", "tools_offered"]
 class InIdentity:
     """Marks an option that makes two runs different, with the key of the identity that it decides."""
 
+    # Of the fact that was resolved from it; empty where the value itself stands under the option's own name.
     key: str = ""
-    """Of the fact that was resolved from it; empty where the value itself stands under the option's own name."""
+    # Whether only another value than the default counts, so that older runs keep their identity.
     if_given: bool = False
-    """Whether only another value than the default counts, so that older runs keep their identity."""
+    # The solvers whose answers it can change.
     of: Concern = "all"
-    """The solvers whose answers it can change."""
 
 
 IDENTITY: Final = InIdentity()
@@ -60,29 +60,29 @@ NOT_IDENTITY: Final = None
 class Option:
     """How one field is given from outside."""
 
+    # `--max-turns`; a key where it belongs to a `parent`.
     name: str
-    """`--max-turns`; a key where it belongs to a `parent`."""
+    # The first sentence is what `--help` shows.
     help: str = ""
-    """The first sentence is what `--help` shows."""
     group: Group = "ask"
+    # Whether plain `--help` lists it; the others are under `--help-all`.
     common: bool = False
-    """Whether plain `--help` lists it; the others are under `--help-all`."""
     metavar: str = ""
     at_least: float | None = None
     form: Form = ""
+    # The environment variable that holds its default.
     variable: str = ""
-    """The environment variable that holds its default."""
     about_variable: str = ""
+    # Whether a manifest records it among the options of a run.
     kept: bool = True
-    """Whether a manifest records it among the options of a run."""
+    # The option whose KEY=VALUE words hold it.
     parent: Parent = ""
-    """The option whose KEY=VALUE words hold it."""
+    # The values of a setting in words, where its type does not list them.
     values: tuple[str, ...] = ()
-    """The values of a setting in words, where its type does not list them."""
+    # A regular expression of a setting's values.
     pattern: str | None = None
-    """A regular expression of a setting's values."""
+    # The word of a setting for None.
     unset: str = ""
-    """The word of a setting for None."""
 
     @property
     def key(self) -> str:
@@ -123,12 +123,12 @@ class OptionField:
 
     path: tuple[str, ...]
     option: Option
+    # Without `None`, which `optional` says.
     type: Any
-    """Without `None`, which `optional` says."""
     optional: bool
     default: Any
+    # Whether it can make two runs different.
     counts: bool
-    """Whether it can make two runs different."""
 
     @property
     def words(self) -> tuple[str, ...]:
