@@ -52,8 +52,8 @@ class ToolError(HybridError):
         super().__init__(message)
         self.marked = message
         self.fault = fault
+        # The traceback of the defect behind it, for logs; a model never reads it.
         self.trace = ""
-        """The traceback of the defect behind it, for logs; a model never reads it."""
 
     def __str__(self) -> str:
         return unmarked(self.marked)[0]

@@ -361,10 +361,10 @@ class Joint:
     """How several pictures become one (`--images concat`): side by side, left to right, none of them scaled."""
 
     gap_px: int = 12
+    # Colour of the gap, and of the area beside a picture that is lower than another one.
     rgb: tuple[int, int, int] = (255, 255, 255)
-    """Colour of the gap, and of the area beside a picture that is lower than another one."""
+    # Vertical place of a picture that is lower than another one.
     at: Literal["top", "middle"] = "top"
-    """Vertical place of a picture that is lower than another one."""
 
 
 # Ours; a benchmark whose paper joins pictures otherwise has its own.

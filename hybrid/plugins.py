@@ -23,6 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from hybrid.cards import read_card
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,34 +63,12 @@ class PluginKind:
         return f"hybrid.{self.folder}"
 
 
-KINDS: Final = (
-    PluginKind("tool", "tools", "TOOL", "tools", "hybrid.tool:Tool", named="card.name"),
-    PluginKind("solver", "graphs", "SOLVER", "graphs", "hybrid.solving.solver:Solver", ("role", "needs_model")),
-    PluginKind("solver", "baselines", "SOLVER", "baselines", "hybrid.solving.solver:Solver", ("role", "needs_model")),
-    PluginKind(
-        "benchmark",
-        "hybrid.benchmarks",
-        "BENCHMARK",
-        "benchmarks",
-        "hybrid.benchmarks.base:Benchmark",
-        ("card.tasks", "card.title"),
-        "card.name",
-        "hybrid.benchmarks.questions.recipe:benchmark_of",
-    ),
-    PluginKind("model provider", "hybrid.models.providers", "MODEL", "models", "collections.abc:Callable"),
-    PluginKind(
-        "statistic",
-        "hybrid.scoring.sections",
-        "SECTION",
-        "sections",
-        "hybrid.scoring.result:Section",
-        ("order", "title"),
-        "name",
-    ),
-    PluginKind(
-        "format", "hybrid.exporting", "EXPORTER", "exports", "hybrid.exporting.base:Exporter", ("about", "form")
-    ),
-)
+@dataclass(frozen=True)
+class _File:
+    kind: tuple[PluginKind, ...]
+
+
+KINDS: Final = read_card(Path(__file__).with_name("plugins.toml"), _File).kind
 BY_PACKAGE: Final[Mapping[str, PluginKind]] = {kind.package: kind for kind in KINDS}
 # The package whose files a named folder holds that is not laid out like the project.
 TOOLS: Final = "tools"

@@ -62,8 +62,8 @@ class Outcome(StrEnum):
     TOOL_FAULT = "tool_fault"
     NOT_RECORDED = "not_recorded"
     OUTAGE = "outage"
+    # The question's own data cannot be used (an image that does not decode): it was never asked.
     BROKEN = "broken"
-    """The question's own data cannot be used (an image that does not decode): it was never asked."""
 
     @property
     def failed(self) -> bool:
@@ -156,8 +156,8 @@ class Prompt:
     choices: tuple[str, ...] = ()
     given: Given = Given()
     route: str = ""
+    # Images that tools may be given in addition to those shown: the halves of a picture that is two.
     derived: tuple[ImageRef, ...] = ()
-    """Images that tools may be given in addition to those shown: the halves of a picture that is two."""
 
     @property
     def text(self) -> str:
@@ -352,8 +352,8 @@ class Metric:
     n: int
     combine: Combine
     cells: tuple[Cell, ...] = ()
+    # Whether each cell adds from nothing to all of its denominator; not so for errors and counts, however small.
     share: bool = True
-    """Whether each cell adds from nothing to all of its denominator; not so for errors and counts, however small."""
 
 
 @dataclass(frozen=True, slots=True)

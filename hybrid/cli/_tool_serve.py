@@ -41,6 +41,11 @@ def serve(
       hybrid tools serve --tools crop,depth --allow-folder pictures
       hybrid tools serve --http --port 8765
     """
+    from hybrid.config import ServiceOptions
+    from hybrid.integrations.pictures import Folder
+    from hybrid.integrations.toolbox import Toolbox
+    from hybrid.serving.loader import refuse_absent
+
     if port is not None and not http:
         raise UsageError("--port goes with --http")
     chosen, named = _chosen(tool_names), pairs("--weights", weights)
@@ -48,7 +53,10 @@ def serve(
         serve_mcp: Callable[[Toolbox, int | None], None] = plugin("hybrid.tool_servers", "mcp")
     except ImportError as error:
         raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
-    toolbox = _toolbox(chosen, folder, backend, named, device)
+    refuse_absent(device)
+    # A tool that crashes costs the call and not the server.
+    service = ServiceOptions(backend=backend, weights=named, device=device, isolated=True)
+    toolbox = Toolbox.of(chosen, service, None if folder is None else Folder(folder))
     try:
         serve_mcp(toolbox, (port or 0) if http else None)
     finally:
@@ -67,21 +75,3 @@ def _chosen(tool_names: str | None) -> list[str] | None:
         except UsageError as error:
             raise UsageError(f"--tools: {error}") from error
     return chosen
-
-
-def _toolbox(
-    chosen: list[str] | None,
-    folder: Path | None,
-    backend: Literal["auto", "learned", "classical"],
-    weights: dict[str, str],
-    device: str,
-) -> Toolbox:
-    from hybrid.config import ServiceOptions
-    from hybrid.integrations.pictures import Folder
-    from hybrid.integrations.toolbox import Toolbox
-    from hybrid.serving.loader import refuse_absent
-
-    refuse_absent(device)
-    # A tool that crashes costs the call and not the server.
-    options = ServiceOptions(backend=backend, weights=weights, device=device, isolated=True)
-    return Toolbox.of(chosen, options, None if folder is None else Folder(folder))

@@ -14,7 +14,7 @@ from hybrid.cli._tool_args import arguments_of
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.config import BackendChoice, ServiceOptions
+    from hybrid.config import BackendChoice
     from hybrid.tool import Tool
 
 
@@ -57,7 +57,15 @@ def check(
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")
     options = ServiceOptions(backend, {name: weights} if weights else {}, device, unchecked=True)
-    return _contract(name, tool, options, args_json) if contract else _known_answers(name, tool, options)
+    if not contract:
+        return _known_answers(name, tool, options)
+    from hybrid.serving.contract import breaches
+
+    wrong = breaches(name, tool, options, None if args_json is None else arguments_of(args_json))
+    for line in wrong:
+        click.echo(f"BROKEN {line}")
+    click.echo(f"{name}: {'keeps the contract' if not wrong else f'breaks the contract in {len(wrong)} ways'}")
+    return 3 if wrong else 0
 
 
 def check_learned(tool: Tool, weights: str | None, device: str) -> None:
@@ -99,13 +107,3 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     for line in failed:
         click.echo(f"failed: {line}")
     return 3 if failed or any(one.wrong is not None for one in seen) else 0
-
-
-def _contract(name: str, tool: Tool, options: ServiceOptions, args_json: str | None) -> int:
-    from hybrid.serving.contract import breaches
-
-    wrong = breaches(name, tool, options, None if args_json is None else arguments_of(args_json))
-    for line in wrong:
-        click.echo(f"BROKEN {line}")
-    click.echo(f"{name}: {'keeps the contract' if not wrong else f'breaks the contract in {len(wrong)} ways'}")
-    return 3 if wrong else 0

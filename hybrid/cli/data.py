@@ -21,7 +21,7 @@ import click
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
 from hybrid.same_pictures import shared_pictures
-from hybrid.types import BrokenQuestion, Json, Question
+from hybrid.types import BrokenQuestion, Question
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Benchmark
@@ -149,28 +149,29 @@ class _Checked:
     def complete(self) -> bool:
         return not self.broken and not self.other
 
-    def as_json(self) -> dict[str, Json]:
-        tasks: dict[str, Json] = {
+    def as_json(self) -> Mapping[str, object]:
+        tasks: dict[str, object] = {
             task: {
                 "questions": self.sound(task),
                 "broken": self.lost(task),
                 "expected": count,
-                "kinds": dict(self.kinds.get(task, {})),
+                "kinds": self.kinds.get(task, {}),
             }
             for task, count in self.expected.items()
         }
-        first: list[Json] = [
-            {"id": each.id, "text": each.text, "images": _sizes(each), "kind": str(each.kind), "expected": said}
-            for each, said in self.first
-        ]
-        named: list[Json] = [{"id": each.id, "task": each.task, "error": each.error} for each in self.broken]
-        facts: dict[str, Json] = {
+        return {
             "benchmark": self.benchmark.card.name,
             "split": self.split,
             "complete": self.complete,
+            "tasks": tasks,
+            "broken": [{"id": each.id, "task": each.task, "error": each.error} for each in self.broken],
+            "first": [
+                {"id": each.id, "text": each.text, "images": _sizes(each), "kind": str(each.kind), "expected": said}
+                for each, said in self.first
+            ],
+            "doubtful": self.doubts,
+            **({"same_pictures": self.same_pictures} if self.same_pictures else {}),
         }
-        shared: dict[str, Json] = {"same_pictures": self.same_pictures} if self.same_pictures else {}
-        return {**facts, "tasks": tasks, "broken": named, "first": first, "doubtful": list(self.doubts), **shared}
 
     def lines(self) -> Iterator[str]:
         """The first questions as they will be asked, the counts, and what is broken or doubtful."""

@@ -29,7 +29,6 @@ from hybrid.raised import told
 
 if TYPE_CHECKING:
     from hybrid.config import ServiceOptions
-    from hybrid.images import ImageStore
     from hybrid.serving.cache import FindingCache
     from hybrid.tool import Card, Tool
     from hybrid.types import Finding, Json
@@ -124,9 +123,17 @@ def run_(
     # Notices of the service are shown when it logs them.
     if unchecked and finding.backend == "learned" and tool.looked_into:
         tell(f"note: {name}: its weights were not asked for known answers (--unchecked-weights)")
-    _print(finding, as_json=as_json)
+    if as_json:
+        facts = {"backend": finding.backend, "version": finding.version, "confidence": finding.confidence}
+        click.echo(json.dumps({**facts, "text": finding.text, "data": finding.data}))
+    else:
+        about = f"{finding.backend} backend, version {finding.version}"
+        click.echo(f"{finding.text}\nconfidence {finding.confidence:.2f}, {about}")
     if picture is not None:
-        _save(finding, cached_findings.store, picture)
+        if not finding.images:
+            raise UsageError("--picture: this finding has no picture")
+        picture.write_bytes(cached_findings.store.read(finding.images[0].image))
+        tell(f"wrote {picture}")
     return 0
 
 
@@ -150,22 +157,6 @@ async def _find(
         return await service.call(tool, tool.parse(arguments), refs)
     finally:
         service.close()
-
-
-def _print(finding: Finding, *, as_json: bool) -> None:
-    if as_json:
-        facts = {"backend": finding.backend, "version": finding.version, "confidence": finding.confidence}
-        click.echo(json.dumps({**facts, "text": finding.text, "data": finding.data}))
-        return
-    click.echo(finding.text)
-    click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
-
-
-def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
-    if not finding.images:
-        raise UsageError("--picture: this finding has no picture")
-    picture.write_bytes(store.read(finding.images[0].image))
-    tell(f"wrote {picture}")
 
 
 for _further in (cache, check, fetch, gallery, new, serve, show):

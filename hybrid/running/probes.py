@@ -128,7 +128,10 @@ async def call_tool(
     Where the request is not taken, one more without tools tells whether they are the reason.
     """
     names = [ImageRef(f"img:{place}", store.put(numbered(f"{place}306"), PICTURE)) for place in range(1, images + 1)]
-    key, told = CallKey(CALL_PROBE), call_message(called_tool(tools), names, shown=shown)
+    # `crop` where it is offered, which every model can call on any image.
+    fitting = (tool.card.name for tool in tools if isinstance(tool, PublishedTool) or tool.card.name == "crop")
+    told = call_message(next(fitting, tools[0].card.name), names, shown=shown)
+    key = CallKey(CALL_PROBE)
     try:
         return calling(await chat([told], tools, key))
     except Outage as error:
@@ -138,12 +141,6 @@ async def call_tool(
         if failed.kind is Failure.REQUEST:
             await chat([told], (), key.following())
         return Calling("refused", failed.text[:200])
-
-
-def called_tool(tools: Sequence[Tool]) -> str:
-    """The name of the tool that is called: `crop` where it is offered, which every model can call on any image."""
-    fitting = (tool.card.name for tool in tools if isinstance(tool, PublishedTool) or tool.card.name == "crop")
-    return next(fitting, tools[0].card.name)
 
 
 def calling(reply: AssistantMessage) -> Calling:
