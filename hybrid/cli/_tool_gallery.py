@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from hybrid.types import Finding, ImageRef, Json
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
-NO_OTHERS = "base-uri 'none'; form-action 'none'"
 # A tool and the arguments that every image gets.
 Chosen = tuple["Tool", "Args"]
 TEMPLATES = Path(__file__).parents[1] / "templates" / "gallery"

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ComparisonReport
     from hybrid.scoring.score import Scored
 
-QUESTIONS = 60
 # Replies that the model generates at once.
 BATCH = 8
 

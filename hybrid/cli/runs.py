@@ -13,7 +13,7 @@ from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape
 
 if TYPE_CHECKING:
-    from hybrid.log.listing import ListedRun
+    pass
 
 
 # So many runs are listed unless all are asked for.
@@ -42,10 +42,8 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
     from hybrid.display.tables import NONE, RENDERERS, Column, Table, share
     from hybrid.log.listing import listed
 
-    if not folders and not Path("runs").exists():
-        runs: tuple[ListedRun, ...] = ()
-    else:
-        runs = listed(folders or (Path("runs"),))
+    # Where no run was ever made there is no folder.
+    runs = listed(folders or [place for place in (Path("runs"),) if place.exists()])
     for run in runs:
         for line in run.damage:
             click.echo(f"note: {line}", err=True)

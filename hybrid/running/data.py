@@ -29,11 +29,6 @@ READ_BY = "taken"
 Variants = Callable[[AnyQuestion], Iterable[AnyQuestion]]
 
 
-def one(question: AnyQuestion) -> tuple[AnyQuestion]:
-    """A question as it is."""
-    return (question,)
-
-
 @dataclass(frozen=True)
 class Mounted:
     """A benchmark's data in a folder, and what the manifest says of it."""
@@ -207,7 +202,7 @@ def questions(
     benchmark: Benchmark,
     source: Source,
     limit: int | None,
-    variants: Callable[[AnyQuestion], Iterable[AnyQuestion]] = one,
+    variants: Variants = lambda question: (question,),
 ) -> Questions:
     """The questions in the order of the data; with a limit so many base questions, round-robin over tasks.
 

@@ -76,7 +76,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
         "repeats": config.repeats,
         "where": [*where, *([config.service.device] if called else [])],
         "tools": run.tools.metadata(solver),
-        "unchecked": [name for name in run.unchecked if name in called],
+        "unchecked": [name for name in run.tools.unchecked(config.service) if name in called],
         **run.tools.computed_in(solver, config.service),
     }
     return digest({**identity, **facts})

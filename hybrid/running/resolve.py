@@ -75,11 +75,6 @@ class ResolvedRun:
         return self.resources.config
 
     @property
-    def unchecked(self) -> tuple[str, ...]:
-        """The tools whose weights answer without having been asked for known answers."""
-        return self.tools.unchecked(self.config.service)
-
-    @property
     def service(self) -> ToolRunner:
         """Where its tools run."""
         return self.resources.control.service
