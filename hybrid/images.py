@@ -40,8 +40,9 @@ MEDIA_TYPES = {
     # Servers do not take it: it is made anew.
     "AVIF": "image/png",
 }
+# Formats that are tried on bytes: a JPEG of several pictures is opened as one.
 FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
-"""Formats that are tried on bytes: a JPEG of several pictures is opened as one."""
+# Formats that people bring and that are not read, by how their files begin.
 NOT_READ: Mapping[str, re.Pattern[bytes]] = {
     "HEIC": re.compile(rb"\A.{4}ftyp(?:hei|hev|mif1|msf1)", re.DOTALL),
     "SVG": re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:svg|\?xml|!--|!DOCTYPE svg)", re.IGNORECASE),
@@ -50,26 +51,25 @@ NOT_READ: Mapping[str, re.Pattern[bytes]] = {
     "JPEG 2000": re.compile(rb"\A(?:\x00\x00\x00\x0cjP  |\xff\x4f\xff\x51)"),
     "Photoshop's PSD": re.compile(rb"\A8BPS"),
 }
-"""Formats that people bring and that are not read, by how their files begin."""
+# Bytes of the largest file that is read whole for one picture.
 MAX_BYTES = 512 * 2**20
-"""Bytes of the largest file that is read whole for one picture."""
 JPEG, PNG = MEDIA_TYPES["JPEG"], MEDIA_TYPES["PNG"]
+# Of a picture that is made here as JPEG; its colours keep the resolution of its brightness (4:4:4).
 JPEG_QUALITY = 95
-"""Of a picture that is made here as JPEG; its colours keep the resolution of its brightness (4:4:4)."""
+# The longest side that a JPEG can have.
 JPEG_SIDE_PX = 65_500
-"""The longest side that a JPEG can have."""
 EXIF_ORIENTATION = 0x0112
+# Orientations that turn or mirror; 1 is upright, and a viewer passes over all others.
 TURNED = range(2, 9)
-"""Orientations that turn or mirror; 1 is upright, and a viewer passes over all others."""
+# Those that exchange width and height.
 ON_ITS_SIDE = range(5, 9)
-"""Those that exchange width and height."""
+# Under which a file of the type holds the orientation of its picture: EXIF, or XMP, which a PNG may compress.
 ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
     JPEG: (b"Exif", b"Orientation"),
     PNG: (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
 }
-"""Under which a file of the type holds the orientation of its picture: EXIF, or XMP, which a PNG may compress."""
+# The images of the question that an agent answers in this context, by name: what its tools can be given by name.
 SHOWN_IMAGES: Final[ContextVar[Mapping[str, StoredImage]]] = ContextVar("SHOWN_IMAGES", default=MappingProxyType({}))
-"""The images of the question that an agent answers in this context, by name: what its tools can be given by name."""
 _READ = [0]
 
 
@@ -314,8 +314,8 @@ def to_rgb(picture: Image.Image) -> Image.Image:
     return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
+# Modes of 32 bits: the file does not say which value is white.
 WITHOUT_RANGE = ("I", "F")
-"""Modes of 32 bits: the file does not say which value is white."""
 
 
 def _white(mode: str, least: float, most: float) -> float:
@@ -361,11 +361,11 @@ class Joint:
     """How several pictures become one (`--images concat`): side by side, left to right, none of them scaled."""
 
     gap_px: int = 12
+    # Colour of the gap, and of the area beside a picture that is lower than another one.
     rgb: tuple[int, int, int] = (255, 255, 255)
-    """Colour of the gap, and of the area beside a picture that is lower than another one."""
+    # Vertical place of a picture that is lower than another one.
     at: Literal["top", "middle"] = "top"
-    """Vertical place of a picture that is lower than another one."""
 
 
+# Ours; a benchmark whose paper joins pictures otherwise has its own.
 OUR_JOINT = Joint()
-"""Ours; a benchmark whose paper joins pictures otherwise has its own."""

@@ -18,14 +18,14 @@ from hybrid.types import ImageRef, Json, StoredImage
 
 Role = Literal["system", "user", "assistant", "tool"]
 
+# Of the arguments of a call.
 MAX_DEPTH, MAX_VALUES, MAX_CHARACTERS = 32, 10_000, 100_000
-"""Of the arguments of a call."""
+# Characters of a tool's name in a call.
 MAX_NAME = 100
-"""Characters of a tool's name in a call."""
 _HALVES = re.compile("[\ud800-\udfff]")
 
+# Longest text of a tool, or of an earlier reply, that a model is shown.
 SHOWN_CHARACTERS = 20_000
-"""Longest text of a tool, or of an earlier reply, that a model is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class ImagePart:
     labelled: bool = True
 
 
+# Text, or an image.
 Part = str | ImagePart
-"""Text, or an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ class ToolCall:
     id: str
     name: str
     args: Mapping[str, Json]
+    # The dialect of the text that it was read from; empty for a call that came as one.
     read_from: str = ""
-    """The dialect of the text that it was read from; empty for a call that came as one."""
+    # The kinds of repairs that reading it took.
     repairs: tuple[str, ...] = ()
-    """The kinds of repairs that reading it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,28 +130,28 @@ class AssistantMessage:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     invalid: tuple[InvalidCall, ...] = ()
+    # None where the provider does not count.
     usage: TokenUsage | None = None
-    """None where the provider does not count."""
+    # Why the reply ended, in the provider's word (`stop`, `length`); None where it does not say.
     finish_reason: str | None = None
-    """Why the reply ended, in the provider's word (`stop`, `length`); None where it does not say."""
+    # The words of a model that refuses, or what its provider gives as the reason; None for any other reply.
     refusal: str | None = None
-    """The words of a model that refuses, or what its provider gives as the reason; None for any other reply."""
+    # The images of the request, in order; None for a model that is sent none.
     images_sent: tuple[SentImage, ...] | None = None
-    """The images of the request, in order; None for a model that is sent none."""
+    # How many requests were made for it, 0 for a reply that was kept; None for a model without a server.
     attempts: int | None = None
-    """How many requests were made for it, 0 for a reply that was kept; None for a model without a server."""
+    # Probability of each option, 0..1, of a choice that was scored and not asked for.
     likelihood: Mapping[str, float] | None = None
-    """Probability of each option, 0..1, of a choice that was scored and not asked for."""
+    # The reply in the form in which its provider's client takes it back; no other code reads it.
     native: Json = None
-    """The reply in the form in which its provider's client takes it back; no other code reads it."""
+    # Thoughts that came apart from the text, in words; never read for an answer or a call.
     reasoning: str = ""
-    """Thoughts that came apart from the text, in words; never read for an answer or a call."""
+    # A call in the text, which still holds it.
     unreadable: UnreadableCall | None = None
-    """A call in the text, which still holds it."""
+    # The name of the model whose `native` it is: it goes back to no other.
     said_by: str = ""
-    """The name of the model whose `native` it is: it goes back to no other."""
+    # Whether it came in a batch of its provider, which costs less.
     batched: bool = False
-    """Whether it came in a batch of its provider, which costs less."""
 
     @property
     def is_cut(self) -> bool:
@@ -164,8 +164,8 @@ class ToolMessage:
     """The result of a call; `failed` where it could not be made or the tool had no answer."""
 
     role: ClassVar[Role] = "tool"
+    # The id of the call.
     call: str
-    """The id of the call."""
     name: str | None
     parts: tuple[Part, ...]
     failed: bool = False

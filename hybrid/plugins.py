@@ -23,38 +23,39 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from hybrid.cards import read_card
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+# Folders to look in, separated as those of `$PATH` are. Named here, since a shell that completes a name needs no
+# options.
 PATH_VARIABLE: Final = "HYBRID_TOOL_PATH"
-"""Folders to look in, separated as those of `$PATH` are. Named here, since a shell that completes a name needs no
-options."""
+# The distribution of the project.
 OURS: Final = "hybrid-perception"
-"""The distribution of the project."""
 
 
 @dataclass(frozen=True)
 class PluginKind:
     """One kind of what can be added."""
 
+    # In messages. Two kinds of one word share their names: a graph and a baseline are both solvers.
     word: str
-    """In messages. Two kinds of one word share their names: a graph and a baseline are both solvers."""
+    # Where the project has its own.
     package: str
-    """Where the project has its own."""
+    # The name that a file defines.
     export: str
-    """The name that a file defines."""
+    # Where a named folder has them; with `hybrid.` before it the entry-point group.
     folder: str
-    """Where a named folder has them; with `hybrid.` before it the entry-point group."""
+    # The class of what is exported, `module:Class`.
     type: str
-    """The class of what is exported, `module:Class`."""
+    # Attributes that lists read: they are read once when it is loaded, as they may raise.
     reads: tuple[str, ...] = ()
-    """Attributes that lists read: they are read once when it is loaded, as they may raise."""
+    # The one of them that must be the name of the file.
     named: str = ""
-    """The one of them that must be the name of the file."""
+    # The maker of a thing of a file `NAME.yaml` or `recipes/NAME.yaml`, which holds no code: `module:function`.
     recipe: str = ""
-    """The maker of a thing of a file `NAME.yaml` or `recipes/NAME.yaml`, which holds no code: `module:function`."""
 
     @property
     def group(self) -> str:
@@ -62,49 +63,27 @@ class PluginKind:
         return f"hybrid.{self.folder}"
 
 
-KINDS: Final = (
-    PluginKind("tool", "tools", "TOOL", "tools", "hybrid.tool:Tool", named="card.name"),
-    PluginKind("solver", "graphs", "SOLVER", "graphs", "hybrid.solving.solver:Solver", ("role", "needs_model")),
-    PluginKind("solver", "baselines", "SOLVER", "baselines", "hybrid.solving.solver:Solver", ("role", "needs_model")),
-    PluginKind(
-        "benchmark",
-        "hybrid.benchmarks",
-        "BENCHMARK",
-        "benchmarks",
-        "hybrid.benchmarks.base:Benchmark",
-        ("card.tasks", "card.title"),
-        "card.name",
-        "hybrid.benchmarks.questions.recipe:benchmark_of",
-    ),
-    PluginKind("model provider", "hybrid.models.providers", "MODEL", "models", "collections.abc:Callable"),
-    PluginKind(
-        "statistic",
-        "hybrid.scoring.sections",
-        "SECTION",
-        "sections",
-        "hybrid.scoring.result:Section",
-        ("order", "title"),
-        "name",
-    ),
-    PluginKind(
-        "format", "hybrid.exporting", "EXPORTER", "exports", "hybrid.exporting.base:Exporter", ("about", "form")
-    ),
-)
+@dataclass(frozen=True)
+class _File:
+    kind: tuple[PluginKind, ...]
+
+
+KINDS: Final = read_card(Path(__file__).with_name("plugins.toml"), _File).kind
 BY_PACKAGE: Final[Mapping[str, PluginKind]] = {kind.package: kind for kind in KINDS}
+# The package whose files a named folder holds that is not laid out like the project.
 TOOLS: Final = "tools"
-"""The package whose files a named folder holds that is not laid out like the project."""
 
+# Modules next to the things: seams of benchmarks and exports, benchmark cards, rules of the specialist-only solver.
 NOT_THINGS: Final = ("base", "card", "rules")
-"""Modules next to the things: seams of benchmarks and exports, benchmark cards, rules of the specialist-only solver."""
+# The folder, beside the things of a kind that has recipes, where they lie.
 RECIPES: Final = "recipes"
-"""The folder, beside the things of a kind that has recipes, where they lie."""
+# How the names of files begin that lie next to things and test them.
 TESTS: Final = ("test_", "conftest")
-"""How the names of files begin that lie next to things and test them."""
 
+# By package the folders of the project, from before others were looked in.
 _OWN: dict[str, tuple[str, ...]] = {}
-"""By package the folders of the project, from before others were looked in."""
+# The folders that were named, each with the packages and folders of the files that it holds.
 _NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
-"""The folders that were named, each with the packages and folders of the files that it holds."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +92,8 @@ class Origin:
 
     kind: PluginKind
     name: str
+    # The folders in which its file is; none for an entry point.
     places: Sequence[str]
-    """The folders in which its file is; none for an entry point."""
     own: bool
     entry: EntryPoint | None = None
 
@@ -192,23 +171,19 @@ def own_names(package: str) -> set[str]:
     Raises:
         UsageError: the package is not installed.
     """
-    if package not in _OWN:
+    places = _OWN.get(package)
+    if places is None:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.submodule_search_locations is None:
             raise UsageError(f"the package {package!r} is not installed")
-        return set(_stems_of(tuple(spec.submodule_search_locations), _has_recipes(package)))
-    return set(_stems_of(tuple(_OWN[package]), _has_recipes(package)))
-
-
-def _stems_of(places: tuple[str, ...], recipes: bool) -> frozenset[str]:
-    """The names of the things in folders of the project, read again where one has changed."""
+        places = tuple(spec.submodule_search_locations)
     looked_at = [place for each in places for place in (each, os.path.join(each, RECIPES)) if os.path.isdir(place)]
-    return _stems_at(places, recipes, tuple(os.stat(place).st_mtime_ns for place in looked_at))
+    return set(_stems_at(places, _has_recipes(package), tuple(os.stat(place).st_mtime_ns for place in looked_at)))
 
 
 @lru_cache(maxsize=64)
-def _stems_at(places: tuple[str, ...], recipes: bool, changed_ns: tuple[int, ...]) -> frozenset[str]:
-    del changed_ns
+def _stems_at(places: tuple[str, ...], recipes: bool, _changed_ns: tuple[int, ...]) -> frozenset[str]:
+    """The names of the things in folders of the project, read again where one has changed."""
     return frozenset(_stems(places, recipes=recipes))
 
 
@@ -249,14 +224,15 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[
     kinds = [kind for kind in KINDS if kind.word == word]
     by_name: dict[str, list[Origin]] = {}
     for kind in kinds:
-        for origin in (*_in_folders(kind), *_in_packages(kind)):
+        for origin in _origins(kind):
             by_name.setdefault(origin.name, []).append(origin)
     there: dict[str, dict[str, Origin]] = {}
     missing: dict[str, dict[str, str]] = {}
     for name, origins in by_name.items():
         whose = next((one for one in origins if one.own), origins[0] if len(origins) == 1 else None)
         for one in origins:
-            why = _wrong_name(one) or _helper_clash(one)
+            why = None if one.own or is_word(name) else no_word(word)
+            why = why or _helper_clash(one)
             if why is None and one is whose:
                 there.setdefault(one.kind.package, {})[name] = one
                 continue
@@ -266,7 +242,8 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[
     return there, missing
 
 
-def _in_folders(kind: PluginKind) -> Iterator[Origin]:
+def _origins(kind: PluginKind) -> Iterator[Origin]:
+    """Where the things of a kind lie: those of the project, in folders that were named, in installed packages."""
     outer = outside_folders(kind.package)
     places = _OWN.get(kind.package) or folders(kind.package)
     for name in own_names(kind.package):
@@ -274,16 +251,9 @@ def _in_folders(kind: PluginKind) -> Iterator[Origin]:
     for place in outer:
         for name in sorted(_stems([place], kept=NOT_THINGS, recipes=kind.recipe != "")):
             yield Origin(kind, name, (place,), own=False)
-
-
-def _in_packages(kind: PluginKind) -> Iterator[Origin]:
     for entry in entry_points(kind.group):
         ours = entry.dist is not None and entry.dist.name == OURS
         yield Origin(kind, entry.name, (), ours, entry)
-
-
-def _wrong_name(one: Origin) -> str | None:
-    return None if one.own or is_word(one.name) else no_word(one.kind.word)
 
 
 def _helper_clash(one: Origin) -> str | None:

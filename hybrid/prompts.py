@@ -10,8 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from hybrid.config import Reasoning
 from hybrid.types import Kind, Prompt
@@ -20,31 +23,16 @@ REASONING: Mapping[Reasoning, str] = {
     "first": "Reason step by step in writing first, then give your answer.",
     "none": "Give your answer at once, without writing down any reasoning.",
 }
+# Kinds of prompt that ask for an answer; the others steer a dialogue, and their words leave no room for reasoning.
 REASONED = frozenset(
     {
         *(Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT),
         *(Kind.ORDER, Kind.POINT, Kind.BOX, Kind.SCANPATH),
     }
 )
-"""Kinds of prompt that ask for an answer; the others steer a dialogue, and their words leave no room for reasoning."""
 
-FORMAT_LINES: dict[Kind, str] = {
-    Kind.CHOICE: 'End your reply with one line of this form, with the letter of one option: "Answer: (X)".',
-    Kind.YES_NO: 'End your reply with one line: "Answer: yes" or "Answer: no".',
-    Kind.INTEGER: 'End your reply with one line that holds a single whole number: "Answer: N".',
-    Kind.NUMBER: 'End your reply with one line that holds a single number: "Answer: N".',
-    Kind.TEXT: 'End your reply with one line that holds a word or a short phrase: "Answer: TEXT".',
-    Kind.POINT: "End your reply with one line that holds a point in pixels of the image, x from its left edge, y from "
-    'its top: "Answer: (X, Y)".',
-    Kind.BOX: "End your reply with one line that holds the left, top, right and bottom edge of a box in pixels of the "
-    'image: "Answer: [X0, Y0, X1, Y1]".',
-    Kind.ORDER: 'End your reply with one line that holds the letters in order, without spaces: "Answer: BCA".',
-    Kind.SCANPATH: "End your reply with the three lists, each on a line of its own: X = [...], Y = [...], T = [...].",
-    Kind.VIEWS: 'End your reply with one line that holds the numbers of the parts: "Answer: 1, 3".',
-    Kind.CONTINUE: 'Reply with one word: "yes" or "no".',
-    Kind.VIEW_PLAN: "Reply with the JSON object alone.",
-    Kind.FREE: "",
-}
+_LINES: Final = tomllib.loads(Path(__file__).with_name("format_lines.toml").read_text("utf-8"))
+FORMAT_LINES: Final[Mapping[Kind, str]] = {Kind(kind): line for kind, line in _LINES.items()}
 
 _ANSWER = re.compile(r"Answer: (?:\(([^()]*)\)|(.*))")
 
@@ -60,8 +48,8 @@ class Wording:
     """Which words that are ours close a prompt: the format lines, and whether to reason first."""
 
     format_line: bool = True
+    # None says nothing of it, and leaves it to the model.
     reasoning: Reasoning | None = None
-    """None says nothing of it, and leaves it to the model."""
 
     def closing(self, prompt: Prompt) -> tuple[str, ...]:
         """Whether to reason first, where that was chosen, and the format line of the prompt's kind."""

@@ -26,53 +26,22 @@ from hybrid.plugins import (
     Origin,
     PluginKind,
     entry_points,
-    folders,
     found,
-    is_word,
     left_out,
-    look_also_in,
-    look_in,
     looked_up,
-    outside,
-    own_names,
     recipe_file,
     told,
 )
+from hybrid.plugins import folders as folders  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins import is_word as is_word  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins import look_also_in as look_also_in  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins import look_in as look_in  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins import outside as outside  # noqa: PLC0414 - callers find all by name here
+from hybrid.plugins import own_names as own_names  # noqa: PLC0414 - callers find all by name here
 from hybrid.raised import in_one_line
 
-__all__ = [
-    "INNER",
-    "SOLVERS",
-    "Describer",
-    "beside",
-    "described_by",
-    "folders",
-    "is_outside",
-    "is_word",
-    "load",
-    "load_each",
-    "load_solver",
-    "loaded",
-    "look_also_in",
-    "look_in",
-    "module_of",
-    "names",
-    "offered_names",
-    "outside",
-    "own_names",
-    "package_of",
-    "package_of_solver",
-    "place_of",
-    "plugin",
-    "recipe_of",
-    "refuse_unknown",
-    "solver_docstring",
-    "solver_names",
-    "state",
-]
-
+# Packages whose files are found by name and to which nothing can be added from outside, with what they export.
 INNER = {"tools.rules": "RULES", "hybrid.cli": "command", "hybrid.models.batch_apis": "API"}
-"""Packages whose files are found by name and to which nothing can be added from outside, with what they export."""
 
 
 class Describer(Protocol):
@@ -92,8 +61,8 @@ class _Outside:
 
     make: Callable[[], Describer] | None = None
     made: Describer | None = None
+    # Another one in each `described_by`.
     inside: object = None
-    """Another one in each `described_by`."""
     said: frozenset[str] = frozenset()
 
 
@@ -253,7 +222,8 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
     """
     refuse_unknown(package, name)
     if (recipe := recipe_of(package, name)) is not None:
-        return _from_recipe(BY_PACKAGE[package].recipe, recipe)
+        module_name, _, maker = BY_PACKAGE[package].recipe.partition(":")
+        return getattr(importlib.import_module(module_name), maker)(recipe)
     origin = _origin(package, name)
     foreign = origin is not None and not origin.own
     if foreign and not here and _Outside.make is not None:
@@ -270,12 +240,6 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
     if foreign or package == TOOLS:
         _refuse_other(BY_PACKAGE[package], name, thing, f"{module.__file__}: {export}")
     return thing
-
-
-def _from_recipe(made_by: str, recipe: Path) -> Any:
-    """The thing of a recipe. Raises `UsageError` for a file that is none."""
-    module, _, function = made_by.partition(":")
-    return getattr(importlib.import_module(module), function)(recipe)
 
 
 def _refuse_other(kind: PluginKind, name: str, thing: object, where: str) -> None:
@@ -339,8 +303,8 @@ def _line_of(error: BaseException) -> str:
     return f"{last.filename}:{last.lineno}"
 
 
+# The packages of solvers.
 SOLVERS = ("graphs", "baselines")
-"""The packages of solvers."""
 
 
 def solver_names() -> tuple[str, ...]:

@@ -17,10 +17,10 @@ import hashlib
 from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
+# Between a solver's word and the number of its repetition: `mllm@2` is the second time that `mllm` was asked all.
 REPEAT = "@"
-"""Between a solver's word and the number of its repetition: `mllm@2` is the second time that `mllm` was asked all."""
+# Seeds of later repetitions are below it: every provider takes such a number.
 SEEDS = 2**31
-"""Seeds of later repetitions are below it: every provider takes such a number."""
 
 
 class Repeatable(Protocol):

@@ -15,8 +15,8 @@ from dataclasses import replace
 from hybrid.types import LETTERS, BrokenQuestion, Cell, Json, Kind, Metric, Question, Score
 
 ROTATED = re.compile(r"#r(\d+)$")
+# Among tasks that can be rotated: every choice between texts, whatever its task.
 ALL_TASKS = "*"
-"""Among tasks that can be rotated: every choice between texts, whatever its task."""
 
 
 def with_rotations(
@@ -30,14 +30,12 @@ def with_rotations(
     for question in questions:
         found.append(question)
         # A variant of a benchmark's own protocol (its own rotations, a shuffle) is not turned once more.
-        if isinstance(question, Question) and question.id == question.base and _can_turn(question, rotatable):
+        if not isinstance(question, Question) or question.id != question.base:
+            continue
+        if question.task in rotatable or (ALL_TASKS in rotatable and question.kind is Kind.CHOICE):
             turned = [rotated(question, places, in_text=in_text) for places in range(1, len(question.choices))]
             found += [variant for variant in turned if variant is not None]
     return tuple(found)
-
-
-def _can_turn(question: Question, rotatable: Sequence[str]) -> bool:
-    return question.task in rotatable or (ALL_TASKS in rotatable and question.kind is Kind.CHOICE)
 
 
 def rotated(question: Question, places: int, *, in_text: bool = True) -> Question | None:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from hybrid.types import Question
 
+# How the names of such clusters begin.
 PICTURE = "picture of "
-"""How the names of such clusters begin."""
 
 
 class SamePictures:

@@ -18,18 +18,18 @@ from collections.abc import Iterator
 from functools import cache
 from urllib.parse import quote, quote_plus
 
+# Characters of the shortest secret that is looked for: a shorter one would be found in ordinary words.
 MIN_LENGTH = 6
-"""Characters of the shortest secret that is looked for: a shorter one would be found in ordinary words."""
 REDACTED = "[redacted]"
 
+# Names of environment variables that say that their value is secret.
 NAMES = re.compile(r"KEY(?!BOARD|MAP|RING)|TOKEN(?!IZER)|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
-"""Names of environment variables that say that their value is secret."""
+# A value of such a variable that is no path, number or plain word: these would be taken out of every text.
 LIKE_ONE = re.compile(r"(?![~./0-9]+)(?=\S*\d)\S{8,}|[^\s/]{16,}")
-"""A value of such a variable that is no path, number or plain word: these would be taken out of every text."""
 
 _lock = threading.Lock()
+# Every form of every secret, as text and in UTF-8, the longest first.
 _forms: tuple[tuple[str, bytes], ...] = ()
-"""Every form of every secret, as text and in UTF-8, the longest first."""
 
 
 def keep_secret(*values: str | None) -> None:

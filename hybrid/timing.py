@@ -30,26 +30,26 @@ from hybrid.config import QUEUE_S
 from hybrid.errors import Outage, ToolError
 from hybrid.types import Fault
 
+# Seconds that only grow, such as `time.monotonic`.
 Clock = Callable[[], float]
-"""Seconds that only grow, such as `time.monotonic`."""
 
 R = TypeVar("R")
 
+# How long the first run of a tool is loading: above what libraries take on a busy machine. What goes on for longer is a
+# tool that is slow, or hangs, and its question pays.
 FREE_LOAD_S = 30.0
-"""How long the first run of a tool is loading: above what libraries take on a busy machine. What goes on for longer is
-a tool that is slow, or hangs, and its question pays."""
 
 
 @dataclass
 class CallTime:
     """The time of one call of a question."""
 
+    # Seconds that the question has left when the call starts; None without a limit.
     left: float | None = None
-    """Seconds that the question has left when the call starts; None without a limit."""
+    # Seconds that the call has run so far.
     busy: float = 0.0
-    """Seconds that the call has run so far."""
+    # Whether what it gave was kept from an earlier call.
     cached: bool = False
-    """Whether what it gave was kept from an earlier call."""
 
     @property
     def rest(self) -> float | None:
@@ -92,8 +92,8 @@ class Stopwatch:
         self._lock = threading.Lock()
         self._ran = self._share = self._rate = self._free = 0.0
         self._since: float | None = None
+        # How many callers wait for the work.
         self.waiting = 0
-        """How many callers wait for the work."""
 
     def start(self, rate: float = 1.0, free_s: float = 0.0, at: float | None = None) -> None:
         """The work runs from now on, or from `at`; a second of it is charged as so much, the first ones as nothing."""
@@ -187,8 +187,8 @@ async def finished(
                 waits_since, ran = moment, now.ran
             if now.runs and limited:
                 timeout = _until_late(name, now, spent, timeouts)
-            else:
-                timeout = _until_turn(name, moment - waits_since, timeouts.queue_s)
+            elif (timeout := timeouts.queue_s - (moment - waits_since)) <= 0:
+                raise Outage(f"{name} waited {timeouts.queue_s:g} s for its turn")
             # To be woken at each start and stop costs more than many a request.
             either: set[asyncio.Future[Any]] = {work, watch.changed} if limited else {work}
             await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -198,13 +198,6 @@ async def finished(
     if work.cancelled():
         raise Outage(f"{name} was stopped before it ran")
     return work.result()
-
-
-def _until_turn(name: str, waited_s: float, queue_s: float) -> float:
-    """Seconds that the work may still wait. Raises `Outage` when there are none."""
-    if waited_s >= queue_s:
-        raise Outage(f"{name} waited {queue_s:g} s for its turn")
-    return queue_s - waited_s
 
 
 def _until_late(name: str, now: ElapsedTime, spent: CallTime, timeouts: Timeouts) -> float:
@@ -225,8 +218,8 @@ class CountedCall:
     """
 
     def __init__(self, spent: CallTime, clock: Clock, queue_s: float) -> None:
+        # How many parts of the call wait for their turn.
         self.waits = 0
-        """How many parts of the call wait for their turn."""
         self._spent, self._clock, self._queue_s = spent, clock, queue_s
         self._timer: asyncio.TimerHandle | None = None
         self._late = False
@@ -276,15 +269,11 @@ class CountedCall:
         if bool(waited) == bool(self.waits):
             return
         if self.waits:
-            self._stop()
+            self._spent.busy += self._clock() - self._since
             self._limit(None if long else self._queue_s)
         else:
             self._since = self._clock()
             self._limit(self._spent.rest)
-
-    def _stop(self) -> None:
-        """Count what has passed."""
-        self._spent.busy += self._clock() - self._since
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         """End counting. Raises what `counted` raises."""
@@ -292,7 +281,7 @@ class CountedCall:
         if self._timer is not None:
             self._timer.cancel()
         if not self.waits:
-            self._stop()
+            self._spent.busy += self._clock() - self._since
         # Another cancellation of the task stays in force.
         if self._late and self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
             if self.waits:
@@ -313,24 +302,14 @@ def counted(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> CountedC
     return CountedCall(spent, clock, queue_s)
 
 
-class _Waiting:
-    """A part of a call that waits, or nothing outside of a call."""
-
-    __slots__ = ("_call", "_long")
-
-    def __init__(self, *, long: bool) -> None:
-        self._long = long
-
-    def __enter__(self) -> None:
-        self._call = _COUNTED.get()
-        if self._call is not None:
-            self._call.wait(1, long=self._long)
-
-    def __exit__(self, *_: object) -> None:
-        if self._call is not None:
-            self._call.wait(-1)
-
-
-def waiting(*, long: bool = False) -> _Waiting:
+@contextmanager
+def waiting(*, long: bool = False) -> Iterator[None]:
     """Leave the time inside out of the model call around it: a wait for our own queue, or a `long` one, for a batch."""
-    return _Waiting(long=long)
+    call = _COUNTED.get()
+    if call is not None:
+        call.wait(1, long=long)
+    try:
+        yield
+    finally:
+        if call is not None:
+            call.wait(-1)

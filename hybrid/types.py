@@ -22,10 +22,10 @@ Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mappin
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+# A sha256 as it is written everywhere here; it becomes the name of a file, so nothing else may.
 SHA256 = re.compile(r"[0-9a-f]{64}")
-"""A sha256 as it is written everywhere here; it becomes the name of a file, so nothing else may."""
+# Pixels of the largest image: a 12,000 x 10,000 photograph passes, a decompression bomb does not.
 MAX_PIXELS = 120_000_000
-"""Pixels of the largest image: a 12,000 x 10,000 photograph passes, a decompression bomb does not."""
 IMAGE_MEDIA_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp", "image/tiff"})
 
 
@@ -62,8 +62,8 @@ class Outcome(StrEnum):
     TOOL_FAULT = "tool_fault"
     NOT_RECORDED = "not_recorded"
     OUTAGE = "outage"
+    # The question's own data cannot be used (an image that does not decode): it was never asked.
     BROKEN = "broken"
-    """The question's own data cannot be used (an image that does not decode): it was never asked."""
 
     @property
     def failed(self) -> bool:
@@ -156,8 +156,8 @@ class Prompt:
     choices: tuple[str, ...] = ()
     given: Given = Given()
     route: str = ""
+    # Images that tools may be given in addition to those shown: the halves of a picture that is two.
     derived: tuple[ImageRef, ...] = ()
-    """Images that tools may be given in addition to those shown: the halves of a picture that is two."""
 
     @property
     def text(self) -> str:
@@ -252,20 +252,9 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         """Sum of two; an unknown cost is left out of the sum."""
         known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
-        return Usage(
-            self.model_calls + other.model_calls,
-            self.tool_calls + other.tool_calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            sum(known) if known else None,
-            self.seconds + other.seconds,
-            self.queued_seconds + other.queued_seconds,
-            self.tool_faults + other.tool_faults,
-            self.cached_tokens + other.cached_tokens,
-            self.uncounted_calls + other.uncounted_calls,
-            self.unreadable + other.unreadable,
-        )
+        names = (name for name in Usage.__dataclass_fields__ if name != "cost_usd")
+        counts = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Usage(**counts, cost_usd=sum(known) if known else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,8 +352,8 @@ class Metric:
     n: int
     combine: Combine
     cells: tuple[Cell, ...] = ()
+    # Whether each cell adds from nothing to all of its denominator; not so for errors and counts, however small.
     share: bool = True
-    """Whether each cell adds from nothing to all of its denominator; not so for errors and counts, however small."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from hybrid.errors import WeightsError, importable, needs_package
 from hybrid.registry import load
 from hybrid.tool import BackendCard, Card, Provenance, Tool
 
+# How the hub's cache begins the name of a model's folder.
 CACHED = "models--"
-"""How the hub's cache begins the name of a model's folder."""
 
 
+# The files of a repository that are fetched: weights, configurations, tokenizers.
 FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
-"""The files of a repository that are fetched: weights, configurations, tokenizers."""
 
 
 def fetch_command(tool: str, named: str | None = None) -> str:
@@ -81,15 +81,11 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield Path(place) / name
 
 
-def _content(path: Path, shown: str) -> object:
+def _refuse_shards_elsewhere(path: Path, shown: str) -> None:
     try:
-        return json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise WeightsError(f"{shown} is not JSON ({type(error).__name__})") from error
-
-
-def _refuse_shards_elsewhere(path: Path, shown: str) -> None:
-    content = _content(path, shown)
     shards = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(shards, dict):
         raise WeightsError(f"{shown} names no shards")
@@ -210,8 +206,8 @@ def provenance_of(learned: BackendCard, where: str) -> Provenance | None:
     return next((known for known in learned.provenances if known.weights.lower() == name.lower()), None)
 
 
+# Stands for the backend of a tool that has neither weights nor a weight-free way to answer.
 ABSENT = "absent"
-"""Stands for the backend of a tool that has neither weights nor a weight-free way to answer."""
 
 
 def backends_in_use(tools: Sequence[Tool], backend: str, weights: Mapping[str, str]) -> dict[str, str]:

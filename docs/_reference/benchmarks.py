@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from _reference.markdown import Page, block, code, escaped, table
 from hybrid.benchmarks.card import BenchmarkCard, Setting
-from hybrid.cli.benchmarks import settings_of_every_benchmark
+from hybrid.cli._run_options import common_settings
 from hybrid.registry import load, names
 from hybrid.rotation import ALL_TASKS
 from hybrid.scoring.published import published
@@ -32,7 +32,7 @@ def _overview(cards: Sequence[BenchmarkCard]) -> Page:
         )
         for card in cards
     ]
-    settings = _settings(settings_of_every_benchmark())
+    settings = _settings(common_settings())
     text = f"""# Benchmarks
 
 The cards of the benchmarks, with the numbers that their papers printed. `hybrid benchmarks show NAME` prints the same.

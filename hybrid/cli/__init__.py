@@ -43,12 +43,12 @@ COMMANDS = {
     "new": "Begin a repository of plug-ins.",
     "completion": "Let a shell complete commands, options and names.",
 }
+# The variable by which a shell asks for completion (`hybrid completion`).
 COMPLETE = "_HYBRID_COMPLETE"
-"""The variable by which a shell asks for completion (`hybrid completion`)."""
+# New objects after which unreachable ones are looked for.
 GARBAGE_AFTER = 50_000
-"""New objects after which unreachable ones are looked for."""
+# From which likeness on one variable is taken for another: all of them begin alike.
 ALIKE = 0.8
-"""From which likeness on one variable is taken for another: all of them begin alike."""
 
 
 class Commands(click.Group):

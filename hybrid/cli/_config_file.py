@@ -22,10 +22,10 @@ from hybrid.log.manifest import MANIFEST, read_manifest
 from hybrid.secrets import REDACTED
 from hybrid.types import Json
 
+# The key of a manifest under which the options lie.
 OPTIONS = "options"
-"""The key of a manifest under which the options lie."""
+# Bytes of the largest file that is read as YAML; a configuration has a few hundred.
 MAX_BYTES = 1_000_000
-"""Bytes of the largest file that is read as YAML; a configuration has a few hundred."""
 
 
 @dataclass(frozen=True)

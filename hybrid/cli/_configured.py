@@ -34,16 +34,16 @@ from hybrid.types import Json
 
 MATRIX = "matrix"
 BENCHMARK = "benchmark"
+# Options of one command: a manifest leaves them out, so that `--config RUN` derives the run's folder anew and sends
+# nothing to a trace collector unasked.
 NOT_KEPT = frozenset(["config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables", "trace", "trace-text"])
-"""Options of one command: a manifest leaves them out, so that `--config RUN` derives the run's folder anew and sends
-nothing to a trace collector unasked."""
+# Options that cannot be varied: they do not distinguish two runs, or leave nothing to compare.
 NOT_VARIED = NOT_KEPT | {
     *("limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
     *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
 }
-"""Options that cannot be varied: they do not distinguish two runs, or leave nothing to compare."""
+# Options that take several names in one word, `A,B`.
 JOINED = frozenset({"tools"})
-"""Options that take several names in one word, `A,B`."""
 MAX_RUNS = 1000
 _META = "hybrid.configured"
 
@@ -52,11 +52,11 @@ _META = "hybrid.configured"
 class Variant:
     """One run that a file asks for: what tells it apart from the others, and its options as click has parsed them."""
 
+    # Of its folder; empty where there is only one run.
     name: str
-    """Of its folder; empty where there is only one run."""
     chosen: Mapping[str, str]
+    # The words of the command line, with one benchmark.
     line: tuple[str, ...]
-    """The words of the command line, with one benchmark."""
     context: click.Context
 
     @property
@@ -65,11 +65,8 @@ class Variant:
         return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
 
 
-@dataclass(frozen=True)
-class _Axis:
-    key: str
-    choices: tuple[tuple[str, ...], ...]
-    """The value of `--KEY=` in each run; empty where the run leaves the option out."""
+# By key of the file the values of `--KEY=` in each run; an empty one where the run leaves the option out.
+_Axes = dict[str, tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True)
@@ -124,21 +121,19 @@ class Configured(Grouped):
         params = _known(self)
         fixed, axes = _contents(_Reader(params, ctx), file)
         before = {**(ctx.default_map or {}), **typed}
-        axes = [axis for axis in axes if params[axis.key].name not in before or _is_pairs(params[axis.key])]
-        if (count := len(lines) * math.prod(len(axis.choices) for axis in axes)) > MAX_RUNS:
+        axes = {key: all_ for key, all_ in axes.items() if params[key].name not in before or _is_pairs(params[key])}
+        if (count := len(lines) * math.prod(map(len, axes.values()))) > MAX_RUNS:
             raise UsageError(f"--config {file.path}: {count} runs; at most {MAX_RUNS}")
         seen: set[str] = set()
         names: set[str] = set()
-        for (benchmark, line), choice in itertools.product(
-            lines.items(), itertools.product(*(axis.choices for axis in axes))
-        ):
+        for (benchmark, line), choice in itertools.product(lines.items(), itertools.product(*axes.values())):
             values = dict(fixed)
             chosen = {BENCHMARK: benchmark} if benchmark else {}
-            for axis, texts in zip(axes, choice, strict=True):
-                param = params[axis.key]
-                values[axis.key] = _merged(values.get(axis.key, ()), texts) if _is_pairs(param) else texts
-                if len(axis.choices) > 1:
-                    chosen[axis.key] = ("on" if texts else "off") if _is_flag(param) else "+".join(texts) or "default"
+            for key, texts in zip(axes, choice, strict=True):
+                param = params[key]
+                values[key] = _merged(values.get(key, ()), texts) if _is_pairs(param) else texts
+                if len(axes[key]) > 1:
+                    chosen[key] = ("on" if texts else "off") if _is_flag(param) else "+".join(texts) or "default"
             context = self.context_class(self, info_name=ctx.info_name, parent=ctx.parent)
             context.meta[_META] = ctx.meta[_META]
             context.default_map = _defaults(params, values, ctx.default_map or {})
@@ -271,10 +266,10 @@ def _folder_name(chosen: Mapping[str, str], taken: set[str]) -> str:
     return name
 
 
-def _contents(reader: _Reader, file: ConfigFile) -> tuple[dict[str, tuple[str, ...]], list[_Axis]]:
+def _contents(reader: _Reader, file: ConfigFile) -> tuple[dict[str, tuple[str, ...]], _Axes]:
     """The options of the file that are the same in every run, and those with a list of values."""
     fixed: dict[str, tuple[str, ...]] = {}
-    axes: dict[str, _Axis] = {}
+    axes: _Axes = {}
     matrix = file.entries.get(MATRIX)
     if matrix is not None and matrix.entries is None:
         raise UsageError(f"{matrix.where}: {MATRIX}: write options with lists of values below")
@@ -285,20 +280,22 @@ def _contents(reader: _Reader, file: ConfigFile) -> tuple[dict[str, tuple[str, .
         key = reader.key(word, node)
         if key in fixed or key in axes:
             raise UsageError(f"{node.where}: {word}: given twice")
-        if node.kind == "list" and reader.takes_one(key):
+        # Of an option that takes one value a list means several runs.
+        takes_one = key not in JOINED and not _many(reader.params[key])
+        if node.kind == "list" and (takes_one or _is_pairs(reader.params[key])):
             axes[key] = reader.axis(key, node)
         else:
             fixed[key] = reader.texts(key, node)
     for word, node in below.items():
         key = reader.key(word, node)
-        if key in axes or (key in fixed and not reader.is_pairs(key)):
+        if key in axes or (key in fixed and not _is_pairs(reader.params[key])):
             raise UsageError(f"{node.where}: {word}: given twice")
         if key == "solver":
             # A run has as many solvers as one likes; they are compared within it.
             fixed[key] = reader.texts(key, node)
         else:
             axes[key] = reader.axis(key, node)
-    return fixed, list(axes.values())
+    return fixed, axes
 
 
 @dataclass(frozen=True)
@@ -317,21 +314,13 @@ class _Reader:
             raise UsageError(f"{node.where}: no option {word!r}{hint}; they are those of `hybrid run --help`")
         return key
 
-    def is_pairs(self, key: str) -> bool:
-        """Whether the option is a mapping in a file."""
-        return _is_pairs(self.params[key])
-
-    def takes_one(self, key: str) -> bool:
-        """Whether a list of values for it means several runs."""
-        return (not _many(self.params[key]) and key not in JOINED) or self.is_pairs(key)
-
-    def axis(self, key: str, node: Node) -> _Axis:
+    def axis(self, key: str, node: Node) -> tuple[tuple[str, ...], ...]:
         """A list of values, one for each run."""
         if key in NOT_VARIED:
             raise UsageError(f"{node.where}: {key}: one value for all runs: it tells no two of them apart")
         if node.kind != "list" or not node.items:
             raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
-        return _Axis(key, tuple(self.texts(key, item) for item in node.items))
+        return tuple(self.texts(key, item) for item in node.items)
 
     def texts(self, key: str, node: Node) -> tuple[str, ...]:
         """The words of one value; none where it is null, which leaves the option out."""

@@ -16,6 +16,7 @@ import click
 from hybrid.config.option import GROUPS, Group
 
 HELP_ALL: Final = "hybrid.help_all"
+# A command line for each group of options of `hybrid run`.
 EXAMPLES: Final[Mapping[Group, str]] = {
     "ask": "hybrid run blink --data DIR --task Jigsaw --limit 50 --model openai:gpt-4o",
     "model": "hybrid run blink --model openai:qwen --base-url http://127.0.0.1:8000/v1",
@@ -23,11 +24,10 @@ EXAMPLES: Final[Mapping[Group, str]] = {
     "limits": "hybrid run blink --model openai:gpt-4o --max-tool-calls 4 --concurrency 8",
     "output": "hybrid run blink --model openai:gpt-4o --out runs/first --dry-run",
 }
-"""A command line for each group of options of `hybrid run`."""
 
 
+# Options of many commands that plain `--help` leaves out.
 USUAL: Final = frozenset({"tables", "abstain", "allow_failed", "verbose", "quiet", "debug"})
-"""Options of many commands that plain `--help` leaves out."""
 
 
 class GroupedOption(click.Option):

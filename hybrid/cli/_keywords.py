@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from hybrid.solving.solver import Solver
     from hybrid.tool import Tool
 
+# By its name in Python the option of the command that has another.
 RENAMED: Final = {"solvers": "solver"}
-"""By its name in Python the option of the command that has another."""
 
 
 class RunKeywords(TypedDict, total=False):

@@ -16,18 +16,12 @@ from typing import Any
 
 import click
 
+from hybrid.cli._options import shared_option
 from hybrid.display.notes import quietly
 from hybrid.errors import ToolError, UsageError
 
-OPTIONS = (
-    click.option(
-        "--verbose/--no-verbose", is_flag=True, help="Also show retries and tool faults, as a run's log.txt has them."
-    ),
-    click.option("--quiet/--no-quiet", is_flag=True, help="Show no progress and no note, only results and errors."),
-    click.option(
-        "--debug/--no-debug", is_flag=True, help="Show the traceback of a tool that fails, with file and line."
-    ),
-)
+# As `options.toml` has them.
+OPTIONS = ("verbose", "quiet", "debug")
 
 
 @contextmanager
@@ -55,6 +49,6 @@ def told_options(command: Callable[..., int]) -> Callable[..., int]:
                     click.echo(error.trace.rstrip(), err=True)
                 raise
 
-    for option in reversed(OPTIONS):
-        told = option(told)
+    for key in reversed(OPTIONS):
+        told = shared_option(key)(told)
     return told

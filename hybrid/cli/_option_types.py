@@ -56,11 +56,6 @@ class Listed(click.Option):
         return super().type_cast_value(ctx, value)
 
 
-max_seconds_option = click.option(
-    "--max-seconds", type=Amount(), default=300.0, show_default=True, help="Running time of one call of a tool."
-)
-
-
 def refuse_empty(words: Sequence[str]) -> None:
     """Raise `UsageError`, with the option, where a word of the command line is no value: `--split=`, `--split ""`."""
     for before, word in zip(("", *words), words, strict=False):

@@ -17,6 +17,7 @@ def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Pat
         look_also_in(places, PATH.name)
 
 
+# Looked in before other options are read, for the rest of the process.
 path_option = click.option(
     PATH.name,
     FORMER_NAME,
@@ -29,7 +30,6 @@ path_option = click.option(
     callback=_look,
     help=PATH.help,
 )
-"""Looked in before other options are read, for the rest of the process."""
 
 
 def refuse_taken(package: str, name: str) -> None:

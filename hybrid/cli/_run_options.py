@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from hybrid.types import Json
 
 FIELDS: Final = option_fields(RunConfig)
+# The keys of `--setting` that every benchmark takes: they say how a model is asked, and are no part of a protocol.
 SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}
-"""The keys of `--setting` that every benchmark takes: they say how a model is asked, and are no part of a protocol."""
 COMPLETIONS: Final = {"--solver": _complete.solver_lists, "--tools": _complete.tool_lists}
 
 
@@ -76,7 +76,7 @@ def _click_option(field: OptionField) -> click.Option:
     option = field.option
     kind = ListOption if field.is_many and option.metavar == "A,B" and option.form != "A,B" else FromEnvironment
     return kind(
-        _declarations(field),
+        [_switched(field), option.key],
         type=_click_type(field),
         default=_click_default(field),
         show_default=field.type is not bool or option.form == "on|off",
@@ -93,14 +93,12 @@ def _click_option(field: OptionField) -> click.Option:
     )
 
 
-def _declarations(field: OptionField) -> list[str]:
-    """The names, with the one that switches a flag off."""
-    name = field.option.name
-    if field.option.form == "no":
-        return [f"{name}/--{name.removeprefix('--no-')}", field.option.key]
-    if field.type is bool and field.option.form != "on|off":
-        return [f"{name}/--no-{name.removeprefix('--')}", field.option.key]
-    return [name, field.option.key]
+def _switched(field: OptionField) -> str:
+    """The name, with the one that switches a flag off."""
+    name, form = field.option.name, field.option.form
+    if form == "no":
+        return f"{name}/--{name.removeprefix('--no-')}"
+    return f"{name}/--no-{name.removeprefix('--')}" if field.type is bool and form != "on|off" else name
 
 
 def _click_type(field: OptionField) -> click.ParamType[Any] | type | None:
@@ -132,7 +130,8 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     Raises:
         UsageError: an option that does not fit.
     """
-    benchmark, data = named(options["benchmark"], None if given is None else _text_or_none(given.get("data")))
+    told = (given or {}).get("data")
+    benchmark, data = named(options["benchmark"], told if isinstance(told, str) else None)
     options = {**options, "benchmark": benchmark, **({} if data is None else {"data": data})}
     args = parse_model_args(options["model_arg"])
     if args.price is None:
@@ -167,10 +166,6 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
             "settings": {key: value for key, value in settings.items() if key not in SETTINGS},
         },
     )
-
-
-def _text_or_none(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _from_click(field: OptionField, value: Any) -> Any:

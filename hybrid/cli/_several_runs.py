@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ComparisonReport
     from hybrid.solving.budgets import RunMeter
 
+    # Prints what came of the runs; a line for each thing that failed.
     Show = Callable[["AskedRuns"], Iterable[str]]
-    """Prints what came of the runs; a line for each thing that failed."""
 
 AGAIN = "run it again to go on"
 
@@ -66,19 +66,19 @@ class AskedRuns:
 
     done: list[str] = field(default_factory=list)
     answered: int = 0
+    # Questions that are still open, besides those that failed.
     left: int = 0
-    """Questions that are still open, besides those that failed."""
+    # Runs that were not begun.
     waiting: int = 0
-    """Runs that were not begun."""
     unneeded: int = 0
+    # The error by question and run.
     failures: dict[str, str] = field(default_factory=dict)
-    """The error by question and run."""
+    # Why it stopped before all was asked.
     reason: HybridError | str | None = None
-    """Why it stopped before all was asked."""
 
     @property
     def lines(self) -> list[str]:
-        """What failed, a line each."""
+        """A line for each failure."""
         return [f"{question}: {why}" for question, why in self.failures.items()]
 
     def add(self, run: ResolvedRun, end: RunEnd, name: str) -> None:
@@ -190,13 +190,13 @@ class _Planned:
     config: RunConfig
     folder: Path
     benchmark: str
+    # Those that this run asks.
     solvers: tuple[str, ...]
-    """Those that this run asks."""
+    # The solvers that an earlier run asks, with its folder: their answers rest on nothing in which the two differ.
     elsewhere: Mapping[str, Path]
-    """The solvers that an earlier run asks, with its folder: their answers rest on nothing in which the two differ."""
     missing: tuple[str, ...]
+    # In a dry run.
     estimate: CostEstimate | None
-    """In a dry run."""
 
     @property
     def told(self) -> str:

@@ -31,12 +31,12 @@ def redact_logs() -> None:
     logging.setLogRecordFactory(redacted)
 
 
+# Control characters as JSON writes them: raw, they let what a file or a model says move the cursor.
 _CONTROLS = {code: f"\\u{code:04x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"}
-"""Control characters as JSON writes them: raw, they let what a file or a model says move the cursor."""
+# How several progress bars take turns; they write it by itself.
 _UP = re.compile(r"\n*(\x1b\[A)*")
-"""How several progress bars take turns; they write it by itself."""
+# Exit code of a program whose reader has gone, as shells give it for SIGPIPE.
 CLOSED = 128 + 13
-"""Exit code of a program whose reader has gone, as shells give it for SIGPIPE."""
 
 
 class RedactedStream:

@@ -1,4 +1,4 @@
-"""`--args JSON` of the commands that call one tool."""
+"""`--args JSON` of the commands that call tools."""
 
 from __future__ import annotations
 

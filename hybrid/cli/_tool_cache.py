@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._option_types import FiniteRange
+from hybrid.cli._options import options
 
 if TYPE_CHECKING:
     from hybrid.serving.cache import FindingCache
@@ -42,7 +42,7 @@ def show_cache() -> int:
 
 
 @cache.command("prune")
-@click.option("--older-than", type=FiniteRange(0), required=True, metavar="DAYS", help="0 removes everything.")
+@options("tools cache prune")
 def prune_cache(older_than: float) -> int:
     """Remove findings written more than DAYS ago, and their pictures."""
     from hybrid.serving.cache import prune

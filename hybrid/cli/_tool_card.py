@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hybrid.cli import _complete
-from hybrid.cli._path import path_option, refuse_taken
+from hybrid.cli._options import options
+from hybrid.cli._path import refuse_taken
 
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, KnownAnswer, Need, Provenance, Tool
 
 WIDTH = 100
+# Columns of the names at the left of a list of facts.
 LABEL = 12
-"""Columns of the names at the left of a list of facts."""
 PLACES = (
     "Coordinates are pixels of the image, origin at the top left, x to the right, y down; x1 and y1 of a box are "
     "exclusive. A point is x and y, or only the label that is drawn beside it."
@@ -25,8 +25,7 @@ UNKNOWN = "unknown training data and licence; a run with them says so"
 
 
 @click.command("show")
-@click.argument("name", shell_complete=_complete.tools)
-@path_option
+@options("tools show")
 def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.
 

@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import Device
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.cli._tool_card import UNKNOWN, fact, licence, trained_on
 from hybrid.config.pairs import pairs
 from hybrid.display.notes import tell
@@ -58,19 +56,7 @@ class _Wanted:
 
 
 @click.command("fetch")
-@click.argument("tools", nargs=-1, metavar="[TOOL]...", shell_complete=_complete.tools)
-@click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Instead of a tool's default weights.")
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder of repositories, each OWNER/NAME or OWNER--NAME in it, instead of the hub.",
-)
-@click.option("--dry-run", is_flag=True, help="Say what would be fetched; fetch and check nothing.")
-@click.option("--no-check", is_flag=True, help="Do not ask the weights their known answers.")
-@click.option("--device", type=Device(), default="cpu", show_default=True, help="Where they are checked.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Also write tool, id, path and sha256 as JSON.")
-@path_option
+@options("tools fetch")
 @told_options
 def fetch(
     tools: tuple[str, ...],

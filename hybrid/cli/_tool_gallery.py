@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import max_seconds_option
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.cli._tool_cache import open_cache
 from hybrid.config.pairs import pairs
 from hybrid.display.notes import is_quiet
@@ -29,13 +28,14 @@ if TYPE_CHECKING:
     from hybrid.types import Finding, ImageRef, Json
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
-NO_OTHERS = "base-uri 'none'; form-action 'none'"
+# A tool and the arguments that every image gets.
+Chosen = tuple["Tool", "Args"]
 TEMPLATES = Path(__file__).parents[1] / "templates" / "gallery"
+# Pictures of one finding on the page.
 MAX_PICTURES = 4
-"""Pictures of one finding on the page."""
 
+# Control characters and halves of surrogates, of which browsers make what they like.
 UNSEEN = {code: "\ufffd" for code in (*range(32), *range(127, 160), *range(0xD800, 0xE000)) if chr(code) not in "\t\n"}
-"""Control characters and halves of surrogates, of which browsers make what they like."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,6 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A tool and the arguments that every image gets."""
-
-    tool: Tool
-    args: Args
-
-
-@dataclass(frozen=True)
 class Studio:
     """Where the tools run and where the page is written."""
 
@@ -75,13 +67,7 @@ class Studio:
 
 
 @click.command("gallery")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the page.")
-@click.option("--args", "written", multiple=True, metavar="TOOL=JSON", help="Arguments of a tool, for every image.")
-@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
-@click.option("--limit", type=click.IntRange(1), default=12, show_default=True, help="At most so many images.")
-@max_seconds_option
-@path_option
+@options("tools gallery")
 @told_options
 def gallery(
     folder: Path,
@@ -155,7 +141,7 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
         if tool.card.images[0] > 2:
             many.append(name)
         else:
-            chosen.append(Chosen(tool, args))
+            chosen.append((tool, args))
     notes = [f"Not run without arguments (--args TOOL=JSON): {', '.join(bare)}."] if bare else []
     notes += [f"Not run, since more than two images are taken: {', '.join(many)}."] if many else []
     return chosen, [*notes, *broken]
@@ -172,16 +158,19 @@ def object_of(text: str) -> dict[str, Json]:
 async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
     from tqdm import tqdm
 
-    single = [one for one in chosen if one.tool.card.images[0] == 1]
-    double = [one for one in chosen if one.tool.card.images[0] == 2]
+    from hybrid.images import read_image_file
+    from hybrid.types import ImageRef
+
+    single, double = ([one for one in chosen if one[0].card.images[0] == n] for n in (1, 2))
     sections: list[Section] = []
     read: list[tuple[int, str, ImageRef]] = []
     for number, path in enumerate(tqdm(files, desc="images", unit="image", disable=is_quiet()), 1):
         try:
-            ref = _read_image(studio, path)
+            image = studio.service.store.put(read_image_file(path, str(path)), str(path))
         except HybridError as error:
             sections.append(Section(path.name, "", (Shown("image", str(error), failed=True),)))
             continue
+        ref = ImageRef("img:1", image)
         read.append((number, path.name, ref))
         shown = [_input(studio, ref, number), *[await _one(studio, one, [ref], f"{number:03d}") for one in single]]
         sections.append(Section(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(shown)))
@@ -190,13 +179,6 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
         shown = [await _one(studio, one, [ref, after], stem) for one in double]
         sections.append(Section(f"{name} and {second}", "", tuple(shown)))
     return sections
-
-
-def _read_image(studio: Studio, path: Path) -> ImageRef:
-    from hybrid.images import read_image_file
-    from hybrid.types import ImageRef
-
-    return ImageRef("img:1", studio.service.store.put(read_image_file(path, str(path)), str(path)))
 
 
 def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
@@ -212,9 +194,10 @@ def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
 
 
 async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str) -> Shown:
-    name = one.tool.card.name
+    tool, args = one
+    name = tool.card.name
     try:
-        finding = await studio.service.call(one.tool, one.args, refs)
+        finding = await studio.service.call(tool, args, refs)
     except HybridError as error:
         return Shown(name, str(error), failed=True)
     return Shown(

@@ -8,28 +8,17 @@ from typing import Final
 
 import click
 
+from hybrid.cli._options import options
 from hybrid.cli._templates import FOLDER, changed, filled, write
 from hybrid.errors import UsageError
 from hybrid.plugins import folders, is_word, no_word
 
+# What a test that lies beside its tool finds it with.
 BESIDE: Final = (", look_also_in", "look_also_in([Path(__file__).parent], __file__)\n\n")
-"""What a test that lies beside its tool finds it with."""
 
 
 @click.command("new")
-@click.argument("name")
-@click.option(
-    "--path",
-    "--tool-path",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write into DIR, which is made where it is not there.  [default: tools/ of the project]",
-)
-@click.option(
-    "--learned", is_flag=True, help="Around a network, with a test on a tiny checkpoint that it saves itself."
-)
-@click.option("--module", is_flag=True, help="With --learned: the network is a torch module that the file defines.")
+@options("tools new")
 def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     """Write a new tool that runs as it stands, in one file, and a test of it, to be changed (docs/add-a-tool.md).
 

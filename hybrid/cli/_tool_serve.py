@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._option_types import Device
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.config.pairs import pairs
 from hybrid.errors import UsageError, install_extra
 from hybrid.registry import plugin, refuse_unknown
@@ -19,20 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
-@path_option
-@click.option("--tools", "tool_names", help="Tools to serve: A,B.  [default: all]")
-@click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1 instead of stdin and stdout.")
-@click.option("--port", type=click.IntRange(0, 65535), help="With --http; 0 for one that is free.  [default: 0]")
-@click.option(
-    "--allow-folder",
-    "folder",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Callers may name image files below DIR; without it images come as data alone.",
-    metavar="DIR",
-)
-@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
-@click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
-@click.option("--device", type=Device(), default="cpu", show_default=True)
+@options("tools serve")
 def serve(
     tool_names: str | None,
     *,
@@ -55,6 +41,11 @@ def serve(
       hybrid tools serve --tools crop,depth --allow-folder pictures
       hybrid tools serve --http --port 8765
     """
+    from hybrid.config import ServiceOptions
+    from hybrid.integrations.pictures import Folder
+    from hybrid.integrations.toolbox import Toolbox
+    from hybrid.serving.loader import refuse_absent
+
     if port is not None and not http:
         raise UsageError("--port goes with --http")
     chosen, named = _chosen(tool_names), pairs("--weights", weights)
@@ -62,7 +53,10 @@ def serve(
         serve_mcp: Callable[[Toolbox, int | None], None] = plugin("hybrid.tool_servers", "mcp")
     except ImportError as error:
         raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
-    toolbox = _toolbox(chosen, folder, backend, named, device)
+    refuse_absent(device)
+    # A tool that crashes costs the call and not the server.
+    service = ServiceOptions(backend=backend, weights=named, device=device, isolated=True)
+    toolbox = Toolbox.of(chosen, service, None if folder is None else Folder(folder))
     try:
         serve_mcp(toolbox, (port or 0) if http else None)
     finally:
@@ -81,21 +75,3 @@ def _chosen(tool_names: str | None) -> list[str] | None:
         except UsageError as error:
             raise UsageError(f"--tools: {error}") from error
     return chosen
-
-
-def _toolbox(
-    chosen: list[str] | None,
-    folder: Path | None,
-    backend: Literal["auto", "learned", "classical"],
-    weights: dict[str, str],
-    device: str,
-) -> Toolbox:
-    from hybrid.config import ServiceOptions
-    from hybrid.integrations.pictures import Folder
-    from hybrid.integrations.toolbox import Toolbox
-    from hybrid.serving.loader import refuse_absent
-
-    refuse_absent(device)
-    # A tool that crashes costs the call and not the server.
-    options = ServiceOptions(backend=backend, weights=weights, device=device, isolated=True)
-    return Toolbox.of(chosen, options, None if folder is None else Folder(folder))

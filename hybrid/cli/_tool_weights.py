@@ -6,28 +6,20 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import Device
-from hybrid.cli._path import path_option, refuse_taken
+from hybrid.cli._options import options
+from hybrid.cli._path import refuse_taken
 from hybrid.cli._tool_args import arguments_of
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.config import BackendChoice, ServiceOptions
-    from hybrid.serving.known_answers import Checked
+    from hybrid.config import BackendChoice
     from hybrid.tool import Tool
 
 
 @click.command("check", cls=Grouped)
-@click.argument("name", shell_complete=_complete.tools)
-@click.option("--weights", help="Directory or hub id for the learned backend.")
-@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
-@click.option("--device", type=Device(), default="cpu", show_default=True)
-@click.option("--contract", is_flag=True, help="Ask instead what every tool owes, of this one.")
-@click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
-@path_option
+@options("tools check")
 @told_options
 def check(
     name: str,
@@ -65,7 +57,15 @@ def check(
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")
     options = ServiceOptions(backend, {name: weights} if weights else {}, device, unchecked=True)
-    return _contract(name, tool, options, args_json) if contract else _known_answers(name, tool, options)
+    if not contract:
+        return _known_answers(name, tool, options)
+    from hybrid.serving.contract import breaches
+
+    wrong = breaches(name, tool, options, None if args_json is None else arguments_of(args_json))
+    for line in wrong:
+        click.echo(f"BROKEN {line}")
+    click.echo(f"{name}: {'keeps the contract' if not wrong else f'breaks the contract in {len(wrong)} ways'}")
+    return 3 if wrong else 0
 
 
 def check_learned(tool: Tool, weights: str | None, device: str) -> None:
@@ -100,25 +100,10 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     )
     for answer in checked:
         verdict = answer.wrong or (f"not asked ({answer.unasked})" if answer.unasked else "right")
-        click.echo(f"{_mark(answer):6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
+        mark = "ok" if answer.wrong is None else "WRONG" if answer.series is None else "missed"
+        click.echo(f"{mark:6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
     for one in seen:
         click.echo(f"{'ok' if one.wrong is None else 'WRONG':6} {'colours of its input':32} {one.wrong or one.network}")
     for line in failed:
         click.echo(f"failed: {line}")
     return 3 if failed or any(one.wrong is not None for one in seen) else 0
-
-
-def _contract(name: str, tool: Tool, options: ServiceOptions, args_json: str | None) -> int:
-    from hybrid.serving.contract import breaches
-
-    wrong = breaches(name, tool, options, None if args_json is None else arguments_of(args_json))
-    for line in wrong:
-        click.echo(f"BROKEN {line}")
-    click.echo(f"{name}: {'keeps the contract' if not wrong else f'breaks the contract in {len(wrong)} ways'}")
-    return 3 if wrong else 0
-
-
-def _mark(one: Checked) -> str:
-    if one.wrong is None:
-        return "ok"
-    return "WRONG" if one.series is None else "missed"

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import SOLVER
+from hybrid.cli._options import FORMS, form_options, options
 from hybrid.cli._run_options import config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
-from hybrid.cli._table_options import FORMS, form_options
 from hybrid.cli.run import command as run_command
 from hybrid.cli.score import name_failed
 from hybrid.display.notes import tell
@@ -30,54 +28,25 @@ if TYPE_CHECKING:
     from hybrid.config import RunConfig
     from hybrid.running.ablation import Ablation
 
+# Options of `hybrid run` that are others here.
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
-"""Options of `hybrid run` that are others here."""
+# Options that --report heeds.
 HEEDED = frozenset(
     {"report", "solver", "abstain", "allow_failed", "tables", "verbose", "quiet", "debug"}
     | {f"form_{form}" for form in FORMS}
 )
-"""Options that --report heeds."""
 DEFAULT_SOLVER = "controller"
+# Options of `hybrid run` that the short help of an ablation leaves out, besides those that it leaves out there.
 RARE = frozenset(
     {
-        "setting",
-        "max_tokens",
-        "model_arg",
-        "weights",
-        "tool_output",
-        "path",
-        "max_turns",
-        "concurrency",
-        "form_csv",
-        "form_latex",
+        *("setting", "max_tokens", "model_arg", "weights", "tool_output", "path", "max_turns", "concurrency"),
+        *("form_csv", "form_latex"),
     }
 )
-"""Options of `hybrid run` that the short help of an ablation leaves out, besides those that it leaves out there."""
 
 
 @click.command("ablate", cls=Grouped, rare=RARE)
-@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
-@click.option(
-    "--solver",
-    type=SOLVER,
-    shell_complete=_complete.solvers,
-    help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]",
-)
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the ablation, with a run in each folder.")
-@click.option("--leave-out/--no-leave-out", default=True, help="A run without each tool.  [default: leave-out]")
-@click.option("--add-one", is_flag=True, help="Also a run with each tool alone.")
-@click.option(
-    "--vary",
-    shell_complete=_complete.tool_lists,
-    metavar="A,B",
-    help="Leave out or add only these.  [default: every tool offered]",
-)
-@click.option(
-    "--report",
-    metavar="DIR",
-    type=click.Path(path_type=Path, exists=True),
-    help="Only print the ablation in this folder. Heeds --solver, --abstain, --allow-failed and the forms.",
-)
+@options("ablate")
 @form_options
 @told_options
 def command(form: str | None, **options: Any) -> int:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli import _complete
-from hybrid.cli._path import path_option
-from hybrid.cli._table_options import tables_option
+from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
@@ -22,8 +20,7 @@ def command() -> None:
 
 
 @command.command("list")
-@path_option
-@tables_option
+@options("benchmarks list")
 def list_(tables: Shape) -> int:
     """Print every benchmark with its size."""
     from hybrid.registry import load_each
@@ -38,10 +35,7 @@ def list_(tables: Shape) -> int:
 
 
 @command.command()
-@click.argument("name", shell_complete=_complete.benchmarks)
-@click.option("--all", "every", is_flag=True, help="Settings, metrics, baselines and published numbers too.")
-@path_option
-@tables_option
+@options("benchmarks show")
 def show(name: str, every: bool, tables: Shape) -> int:
     """Print what a benchmark is: source, licence, tools, images and tasks.
 
@@ -99,21 +93,16 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
 
 def _setting_lines(card: BenchmarkCard) -> Iterator[str]:
     """The settings of a benchmark, one line each."""
+    from hybrid.cli._run_options import common_settings
+
     yield "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
     yield from map(_setting, card.settings)
     yield "\nsettings of every benchmark, which say how a model is asked"
-    yield from map(_setting, settings_of_every_benchmark())
+    yield from map(_setting, common_settings())
 
 
 def _setting(each: Setting) -> str:
     return f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}"
-
-
-def settings_of_every_benchmark() -> tuple[Setting, ...]:
-    """The keys of `--setting` that say how a model is asked."""
-    from hybrid.cli._run_options import common_settings
-
-    return common_settings()
 
 
 def _metrics(card: BenchmarkCard) -> Iterator[str]:

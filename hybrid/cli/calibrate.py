@@ -7,27 +7,15 @@ from pathlib import Path
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import Listed
-from hybrid.cli._path import path_option
-from hybrid.cli._table_options import tables_option
+from hybrid.cli._options import options
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 
 
 @click.command("calibrate")
-@click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The trust file, for --trust.")
-@click.option(
-    "--only", cls=Listed, multiple=True, metavar="NAME,NAME", help="Print the routes of these tools, or of mllm."
-)
-@click.option("--all", "every", is_flag=True, help="Print every tool on every route.")
-@tables_option
-@path_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, with every number.")
+@options("calibrate")
 @told_options
 def command(
     run: Path, folds: int, out: Path, only: tuple[str, ...], tables: Shape, *, every: bool, as_json: bool

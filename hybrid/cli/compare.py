@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import BENCHMARK, Listed
+from hybrid.cli._options import form_options, options
 from hybrid.cli._path import path_option
-from hybrid.cli._table_options import (
-    abstain_option,
-    allow_failed_option,
-    form_options,
-    other_labels_option,
-    protocol_option,
-    published_option,
-    tables_option,
-)
 from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 
@@ -30,39 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compare", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin"))
-@click.argument(
-    "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
-)
-@click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
-@click.option("--benchmark", type=BENCHMARK, help="For saved predictions among the paths: whose they are.")
-@click.option("--data", help="The benchmark's data, for predictions without their questions.")
-@click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
-@protocol_option
-@abstain_option
-@other_labels_option
-@click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
-@click.option(
-    "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
-)
-@click.option(
-    "--margin",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    metavar="M",
-    help="Non-inferior is what is behind by less than this, in the unit of the headline metric.",
-)
-@allow_failed_option
-@published_option
-@click.option(
-    "--only",
-    cls=Listed,
-    multiple=True,
-    metavar="NAME,NAME",
-    help="Print these tables: metrics, tasks, differences, outcomes, gain, ceiling, agreement, evidence, ...",
-)
-@click.option("--all", is_flag=True, help="Print every table.")
-@tables_option
+@options("compare")
 @form_options
 @path_option
 @told_options

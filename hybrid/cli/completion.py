@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from hybrid.cli._options import options
 from hybrid.errors import UsageError
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@options("completion")
 def command(shell: str) -> int:
     """Print the script that lets SHELL complete commands, options, benchmarks, solvers, tools and runs.
 

@@ -19,20 +19,19 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import BENCHMARK, Listed
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.same_pictures import shared_pictures
-from hybrid.types import BrokenQuestion, Json, Question
+from hybrid.types import BrokenQuestion, Question
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Benchmark
 
+# Exit code where the data can be used and is not all of the benchmark.
 INCOMPLETE = 3
-"""Exit code where the data can be used and is not all of the benchmark."""
 
 
+# Questions that are shown as they will be asked.
 SHOWN = 3
-"""Questions that are shown as they will be asked."""
 MAX_DOUBTS = 50
 
 
@@ -42,15 +41,7 @@ def command() -> None:
 
 
 @command.command()
-@click.option(
-    "-o",
-    "out",
-    type=click.Path(path_type=Path),
-    default=Path("questions.jsonl"),
-    show_default=True,
-    metavar="FILE",
-    help="Ends in .jsonl, .csv or .tsv.",
-)
+@options("data template")
 @told_options
 def template(out: Path) -> int:
     """Write a file of questions, one of each kind and explained, with the image that they ask about.
@@ -67,19 +58,7 @@ def template(out: Path) -> int:
 
 
 @command.command()
-@click.argument("where", metavar="FILE|DIR|hub")
-@click.option("--benchmark", type=BENCHMARK, help="Whose data.  [default: blink; of a file of questions, none]")
-@click.option("--split", help="A split of the data.  [default: the benchmark's first]")
-@click.option(
-    "--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
-)
-@click.option(
-    "--setting", "settings", multiple=True, metavar="KEY=VALUE", help="As of `hybrid run`: mapping=FILE.yaml."
-)
-@click.option("--images-root", type=Path, metavar="DIR", help="As of `hybrid run`: where paths of images begin.")
-@click.option("--strict", is_flag=True, help="Refuse data of which a row cannot be used: exit code 2.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@path_option
+@options("data check")
 @told_options
 def check(
     where: str,
@@ -117,7 +96,7 @@ def check(
         from hybrid.running.data import refuse_broken
 
         refuse_broken(data.broken, "--strict")
-    click.echo(json.dumps(data.as_json()) if as_json else data.as_text())
+    click.echo(json.dumps(data.as_json()) if as_json else "\n".join(data.lines()))
     return 0 if data.complete else INCOMPLETE
 
 
@@ -127,8 +106,8 @@ class _Checked:
 
     benchmark: Benchmark
     split: str
+    # By task the number that the card says.
     expected: Mapping[str, int | None]
-    """By task the number that the card says."""
     readable: Sequence[Question | BrokenQuestion]
     doubts: tuple[str, ...]
 
@@ -170,38 +149,42 @@ class _Checked:
     def complete(self) -> bool:
         return not self.broken and not self.other
 
-    def as_json(self) -> dict[str, Json]:
-        tasks: dict[str, Json] = {
+    def as_json(self) -> Mapping[str, object]:
+        tasks: dict[str, object] = {
             task: {
                 "questions": self.sound(task),
                 "broken": self.lost(task),
                 "expected": count,
-                "kinds": dict(self.kinds.get(task, {})),
+                "kinds": self.kinds.get(task, {}),
             }
             for task, count in self.expected.items()
         }
-        first: list[Json] = [
-            {"id": each.id, "text": each.text, "images": _sizes(each), "kind": str(each.kind), "expected": said}
-            for each, said in self.first
-        ]
-        named: list[Json] = [{"id": each.id, "task": each.task, "error": each.error} for each in self.broken]
-        facts: dict[str, Json] = {
+        return {
             "benchmark": self.benchmark.card.name,
             "split": self.split,
             "complete": self.complete,
+            "tasks": tasks,
+            "broken": [{"id": each.id, "task": each.task, "error": each.error} for each in self.broken],
+            "first": [
+                {"id": each.id, "text": each.text, "images": _sizes(each), "kind": str(each.kind), "expected": said}
+                for each, said in self.first
+            ],
+            "doubtful": self.doubts,
+            **({"same_pictures": self.same_pictures} if self.same_pictures else {}),
         }
-        shared: dict[str, Json] = {"same_pictures": self.same_pictures} if self.same_pictures else {}
-        return {**facts, "tasks": tasks, "broken": named, "first": first, "doubtful": list(self.doubts), **shared}
 
-    def as_text(self) -> str:
-        return "\n".join([*self._shown(), *self._counts(), *self._named()])
-
-    def _shown(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """The first questions as they will be asked, the counts, and what is broken or doubtful."""
         for question, said in self.first:
             images = f"{len(question.images)} images: " if len(question.images) > 1 else "image: "
             yield f"--- {question.id}  ({question.task}, {question.kind}; {images}{', '.join(_sizes(question))})"
             yield question.text
             yield f"--> {said}\n"
+        yield from self._counts()
+        yield from (f"broken: {question.id}: {question.error}" for question in self.broken)
+        yield from (f"doubtful: {doubt}" for doubt in self.doubts[:MAX_DOUBTS])
+        if len(self.doubts) > MAX_DOUBTS:
+            yield f"doubtful: and {len(self.doubts) - MAX_DOUBTS:,} more (--json has all)"
 
     def _counts(self) -> Iterator[str]:
         total = sum(self.sound(task) for task in self.kinds)
@@ -216,12 +199,6 @@ class _Checked:
             else:
                 note += "  " + ", ".join(f"{number:,} {kind}" for kind, number in self.kinds.get(task, {}).items())
             yield f"{task:28} {self.sound(task):6,}{note}"
-
-    def _named(self) -> Iterator[str]:
-        yield from (f"broken: {question.id}: {question.error}" for question in self.broken)
-        yield from (f"doubtful: {doubt}" for doubt in self.doubts[:MAX_DOUBTS])
-        if len(self.doubts) > MAX_DOUBTS:
-            yield f"doubtful: and {len(self.doubts) - MAX_DOUBTS:,} more (--json has all)"
 
 
 def _sizes(question: Question) -> list[str]:

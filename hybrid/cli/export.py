@@ -10,7 +10,7 @@ import click
 
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import OneOf
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.display.notes import tell
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
@@ -19,37 +19,18 @@ if TYPE_CHECKING:
     from hybrid.exporting.base import Exporter
 
 FORMATS = "hybrid.exporting"
-FORMAT = OneOf("format", FORMATS)
+TO = click.option(
+    "--to",
+    "form",
+    required=True,
+    type=OneOf("format", FORMATS),
+    metavar="FORMAT",
+    help=f"One of {', '.join(names(FORMATS))}.",
+)
 
 
 @click.command("export")
-@click.argument("run", metavar="RUN[/SOLVER]", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--to", "form", required=True, type=FORMAT, metavar="FORMAT", help=f"One of {', '.join(names(FORMATS))}.")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="A new file or folder.")
-@click.option(
-    "--images",
-    type=click.Choice(["attached", "none"]),
-    help="Whether pictures go into an inspect log.  [default: attached]",
-)
-@click.option(
-    "--only",
-    type=click.Choice(["right", "helped", "all"]),
-    help="Conversations: answered right, right with tools and wrong without, or all.  [default: right]",
-)
-@click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="Longest conversation, in model turns.")
-@click.option(
-    "--allow",
-    type=click.Choice(["test-split"]),
-    multiple=True,
-    help="Training data from a benchmark's split.",
-)
-@click.option(
-    "--questions",
-    type=click.Choice(["hashed", "shown"]),
-    help="Whether texts of questions go into every_eval_ever.  [default: hashed]",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
-@path_option
+@options("export", to=TO)
 @told_options
 def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int:
     """Write a run as other tools read it. No model is called.

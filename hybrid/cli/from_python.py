@@ -202,18 +202,14 @@ def values_of(options: Mapping[str, object]) -> dict[str, Any]:
 def _signature() -> Signature:
     """The benchmark and every option of `RunKeywords`, each left out by default."""
     hints = RunKeywords.__annotations__
-    options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=_words(hints[name])) for name in hints]
-    benchmark = Parameter(
-        "benchmark", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="str | RunConfig | None"
-    )
-    questions = Parameter(
-        "questions", Parameter.KEYWORD_ONLY, default=None, annotation="Sequence[hybrid.Question] | None"
-    )
-    return Signature([benchmark, questions, *options], return_annotation="ScoreReport")
-
-
-def _words(hint: object) -> str:
-    return hint.__forward_arg__ if isinstance(hint, ForwardRef) else str(hint)
+    words = {name: hint.__forward_arg__ if isinstance(hint, ForwardRef) else str(hint) for name, hint in hints.items()}
+    words = {"benchmark": "str | RunConfig | None", "questions": "Sequence[hybrid.Question] | None", **words}
+    kinds = {"benchmark": Parameter.POSITIONAL_OR_KEYWORD}
+    parameters = [
+        Parameter(name, kinds.get(name, Parameter.KEYWORD_ONLY), default=None, annotation=hint)
+        for name, hint in words.items()
+    ]
+    return Signature(parameters, return_annotation="ScoreReport")
 
 
 def _documented() -> str:

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import Address, Listed
-from hybrid.cli._path import path_option
-from hybrid.cli._table_options import tables_option
+from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 
@@ -25,23 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("judge", cls=Grouped, rare=("path",))
-@click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--model", required=True, help="provider:model, hf:DIR_OR_ID or replay:DIR.")
-@click.option(
-    "--solver", "solvers", cls=Listed, multiple=True, metavar="A,B", help="Only these.  [default: all of the run]"
-)
-@click.option("--base-url", type=Address(), help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
-@click.option("--model-arg", "model_args", multiple=True, metavar="K=V", help="Anything else that the provider takes.")
-@click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the judge.")
-@click.option(
-    "--protocol",
-    type=click.Choice(["official", "strict"]),
-    help="The parse that leaves replies unparsed.  [default: as the run was made]",
-)
-@click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Replies in flight.")
-@tables_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-@path_option
+@options("judge")
 @told_options
 def command(
     run: Path,

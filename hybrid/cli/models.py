@@ -12,9 +12,8 @@ import click
 from click.core import ParameterSource
 
 from hybrid.cli._help import Grouped
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.cli._run_options import model_options, settings_of
-from hybrid.cli._table_options import tables_option
 from hybrid.display.terminal import TEXT, Shape, pasteable
 
 
@@ -24,10 +23,7 @@ def command() -> None:
 
 
 @command.command("check", cls=Grouped, params=model_options())
-@click.argument("model")
-@path_option
-@tables_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@options("models check")
 @click.pass_context
 def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, **options: Any) -> int:
     """Ask MODEL about 15 small questions: what it sees, how it calls tools, what its server takes.

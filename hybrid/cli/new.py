@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hybrid.cli._options import options
 from hybrid.cli._templates import filled, write
 from hybrid.cli._tool_new import tool_files
 from hybrid.errors import UsageError
@@ -20,10 +21,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("name")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="The repository's folder.  [default: NAME]"
-)
+@options("new plugin")
 def plugin(name: str, out: Path | None) -> int:
     """Write a repository with a tool, a solver and a statistic, a test of each, and continuous integration.
 
@@ -49,16 +47,7 @@ def plugin(name: str, out: Path | None) -> int:
 
 
 @command.command()
-@click.argument("name")
-@click.option(
-    "--path",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    default=Path("mine"),
-    show_default=True,
-    help="Write DIR/benchmarks/NAME.yaml.",
-)
+@options("new recipe")
 def recipe(name: str, folder: Path) -> int:
     """Write a recipe: a benchmark of a table of questions, in one file without code (docs/recipes.md).
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._option_types import BENCHMARK, FiniteRange, Listed
-from hybrid.cli._path import path_option
+from hybrid.cli._option_types import FiniteRange
+from hybrid.cli._options import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,20 +21,7 @@ SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command("plan")
-@click.argument("where", metavar="[RUN|DATA]", required=False, type=click.Path(path_type=Path, exists=True))
-@click.option("--difference", type=FiniteRange(-1, 1), metavar="D", help="Difference of accuracies to be found: 0.05.")
-@click.option("--questions", type=click.IntRange(1), metavar="N", help="Questions that there are: what they can show.")
-@click.option("--tasks", cls=Listed, multiple=True, metavar="N,N", help="Questions of each task: 120,60,20.")
-@click.option("--cluster", type=click.IntRange(1), default=1, help="Rows of one question: 5 rotations, say.")
-@click.option(
-    "--benchmark", type=BENCHMARK, help="Whose data DATA are.  [default: blink; of a file of questions, none]"
-)
-@click.option(
-    "--discordant", type=FiniteRange(0, 1, min_open=True), help="Share of questions that one solver alone gets right."
-)
-@click.option("--power", type=SHARE, default=0.8, show_default=True)
-@click.option("--level", type=SHARE, default=0.05, show_default=True, help="Two-sided error of the test.")
-@path_option
+@options("plan")
 def command(
     where: Path | None,
     difference: float | None,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli._logging_options import told_options
+from hybrid.cli._options import options
 from hybrid.cli._several_runs import program
-from hybrid.cli._table_options import allow_failed_option, tables_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
 from hybrid.display.notes import tell
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ComparisonReport
     from hybrid.scoring.score import Scored
 
-QUESTIONS = 60
+# Replies that the model generates at once.
 BATCH = 8
-"""Replies that the model generates at once."""
 
 
 BENCHMARK = "blink"
+# By task of the benchmark the tool that fits it without weights, empty for none.
 TASKS = {
     "Jigsaw": "jigsaw",
     "Multi-view_Reasoning": "motion",
@@ -40,9 +40,8 @@ TASKS = {
     "Visual_Correspondence": "correspondence",
     "Spatial_Relation": "",
 }
-"""By task of the benchmark the tool that fits it without weights, empty for none."""
+# The task of which one question is also put to the trained matcher.
 MATCHED = "Visual_Correspondence"
-"""The task of which one question is also put to the trained matcher."""
 MISHAPS = (
     "Not everything went well. unparsed: no answer could be read in the reply; budget: the calls or seconds of the "
     "question were spent; tool_fault: a specialist alone met an error; lost: a tool call ended in an error or a "
@@ -55,17 +54,7 @@ ABOUT = (
 
 
 @click.command("quickstart")
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=QUESTIONS,
-    show_default=True,
-    help="Questions, evenly over the tasks.",
-)
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/quickstart"), show_default=True)
-@allow_failed_option
-@tables_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@options("quickstart")
 @told_options
 def command(limit: int, **options: Any) -> int:
     """Generate questions, answer them in four ways, and say what the tools brought. Needs no key and no weights.

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import BENCHMARK
-from hybrid.cli._path import path_option
-from hybrid.cli._table_options import abstain_option, allow_failed_option, other_labels_option, protocol_option
+from hybrid.cli._options import options
 from hybrid.display.notes import is_quiet, tell
 from hybrid.errors import UsageError
 
@@ -23,45 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("report", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin", "other_labels"))
-@click.argument(
-    "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
-)
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the pages.")
-@click.option("--title", default="", help="[default: the benchmarks' names]")
-@click.option(
-    "--sample-errors",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Put so many questions of each task on an error sheet: what the first hybrid solver got wrong, for people to "
-    "tag.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw for the error sheet.")
-@click.option(
-    "--tags",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Tags that were saved from an error sheet, as JSON: they are shown and counted.",
-)
-@click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
-@click.option("--benchmark", type=BENCHMARK, help="For saved predictions among the paths: whose they are.")
-@click.option("--data", help="The benchmark's data, for predictions without their questions.")
-@click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
-@protocol_option
-@abstain_option
-@other_labels_option
-@click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
-@click.option(
-    "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
-)
-@allow_failed_option
-@click.option(
-    "--margin",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="M",
-    help="Non-inferior is what is behind by less than this, in the unit of the headline metric.  [default: 0.05]",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
-@path_option
+@options("report")
 @told_options
 def command(
     paths: tuple[Path, ...],

@@ -14,9 +14,8 @@ from hybrid.cli import _complete
 from hybrid.cli._configured import Configured, options_of, variants_of
 from hybrid.cli._help import GroupedOption
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 from hybrid.cli._run_options import config_of, run_options
-from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
 from hybrid.display.notes import is_quiet, tell
 from hybrid.display.terminal import TEXT
 from hybrid.secrets import redact
@@ -43,14 +42,7 @@ OWN_OPTIONS: list[click.Parameter] = [
 
 
 @click.command("run", cls=Configured, params=[*OWN_OPTIONS, *run_options()], rare=("path",))
-@path_option
-@abstain_option
-@allow_failed_option
-@click.option(
-    "--dry-run/--no-dry-run", is_flag=True, help="Print what would be asked, what it costs and what is missing."
-)
-@tables_option
-@click.option("--json/--no-json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
+@options("run")
 @told_options
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK, a name or a file of questions; give it again to go on where it stopped.

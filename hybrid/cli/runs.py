@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._table_options import tables_option
+from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape
 
 if TYPE_CHECKING:
-    from hybrid.log.listing import ListedRun
-    from hybrid.types import Json
+    pass
 
 
+# So many runs are listed unless all are asked for.
 NEWEST = 20
-"""So many runs are listed unless all are asked for."""
 
 
 @click.group("runs")
@@ -28,10 +26,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--all", "every", is_flag=True, help=f"Print every run instead of the newest {NEWEST}.")
-@tables_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@options("runs list")
 def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) -> int:
     """Print the newest runs in these folders; those in runs/ where none is given.
 
@@ -47,15 +42,14 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
     from hybrid.display.tables import NONE, RENDERERS, Column, Table, share
     from hybrid.log.listing import listed
 
-    if not folders and not Path("runs").exists():
-        runs: tuple[ListedRun, ...] = ()
-    else:
-        runs = listed(folders or (Path("runs"),))
+    # Where no run was ever made there is no folder.
+    runs = listed(folders or [place for place in (Path("runs"),) if place.exists()])
     for run in runs:
         for line in run.damage:
             click.echo(f"note: {line}", err=True)
     if as_json:
-        click.echo(json.dumps({"runs": [_as_json(run) for run in runs]}))
+        plain = [{"path": str(run.path), "date": run.date.isoformat(), "damage": [*run.damage]} for run in runs]
+        click.echo(json.dumps({"runs": [asdict(run) | more for run, more in zip(runs, plain, strict=True)]}))
         return 0
     if not runs:
         click.echo("no runs here: `hybrid run` makes one in runs/", err=True)
@@ -81,12 +75,8 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
     return 0
 
 
-def _as_json(run: ListedRun) -> Mapping[str, Json]:
-    return {**asdict(run), "path": str(run.path), "date": run.date.isoformat(), "damage": list(run.damage)}
-
-
 @command.command("cancel")
-@click.argument("run", type=click.Path(path_type=Path))
+@options("runs cancel")
 def cancel(run: Path) -> int:
     """End the batches that RUN has waiting at the provider.
 

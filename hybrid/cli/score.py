@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import BENCHMARK
-from hybrid.cli._path import path_option
-from hybrid.cli._table_options import (
-    abstain_option,
-    allow_failed_option,
-    protocol_option,
-    published_option,
-    tables_option,
-)
+from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 from hybrid.secrets import redact
@@ -34,31 +25,7 @@ FAILED_SHOWN = 20
 
 
 @click.command("score", cls=Grouped, rare=("path",))
-@click.argument(
-    "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
-)
-@click.option("--benchmark", type=BENCHMARK, help="Whose predictions these are; a run knows it itself.")
-@click.option("--data", help="The benchmark's data, for predictions without their questions.")
-@click.option(
-    "--field",
-    type=click.Choice(["stored", "text"]),
-    help="Of saved predictions: the answer stored with them, or our parse of the full text.  [default: stored, where "
-    "they store one]",
-)
-@protocol_option
-@abstain_option
-@allow_failed_option
-@published_option
-@click.option(
-    "--verdicts",
-    metavar="FILE|judge",
-    help="Also count what a judge read in unparsed replies: a file, or what `hybrid judge` left in the run.",
-)
-@click.option("--by", help="Report by this group instead of tasks.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Import the predictions as a run into this folder.")
-@tables_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-@path_option
+@options("score")
 @told_options
 def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Unpack[ScoreArguments]) -> int:
     """Score runs, or predictions that somebody else saved. No model is called.

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._path import path_option
-from hybrid.cli._table_options import tables_option
+from hybrid.cli._options import options
 from hybrid.display.terminal import Shape, folded
 
 if TYPE_CHECKING:
     from hybrid.solving.solver import Solver
 
 
+# Characters of what may stand for a solver's name at the beginning of its docstring.
 MAX_LABEL_LENGTH = 24
-"""Characters of what may stand for a solver's name at the beginning of its docstring."""
 
 
 @click.group("solvers")
@@ -25,9 +24,7 @@ def command() -> None:
 
 
 @command.command("list")
-@path_option
-@tables_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@options("solvers list")
 def list_(tables: Shape, as_json: bool) -> int:
     """Print every solver: its name, its role in a comparison, whether it needs a model, and what it does."""
     from hybrid.registry import SOLVERS, load_each

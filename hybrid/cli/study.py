@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import SOLVER
+from hybrid.cli._options import FORMS, form_options, options
 from hybrid.cli._run_options import config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
-from hybrid.cli._table_options import FORMS, form_options
 from hybrid.cli.run import command as run_command
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, pasteable
@@ -31,40 +29,17 @@ if TYPE_CHECKING:
 
     Show = Callable[[ComparisonReport, Sequence[Path]], None]
 
+# Options of `hybrid run` that a study decides, or has of its own.
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
-"""Options of `hybrid run` that a study decides, or has of its own."""
 DEFAULT_SOLVER = "controller"
+# Options that only `--help-all` shows, beside those that are rare in `hybrid run`.
 RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "path", "max_turns", "concurrency", "device"}) | {
     f"form_{form}" for form in FORMS if form != "json"
 }
-"""Options that only `--help-all` shows, beside those that are rare in `hybrid run`."""
 
 
 @click.command("study", cls=Grouped, rare=RARE)
-@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
-@click.option(
-    "--solver",
-    type=SOLVER,
-    default=DEFAULT_SOLVER,
-    show_default=True,
-    shell_complete=_complete.solvers,
-    help="The one with tools.",
-)
-@click.option(
-    "--depth",
-    type=click.Choice(["quick", "full"]),
-    default="quick",
-    show_default=True,
-    help="full: also no loop, no pictures, other findings, forms.",
-)
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the study, with a run for each cell.")
-@click.option(
-    "--recorded",
-    multiple=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Results made elsewhere: first without tools, then with.",
-)
+@options("study")
 @form_options
 @told_options
 def command(form: str | None, **options: Any) -> int:

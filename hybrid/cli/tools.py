@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import Device, max_seconds_option
-from hybrid.cli._path import path_option, refuse_taken
-from hybrid.cli._table_options import tables_option
+from hybrid.cli._options import options
+from hybrid.cli._path import refuse_taken
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
@@ -31,7 +29,6 @@ from hybrid.raised import told
 
 if TYPE_CHECKING:
     from hybrid.config import ServiceOptions
-    from hybrid.images import ImageStore
     from hybrid.serving.cache import FindingCache
     from hybrid.tool import Card, Tool
     from hybrid.types import Finding, Json
@@ -45,9 +42,7 @@ def command() -> None:
 
 
 @command.command("list")
-@path_option
-@tables_option
-@click.option("--all", "every", is_flag=True, help="Whole sentences on what each tool answers.")
+@options("tools list")
 def list_(tables: Shape, every: bool) -> int:
     """Print every tool, its backends and what it answers, a line each. Ends with 3 where one cannot be loaded.
 
@@ -83,23 +78,7 @@ def list_(tables: Shape, every: bool) -> int:
 
 
 @command.command("run")
-@click.argument("name", shell_complete=_complete.tools)
-@click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--args", "args_json", default="{}", show_default=True, help="The tool's arguments as JSON.")
-@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
-@click.option("--weights", help="Directory or hub id for the learned backend.")
-@click.option(
-    "--unchecked-weights",
-    "unchecked",
-    is_flag=True,
-    help="Take learned weights without their known-answer images; a note says so.",
-)
-@click.option("--device", type=Device(), default="cpu", show_default=True)
-@max_seconds_option
-@click.option("--no-cache", is_flag=True, help="Neither read a finding kept on disk nor keep one.")
-@click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
-@click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
-@path_option
+@options("tools run")
 @told_options
 def run_(
     name: str,
@@ -144,9 +123,17 @@ def run_(
     # Notices of the service are shown when it logs them.
     if unchecked and finding.backend == "learned" and tool.looked_into:
         tell(f"note: {name}: its weights were not asked for known answers (--unchecked-weights)")
-    _print(finding, as_json=as_json)
+    if as_json:
+        facts = {"backend": finding.backend, "version": finding.version, "confidence": finding.confidence}
+        click.echo(json.dumps({**facts, "text": finding.text, "data": finding.data}))
+    else:
+        about = f"{finding.backend} backend, version {finding.version}"
+        click.echo(f"{finding.text}\nconfidence {finding.confidence:.2f}, {about}")
     if picture is not None:
-        _save(finding, cached_findings.store, picture)
+        if not finding.images:
+            raise UsageError("--picture: this finding has no picture")
+        picture.write_bytes(cached_findings.store.read(finding.images[0].image))
+        tell(f"wrote {picture}")
     return 0
 
 
@@ -170,22 +157,6 @@ async def _find(
         return await service.call(tool, tool.parse(arguments), refs)
     finally:
         service.close()
-
-
-def _print(finding: Finding, *, as_json: bool) -> None:
-    if as_json:
-        facts = {"backend": finding.backend, "version": finding.version, "confidence": finding.confidence}
-        click.echo(json.dumps({**facts, "text": finding.text, "data": finding.data}))
-        return
-    click.echo(finding.text)
-    click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
-
-
-def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
-    if not finding.images:
-        raise UsageError("--picture: this finding has no picture")
-    picture.write_bytes(store.read(finding.images[0].image))
-    tell(f"wrote {picture}")
 
 
 for _further in (cache, check, fetch, gallery, new, serve, show):

@@ -7,16 +7,11 @@ from pathlib import Path
 
 import click
 
-from hybrid.cli import _complete
-from hybrid.cli._path import path_option
+from hybrid.cli._options import options
 
 
 @click.command("view")
-@click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 for one that is free.")
-@click.option("--title", default="", help="[default: the benchmark's name]")
-@click.option("--open", "opened", is_flag=True, help="Open the pages in the browser of this machine.")
-@path_option
+@options("view")
 def command(run: Path, port: int, title: str, opened: bool) -> int:
     """Show a run in a browser on this machine; the pages offer what is new as answers arrive. Ctrl-C ends it.
 

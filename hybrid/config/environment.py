@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hybrid.config import RunConfig
-from hybrid.config.option import Option, option_fields
+from hybrid.config.option import option_fields
 from hybrid.config.plugin_path import PATH
 
 
@@ -19,13 +19,8 @@ class Variable:
     """An environment variable that the project reads."""
 
     name: str
+    # Its content, and the default without it.
     about: str
-    """Its content, and the default without it."""
-
-
-def _of(option: Option) -> Variable:
-    more = f"; {option.about_variable}" if option.about_variable else ""
-    return Variable(option.variable, f"Default of `{option.name}`{more}.")
 
 
 VARIABLES: Final = (
@@ -33,7 +28,11 @@ VARIABLES: Final = (
         "HYBRID_HOME",
         "The folder of images, findings of tools and generated data; else `hybrid` in `$XDG_CACHE_HOME` or `~/.cache`.",
     ),
-    *(_of(field.option) for field in option_fields(RunConfig) if field.option.variable),
+    *(
+        Variable(one.variable, f"Default of `{one.name}`{'; ' * bool(one.about_variable)}{one.about_variable}.")
+        for one in (field.option for field in option_fields(RunConfig))
+        if one.variable
+    ),
     Variable(PATH.variable, f"Folders of plug-ins, as `{PATH.name}` takes them, divided as in `PATH`."),
     Variable(
         "HYBRID_STUDIO_IMAGES",

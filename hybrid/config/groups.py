@@ -22,14 +22,14 @@ from hybrid.errors import UsageError
 from hybrid.types import Json
 
 CPU: Final = "cpu"
+# CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks.
 AUTO: Final = "auto"
-"""CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks."""
+# How long a request may wait for its turn.
 QUEUE_S = 3600.0
-"""How long a request may wait for its turn."""
+# How long a batch waits for requests that are being decoded.
 COMING_WAIT_S = 0.25
-"""How long a batch waits for requests that are being decoded."""
+# More than weights take to load from a slow disk: all tools of the device wait for it.
 LOAD_S = 300.0
-"""More than weights take to load from a slow disk: all tools of the device wait for it."""
 MAX_THREADS = 16
 TOKENS_PER_PRICE = 1_000_000
 
@@ -69,32 +69,32 @@ class ModelSettings:
 
     base_url: Annotated[str | None, option("--base-url")] = None
     image_detail: Annotated[str | None, option("--image-detail")] = None
+    # The largest width x height sent.
     max_pixels: Annotated[int | None, option("--max-pixels")] = None
-    """The largest width x height sent."""
     reasoning_effort: Annotated[str | None, option("--reasoning-effort")] = None
     thoughts: Annotated[Thoughts, option("--reasoning")] = "keep"
     stream: Annotated[Streaming, option("--stream")] = "auto"
     max_tokens: Annotated[int | None, option("--max-tokens")] = None
     temperature: Annotated[float | None, option("temperature", "--model-arg")] = 0.0
     seed: int | None = None
+    # The limit of one HTTP request; of a reply that comes in pieces the longest silence, and a tenth of it all.
     timeout_s: Annotated[float, option("timeout_s", "--model-arg")] = 120.0
-    """The limit of one HTTP request; of a reply that comes in pieces the longest silence, and a tenth of it all."""
     wait_for_server: Annotated[str | None, option("--wait-for-server")] = None
     batch: Annotated[bool, option("--batch")] = False
     batch_wait: Annotated[str, option("--batch-wait")] = "10m"
     batch_tail: Annotated[int, option("--batch-tail")] = 0
+    # How many requests follow one that failed.
     retries: Annotated[int, option("retries", "--model-arg")] = 3
-    """How many requests follow one that failed."""
+    # Further values of `--model-arg KEY=VALUE`, passed on to the provider.
     extra: Annotated[Mapping[str, Json], option("--model-arg")] = field(default_factory=dict)
-    """Further values of `--model-arg KEY=VALUE`, passed on to the provider."""
     tool_calling: Annotated[ToolCalling, option("--tool-calling")] = "auto"
     device: str | None = None
+    # How many images besides those of the opening message stay in a request.
     keep_images: Annotated[int, option("keep_images", "--model-arg")] = 8
-    """How many images besides those of the opening message stay in a request."""
     keep_pictures: Annotated[str, option("--keep-pictures")] = ""
     price: Annotated[Price | None, option("price", "--model-arg")] = None
+    # Whether providers keep what requests share (`models/prompt_cache.py`).
     prompt_cache: Annotated[bool, option("prompt_cache", "--model-arg")] = True
-    """Whether providers keep what requests share (`models/prompt_cache.py`)."""
 
     def __post_init__(self) -> None:
         refuse_too_small(self)
@@ -164,12 +164,12 @@ class BackendChoice:
 
     backend: Annotated[Backends, option("--backend")] = "auto"
     weights: Annotated[Mapping[str, str], option("--weights")] = field(default_factory=dict)
+    # Of learned backends: `cpu`, `mps`, `cuda`, which is all of them, `cuda:N,cuda:M`, or `auto`.
     device: Annotated[str, option("--device")] = CPU
-    """Of learned backends: `cpu`, `mps`, `cuda`, which is all of them, `cuda:N,cuda:M`, or `auto`."""
+    # Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything.
     memory_bytes: Annotated[int | None, option("--tool-memory")] = None
-    """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
+    # Take learned weights without their known-answer images: only for weights that are random by design.
     unchecked: Annotated[bool, option("--unchecked-weights")] = False
-    """Take learned weights without their known-answer images: only for weights that are random by design."""
     dtype: Annotated[Dtypes, option("--tool-dtype")] = "auto"
     compiled: Annotated[bool, option("--tool-compile")] = False
 
@@ -178,30 +178,30 @@ class BackendChoice:
 class ServiceOptions(BackendChoice):
     """Which code and weights may answer, where, and for how long."""
 
+    # How long one request, or the batch that it is in, may run.
     timeout_s: float = 300.0
-    """How long one request, or the batch that it is in, may run."""
+    # How long a request may wait for its turn, or for weights to load.
     queue_s: float = QUEUE_S
-    """How long a request may wait for its turn, or for weights to load."""
     pictures: Annotated[Pictures, option("--pictures")] = "auto"
+    # Share of its GPU that a tool actor takes, 0..1, by the books of the cluster.
     gpu_share: Annotated[float, option("--tool-gpu")] = 1.0
-    """Share of its GPU that a tool actor takes, 0..1, by the books of the cluster."""
+    # How long a batch that is not full waits for requests that are being decoded.
     coming_s: float = COMING_WAIT_S
-    """How long a batch that is not full waits for requests that are being decoded."""
+    # Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them.
     threads: int = max(1, min(MAX_THREADS, os.cpu_count() or 1))
-    """Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them."""
+    # Run tools that are files of `tools/` in a worker process, which is killed and started again when one of them
+    # hangs, crashes or leaks (`hybrid/serving/supervisor.py`). What follows holds for such a process alone.
     isolated: bool = False
-    """Run tools that are files of `tools/` in a worker process, which is killed and started again when one of them
-    hangs, crashes or leaks (`hybrid/serving/supervisor.py`). What follows holds for such a process alone."""
+    # How long the modules of a tool may take to be imported.
     import_s: float = 60.0
-    """How long the modules of a tool may take to be imported."""
+    # How long the weights of a tool may take to load, download included.
     load_s: Annotated[float, option("--max-load-seconds")] = LOAD_S
-    """How long the weights of a tool may take to load, download included."""
+    # How long the process may give no sign of life: a tool that holds the interpreter stops all others.
     silence_s: float = 30.0
-    """How long the process may give no sign of life: a tool that holds the interpreter stops all others."""
+    # How long work goes on after its last caller has left.
     grace_s: float = 10.0
-    """How long work goes on after its last caller has left."""
+    # Resident memory of the process: four fifths of what the machine, or a container, leaves to all.
     process_bytes: int = field(default_factory=lambda: memory_to_use() * 4 // 5)
-    """Resident memory of the process: four fifths of what the machine, or a container, leaves to all."""
 
 
 @dataclass(frozen=True)
@@ -222,12 +222,12 @@ class Limits:
 class Objects:
     """Objects that Python code hands in instead of naming them, each under the name that it has in the run."""
 
+    # The LangChain chat model that is called `RunConfig.model`; what it is counts under `model`.
     model: Any = None
-    """The LangChain chat model that is called `RunConfig.model`; what it is counts under `model`."""
+    # A `hybrid.solving.solver.Solver` each.
     solvers: Mapping[str, Any] = field(default_factory=dict)
-    """A `hybrid.solving.solver.Solver` each."""
+    # A `hybrid.tool.Tool` each. These run in this process.
     tools: Mapping[str, Any] = field(default_factory=dict)
-    """A `hybrid.tool.Tool` each. These run in this process."""
 
 
 @dataclass(frozen=True)

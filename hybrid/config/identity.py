@@ -16,15 +16,15 @@ from hybrid.config.option import Concern, InIdentity
 from hybrid.config.run_config import RunConfig
 from hybrid.types import Json
 
+# Characters of a model's name in the name of a folder.
 MAX_MODEL_LENGTH = 40
-"""Characters of a model's name in the name of a folder."""
+# The fields that count, with how.
 COUNTING: Final[Mapping[str, InIdentity]] = {
     name: mark
     for name, hint in get_type_hints(RunConfig, include_extras=True).items()
     for mark in hint.__metadata__
     if isinstance(mark, InIdentity)
 }
-"""The fields that count, with how."""
 
 
 def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]:
@@ -53,8 +53,8 @@ def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> d
     return part
 
 
+# Every option at its default.
 _PLAIN: Final = RunConfig("")
-"""Every option at its default."""
 
 
 def folder_name(identity: Mapping[str, Json]) -> str:

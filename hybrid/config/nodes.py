@@ -17,8 +17,8 @@ from typing import Any, Literal
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
+# How many lists and mappings may lie in each other.
 DEEPEST = 20
-"""How many lists and mappings may lie in each other."""
 
 Kind = Literal["text", "number", "switch", "nothing", "list", "mapping"]
 
@@ -28,8 +28,8 @@ class Node:
     """A value of the file: the text of a scalar as it is written, or the values in it; and where it stands."""
 
     kind: Kind
+    # `run.yaml, line 3`.
     where: str
-    """`run.yaml, line 3`."""
     text: str = ""
     items: tuple[Node, ...] = ()
     entries: Mapping[str, Node] | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
@@ -19,6 +19,7 @@ from hybrid.cards import read_card
 from hybrid.errors import UsageError
 
 Group = Literal["ask", "model", "tools", "limits", "output"]
+# The headings under which options are listed.
 GROUPS: Final[Mapping[Group, str]] = {
     "ask": "What to ask",
     "model": "Which model",
@@ -26,63 +27,62 @@ GROUPS: Final[Mapping[Group, str]] = {
     "limits": "Limits",
     "output": "Output",
 }
-"""The headings under which options are listed."""
 Parent = Literal["", "--setting", "--model-arg"]
+# How a value is written on the command line where its type does not say so: `on|off` is a word for a bool, `no` a flag
+# that switches off, `A,B` a list in one word, `GB` a number of gigabytes for a field in bytes.
 Form = Literal["", "address", "device", "solver", "existing file", "amount", "on|off", "no", "A,B", "GB"]
-"""How a value is written on the command line where its type does not say so: `on|off` is a word for a bool, `no` a flag
-that switches off, `A,B` a list in one word, `GB` a number of gigabytes for a field in bytes."""
 
+# Solvers: all of them, those that ask a model, that may call tools, or that offer tools to a model.
 Concern = Literal["all", "model", "tools", "tools_offered"]
-"""Solvers: all of them, those that ask a model, that may call tools, or that offer tools to a model."""
 
 
 @dataclass(frozen=True)
 class InIdentity:
     """Marks an option that makes two runs different, with the key of the identity that it decides."""
 
+    # Of the fact that was resolved from it; empty where the value itself stands under the option's own name.
     key: str = ""
-    """Of the fact that was resolved from it; empty where the value itself stands under the option's own name."""
+    # Whether only another value than the default counts, so that older runs keep their identity.
     if_given: bool = False
-    """Whether only another value than the default counts, so that older runs keep their identity."""
+    # The solvers whose answers it can change.
     of: Concern = "all"
-    """The solvers whose answers it can change."""
 
 
 IDENTITY: Final = InIdentity()
 IDENTITY_OF_MODEL: Final = InIdentity("model", of="model")
+# Marks an option whose effect is recorded with each solver that it concerns.
 IDENTITY_OF_SOLVERS: Final = "solvers"
-"""Marks an option whose effect is recorded with each solver that it concerns."""
+# Marks an option that may change when a run is continued.
 NOT_IDENTITY: Final = None
-"""Marks an option that may change when a run is continued."""
 
 
 @dataclass(frozen=True)
 class Option:
     """How one field is given from outside."""
 
+    # `--max-turns`; a key where it belongs to a `parent`.
     name: str
-    """`--max-turns`; a key where it belongs to a `parent`."""
+    # The first sentence is what `--help` shows.
     help: str = ""
-    """The first sentence is what `--help` shows."""
     group: Group = "ask"
+    # Whether plain `--help` lists it; the others are under `--help-all`.
     common: bool = False
-    """Whether plain `--help` lists it; the others are under `--help-all`."""
     metavar: str = ""
     at_least: float | None = None
     form: Form = ""
+    # The environment variable that holds its default.
     variable: str = ""
-    """The environment variable that holds its default."""
     about_variable: str = ""
+    # Whether a manifest records it among the options of a run.
     kept: bool = True
-    """Whether a manifest records it among the options of a run."""
+    # The option whose KEY=VALUE words hold it.
     parent: Parent = ""
-    """The option whose KEY=VALUE words hold it."""
+    # The values of a setting in words, where its type does not list them.
     values: tuple[str, ...] = ()
-    """The values of a setting in words, where its type does not list them."""
+    # A regular expression of a setting's values.
     pattern: str | None = None
-    """A regular expression of a setting's values."""
+    # The word of a setting for None.
     unset: str = ""
-    """The word of a setting for None."""
 
     @property
     def key(self) -> str:
@@ -100,15 +100,14 @@ class _Words:
     option: tuple[Option, ...]
 
 
-@cache
-def _by_name() -> Mapping[tuple[str, str], Option]:
-    declared = read_card(Path(__file__).with_name("options.toml"), _Words).option
-    return {(one.parent, one.name): one for one in declared}
+_BY_NAME: Final = {
+    (one.parent, one.name): one for one in read_card(Path(__file__).with_name("options.toml"), _Words).option
+}
 
 
 def option(name: str, parent: Parent = "") -> Option:
     """The option whose words `options.toml` has. Raises `KeyError` for one that is not there."""
-    return _by_name()[parent, name]
+    return _BY_NAME[parent, name]
 
 
 @dataclass(frozen=True)
@@ -124,12 +123,12 @@ class OptionField:
 
     path: tuple[str, ...]
     option: Option
+    # Without `None`, which `optional` says.
     type: Any
-    """Without `None`, which `optional` says."""
     optional: bool
     default: Any
+    # Whether it can make two runs different.
     counts: bool
-    """Whether it can make two runs different."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -166,7 +165,11 @@ def _walk(
         marks = getattr(hint, "__metadata__", ())
         bare = get_args(hint)[0] if marks else hint
         path = (*above, one.name)
-        default = _default(one) if defaults is None else getattr(defaults, one.name)
+        default = None if one.default is MISSING else one.default
+        if defaults is not None:
+            default = getattr(defaults, one.name)
+        elif one.default_factory is not MISSING:
+            default = one.default_factory()
         here = counts or IDENTITY_OF_SOLVERS in marks or any(isinstance(mark, InIdentity) for mark in marks)
         if is_dataclass(bare) and isinstance(bare, type):
             renamed = next((mark.options for mark in marks if isinstance(mark, SubOptions)), None)
@@ -189,12 +192,6 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 def _class(hint: Any) -> type:
     kind = get_origin(hint) or hint
     return kind if isinstance(kind, type) else object
-
-
-def _default(one: Field[Any]) -> Any:
-    if one.default_factory is not MISSING:
-        return one.default_factory()
-    return None if one.default is MISSING else one.default
 
 
 def refuse_too_small(group: Any) -> None:

@@ -55,15 +55,15 @@ class RunConfig:
     images_root: Annotated[Path | None, NOT_IDENTITY, option("--images-root")] = None
     model: Annotated[str | None, IDENTITY_OF_MODEL, option("--model")] = field(default=None, kw_only=False)
     model_settings: Annotated[ModelSettings, IDENTITY_OF_MODEL] = field(default_factory=ModelSettings)
+    # Models, solvers and tools that Python code hands in; `model`, `solvers` and `tools` name them.
     objects: Annotated[Objects, NOT_IDENTITY] = field(default_factory=Objects)
-    """Models, solvers and tools that Python code hands in; `model`, `solvers` and `tools` name them."""
     protocol: Annotated[Parse, IDENTITY, option("--protocol")] = "strict"
     prompts: Annotated[Path | None, InIdentity("prompts"), option("--prompts")] = None
     format_line: Annotated[bool, InIdentity("prompts"), option("--format-line")] = True
     image_labels: Annotated[bool, InIdentity(of="model"), option("--image-labels")] = True
+    # How tools run. Backend and weights of a tool, whether these go unchecked, and the numbers that networks are to
+    # compute in count for the solvers that call it; how pictures are stored counts for the run; the rest does not.
     service: Annotated[ServiceOptions, IDENTITY_OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
-    """How tools run. Backend and weights of a tool, whether these go unchecked, and the numbers that networks are to
-    compute in count for the solvers that call it; how pictures are stored counts for the run; the rest does not."""
     tools: Annotated[tuple[str, ...], InIdentity("tools_offered", of="tools_offered"), option("--tools")] = ()
     mcp: Annotated[tuple[str, ...], IDENTITY_OF_SOLVERS, option("--mcp")] = ()
     mcp_images: Annotated[Mapping[str, str], IDENTITY_OF_SOLVERS, option("--mcp-image")] = field(default_factory=dict)
@@ -75,16 +75,16 @@ class RunConfig:
     overlays: Annotated[bool, NOT_IDENTITY, option("--overlays")] = False
     images: Annotated[ImageForm, InIdentity(of="model"), option("--images")] = "separate"
     rotate: Annotated[bool, IDENTITY, option("--rotate")] = False
+    # The coordinate system of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own.
     frame: Annotated[str, InIdentity(of="model"), option("frame", "--model-arg")] = ""
-    """The coordinate system of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own."""
     strict: Annotated[bool, NOT_IDENTITY, option("--strict")] = False
     answer: Annotated[AnswerForm, InIdentity(of="model"), option("answer", "--setting")] = "text"
+    # How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`).
     samples: Annotated[int, InIdentity(of="model"), option("samples", "--setting")] = 1
-    """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""
+    # How often every solver is asked everything (`hybrid/repeats.py`).
     repeats: Annotated[int, NOT_IDENTITY, option("repeats", "--setting")] = 1
-    """How often every solver is asked everything (`hybrid/repeats.py`)."""
+    # Whether a model is asked to reason before it answers (`hybrid/prompts.py`).
     reasoning: Annotated[Reasoning | None, InIdentity("prompts"), option("reasoning", "--setting")] = None
-    """Whether a model is asked to reason before it answers (`hybrid/prompts.py`)."""
     captioner: Annotated[
         str | None, InIdentity("captioner", if_given=True, of="model"), option("caption-model", "--setting")
     ] = None
@@ -100,16 +100,16 @@ class RunConfig:
     trust: Annotated[Path | None, InIdentity("trust", of="tools"), option("--trust")] = None
     limits: Annotated[Limits, InIdentity("limits")] = field(default_factory=Limits)
     seed: Annotated[int, IDENTITY, option("--seed")] = 0
+    # Questions in flight, over all workers of an engine together.
     concurrency: Annotated[int, NOT_IDENTITY, option("--concurrency")] = 64
-    """Questions in flight, over all workers of an engine together."""
     engine: Annotated[str, NOT_IDENTITY, option("--engine")] = LOCAL
     address: Annotated[str | None, NOT_IDENTITY, option("--address")] = None
     out: Annotated[Path | None, NOT_IDENTITY, option("--out")] = None
+    # Whether findings are read from disk and kept there; the results are the same.
     cache: Annotated[bool, NOT_IDENTITY, option("--no-cache")] = True
-    """Whether findings are read from disk and kept there; the results are the same."""
     allow: Annotated[tuple[Gate, ...], NOT_IDENTITY, option("--allow")] = ()
+    # The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python.
     options_as_used: Annotated[Mapping[str, Json], NOT_IDENTITY] = field(default_factory=dict)
-    """The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python."""
     run_limits: Annotated[RunLimits, NOT_IDENTITY] = field(default_factory=RunLimits)
     trace: Annotated[str | None, NOT_IDENTITY, option("--trace")] = None
     trace_text: Annotated[bool, NOT_IDENTITY, option("--trace-text")] = False

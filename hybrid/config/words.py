@@ -6,30 +6,30 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 ToolCalling = Literal["native", "text", "auto"]
+# Whether a model is sent its own earlier thoughts with the conversation.
 Thoughts = Literal["keep", "drop"]
-"""Whether a model is sent its own earlier thoughts with the conversation."""
 Streaming = Literal["auto", "on", "off"]
 Backends = Literal["auto", "learned", "classical"]
 FLOAT32: Final = "float32"
+# In which numbers the networks of tools compute (`hybrid/serving/precision.py`).
 Dtypes = Literal["auto", "float32", "bfloat16", "float16"]
-"""In which numbers the networks of tools compute (`hybrid/serving/precision.py`)."""
+# How a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG.
 Pictures = Literal["auto", "png"]
-"""How a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG."""
+# The engine that is the process of the run itself.
 LOCAL: Final = "local"
-"""The engine that is the process of the run itself."""
 Parse = Literal["official", "strict"]
+# The parts of a finding that a model is shown.
 Show = Literal["text", "image", "both"]
-"""The parts of a finding that a model is shown."""
+# In which form a model gets a prompt's images (`hybrid/solving/image_forms.py`).
 ImageForm = Literal["separate", "concat", "caption", "none"]
-"""In which form a model gets a prompt's images (`hybrid/solving/image_forms.py`)."""
+# Whether tools return their findings or a control.
 ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
-"""Whether tools return their findings or a control."""
+# Whether a choice is answered in words, or as the option that the model finds most likely.
 AnswerForm = Literal["text", "likelihood"]
-"""Whether a choice is answered in words, or as the option that the model finds most likely."""
 Reasoning = Literal["first", "none"]
+# The treatment of questions for which a file of texts has none.
 Missing = Literal["refuse", "without"]
-"""The treatment of questions for which a file of texts has none."""
+# Reasons to refuse a run unless `--allow` names them.
 Gate = Literal["overlap", "non-commercial", "blind", "toolless", "partial"]
-"""Reasons to refuse a run unless `--allow` names them."""
+# Pictures of tools that stay in the dialogue, by the word of `--keep-pictures`.
 KEPT: Final[Mapping[str, int]] = {"all": 1_000_000, "latest": 1, "asked": 0}
-"""Pictures of tools that stay in the dialogue, by the word of `--keep-pictures`."""

@@ -65,7 +65,14 @@ class Toolbox:
         Raises:
             UsageError: there is no tool of such a name, or it cannot be imported; of all tools those are left out.
         """
-        tools = _loadable(names("tools")) if chosen is None else {name: load("tools", name) for name in chosen}
+        tools: dict[str, Tool] = {}
+        for name in names("tools") if chosen is None else chosen:
+            try:
+                tools[name] = load("tools", name)
+            except UsageError as error:
+                if chosen is not None:
+                    raise
+                tell(f"note: not served: {error}")
         store = ImageStore(home() / "images")
         # A picture that goes to another program is of one format, whatever the image was.
         options = replace(options or ServiceOptions(), pictures="png")
@@ -146,14 +153,3 @@ class Toolbox:
         if isinstance(image, Path | bytes | Image.Image | np.ndarray):
             return stored_image(self.service.store, image)
         return self.service.store.put(read_image(image, self.folder), f"image {place}")
-
-
-def _loadable(known: Iterable[str]) -> dict[str, Tool]:
-    """The tools that can be imported; a note names each of the others."""
-    tools: dict[str, Tool] = {}
-    for name in known:
-        try:
-            tools[name] = load("tools", name)
-        except UsageError as error:
-            tell(f"note: not served: {error}")
-    return tools

@@ -37,8 +37,8 @@ from hybrid.types import Usage
 log = logging.getLogger(__name__)
 
 BLIND: Final = "blind model"
+# The labels of a run whose model was let in all the same.
 TOOLLESS: Final = "calls that cannot be read"
-"""The labels of a run whose model was let in all the same."""
 
 
 async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedRun:
@@ -64,7 +64,10 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         kind = next((image.media_type for question in run.sound for image in question.images), PNG)
         sight = await _check(run, model, SIGHT, lambda chat: look(chat, store, kind))
         if sight.get("verdict") == "blind":
-            _let_in(run, "blind", BLIND, _unseeing(model.name, sight))
+            counted = f"{sight['input_tokens']} tokens with the picture and {sight['without_image']} without"
+            unseeing = f"it cannot read the number in a picture (it said {sight['said']!r}), and its input is {counted}"
+            more = "Choose a model that takes images, or say --images none"
+            _let_in(run, "blind", BLIND, f"--model {model.name} does not see: {unseeing}. {more}")
     if offering:
         tools, shown = run.resources.dressed, any(solver in showing for solver in offering)
         called = await _check(run, model, CALLING, lambda chat: call_tool(chat, store, tools, shown=shown))
@@ -184,14 +187,6 @@ def _let_in(run: ResolvedRun, gate: Gate, label: str, wrong: str) -> None:
     manifest = run.folder.manifest
     if label not in manifest["labels"]:
         run.folder.write_manifest({**manifest, "labels": [*manifest["labels"], label]})
-
-
-def _unseeing(name: str, sight: Mapping[str, Any]) -> str:
-    return (
-        f"--model {name} does not see: it cannot read the number in a picture (it said {sight['said']!r}), and its "
-        f"input is {sight['input_tokens']} tokens with the picture and {sight['without_image']} without. Choose a "
-        "model that takes images, or say --images none"
-    )
 
 
 def uncalled(name: str, verdict: str, said: str, dialect: str) -> str:

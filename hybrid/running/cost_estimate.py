@@ -5,7 +5,7 @@ print(CostEstimate("runs/blink", {"mllm": solver_estimate}, None, (), ()).as_tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,8 +35,8 @@ class Spent:
         return Spent(self.calls * factor, known, self.output_tokens * factor)
 
 
+# At the lowest, as expected, and at the highest.
 Levels = tuple[Spent, Spent, Spent]
-"""At the lowest, as expected, and at the highest."""
 
 
 def summed(parts: Iterable[Levels]) -> Levels:
@@ -57,8 +57,8 @@ class SolverEstimate:
     high: Spent
     price: Price | None
     assumes: tuple[str, ...] = ()
+    # The most calls one after the other of a question, as expected and at the highest.
     rounds: tuple[int, int] = (0, 0)
-    """The most calls one after the other of a question, as expected and at the highest."""
 
     @property
     def levels(self) -> tuple[tuple[Level, Spent], ...]:
@@ -68,29 +68,20 @@ class SolverEstimate:
     @property
     def cost_usd(self) -> Mapping[Level, float] | None:
         """USD of each; None without a price or where tokens are not known."""
-        cost: dict[Level, float] = {}
-        for level, spent in self.levels:
-            if self.price is None or spent.input_tokens is None:
-                return None
-            cost[level] = self.price.of(spent.input_tokens, spent.output_tokens)
-        return cost
+        if self.price is None or any(spent.input_tokens is None for _, spent in self.levels):
+            return None
+        return {level: self.price.of(spent.input_tokens or 0.0, spent.output_tokens) for level, spent in self.levels}
 
     def as_json(self, counted: str = "questions") -> dict[str, Json]:
         """One JSON object; `counted` is the key of the number of questions."""
+        counts = {"model_calls": "calls", "input_tokens": "input_tokens", "output_tokens": "output_tokens"}
+        spent: dict[str, Json] = {key: self._rounded(name) for key, name in counts.items()}
+        cost: Json = None if self.cost_usd is None else {level: self.cost_usd[level] for level, _ in self.levels}
+        return {counted: self.questions, **spent, "cost_usd": cost, "assumes": list(self.assumes)}
 
-        def by_level(value: Callable[[Spent], float | None]) -> dict[str, Json]:
-            numbers = {level: value(spent) for level, spent in self.levels}
-            return {level: None if number is None else round(number) for level, number in numbers.items()}
-
-        cost = self.cost_usd
-        return {
-            counted: self.questions,
-            "model_calls": by_level(lambda spent: spent.calls),
-            "input_tokens": by_level(lambda spent: spent.input_tokens),
-            "output_tokens": by_level(lambda spent: spent.output_tokens),
-            "cost_usd": None if cost is None else {level: cost[level] for level, _ in self.levels},
-            "assumes": list(self.assumes),
-        }
+    def _rounded(self, name: str) -> dict[str, Json]:
+        numbers = {level: getattr(spent, name) for level, spent in self.levels}
+        return {level: None if number is None else round(number) for level, number in numbers.items()}
 
 
 @dataclass(frozen=True)
@@ -99,10 +90,10 @@ class CostEstimate:
 
     folder: str
     solvers: Mapping[str, SolverEstimate]
+    # For describing images, once for all solvers, counted in images; None where none is described.
     captions: SolverEstimate | None
-    """For describing images, once for all solvers, counted in images; None where none is described."""
+    # Why the run would be refused: lines on what is needed and absent.
     missing: tuple[str, ...]
-    """Why the run would be refused: lines on what is needed and absent."""
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Json]:
@@ -133,10 +124,10 @@ class ManyEstimate:
     """Calls, tokens and cost of several runs by name; each run has its own price."""
 
     runs: Mapping[str, CostEstimate]
+    # The folder of an ablation, in whose tables each run has one solver.
     ablation: str = ""
-    """The folder of an ablation, in whose tables each run has one solver."""
+    # Notes about all of them.
     also: tuple[str, ...] = ()
-    """Notes about all of them."""
 
     @property
     def missing(self) -> tuple[str, ...]:

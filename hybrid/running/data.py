@@ -21,17 +21,12 @@ from hybrid.same_pictures import SamePictures
 from hybrid.serving.sources import ours
 from hybrid.types import BrokenQuestion, Json, Question
 
+# In a manifest: `reading_key` of the command whose questions are all that the run has; missing where there is none.
 READ_BY = "taken"
-"""In a manifest: `reading_key` of the command whose questions are all that the run has; missing where there is none."""
 
 
+# From a question to all that is asked in its place.
 Variants = Callable[[AnyQuestion], Iterable[AnyQuestion]]
-"""From a question to all that is asked in its place."""
-
-
-def one(question: AnyQuestion) -> tuple[AnyQuestion]:
-    """A question as it is."""
-    return (question,)
 
 
 @dataclass(frozen=True)
@@ -136,8 +131,8 @@ def _folder(
     return folder, {"kind": "folder"}
 
 
+# How many folders of one are looked into for data that were not found in it.
 MAX_FOLDERS = 100
-"""How many folders of one are looked into for data that were not found in it."""
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
@@ -207,7 +202,7 @@ def questions(
     benchmark: Benchmark,
     source: Source,
     limit: int | None,
-    variants: Callable[[AnyQuestion], Iterable[AnyQuestion]] = one,
+    variants: Variants = lambda question: (question,),
 ) -> Questions:
     """The questions in the order of the data; with a limit so many base questions, round-robin over tasks.
 
@@ -245,17 +240,18 @@ def questions(
 
 def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
     """The questions that a limit takes, each with the place of its task."""
-    streams = [_units(benchmark.questions(replace(source, tasks=(task,)))) for task in source.tasks]
+    each = (benchmark.questions(replace(source, tasks=(task,))) for task in source.tasks)
+    streams = [itertools.groupby(stream, key=lambda question: question.unit) for stream in each]
     total = 0
     live = list(range(len(streams)))
     while live and (limit is None or total < limit):
         for place in live[:1] if limit is None else list(live):
             if limit is not None and total >= limit:
                 break
-            unit = next(streams[place], None)
-            if unit is None:
+            if (grouped := next(streams[place], None)) is None:
                 live.remove(place)
                 continue
+            unit = [*grouped[1]]
             yield from ((place, question) for question in unit)
             total += len({question.base if isinstance(question, Question) else question.id for question in unit})
 
@@ -299,13 +295,8 @@ def recorded_questions(
     return recorded if recorded and not wrong else None
 
 
-def _units(stream: Iterator[AnyQuestion]) -> Iterator[list[AnyQuestion]]:
-    for _, unit in itertools.groupby(stream, key=lambda question: question.unit):
-        yield list(unit)
-
-
+# Rows that cannot be used and are named in one message.
 SHOWN_BROKEN = 5
-"""Rows that cannot be used and are named in one message."""
 
 
 def refuse_broken(broken: Sequence[BrokenQuestion], option: str) -> None:

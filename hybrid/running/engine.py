@@ -23,11 +23,11 @@ from hybrid.solving.session import AskSetup, Session
 from hybrid.solving.solver import Solver
 from hybrid.types import Attempt, Question
 
+# The wall clock when the monotonic one stood at 0, in seconds: a wall clock that jumps moves no question.
 WALL_AT_ZERO = time.time() - time.monotonic()
-"""The wall clock when the monotonic one stood at 0, in seconds: a wall clock that jumps moves no question."""
 
+# Called with one line for the user: about the run's folder, or about workers.
 Tell = Callable[[str], None]
-"""Called with one line for the user: about the run's folder, or about workers."""
 
 
 class Engine(Protocol):
@@ -43,8 +43,8 @@ class Engine(Protocol):
         ...
 
 
+# Makes an engine for a run: what models say is kept in the replies, and the user is told of what is lost.
 Opener = Callable[[ResolvedRun, RunReplies, Tell], AbstractAsyncContextManager[Engine]]
-"""Makes an engine for a run: what models say is kept in the replies, and the user is told of what is lost."""
 
 
 class _LocalEngine:

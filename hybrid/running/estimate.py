@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hybrid.config import ModelSettings, RunConfig
 from hybrid.models.images import fit
@@ -30,17 +30,19 @@ from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
 from hybrid.types import LETTERS, ImageRef, Kind, Prompt, Question, Reply, StoredImage
 
+# The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
+# answers with a letter alone, as small ones do, writes a tenth of it; nothing is known of a model before it is asked.
 REPLY_TOKENS = 125
-"""The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
-answers with a letter alone, as small ones do, writes a tenth of it; nothing is known of a model before it is asked."""
+# Assumed for the arguments of one tool call: names of images, and a point or a box.
 CALL_TOKENS = 30
-"""Assumed for the arguments of one tool call: names of images, and a point or a box."""
+# Tokens of replies that are a word, some numbers or a small JSON object, whatever the model.
 SHORT_REPLIES: Mapping[Kind, int] = {Kind.CONTINUE: 1, Kind.VIEWS: 4, Kind.VIEW_PLAN: 40}
-"""Tokens of replies that are a word, some numbers or a small JSON object, whatever the model."""
+# Mean text of 111 findings of seven weight-free tools on generated questions, with the names of their images.
 FINDING_TOKENS = 114
-"""Mean text of 111 findings of seven weight-free tools on generated questions, with the names of their images."""
+# Pictures of a finding; those 111 had 1.09 on average, each of the size of the image it was made of.
 PICTURES = 1
-"""Pictures of a finding; those 111 had 1.09 on average, each of the size of the image it was made of."""
+# The prompts of a question's dialogues, one for each way in which it may be answered.
+Dialogues = tuple[tuple[Prompt, ...], ...]
 
 
 async def estimate(run: ResolvedRun) -> CostEstimate:
@@ -50,14 +52,14 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
     """
     refuse_unbatched(run)
     tools_offered = _tools_tokens(run)
-    prompts: dict[str, tuple[tuple[Prompt, ...], ...]] = {}
+    prompts: dict[str, Dialogues] = {}
     solvers = {}
     for name, solver in run.solvers.items():
         waiting = run.open_questions(name)
         for question in waiting:
             if question.id not in prompts:
                 prompts[question.id] = await _dialogues(run, question)
-        asked = [_Open(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
+        asked = [(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
         solvers[name] = _solver_estimate(_AskCounter(run, solver, tools_offered), asked)
     captions = _captions(run, prompts)
     notes = [*_weights(run), *_foreign_tools(run), *before_notes(run)]
@@ -72,15 +74,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
     return CostEstimate(str(run.folder.path), solvers, captions, run.missing, tuple(notes))
 
 
-@dataclass(frozen=True)
-class _Open:
-    """An open question: the prompts of its dialogues, and the text supplied beside its images."""
-
-    dialogues: tuple[tuple[Prompt, ...], ...]
-    beside: str
-
-
-def _captions(run: ResolvedRun, prompts: Mapping[str, tuple[tuple[Prompt, ...], ...]]) -> SolverEstimate | None:
+def _captions(run: ResolvedRun, prompts: Mapping[str, Dialogues]) -> SolverEstimate | None:
     """The estimate for describing every image of an open question that no earlier command has described.
 
     An image that only some dialogues of a question show is not described at the lowest, and for certain at the highest.
@@ -123,7 +117,7 @@ def _image_tokens(model: str, settings: ModelSettings, width: int, height: int) 
     return image_tokens(provider, name, width, height, settings.image_detail)
 
 
-async def _dialogues(run: ResolvedRun, question: Question) -> tuple[tuple[Prompt, ...], ...]:
+async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
     """The prompts of the question's dialogue for each choice as the reply, once cut short and once drawn out."""
     dialogues = []
     for place in range(max(1, len(question.choices))):
@@ -156,55 +150,49 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
             return LETTERS[place % len(LETTERS)]
 
 
-def _solver_estimate(counter: _AskCounter, questions: Sequence[_Open]) -> SolverEstimate:
-    """The sum over questions; of each question's dialogues the cheapest, the mean and the dearest."""
+def _solver_estimate(counter: _AskCounter, questions: Sequence[tuple[Dialogues, str]]) -> SolverEstimate:
+    """The sum over questions, each with the text beside it; of its dialogues the cheapest, the mean and the dearest."""
 
     def size(spent: Spent) -> tuple[float, float]:
         return (spent.calls, spent.input_tokens or 0.0)
 
     each, rounds = list[Levels](), (0, 0)
-    for question in questions:
+    for dialogues, beside in questions:
         # Equal asks are counted once: most dialogues do not depend on the reply.
-        times = Counter(question.dialogues)
-        counted = [summed(counter.ask(prompt, question.beside) for prompt in dialogue) for dialogue in times]
+        times = Counter(dialogues)
+        counted = [summed(counter.ask(prompt, beside) for prompt in dialogue) for dialogue in times]
         lows, means, highs = zip(*counted, strict=True)
-        shares = (count / len(question.dialogues) for count in times.values())
+        shares = (count / len(dialogues) for count in times.values())
         mean = sum((one.times(share) for one, share in zip(means, shares, strict=True)), Spent())
         each.append((min(lows, key=size), mean, max(highs, key=size)))
         rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(each[-1][2].calls))
-    return SolverEstimate(len(questions), *summed(each), counter.price, counter.assumes, rounds)
+    price = counter.run.config.model_settings.price
+    return SolverEstimate(len(questions), *summed(each), price, tuple(counter.assumed), rounds)
 
 
+@dataclass
 class _AskCounter:
     """Counts the calls and tokens of asks by one solver in one run."""
 
-    def __init__(self, run: ResolvedRun, solver: Solver, tools_offered: int) -> None:
-        self._config = run.config
-        self._wording = run.resources.wording
-        self._solver = solver
-        self._tools_offered = tools_offered
-        self._offers_nothing = solver.offers_tools and not run.resources.tools_offered
-        self._form = solver.images or run.config.images
-        self._labels = run.config.image_labels or solver.names_images
-        self._joint = run.resources.joint
-        self._caption_tokens = _caption_tokens(run.config)
-        self._model = run.config.model or ""
-        self.price = run.config.model_settings.price
-        self._assumed: dict[str, None] = {}
+    run: ResolvedRun
+    solver: Solver
+    # Tokens of the tools, in every call that offers them.
+    tools_offered: int
+    # The assumptions of the solver's estimates, each once.
+    assumed: dict[str, None] = field(default_factory=dict)
 
     @property
-    def assumes(self) -> tuple[str, ...]:
-        """The assumptions of the solver's estimates, each once."""
-        return tuple(self._assumed)
+    def config(self) -> RunConfig:
+        return self.run.config
 
     def ask(self, prompt: Prompt, beside: str = "") -> Levels:
         """One ask, with a text beside its images, at the lowest, as expected, and at the highest."""
-        call_estimate: CallEstimate = self._solver.call_estimate(prompt, self._config.limits)
-        if self._offers_nothing:
+        call_estimate: CallEstimate = self.solver.call_estimate(prompt, self.config.limits)
+        if self.solver.offers_tools and not self.run.resources.tools_offered:
             call_estimate = certain(CallPath(1))
         if call_estimate.assumes:
-            self._assumed[call_estimate.assumes] = None
-        samples = 1 if prompt.kind is Kind.FREE else self._config.samples
+            self.assumed[call_estimate.assumes] = None
+        samples = 1 if prompt.kind is Kind.FREE else self.config.samples
         call_paths = (call_estimate.low, call_estimate.usual, call_estimate.high)
         low, usual, high = (self._call_path(prompt, beside, call_path).times(samples) for call_path in call_paths)
         return low, usual.times(call_estimate.share) + low.times(1 - call_estimate.share), high
@@ -213,39 +201,37 @@ class _AskCounter:
         """One path: the fixed part in every call, and of what comes back between the calls half in the mean call."""
         if not call_path.calls:
             return Spent()
-        if self._model.startswith("replay:"):
+        if (self.config.model or "").startswith("replay:"):
             # The replies lie there; nothing is sent.
             return Spent(call_path.calls)
-        reply, call = self._written(prompt)
-        between = call_path.findings * call if call_path.offered else (call_path.calls - 1) * reply
+        reply = SHORT_REPLIES.get(prompt.kind, REPLY_TOKENS)
+        if (limit := self.config.model_settings.max_tokens) is not None:
+            reply = min(reply, limit)
+        between = call_path.findings * CALL_TOKENS if call_path.offered else (call_path.calls - 1) * reply
         opening, findings = self._opening(prompt, beside), self._findings(prompt, call_path.findings)
         read = None
         if opening is not None and findings is not None:
             fixed = opening + text_tokens(call_path.says)
             read = (
                 call_path.calls * fixed
-                + call_path.offered * self._tools_offered
+                + call_path.offered * self.tools_offered
                 + (findings + between) * call_path.calls / 2
             )
         return Spent(call_path.calls, read, reply + between)
 
-    def _written(self, prompt: Prompt) -> tuple[int, int]:
-        """Tokens of a reply and of a tool call."""
-        reply = SHORT_REPLIES.get(prompt.kind, REPLY_TOKENS)
-        limit = self._config.model_settings.max_tokens
-        return reply if limit is None else min(reply, limit), CALL_TOKENS
-
     def _opening(self, prompt: Prompt, beside: str) -> int | None:
         """Tokens of the prompt as the model is shown it; None where the rule for its images is not known."""
-        total = sum(text_tokens(part) for part in (prompt.text, beside, *self._wording.closing(prompt)) if part)
-        images = prompt.images
-        if self._form == "none" or not images:
+        closing = self.run.resources.wording.closing(prompt)
+        total = sum(text_tokens(part) for part in (prompt.text, beside, *closing) if part)
+        images, form = prompt.images, self.solver.images or self.config.images
+        if form == "none" or not images:
             return total
-        if self._form == "caption":
-            return total + sum(self._caption_tokens + self._name(ref) for ref in images)
-        if self._form == "concat" and len(images) > 1:
+        if form == "caption":
+            return total + sum(_caption_tokens(self.config) + self._name(ref) for ref in images)
+        if form == "concat" and len(images) > 1:
+            gap = self.run.resources.joint.gap_px
             sheet = self._image(
-                sum(ref.image.width for ref in images) + self._joint.gap_px * (len(images) - 1),
+                sum(ref.image.width for ref in images) + gap * (len(images) - 1),
                 max(ref.image.height for ref in images) + (STRIP_PX if self._labels else 0),
             )
             return None if sheet is None else total + sheet + self._name(ImageRef("img:all", images[0].image))
@@ -258,16 +244,20 @@ class _AskCounter:
 
     def _findings(self, prompt: Prompt, findings: int) -> int | None:
         """Tokens of so many findings as the model is shown them; older pictures are no longer sent."""
-        show, images = self._config.show, prompt.images
+        show, images = self.config.show, prompt.images
         text = 0 if show == "image" else findings * FINDING_TOKENS
         if show == "text" or not images or not findings:
             return text
         picture = self._image(images[0].image.width, images[0].image.height)
-        kept = min(findings, self._config.model_settings.pictures_kept)
+        kept = min(findings, self.config.model_settings.pictures_kept)
         return None if picture is None else text + picture * PICTURES * kept
 
     def _image(self, width: int, height: int) -> int | None:
-        return _image_tokens(self._model, self._config.model_settings, width, height)
+        return _image_tokens(self.config.model or "", self.config.model_settings, width, height)
+
+    @property
+    def _labels(self) -> bool:
+        return self.config.image_labels or self.solver.names_images
 
     def _name(self, ref: ImageRef) -> int:
         return text_tokens(f"{ref.name}:") if self._labels else 0

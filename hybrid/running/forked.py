@@ -26,8 +26,8 @@ from hybrid.log.lines import OpenFile
 from hybrid.serving.worker_process import end_with_parent, ending
 
 HEAD = b"."
+# Open files in one value.
 MAX_FILES = 8
-"""Open files in one value."""
 
 
 def can_fork() -> bool:

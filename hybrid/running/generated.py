@@ -17,12 +17,12 @@ from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import needed_by
 from hybrid.samples.seeds import Purpose
 
+# Raised when a generator changes what it makes.
 VERSION = 1
-"""Raised when a generator changes what it makes."""
+# Generated questions of a task where no limit says how many are wanted.
 PER_TASK = 50
-"""Generated questions of a task where no limit says how many are wanted."""
+# Samples are made in steps of so many, so that near limits share one.
 STEP = 5
-"""Samples are made in steps of so many, so that near limits share one."""
 
 
 def sample_size(card: BenchmarkCard, tasks: int, limit: int | None) -> int:

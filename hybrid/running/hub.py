@@ -23,12 +23,12 @@ from hybrid.errors import DataError, UsageError
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError
 
+# The word of `--data`; `hub@REVISION` is a branch, tag or commit.
 HUB = "hub"
-"""The word of `--data`; `hub@REVISION` is a branch, tag or commit."""
+# How often a download is begun where the server fails; each goes on where the last one ended.
 ATTEMPTS = 4
-"""How often a download is begun where the server fails; each goes on where the last one ended."""
+# Files of a data set that a message names.
 MAX_NAMED = 8
-"""Files of a data set that a message names."""
 
 
 @dataclass(frozen=True)

@@ -38,13 +38,21 @@ def resolved_identity(
 ) -> dict[str, Json]:
     """The options that count, and what those among them that name something were resolved to."""
     source, wording = mounted.source, Wording(config.sends_format_line, config.reasoning)
+    handed_in, code_of_model = config.objects.model, dict[str, Json]()
+    # A class of an installed package has a version.
+    if handed_in is not None and not is_installed(type(handed_in)):
+        code_of_model = {"code": object_code(type(handed_in))}
+    # Generated rows follow from seed and generator alone, so a larger sample is the same data.
+    read: dict[str, Json] = {"generator": GENERATOR}
+    if not mounted.is_sample:
+        read = {"sha256": fingerprint(benchmark.files(source), source.folder)}
     facts: dict[str, Json] = {
         "benchmark": benchmark.card.name,
         "split": source.split,
         "tasks": list(source.tasks),
         "settings": dict(source.settings),
-        "data": _data(benchmark, mounted),
-        "model": {**model.metadata(), **_code_of_model(config)} if model else None,
+        "data": {**mounted.origin, **read},
+        "model": {**model.metadata(), **code_of_model} if model else None,
         "prompts": {
             "format_line": wording.format_line,
             "format_lines": wording.sha256,
@@ -68,17 +76,3 @@ def resolved_identity(
         # Those of tools and solvers stand with these.
         **({"plugins": dict(plugins)} if plugins else {}),
     }
-
-
-def _code_of_model(config: RunConfig) -> dict[str, Json]:
-    """The code of a chat model that was handed in; nothing for a class of an installed package, which has a version."""
-    handed_in = config.objects.model
-    return {} if handed_in is None or is_installed(type(handed_in)) else {"code": object_code(type(handed_in))}
-
-
-def _data(benchmark: Benchmark, mounted: Mounted) -> dict[str, Json]:
-    """The data's entry."""
-    # Generated rows follow from seed and generator alone, so a larger sample is the same data.
-    if mounted.is_sample:
-        return {**mounted.origin, "generator": GENERATOR}
-    return {**mounted.origin, "sha256": fingerprint(benchmark.files(mounted.source), mounted.source.folder)}

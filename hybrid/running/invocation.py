@@ -20,8 +20,8 @@ from hybrid.log.manifest import Invocation
 from hybrid.models.credentials import keep_words
 from hybrid.secrets import redact
 
+# The clone from which the program runs; where it was installed otherwise, the folder that holds its packages.
 PROJECT = Path(__file__).resolve().parents[2]
-"""The clone from which the program runs; where it was installed otherwise, the folder that holds its packages."""
 PROGRAM = "hybrid"
 
 

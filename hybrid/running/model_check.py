@@ -40,22 +40,22 @@ from hybrid.running.probes import (
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 
+# Of one request: a model that takes longer for one word is not one to run with.
 TIMEOUT_S: Final = 25.0
-"""Of one request: a model that takes longer for one word is not one to run with."""
+# Of all of them together.
 MAX_S: Final = 55.0
-"""Of all of them together."""
 AT_ONCE: Final = 4
+# What fails once has failed: a check does not wait until a server is back.
 UNFORGIVING: Final = CircuitLimits(
     failures=1000, refusals=1000, wrong_keys=1000, pause_s=0.05, probes=1, away_s=0.0, unmet_s=0.0, busy_s=0.0
 )
-"""What fails once has failed: a check does not wait until a server is back."""
 MAX_PICTURES: Final = 8
+# Pictures in one message.
 COUNTS: Final = (MAX_PICTURES, 4, 2, 1)
-"""Pictures in one message."""
+# Of a square picture, in pixels.
 SIDES: Final = (4096, 2048, 1024)
-"""Of a square picture, in pixels."""
+# Forms of files that clients send as they are; some clients send the last as PNG.
 FORMS: Final = ("PNG", "JPEG", "WEBP")
-"""Forms of files that clients send as they are; some clients send the last as PNG."""
 UNKNOWN: Final = "not known"
 
 Probe = Callable[[], Awaitable["list[Found]"]]
@@ -69,8 +69,8 @@ class Found:
     came: str
     means: str
     options: tuple[str, ...] = ()
+    # Whether a run without these options would be refused.
     refused: bool = False
-    """Whether a run without these options would be refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,16 +278,10 @@ class _Check:
         in_text = await call_tool(partial(self.chat, model=text), self.store, [crop])
         if in_text.verdict == "calls":
             return [Found("calls tools", why, "in text alone", ("--tool-calling", "text"), refused=True)]
-        refused = called.verdict != "none"
-        return [
-            Found(
-                "calls tools",
-                why,
-                uncalled(self.name, called.verdict, called.said, called.read_from) if refused else "it may call none",
-                (),
-                refused,
-            )
-        ]
+        refused, means = called.verdict != "none", "it may call none"
+        if refused:
+            means = uncalled(self.name, called.verdict, called.said, called.read_from)
+        return [Found("calls tools", why, means, (), refused)]
 
     async def result(self, conversation: Sequence[Message], tool: Tool) -> list[Found]:
         """Whether a conversation goes on after a call, with the thoughts before it and a picture in its result."""
@@ -313,15 +307,13 @@ class _Check:
             said = str(error).partition("probe: ")[2].partition(" names no point")[0]
             return [Found("frame of coordinates", f"no place near the disc: {said}", "pixels are assumed")]
         if frame.name == "pixels":
-            return [Found("frame of coordinates", "pixels", "the default"), *await self.resizing()]
+            told, resizing = await resizing_of(self.chat, self.store)
+            option = f"where pixels are of these: --model-arg frame={resizing}"
+            seen = Found("pictures as they are seen", told, option if resizing else UNKNOWN)
+            return [Found("frame of coordinates", "pixels", "the default"), seen]
         declared = frame.name != own_frame(self.name)
         options = ("--model-arg", f"frame={frame.name}") if declared else ()
         return [Found("frame of coordinates", frame.name, "it is declared" if declared else "the default", options)]
-
-    async def resizing(self) -> list[Found]:
-        told, resizing = await resizing_of(self.chat, self.store)
-        option = f"where pixels are of these: --model-arg frame={resizing}"
-        return [Found("pictures as they are seen", told, option if resizing else UNKNOWN)]
 
     async def sampling(self) -> list[Found]:
         asked = "takes temperature and seed"

@@ -18,16 +18,15 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from hybrid.models.credentials import names_a_secret
 from hybrid.serving.sources import CODE_DIGITS, Sources
 
+# Stands for the hash where no code can be read: of a graph, a built-in function, a class typed into a shell.
 NO_SOURCE: Final = "no source"
-"""Stands for the hash where no code can be read: of a graph, a built-in function, a class typed into a shell."""
+# The packages of the project, whose version stands for them.
 OURS: Final = ("hybrid", "tools", "graphs", "baselines")
-"""The packages of the project, whose version stands for them."""
 MAIN: Final = "__main__"
 PLAIN: Final = (str, bytes, int, float, bool)
 
@@ -38,7 +37,7 @@ def object_code(*handed_in: Callable[..., Any]) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:CODE_DIGITS] if facts else NO_SOURCE
 
 
-def is_installed(kind: type) -> bool:
+def is_installed(kind: Any) -> bool:
     """Whether a class is of an installed package or of the project: a version stands for it."""
     return kind.__module__.partition(".")[0] in OURS or _installed(_file(kind.__module__))
 
@@ -84,19 +83,13 @@ def _of_main(root: Any) -> Iterator[str]:
             value = there.get(name)
             if isinstance(value, PLAIN) and not names_a_secret(name):
                 yield f"{name} = {value!r}"
-            elif getattr(value, "__module__", None) == MAIN and (isinstance(value, type) or inspect.isfunction(value)):
+            elif not (isinstance(value, type) or inspect.isfunction(value)):
+                continue
+            elif value.__module__ == MAIN:
                 waiting.append(value)
-            elif (helper := _helper(value)) is not None:
-                yield from _of_file(helper)
-
-
-def _helper(value: Any) -> Any:
-    """A class or function of a file of the user's; None for anything else."""
-    if isinstance(value, ModuleType) or not (isinstance(value, type) or inspect.isfunction(value)):
-        return None
-    file = _file(value.__module__)
-    outside = value.__module__.partition(".")[0] not in OURS and file is not None and not _installed(file)
-    return value if outside else None
+            # A helper of a file of the user's.
+            elif _file(value.__module__) is not None and not is_installed(value):
+                yield from _of_file(value)
 
 
 def _source(one: Any) -> tuple[str, ast.AST] | None:

@@ -13,7 +13,8 @@ which was made with answers of the questions that are asked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -23,8 +24,8 @@ from hybrid.tool import BackendCard, Tool
 from hybrid.tool.image_sets import is_known, shared
 from hybrid.weights import provenance_of, weights_in_use
 
+# Reasons to label a run without refusing it.
 Doubt = Literal["unknown training data and licence", "unknown training data"]
-"""Reasons to label a run without refusing it."""
 
 DOUBTS: Final[frozenset[str]] = frozenset({"unknown training data and licence", "unknown training data"})
 
@@ -50,12 +51,10 @@ def closed(
         sources: the collections that the benchmark's images come from; none for generated questions, which no weights
             have seen.
     """
-    caveats: list[Caveat] = []
-    for tool, card in answering(tools, in_use):
-        where = weights_in_use(tool, card, weights) if card.name == "learned" else None
-        if where is not None:
-            caveats += _caveats(tool.card.name, card, where, sources)
-    return tuple(caveats)
+    learned = ((tool, card) for tool, card in answering(tools, in_use) if card.name == "learned")
+    found = ((tool, card, weights_in_use(tool, card, weights)) for tool, card in learned)
+    each = (_caveats(tool.card.name, card, where, sources) for tool, card, where in found if where is not None)
+    return tuple(itertools.chain.from_iterable(each))
 
 
 def answering(tools: Iterable[Tool], in_use: Mapping[str, str]) -> list[tuple[Tool, BackendCard]]:
@@ -64,23 +63,20 @@ def answering(tools: Iterable[Tool], in_use: Mapping[str, str]) -> list[tuple[To
     return [(tool, card) for tool, card, backend in every if backend.startswith(card.name)]
 
 
-def _caveats(tool: str, card: BackendCard, where: str, sources: Collection[str]) -> list[Caveat]:
+def _caveats(tool: str, card: BackendCard, where: str, sources: Collection[str]) -> Iterator[Caveat]:
     """The caveats about the weights at `where`, worst first."""
     known = provenance_of(card, where)
     if known is None:
-        return [Caveat("unknown training data and licence", tool, f"no card knows {where}")]
-    caveats: list[Caveat] = []
-    seen = overlap(known.trained_on, sources)
-    if seen:
+        yield Caveat("unknown training data and licence", tool, f"no card knows {where}")
+        return
+    if seen := overlap(known.trained_on, sources):
         trained = [name for name in known.trained_on if overlap((name,), sources)]
-        reason = f"trained on {', '.join(trained)}, which may share images with {', '.join(seen)}"
-        caveats.append(Caveat("overlap", tool, reason))
+        yield Caveat("overlap", tool, f"trained on {', '.join(trained)}, which may share images with {', '.join(seen)}")
     if known.non_commercial:
-        caveats.append(Caveat("non-commercial", tool, f"licence {known.licence}"))
+        yield Caveat("non-commercial", tool, f"licence {known.licence}")
     unheard = [name for name in known.trained_on if not is_known(name)]
     if unheard or not known.trained_on:
-        caveats.append(Caveat("unknown training data", tool, ", ".join(unheard) or f"of {known.weights}"))
-    return caveats
+        yield Caveat("unknown training data", tool, ", ".join(unheard) or f"of {known.weights}")
 
 
 def overlap(trained_on: Collection[str], sources: Collection[str]) -> tuple[str, ...]:
@@ -112,12 +108,3 @@ def seen(tools: Sequence[Tool], in_use: Mapping[str, str], asked: Collection[tup
         for *where, what in card.seen
         if tuple(where) in asked
     )
-
-
-def unchecked(tools: Sequence[Tool], in_use: Mapping[str, str]) -> tuple[str, ...]:
-    """The tools whose learned weights answer, and would be asked for known answers first without `--unchecked-weights`.
-
-    `in_use` as in `closed`. A tool that only asks others has no weights to look into.
-    """
-    learned = (tool for tool, card in answering(tools, in_use) if card.name == "learned")
-    return tuple(tool.card.name for tool in learned if tool.looked_into)

@@ -21,15 +21,15 @@ from hybrid.types import Json
 class PlannedRun:
     """One run of several: what it differs in from the configuration that they share."""
 
+    # Of its folder in that of all of them.
     name: str
-    """Of its folder in that of all of them."""
     about: str
+    # By field of `RunConfig`, or of its `ModelSettings`.
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """By field of `RunConfig`, or of its `ModelSettings`."""
+    # The name of its folder where it was begun before it had this one: it goes on there.
     former: str = ""
-    """The name of its folder where it was begun before it had this one: it goes on there."""
+    # It is asked only where the main run has a question with so many calls of tools.
     calls: int = 0
-    """It is asked only where the main run has a question with so many calls of tools."""
 
     def folder(self, out: Path) -> Path:
         """Its folder in that of all of them."""
@@ -76,7 +76,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
         "repeats": config.repeats,
         "where": [*where, *([config.service.device] if called else [])],
         "tools": run.tools.metadata(solver),
-        "unchecked": [name for name in run.unchecked if name in called],
+        "unchecked": [name for name in run.tools.unchecked(config.service) if name in called],
         **run.tools.computed_in(solver, config.service),
     }
     return digest({**identity, **facts})

@@ -30,19 +30,19 @@ from hybrid.types import ImageRef
 if TYPE_CHECKING:
     from PIL import Image
 
+# Asks a model, as `ChatModel.chat` does.
 Chat = Callable[[Sequence[Message], Sequence[Tool], CallKey], Awaitable[AssistantMessage]]
-"""Asks a model, as `ChatModel.chat` does."""
 
+# Each stands for a question in the key of a probe's calls.
 SIGHT_PROBE: Final = "sight-probe"
 CALL_PROBE: Final = "call-probe"
 FRAME_PROBE: Final = "frame-probe"
-"""Each stands for a question in the key of a probe's calls."""
 
 PROBE_TEXT: Final = "Which number is written in the picture? Write its digits and nothing else."
 PROBE_NUMBER: Final = "7306"
 PROBE_SIZE: Final = (448, 224)
+# Tokens by which the input of a model without eyes may grow: some servers put a word in the place of an image.
 MAX_WORDS: Final = 16
-"""Tokens by which the input of a model without eyes may grow: some servers put a word in the place of an image."""
 
 PLAIN_TEXT: Final = "Write the word ready and nothing else."
 PICTURE: Final = "a picture of a probe"
@@ -53,16 +53,16 @@ FRAME_TEXT: Final = (
     "The picture shows one red disc on grey. Write the coordinates of its centre the way you write coordinates of "
     "image points, as two numbers in parentheses and nothing else, for example (12, 34)."
 )
+# Fraction of the image's diagonal within which a reply still means the target.
 FRAME_TOLERANCE: Final = 0.05
-"""Fraction of the image's diagonal within which a reply still means the target."""
 
 COUNTED_SIDES: Final = (448, 2048)
+# Pixels a side that one token of a picture stands for.
 FACTORS: Final = (28, 32, 14)
-"""Pixels a side that one token of a picture stands for."""
+# Most tokens of a picture by the makers of models of the Qwen-VL kind.
 PUBLISHED: Final = (16_384, 1_280, 5_120, 2_560, 1_024, 768, 512, 256)
-"""Most tokens of a picture by the makers of models of the Qwen-VL kind."""
+# Tokens before and behind a picture.
 MARKS: Final = 6
-"""Tokens before and behind a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class Calling:
     verdict: Literal["calls", "unreadable", "refused", "none"]
     said: str
     calls: int = 0
+    # The dialect of the text that they stood in; empty where they came as calls.
     read_from: str = ""
-    """The dialect of the text that they stood in; empty where they came as calls."""
 
 
 async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:
@@ -128,7 +128,10 @@ async def call_tool(
     Where the request is not taken, one more without tools tells whether they are the reason.
     """
     names = [ImageRef(f"img:{place}", store.put(numbered(f"{place}306"), PICTURE)) for place in range(1, images + 1)]
-    key, told = CallKey(CALL_PROBE), call_message(called_tool(tools), names, shown=shown)
+    # `crop` where it is offered, which every model can call on any image.
+    fitting = (tool.card.name for tool in tools if isinstance(tool, PublishedTool) or tool.card.name == "crop")
+    told = call_message(next(fitting, tools[0].card.name), names, shown=shown)
+    key = CallKey(CALL_PROBE)
     try:
         return calling(await chat([told], tools, key))
     except Outage as error:
@@ -138,12 +141,6 @@ async def call_tool(
         if failed.kind is Failure.REQUEST:
             await chat([told], (), key.following())
         return Calling("refused", failed.text[:200])
-
-
-def called_tool(tools: Sequence[Tool]) -> str:
-    """The name of the tool that is called: `crop` where it is offered, which every model can call on any image."""
-    fitting = (tool.card.name for tool in tools if isinstance(tool, PublishedTool) or tool.card.name == "crop")
-    return next(fitting, tools[0].card.name)
 
 
 def calling(reply: AssistantMessage) -> Calling:
@@ -178,18 +175,13 @@ def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
     if len(numbers) >= 2:
         x, y = (float(number) for number in numbers[:2])
         frames = [CoordinateSystem(name, sent_pixels) for name in FRAMES]
-        nearest = min(frames, key=lambda frame: _miss(frame, x, y))
-        if _miss(nearest, x, y) <= math.hypot(*FRAME_SIZE) * FRAME_TOLERANCE:
-            return nearest
+        misses = [math.dist(frame.point(x, y, FRAME_SIZE), FRAME_POINT) for frame in frames]
+        if min(misses) <= math.hypot(*FRAME_SIZE) * FRAME_TOLERANCE:
+            return frames[misses.index(min(misses))]
     raise UsageError(
         f"--model-arg frame=probe: {text.strip()[:80]!r} names no point near the target in any frame; "
         f"declare one of: {', '.join(FRAMES)}"
     )
-
-
-def _miss(frame: CoordinateSystem, x: float, y: float) -> float:
-    there = frame.point(x, y, FRAME_SIZE)
-    return math.hypot(there[0] - FRAME_POINT[0], there[1] - FRAME_POINT[1])
 
 
 async def resizing_of(chat: Chat, store: ImageStore) -> tuple[str, str]:

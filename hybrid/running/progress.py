@@ -20,16 +20,16 @@ from hybrid.types import Attempt, Usage
 class Progress:
     """One solver in one command."""
 
+    # Of the questions that were finished.
     used: Usage = field(default_factory=Usage)
-    """Of the questions that were finished."""
+    # Questions without an answer, whether or not the next command asks them again.
     failed: int = 0
-    """Questions without an answer, whether or not the next command asks them again."""
+    # Requests to the model that were sent once more, of the questions that were finished.
     retries: int = 0
-    """Requests to the model that were sent once more, of the questions that were finished."""
+    # Faults with a remedy, by fault and remedy in words: in how many questions each was.
     faults: Mapping[str, int] = field(default_factory=dict)
-    """Faults with a remedy, by fault and remedy in words: in how many questions each was."""
+    # For which batches it waits, in words.
     waits: str = ""
-    """For which batches it waits, in words."""
 
     def with_attempt(self, attempt: Attempt) -> Progress:
         """The progress after one more finished question."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -30,8 +30,8 @@ from hybrid.solving.captions import CAPTION_CALL, Caption
 
 REPLIES = "replies.jsonl"
 
+# From a solver the ids of its finished questions.
 Finished = Callable[[str], Collection[str]]
-"""From a solver the ids of its finished questions."""
 
 
 class _AnsweredCall(NamedTuple):
@@ -48,10 +48,8 @@ class _AnsweredCall(NamedTuple):
         return cls(call.solver, call.question, call.ask, call.call, request_sha256)
 
 
-@dataclass(frozen=True)
-class _Reply:
-    call: _AnsweredCall
-    reply: bytes
+# What the lines of the file hold.
+_Kept = tuple[_AnsweredCall, bytes] | Caption
 
 
 class RunReplies:
@@ -68,16 +66,16 @@ class RunReplies:
     def __init__(self, path: Path, finished: Finished) -> None:
         self._path = path
         needed = _compacted(path, finished)
-        self._known = {kept.call: kept.reply for kept in needed if isinstance(kept, _Reply)}
+        self._known = {kept[0]: kept[1] for kept in needed if not isinstance(kept, Caption)}
+        # The captions of earlier commands.
         self.captions = tuple(kept for kept in needed if isinstance(kept, Caption))
-        """The captions of earlier commands."""
+        # By solver the questions to which there is a reply in the file.
         self._open: dict[str, set[str]] = {}
-        """By solver the questions to which there is a reply in the file."""
         for call in self._known:
             self._open.setdefault(call.solver, set()).add(call.question)
         self._journal = Journal(path, durable=False)
+        # The first error by which a reply could not be kept.
         self.failed: OSError | None = None
-        """The first error by which a reply could not be kept."""
 
     def said(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as it was kept in an earlier run, or None."""
@@ -125,20 +123,20 @@ def read_captions(path: Path) -> Iterator[Caption]:
     return (kept for _, kept in _read_replies(path) if isinstance(kept, Caption))
 
 
-def _compacted(path: Path, finished: Finished) -> list[_Reply | Caption]:
+def _compacted(path: Path, finished: Finished) -> list[_Kept]:
     """The lines of the file that are still needed; the file is rewritten where it holds more."""
     ids = cache(finished)
     needed = [
         (line, kept)
         for line, kept in _read_replies(path)
-        if isinstance(kept, Caption) or kept.call.question not in ids(kept.call.solver)
+        if isinstance(kept, Caption) or kept[0].question not in ids(kept[0].solver)
     ]
     if path.exists() and sum(len(line) for line, _ in needed) != path.stat().st_size:
         write_atomic(path, b"".join(line for line, _ in needed))
     return [kept for _, kept in needed]
 
 
-def _read_replies(path: Path) -> Iterator[tuple[bytes, _Reply | Caption]]:
+def _read_replies(path: Path) -> Iterator[tuple[bytes, _Kept]]:
     """Every line of the file with what it holds."""
     # A line that holds neither costs one call, which is made again.
     for line in whole_lines(path):
@@ -153,4 +151,4 @@ def _read_replies(path: Path) -> Iterator[tuple[bytes, _Reply | Caption]]:
             reply = row["text"].encode() if "text" in row else base64.b64decode(row["base64"], validate=True)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
-        yield line, _Reply(call, reply)
+        yield line, (call, reply)

@@ -2,7 +2,7 @@
 
     run = prepare(RunConfig("blink", data="sample", model="embedded"))
 
-`--dry-run` prints an estimate of it (`estimate.py`), `run.execute` carries it out.
+`--dry-run` prints an estimate of it (`estimate.py`), `run.ask_run` carries it out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from hybrid.running.forked import in_fork
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.foreign_tools import ForeignTools
 from hybrid.serving.loader import refuse_absent
 from hybrid.serving.service import Tools
 from hybrid.solving.budgets import RunMeter
@@ -44,8 +43,8 @@ from hybrid.solving.trust import TrustFile, read_trust, refuse_other
 from hybrid.tracing import GROUP
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 
+# Where folders of runs are made, in the working directory.
 RUNS = Path("runs")
-"""Where folders of runs are made, in the working directory."""
 
 
 @dataclass(frozen=True)
@@ -54,31 +53,26 @@ class ResolvedRun:
 
     benchmark: Benchmark
     mounted: Mounted
+    # On disk: each is read when it is asked for.
     questions: Questions
-    """On disk: each is read when it is asked for."""
     solvers: Mapping[str, Solver]
+    # The configuration, and what its asks share.
     resources: AskSetup
-    """The configuration, and what its asks share."""
     identity: Mapping[str, Json]
+    # The tools that the solvers may call.
     tools: ToolsInUse
-    """The tools that the solvers may call."""
     folder: RunFolder
+    # Why a model or a device cannot be had; only a dry run goes on without.
     missing: tuple[str, ...] = ()
-    """Why a model or a device cannot be had; only a dry run goes on without."""
+    # Labels of what `--allow` and `--unchecked-weights` let in.
     opened: tuple[str, ...] = ()
-    """Labels of what `--allow` and `--unchecked-weights` let in."""
+    # The questions that are asked without the text that others have beside them (`--setting context`).
     without_text: tuple[str, ...] = ()
-    """The questions that are asked without the text that others have beside them (`--setting context`)."""
 
     @property
     def config(self) -> RunConfig:
         """The options."""
         return self.resources.config
-
-    @property
-    def unchecked(self) -> tuple[str, ...]:
-        """The tools whose weights answer without having been asked for known answers."""
-        return self.tools.unchecked(self.config.service)
 
     @property
     def service(self) -> Tools:
@@ -134,7 +128,9 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     choice = choose_tools(config, benchmark.card)
     with closing(_reading(config, benchmark, store, forks=forks)) as reading:
         mounted: Mounted = next(reading)
-        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, _routes(benchmark, mounted))
+        # None where they are not known. Weights of tools for other routes are not wanted.
+        routes = mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
+        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, routes)
         opened = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
@@ -147,13 +143,14 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
-    control = _control(config, benchmark, store, choice.foreign, asked)
+    cache = FindingCache(home() / "findings" if config.cache else None, store)
+    service = choice.foreign.runner(store, cache, config.service)
     return ResolvedRun(
         benchmark=benchmark,
         mounted=mounted,
         questions=asked,
         solvers=solvers,
-        resources=_resources(config, benchmark, model, captioner, control, tools, trust, context, style),
+        resources=_resources(config, benchmark, (model, captioner), service, asked, tools, trust, context, style),
         identity=identity,
         tools=tools,
         folder=folder,
@@ -305,17 +302,6 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
         )
 
 
-def _control(
-    config: RunConfig, benchmark: Benchmark, store: ImageStore, foreign: ForeignTools, asked: Questions
-) -> ToolCondition:
-    """The control of the tools, and the service behind it."""
-    cache = FindingCache(home() / "findings" if config.cache else None, store)
-    # Only an oracle run knows targets, only a shuffled one the images of other questions.
-    oracle = oracle_of(benchmark, asked.by_id.__getitem__) if config.tool_output == "oracle" else None
-    others = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
-    return ToolCondition(foreign.runner(store, cache, config.service), config.tool_output, oracle, others)
-
-
 def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -> Oracle:
     """What a perfect tool knows of a question, by its id."""
 
@@ -351,11 +337,6 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     return repeated(solvers, config.repeats)
 
 
-def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:
-    # None where they are not known. Weights of tools for other routes are not wanted.
-    return mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
-
-
 def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse) -> tuple[str, ...]:
     """The labels of what `--allow` and `--unchecked-weights` let in. Raises `UsageError` for what they do not."""
     # No weights were trained on generated questions.
@@ -372,25 +353,29 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
 def _resources(
     config: RunConfig,
     benchmark: Benchmark,
-    model: ChatModel | None,
-    captioner: ChatModel | None,
-    control: ToolCondition,
+    models: tuple[ChatModel | None, ChatModel | None],
+    service: ToolRunner,
+    asked: Questions,
     tools: ToolsInUse,
     trust: TrustFile | None,
     context: SuppliedTexts,
     style: Style,
 ) -> AskSetup:
+    """What all asks share, with the condition of the tools."""
+    # Only an oracle run knows targets, only a shuffled one the images of other questions.
+    oracle = oracle_of(benchmark, asked.by_id.__getitem__) if config.tool_output == "oracle" else None
+    others = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
     return AskSetup(
         config,
-        model,
-        control,
+        models[0],
+        ToolCondition(service, config.tool_output, oracle, others),
         tools.tools_offered,
-        trust=trust,
-        frame=style.coordinates(config),
         joint=benchmark.card.joint,
-        captioner=captioner,
-        context=context,
+        captioner=models[1],
         prior_accuracy=benchmark.card.prior_accuracy,
         run_meter=RunMeter(config.run_limits),
+        trust=trust,
+        context=context,
         style=style,
+        frame=style.coordinates(config),
     )

@@ -43,12 +43,13 @@ from hybrid.types import Question
 
 log = logging.getLogger(__name__)
 
+# Open questions that are put in order at once.
 WINDOW = 512
-"""Open questions that are put in order at once."""
+# Called with solver, finished and total; a question is finished when it is on disk.
 ProgressCallback = Callable[[str, int, int], None]
-"""Called with solver, finished and total; a question is finished when it is on disk."""
+# Called with a solver and its usage so far, before `ProgressCallback` is called for the same question.
 UsageCallback = Callable[[str, Progress], None]
-"""Called with a solver and its usage so far, before `ProgressCallback` is called for the same question."""
+Watched = tuple[ProgressCallback, UsageCallback]
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class RunEnd:
     """How a run ended: the questions that could not be finished, and why it stopped before all had been asked."""
 
     failures: tuple[UnfinishedQuestion, ...] = ()
+    # How many questions this command has finished.
     answered: int = 0
-    """How many questions this command has finished."""
     stopped: HybridError | None = None
 
 
@@ -132,7 +133,7 @@ async def ask_run_to_end(
                 asking = replace(run, resources=resources)
                 if run.config.model_settings.batch and run.config.run_limits.cost_usd is not None:
                     run.resources.run_meter.expected_usd = expected_usd((await estimate(run)).solvers)
-                return await _ask_all(asking, state, replies, _Watched(progress, watch), tell, opener)
+                return await _ask_all(asking, state, replies, (progress, watch), tell, opener)
             finally:
                 close_folder(run, state, replies, tell)
                 if batches := batches_of(asking.resources.model):
@@ -175,7 +176,7 @@ def _on_stderr(line: str) -> None:
 
 
 async def _ask_all(
-    run: ResolvedRun, state: RunState, replies: RunReplies, watched: _Watched, tell: Tell, opener: Opener
+    run: ResolvedRun, state: RunState, replies: RunReplies, watched: Watched, tell: Tell, opener: Opener
 ) -> RunEnd:
     stopped: HybridError | None = None
     if run.config.engine == LOCAL:
@@ -198,20 +199,12 @@ async def _ask_all(
                     pass
                 case _:
                     continue
-            asking = _Asking(run, name, solver, engine, state.solvers[name], replies, watched)
+            asking = _Asking(run, name, solver, engine, state.solvers[name], replies, *watched)
             await asking.ask_all()
             failures += asking.failures
             answered += asking.answered
             stopped = stopped or asking.stopped
     return RunEnd(tuple(failures), answered, stopped)
-
-
-@dataclass(frozen=True)
-class _Watched:
-    """Receives the progress of the run."""
-
-    progress: ProgressCallback
-    watch: UsageCallback
 
 
 @dataclass
@@ -224,19 +217,20 @@ class _Asking:
     engine: Engine
     progress: SolverProgress
     replies: RunReplies
-    watched: _Watched
+    on_finished: ProgressCallback
+    on_used: UsageCallback
     answered: int = 0
     so_far: Progress = field(default_factory=Progress)
     failures: list[UnfinishedQuestion] = field(default_factory=list)
+    # Why no further question is asked.
     stopped: HybridError | None = None
-    """Why no further question is asked."""
 
     async def ask_all(self) -> None:
         """Ask what is open."""
         waiting = self.run.questions.in_turn(self.progress.finished)
         total = len(self.run.sound)
         before = total - len(waiting)
-        self.watched.progress(self.name, before, total)
+        self.on_finished(self.name, before, total)
         with writing(self.run.folder.path):
             recorder = Recorder(self.run.folder.path / attempts_of(self.name), self.progress.measure)
 
@@ -252,7 +246,7 @@ class _Asking:
                 if not await self._is_finished(question, recorder):
                     return
             self.answered += 1
-            self.watched.progress(self.name, before + self.answered, total)
+            self.on_finished(self.name, before + self.answered, total)
 
         try:
             asked = alike_together(waiting) if self.run.tools.learned(self.name) else waiting
@@ -313,7 +307,7 @@ class _Asking:
 
     def _tell(self, so_far: Progress) -> None:
         self.so_far = so_far
-        self.watched.watch(self.name, so_far)
+        self.on_used(self.name, so_far)
 
     def _cannot_be_written(self, error: OSError) -> None:
         why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}")

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from hybrid.secrets import redact
 
+# The logger above all of the project's: of others warnings are kept.
 OURS = "hybrid"
-"""The logger above all of the project's: of others warnings are kept."""
+# The ending of the names of loggers that take tracebacks.
 TRACES = ".traces"
-"""The ending of the names of loggers that take tracebacks."""
+# The level that Python shows on stderr where a program has set up no logging.
 NO_HANDLER = logging.WARNING
-"""The level that Python shows on stderr where a program has set up no logging."""
 
 
 class _Redacted(logging.Formatter):

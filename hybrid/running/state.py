@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.card import labels_of
@@ -46,25 +45,25 @@ from hybrid.types import BrokenQuestion, Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"
+# The key of each probe's result in the manifest.
 _PROBED = {SIGHT_PROBE: SIGHT, CALL_PROBE: CALLING, FRAME_PROBE: FRAME}
-"""The key of each probe's result in the manifest."""
 
+# Questions that are named where they are others now.
 SHOWN_OTHERS = 10
-"""Questions that are named where they are others now."""
+# An image in the line of a question.
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
-"""An image in the line of a question."""
 
 
 @dataclass(frozen=True)
 class SolverProgress:
     """How far one solver has come."""
 
+    # Ids of questions.
     finished: set[str]
-    """Ids of questions."""
+    # Of its attempts.
     measure: Measure
-    """Of its attempts."""
+    # Whether the attempts begin with those that the manifest has.
     sound: bool
-    """Whether the attempts begin with those that the manifest has."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,8 @@ class RunState:
     """The attempts that a folder held when it was opened, and those finished since."""
 
     folder: RunFolder
+    # Those of this command.
     solvers: Mapping[str, SolverProgress]
-    """Those of this command."""
 
     def finished(self, solver: str) -> frozenset[str] | set[str]:
         """The ids of what a solver has finished, of earlier commands too; "" for probes, which belong to no solver."""
@@ -110,6 +109,9 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     if run.config.options_as_used:
         # Those of the last command: together with the defaults they derive this configuration again.
         kept["options"] = dict(run.config.options_as_used)
+    lacking = len(run.without_text)
+    texts: dict[str, Json] = {"with": len(run.sound) - lacking, "without": lacking}
+    supplied: dict[str, Json] = {} if run.config.context is None else {"supplied_texts": texts}
     folder.write_manifest(
         {
             "identity": run.identity,
@@ -124,7 +126,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
             "connection": _connections(run, before.get("connection", ())),
             "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
-            **_supplied(run),
+            **supplied,
             **_corrected_labels(run, tell),
             **_servers(run, before),
             **taken,
@@ -240,36 +242,29 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
 
 def _fill_store(run: ResolvedRun, state: RunState) -> None:
     """Read the data again where its questions were not read and the store lacks an image of what is asked."""
-    # Of questions that failed before, images that are damaged in the store are missing too.
     if not run.questions.is_file(run.folder.path / QUESTIONS):
         return
+    # Of a shuffled run every question may stand in for another, of any other run those that are open are needed.
+    needed = set(run.questions.by_id)
+    if run.config.tool_output != "shuffled":
+        needed = {name for name in needed if any(name not in one.finished for one in state.solvers.values())}
+    # Of questions that failed before, images that are damaged in the store are missing too.
     failed = {name for solver in state.solvers for name in run.folder.recorded(solver).unfinished}
-    if any(_lacks(run, name, closely=name in failed) for name in _needed(run, state)):
+    if any(_lacks(run, name, closely=name in failed) for name in needed):
         read_data(run.config, run.benchmark, run.mounted)
-
-
-def _needed(run: ResolvedRun, state: RunState) -> Iterator[str]:
-    """The ids of questions whose images are needed: those of what is open, and of all that may stand in for another."""
-    if run.config.tool_output == "shuffled":
-        yield from run.questions.by_id
-        return
-    open_for_all = set[str]().union(
-        *(set(run.questions.by_id) - progress.finished for progress in state.solvers.values())
-    )
-    yield from open_for_all
 
 
 def _lacks(run: ResolvedRun, name: str, *, closely: bool) -> bool:
     """Whether the store is without an image of a question; `closely` reads each."""
-    hashes = (sha256.decode() for sha256 in _IMAGE.findall(run.questions.line(name)))
-    return any(not _is_there(run.mounted.source.store.path(sha256), sha256 if closely else None) for sha256 in hashes)
-
-
-def _is_there(path: Path, sha256: str | None) -> bool:
-    try:
-        return path.is_file() if sha256 is None else hashlib.sha256(path.read_bytes()).hexdigest() == sha256
-    except OSError:
-        return False
+    for sha256 in (found.decode() for found in _IMAGE.findall(run.questions.line(name))):
+        path = run.mounted.source.store.path(sha256)
+        try:
+            there = hashlib.sha256(path.read_bytes()).hexdigest() == sha256 if closely else path.is_file()
+        except OSError:
+            there = False
+        if not there:
+            return True
+    return False
 
 
 def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell) -> None:
@@ -296,14 +291,6 @@ def _corrected_labels(run: ResolvedRun, tell: Tell) -> dict[str, Json]:
         if found.get(one.task) in (one.older, "neither"):
             tell(f"note: {one.task}: its labels were corrected on {one.on}; those of this run: {found[one.task]}")
     return {"corrected_labels": found} if found else {}
-
-
-def _supplied(run: ResolvedRun) -> dict[str, Json]:
-    """How many questions of this command have a text beside them, and how many have none."""
-    if run.config.context is None:
-        return {}
-    without = len(run.without_text)
-    return {"supplied_texts": {"with": len(run.sound) - without, "without": without}}
 
 
 def _servers(run: ResolvedRun, before: Mapping[str, Any]) -> dict[str, Json]:
@@ -347,7 +334,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
         facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
     # Only where there are some: those without them keep the facts that they had before the option existed.
-    if unchecked := [tool for tool in run.unchecked if tool in tools]:
+    if unchecked := [tool for tool in run.tools.unchecked(run.config.service) if tool in tools]:
         facts["unchecked_weights"] = list(unchecked)
     return facts | run.tools.computed_in(name, run.config.service)
 

@@ -18,8 +18,8 @@ from hybrid.running.plan import PlannedRun
 
 Depth = Literal["quick", "full"]
 TRAINED: Final = "as-trained"
+# The run that every other cell is compared with.
 MAIN: Final = "with-tools"
-"""The run that every other cell is compared with."""
 
 
 def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ...]:

@@ -24,8 +24,8 @@ from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.raised import in_one_line
 from hybrid.registry import is_outside, load, names, package_of_solver, place_of, plugin, refuse_unknown, solver_names
 from hybrid.repeats import word_of
-from hybrid.running import permissions
 from hybrid.running.object_code import NO_SOURCE, object_code
+from hybrid.running.permissions import answering
 from hybrid.serving.foreign_tools import GROUP, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
@@ -34,12 +34,12 @@ from hybrid.tool import BackendCard, Tool
 from hybrid.types import Json
 from hybrid.weights import ABSENT, backends_in_use, missing_library, names_directory, no_directory
 
+# The value of `--tools` for every tool.
 EVERY_TOOL = "all"
-"""The value of `--tools` for every tool."""
+# The value of `--tools` that offers no tool.
 NO_TOOL = "none"
-"""The value of `--tools` that offers no tool."""
+# Stands for the benchmark's own tools in a list of tools.
 BENCHMARK_TOOLS = "default"
-"""Stands for the benchmark's own tools in a list of tools."""
 
 
 @dataclass(frozen=True)
@@ -47,35 +47,35 @@ class ToolChoice:
     """The tools that a configuration offers to a model, by name and in order."""
 
     tools_offered: tuple[str, ...] = ()
+    # Those that the user named: a tool that was not named and cannot answer is left out without an error.
     named: tuple[str, ...] = ()
-    """Those that the user named: a tool that was not named and cannot answer is left out without an error."""
+    # The tools of other MCP servers, offered or not.
     foreign: ForeignTools = field(default_factory=ForeignTools)
-    """The tools of other MCP servers, offered or not."""
+    # The tools that Python code handed in.
     objects: Mapping[str, Tool] = field(default_factory=dict)
-    """The tools that Python code handed in."""
 
 
 @dataclass(frozen=True)
 class ToolsInUse:
     """Tools by solver, and the backends that answer for them."""
 
+    # Offered to a model; empty where no solver offers tools.
     tools_offered: tuple[Tool, ...]
-    """Offered to a model; empty where no solver offers tools."""
+    # Every tool that may be called, by name.
     tools: Mapping[str, Tool]
-    """Every tool that may be called, by name."""
+    # By name the backend that answers, in which version and with which weights (`weights.backends_in_use`).
     backends: Mapping[str, str]
-    """By name the backend that answers, in which version and with which weights (`weights.backends_in_use`)."""
+    # The names of the tools that each solver may call, sorted.
     by_solver: Mapping[str, tuple[str, ...]]
-    """The names of the tools that each solver may call, sorted."""
+    # The tools of other MCP servers, called or not.
     foreign: ForeignTools = field(default_factory=ForeignTools)
-    """The tools of other MCP servers, called or not."""
+    # The reason for each tool that would be offered and cannot be imported.
     left_out: tuple[str, ...] = ()
-    """The reason for each tool that would be offered and cannot be imported."""
+    # Rules that tools from outside replace, the tools whose rules are missing, and libraries that weight-free backends
+    # need and that are not installed.
     notes: tuple[str, ...] = ()
-    """Rules that tools from outside replace, the tools whose rules are missing, and libraries that weight-free backends
-    need and that are not installed."""
+    # The tools that Python code handed in, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)
-    """The tools that Python code handed in, called or not."""
 
     def metadata(self, solver: str) -> dict[str, Json]:
         """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
@@ -93,7 +93,7 @@ class ToolsInUse:
         }
 
     def _answering(self, solver: str) -> list[tuple[Tool, BackendCard]]:
-        return permissions.answering([self.tools[name] for name in self.by_solver[solver]], self.backends)
+        return answering([self.tools[name] for name in self.by_solver[solver]], self.backends)
 
     def learned(self, solver: str) -> bool:
         """Whether a network answers for a tool that a solver may call."""
@@ -111,8 +111,12 @@ class ToolsInUse:
         return (code_of(self.tools[name]) if foreign is None else foreign.code)[:CODE_DIGITS]
 
     def unchecked(self, service: ServiceOptions) -> tuple[str, ...]:
-        """The tools whose weights `--unchecked-weights` lets answer without having been asked for known answers."""
-        return permissions.unchecked(tuple(self.tools.values()), self.backends) if service.unchecked else ()
+        """The tools whose weights `--unchecked-weights` lets answer without having been asked for known answers.
+
+        A tool that only asks others has no weights to look into.
+        """
+        learned = (tool for tool, card in answering(self.tools.values(), self.backends) if card.name == "learned")
+        return tuple(tool.card.name for tool in learned if service.unchecked and tool.looked_into)
 
     def computed_in(self, solver: str, service: ServiceOptions) -> dict[str, Json]:
         """The options `--tool-dtype` and `--tool-compile` of the networks that answer a solver; empty by default."""
@@ -279,7 +283,7 @@ def _import_tools(
 
 def _needed_by(tool: Tool, backends: Mapping[str, str]) -> list[str]:
     """The tools that a tool calls when its backend answers for it, by name."""
-    of_backend = [need for _, card in permissions.answering([tool], backends) for need in card.needs]
+    of_backend = [need for _, card in answering([tool], backends) for need in card.needs]
     return [need.tool for need in (*tool.card.needs, *of_backend)]
 
 

@@ -13,7 +13,6 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -66,7 +65,9 @@ async def _over_http(url: str) -> AsyncIterator[Any]:
 class BrokenConnection(ToolError):
     """A server cannot be reached, or no longer; `sent` says whether the call had gone out."""
 
-    sent = False
+    def __init__(self, message: str, *, sent: bool = False) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 @asynccontextmanager
@@ -174,20 +175,14 @@ class Connection:
             # A server that was started anew knows no session of before.
             if error.error.code == protocol.CONNECTION_CLOSED or error.error.message == "Session terminated":
                 self.task.cancel()
-                raise _broken(f"{name}: {error.error.message}") from error
+                raise BrokenConnection(f"{name}: {error.error.message}", sent=True) from error
             fault = Fault.BAD_ARGUMENTS if error.error.code == protocol.INVALID_PARAMS else Fault.TOOL_ERROR
             raise ToolError(f"{name}: {clean(redact(error.error.message), MAX_TEXT)}", fault) from error
         except ValueError as error:
             raise ToolError(f"{name}: the answer is no result of a call: {one_line(str(error))}") from error
         finally:
             answer.cancel()
-        raise _broken(f"{name}: the connection has broken")
-
-
-def _broken(words: str) -> BrokenConnection:
-    error = BrokenConnection(words)
-    error.sent = True
-    return error
+        raise BrokenConnection(f"{name}: the connection has broken", sent=True)
 
 
 class McpTools(CachedTools):
@@ -284,19 +279,12 @@ class McpTools(CachedTools):
             connection.task.cancel()
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A picture of a result, in base64."""
-
-    data: str
-
-
-def _part(content: protocol.ContentBlock) -> str | Picture:
-    """What a model can be shown of a part of a result: a text, or a picture; of anything else that it is there."""
+def _part(content: protocol.ContentBlock) -> str | bytes:
+    """A part of a result as a model can be shown it: a text, or a picture as base64; of others that they are there."""
     if isinstance(content, protocol.TextContent):
         return content.text
     if isinstance(content, protocol.ImageContent):
-        return Picture(content.data)
+        return content.data.encode()
     if isinstance(content, protocol.AudioContent):
         return "[a sound, which is left out]"
     if isinstance(content, protocol.ResourceLink):
@@ -305,7 +293,7 @@ def _part(content: protocol.ContentBlock) -> str | Picture:
     if isinstance(held, protocol.TextResourceContents):
         return held.text
     if (held.mimeType or "").startswith("image/") and held.mimeType != "image/svg+xml":
-        return Picture(held.blob)
+        return held.blob.encode()
     return f"[{held.uri}: {len(held.blob) * 3 // 4:,} bytes of {held.mimeType or 'no type'}, left out]"
 
 
@@ -322,7 +310,7 @@ def finding_of(
     """
     parts = [_part(content) for content in result.content]
     text = clean(redact("\n".join(part for part in parts if isinstance(part, str))), MAX_TEXT)
-    shown = [part.data for part in parts if isinstance(part, Picture)]
+    shown = [part.decode() for part in parts if isinstance(part, bytes)]
     # JSON has no number that is none; the rest of the result is as good as without it.
     whole = json.loads(json.dumps(result.structuredContent or {}), parse_constant=lambda _: None)
     written = json.dumps(whole)

@@ -173,21 +173,19 @@ class LoopbackOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        status = self._refused(scope)
-        if status is None:
+        hosts = _values(scope, b"host")
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            status = 421
+        elif any(origin != f"http://{hosts[0]}" for origin in _values(scope, b"origin")):
+            status = 403
+        elif scope["path"] != PATH:
+            status = 404
+        else:
             await self._app(scope, receive, send)
             return
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": f"{status}\n".encode()})
-
-    def _refused(self, scope: Scope) -> int | None:
-        hosts = _values(scope, b"host")
-        if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return 421
-        if any(origin != f"http://{hosts[0]}" for origin in _values(scope, b"origin")):
-            return 403
-        return None if scope["path"] == PATH else 404
 
 
 def _values(scope: Scope, name: bytes) -> list[str]:

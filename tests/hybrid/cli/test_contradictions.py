@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._table_options import FORMS
+from hybrid.cli._options import FORMS
 
 Command = Callable[..., Any]
 

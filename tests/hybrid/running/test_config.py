@@ -78,7 +78,7 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     assert {len(one["code"]) for one in tools.values()} == {12}
     assert (data["kind"], len(data["sha256"])) == ("folder", 64)
     assert (prompts["format_line"], list(prompts)) == (True, ["format_line", "format_lines", "texts"])
-    assert run.unchecked == ("depth",)
+    assert run.tools.unchecked(config.service) == ("depth",)
     assert list(found.items()) == [
         ("hybrid", __version__),
         ("pictures", "auto"),

@@ -1,0 +1,164 @@
+"""Options and arguments of the commands as click has them, made from the words in `options.toml`.
+
+@click.command("score", cls=Grouped)
+@options("score")
+def command(paths, benchmark, ...): ...
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import click
+
+from hybrid.cards import read_card
+from hybrid.cli import _complete
+from hybrid.cli._option_types import BENCHMARK, SOLVER, Address, Amount, Device, FiniteRange, Listed
+from hybrid.cli._path import path_option
+from hybrid.display.terminal import shape_of
+from hybrid.errors import UsageError
+
+# By its word in the file the type of a value; those that are not whole paths or numbers refuse NaN and infinity.
+TYPES: Final[Mapping[str, Any]] = {
+    "text": None,
+    "path": click.Path(path_type=Path),
+    "folder": click.Path(path_type=Path, file_okay=False),
+    "file": click.Path(path_type=Path, dir_okay=False),
+    "existing path": click.Path(path_type=Path, exists=True),
+    "existing folder": click.Path(path_type=Path, exists=True, file_okay=False),
+    "existing file": click.Path(path_type=Path, exists=True, dir_okay=False),
+    "integer": click.INT,
+    "count": click.IntRange(0),
+    "number": click.IntRange(1),
+    "several": click.IntRange(2),
+    "port": click.IntRange(0, 65535),
+    "from 0": FiniteRange(0),
+    "share": FiniteRange(0, 1, min_open=True, max_open=True),
+    "share to 1": FiniteRange(0, 1, min_open=True),
+    "difference": FiniteRange(-1, 1),
+    "amount": Amount(),
+    "benchmark": BENCHMARK,
+    "solver": SOLVER,
+    "device": Device(),
+    "address": Address(),
+}
+Decorator = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One option or argument, under its long name without dashes."""
+
+    help: str = ""
+    argument: bool = False
+    # As click takes them, where they are more than `--KEY`.
+    names: tuple[str, ...] = ()
+    type: str = "text"
+    # The values, where they are some words.
+    words: tuple[str, ...] = ()
+    flag: bool = False
+    # Whether it may be given several times, or takes all that follows.
+    many: bool = False
+    # Whether it takes `A,B`, several times.
+    listed: bool = False
+    required: bool = False
+    # Whether an argument may be left out.
+    optional: bool = False
+    default: str | None = None
+    default_shown: bool = True
+    metavar: str | None = None
+    complete: Literal["", "benchmarks", "solvers", "tools", "tool_lists", "runs"] = ""
+
+    def decorator(self, key: str) -> Decorator:
+        """What gives a command this option."""
+        both: dict[str, Any] = {
+            "type": click.Choice(self.words) if self.words else TYPES[self.type],
+            "metavar": self.metavar,
+            "shell_complete": getattr(_complete, self.complete) if self.complete else None,
+        }
+        if self.argument:
+            must = self.required or not (self.optional or self.many)
+            return click.argument(key, nargs=-1 if self.many else 1, required=must, **both)
+        if self.default is not None:
+            both |= {"default": self.flag or self.default, "show_default": self.default_shown or None}
+        return click.option(
+            *(self.names or (f"--{key}",)),
+            cls=Listed if self.listed else click.Option,
+            # Click takes False for an option whose value may be left out.
+            is_flag=self.flag or None,
+            multiple=self.many or self.listed,
+            required=self.required,
+            help=self.help or None,
+            **both,
+        )
+
+
+@dataclass(frozen=True)
+class _File:
+    # By command its options, in the order of its help.
+    commands: Mapping[str, tuple[str, ...]]
+    shared: Mapping[str, Declared]
+    own: Mapping[str, Mapping[str, Declared]]
+
+
+@functools.cache
+def _declared() -> _File:
+    return read_card(Path(__file__).with_name("options.toml"), _File)
+
+
+tables_option: Final = click.option(
+    "--tables",
+    type=click.Choice(["wide", "narrow", "auto"]),
+    default="auto",
+    show_default=True,
+    callback=lambda _context, _parameter, value: shape_of(value),
+    help="narrow keeps text within 80 columns: long names are folded, and columns stand in blocks below each other; "
+    "auto is narrow in a terminal of fewer than 100 columns.",
+)
+# Options of many commands that do something as soon as they are read.
+IN_CODE: Final[Mapping[str, Decorator]] = {"path": path_option, "tables": tables_option}
+
+
+def shared_option(key: str) -> Decorator:
+    """What gives a command an option of many commands."""
+    return _declared().shared[key].decorator(key)
+
+
+def options(command: str, **in_code: Decorator) -> Decorator:
+    """Give a command the options that the file lists for it; `in_code` are those that it cannot hold."""
+    file = _declared()
+    known = {key: one.decorator(key) for key, one in {**file.shared, **file.own.get(command, {})}.items()}
+    known = {**IN_CODE, **known, **in_code}
+
+    def given(function: Any) -> Any:
+        for key in reversed(file.commands[command]):
+            function = known[key](function)
+        return function
+
+    return given
+
+
+# The forms besides text in which tables are printed, and what is said of them.
+# The forms besides text in which tables are printed.
+FORMS: Final = ("json", "csv", "latex", "markdown")
+
+
+def form_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command `--json`, `--csv`, `--latex` and `--markdown`, of which it gets one as `form`, or None."""
+
+    @functools.wraps(command)
+    def formed(*args: Any, **options: Any) -> int:
+        chosen = [form for form in FORMS if options.pop(f"form_{form}")]
+        if len(chosen) > 1:
+            raise UsageError(
+                f"{' and '.join(f'--{form}' for form in chosen)} are forms of one output: give one of them"
+            )
+        return command(*args, form=chosen[0] if chosen else None, **options)
+
+    for form in reversed(FORMS):
+        formed = shared_option(f"form-{form}")(formed)
+    return formed
