@@ -8,7 +8,6 @@ a thread and sends it as our tool does, a JPEG of quality 95 without subsampled 
 LangChain reads those of a tool.
 """
 
-import argparse
 import asyncio
 import base64
 import io
@@ -17,6 +16,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from bench._frame import options
 
 Ask = Callable[[str, str], Awaitable[str]]
 """Takes a prompt and the data URL of its picture; returns the answer."""
@@ -191,14 +192,10 @@ async def answer_all(client: str, url: str, folder: Path, in_flight: int, out: P
 
 def main() -> None:
     """Run one client."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("client", choices=CLIENTS)
-    parser.add_argument("--url", required=True)
-    parser.add_argument("--questions", type=Path, required=True)
-    parser.add_argument("--in-flight", type=int, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    asyncio.run(answer_all(options.client, options.url, options.questions, options.in_flight, options.out))
+    given = options(
+        __doc__, {"client": tuple(CLIENTS), "--url": str, "--questions": ..., "--in-flight": 64, "--out": ...}
+    )
+    asyncio.run(answer_all(given.client, given.url, given.questions, given.in_flight, given.out))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import cv2
 import numpy as np
 
-from bench._frame import parser
+from bench._frame import options
 from bench.light_change import DIFFICULTIES, Difficulty
 from bench.warped_pairs import KINDS, Kind, WarpedPair, photographs, picture, warped_pair
 from hybrid.samples.seeds import Purpose, generator
@@ -168,10 +168,8 @@ class Options:
 def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[str]) -> Options:
     """Read the command line: `names` are the sets there are, `default` those of a call that names none."""
     flags = {"--set": list(names), "--pairs": 30, "--seed": 1000, "--photos": Path, "--fit": False, "--weights": str}
-    command = parser(doc, {**flags, "--device": "cpu", "--matches": Path, "--json": Path})
-    command.add_argument("--half", choices=("first", "second"), help="every other photograph, from the 1st or 2nd on")
-    command.add_argument("--backend", nargs="+", choices=("classical", "learned"), default=["classical"])
-    given = command.parse_args()
+    flags |= {"--half": (None, "first", "second"), "--backend...": ("classical", "learned"), "--device": "cpu"}
+    given = options(doc, {**flags, "--matches": Path, "--json": Path})
     cv2.setNumThreads(1)
     photos = tuple(photographs(given.photos)) if given.photos else ()
     start, step = {"first": (0, 2), "second": (1, 2), None: (0, 1)}[given.half]

@@ -1,6 +1,7 @@
 """How often what a conclusion asserts is true: run folders drawn from known truths, compared, and their sentences read.
 
 python -m bench.sentences                 60 draws a design, some minutes on two cores
+python -m bench.sentences --design "14 tasks x 6" --draws 400     that one alone
 python -m bench.sentences --power         how often the difference of "80 % power" is found
 python -m bench.sentences --plan          how often the one that `hybrid plan` names is
 python -m bench.sentences --draws 100     bench/results/sentences.md
@@ -285,12 +286,11 @@ def _row(design: Design, found: Sequence[set[str]]) -> str:
     return f"| {design.name} | {' | '.join(cells)} |"
 
 
-def sentences(draws: int, seed: int) -> Iterator[str]:
+def sentences(draws: int, seed: int, designs: Sequence[Design] = (*ARMS, *NULLS)) -> Iterator[str]:
     """A table of the designs by claims: in how many draws it is made; and how often each is true."""
     yield f"| design, {draws} draws | {' | '.join(CLAIMS)} |"
     yield "| :--- |" + " ---: |" * len(CLAIMS)
     false, least = Counter[str](), dict.fromkeys(CLAIMS, 1.0)
-    designs = (*ARMS, *NULLS)
     with Pool() as pool:
         for design in designs:
             found = pool.map(partial(asserted, design), range(seed, seed + draws))
@@ -374,8 +374,11 @@ def plan(draws: int, seed: int) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table in Markdown."""
-    given = options(__doc__, {"--draws": 60, "--seed": 0, "--power": False, "--plan": False}, arguments)
-    for line in (power if given.power else plan if given.plan else sentences)(given.draws, given.seed):
+    known = {design.name: design for design in (*ARMS, *NULLS)}
+    flags = {"--draws": 60, "--seed": 0, "--design": list(known), "--power": False, "--plan": False}
+    given = options(__doc__, flags, arguments)
+    made = partial(sentences, designs=[known[name] for name in given.design or known])
+    for line in (power if given.power else plan if given.plan else made)(given.draws, given.seed):
         print(line, flush=True)
 
 
