@@ -62,7 +62,8 @@ def parser(doc: str | None, flags: Mapping[str, Any]) -> argparse.ArgumentParser
             how = {"nargs": "+" if flag.startswith("-") else "*", **how}
             how |= {"default": value[:1]} if isinstance(value, tuple) else {}
         names = flag.removesuffix("...").split()
-        made.add_argument(*names, **{"help": HELP[names[-1].removeprefix("--")], **how})
+        told = HELP[names[-1].removeprefix("--")].replace("%", "%%")
+        made.add_argument(*names, **{"help": told, **how})
     return made
 
 

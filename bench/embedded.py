@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from bench._frame import options, write_json
+from bench import _frame
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli._progress import Bars
@@ -152,11 +152,15 @@ def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, 
     )
 
 
+def parser() -> argparse.ArgumentParser:
+    """The command line: --batch replies are generated at once, --out keeps the runs for a second call."""
+    flags = {"--questions": 500, "--seed": 1, "--benchmark": list(BENCHMARKS), "--batch": 16}
+    return _frame.parser(__doc__, {**flags, "--out": Path, "--json": Path})
+
+
 def main() -> None:
     """Print the table."""
-    flags = {"--questions": 500, "--seed": 1, "--benchmark": list(BENCHMARKS), "--batch": 16}
-    # --out keeps the runs for a second call.
-    given = options(__doc__, {**flags, "--out": Path, "--json": Path})
+    given = parser().parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.out or Path(scratch)
         rows: list[TaskRow] = []
@@ -173,7 +177,7 @@ def main() -> None:
         print(f"{row.name:38}{row.n:>5}" + "".join(f"{getattr(row, column)!s:>17}" for column in columns))
     total = sum(calls.values())
     print(f"calls of tools: {total}, well-formed {calls[WELL_FORMED] / max(1, total):.1%}; {dict(calls)}")
-    write_json(given.json, {"rows": rows, "calls": calls})
+    _frame.write_json(given.json, {"rows": rows, "calls": calls})
 
 
 if __name__ == "__main__":
