@@ -14,6 +14,7 @@ import io
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,6 @@ CROP_SCHEMA = {
 
 
 @dataclass(frozen=True)
-class ClientRow:
-    """A question as it lies in `questions.jsonl`."""
-
-    number: int
-    prompt: str
-
-
-@dataclass(frozen=True)
 class ClientPicture:
     """The images that a tool may look at."""
 
@@ -59,30 +52,15 @@ def content(prompt: str, picture: str) -> list[dict[str, Any]]:
     return [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": prompt}]
 
 
-async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
-    """One POST a question; nothing looks at the reply but `json`."""
-    import aiohttp
-
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {KEY}"}) as session:
-
-        async def ask(prompt: str, picture: str) -> str:
-            body = {"model": "mock", "messages": [{"role": "user", "content": content(prompt, picture)}]}
-            async with session.post(f"{url}/chat/completions", json=body) as reply:
-                return str((await reply.json())["choices"][0]["message"]["content"])
-
-        await run(ask)
-
-
-async def with_aiohttp_crop(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
-    """Two POSTs a question: the first gets a call of the crop, the second carries it."""
+async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]], **offered: Any) -> None:
+    """One POST a question; where a tool is offered, the first gets a call of the crop and a second carries it."""
     import aiohttp
 
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {KEY}"}) as session:
 
         async def said(messages: list[dict[str, Any]]) -> dict[str, Any]:
-            body = {"model": "mock", "messages": messages, "tools": [CROP_SCHEMA]}
+            body = {"model": "mock", "messages": messages, **offered}
             async with session.post(f"{url}/chat/completions", json=body) as reply:
                 return dict((await reply.json())["choices"][0]["message"])
 
@@ -167,7 +145,7 @@ def data_url(data: bytes, kind: str) -> str:
 
 CLIENTS = {
     "aiohttp": with_aiohttp,
-    "aiohttp-crop": with_aiohttp_crop,
+    "aiohttp-crop": partial(with_aiohttp, tools=[CROP_SCHEMA]),
     "openai": with_openai,
     "langgraph": with_langgraph,
 }
@@ -175,15 +153,15 @@ CLIENTS = {
 
 async def answer_all(client: str, url: str, folder: Path, in_flight: int, out: Path) -> None:
     """Ask every question of the folder, `in_flight` at once, and write the answers as they come."""
-    rows = iter([ClientRow(**json.loads(line)) for line in (folder / "questions.jsonl").read_text().splitlines()])
+    rows = iter([json.loads(line) for line in (folder / "questions.jsonl").read_text().splitlines()])
     with out.open("w") as file:
 
         async def run(ask: Ask) -> None:
             async def worker() -> None:
                 for row in rows:
-                    picture = data_url((folder / f"{row.number}.jpg").read_bytes(), "jpeg")
-                    answer = await ask(row.prompt, picture)
-                    file.write(json.dumps({"number": row.number, "answer": answer}) + "\n")
+                    picture = data_url((folder / f"{row['number']}.jpg").read_bytes(), "jpeg")
+                    answer = await ask(row["prompt"], picture)
+                    file.write(json.dumps({"number": row["number"], "answer": answer}) + "\n")
 
             await asyncio.gather(*(worker() for _ in range(in_flight)))
 

@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
@@ -23,11 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench._frame import options
+from bench._runs import written
 from bench._simulations import rejected
 from hybrid.errors import UsageError
-from hybrid.log.attempts import Unfinished, attempt_line
-from hybrid.log.codec import to_json
-from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
+from hybrid.log.attempts import Unfinished
 from hybrid.repeats import REPEAT
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.reports import compare_paths
@@ -40,7 +39,6 @@ from hybrid.types import (
     Exchange,
     Fault,
     ImageRef,
-    Json,
     Kind,
     Metric,
     Outcome,
@@ -180,37 +178,19 @@ def write(
     rng: np.random.Generator,
 ) -> Path:
     """A run folder with these right and wrong answers."""
-    folder = RunFolder(path)
-    with folder.locked():
-        folder.write_questions(questions)
-        for name, right in solvers.items():
-            journal = folder.journal(name)
-            for question, one in zip(questions, right.tolist(), strict=True):
-                reply = _reply(name, design, right=one, draws=rng.random(4))
-                if reply is None:
-                    journal.append(to_json(Unfinished, Unfinished(question.id, "an outage")))
-                    continue
-                image = ImageRef("img:1", question.images[0])
-                prompt = Prompt((question.text, image), question.kind, question.choices, route=question.route)
-                journal.append(attempt_line(Attempt(question.id, (Exchange(prompt, reply),), 0.5, started=0.0)))
-            journal.close()
-        identity: dict[str, Json] = {
-            "benchmark": "blink",
-            "split": "val",
-            "settings": {},
-            "data": {"kind": "folder", "sha256": "a" * 64},
-            "model": {"model": "drawn"},
-            "protocol": "strict",
-            "tool_output": output,
-            "seed": 0,
-        }
-        labels: list[Json] = [] if output == "real" else [f"tool output {output}"]
-        files: dict[str, Json] = {
-            part: asdict(folder.measure(part).extent) for part in (QUESTIONS, *map(attempts_of, solvers))
-        }
-        named: dict[str, Json] = {name: {} for name in solvers}
-        folder.write_manifest({"identity": identity, "labels": labels, "solvers": named, "files": files})
-    return path
+
+    def attempts(name: str, right: Right) -> Iterator[Attempt | Unfinished]:
+        for question, one in zip(questions, right.tolist(), strict=True):
+            reply = _reply(name, design, right=one, draws=rng.random(4))
+            if reply is None:
+                yield Unfinished(question.id, "an outage")
+                continue
+            parts = (question.text, ImageRef("img:1", question.images[0]))
+            prompt = Prompt(parts, question.kind, question.choices, route=question.route)
+            yield Attempt(question.id, (Exchange(prompt, reply),), 0.5, started=0.0)
+
+    made = {name: attempts(name, right) for name, right in solvers.items()}
+    return written(path, questions, made, {"model": {"model": "drawn"}, "tool_output": output}).path
 
 
 def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) -> Reply | None:

@@ -16,13 +16,13 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bench._runs import written
 from hybrid.benchmarks.base import Abstain
-from hybrid.log.attempts import Unfinished, attempt_line
-from hybrid.log.codec import to_json
-from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
+from hybrid.log.attempts import Unfinished
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.score import Scored
 from hybrid.types import (
     Attempt,
@@ -159,37 +159,18 @@ def write_run(
     show: str | None = None,
 ) -> RunFolder:
     """A run of these solvers, asked in this order; `show` is the form of findings, where it is recorded."""
-    folder = RunFolder(path)
-    with folder.locked():
-        folder.write_questions(questions)
-        for name, ask in solvers.items():
-            journal = folder.journal(name)
-            for second, question in enumerate(questions):
-                reply = ask(question)
-                if reply is None:
-                    journal.append(to_json(Unfinished, Unfinished(question.id, "the model did not answer")))
-                    continue
-                attempt = Attempt(question.id, (Exchange(_prompt(question), reply),), 0.5, started=float(second))
-                journal.append(attempt_line(attempt))
-            journal.close()
-        labels: list[Json] = [] if tool_output == "real" else [f"tool output {tool_output}"]
-        identity: dict[str, Json] = {
-            "benchmark": benchmark,
-            "split": "val",
-            "settings": {},
-            "data": {"kind": "folder", "sha256": "a" * 64},
-            "model": {"model": model},
-            "protocol": "strict",
-            "tool_output": tool_output,
-            "seed": 0,
-            **({"samples": samples} if samples > 1 else {}),
-            **({"show": show} if show else {}),
-        }
-        parts = (QUESTIONS, *map(attempts_of, solvers))
-        files: dict[str, Json] = {part: asdict(folder.measure(part).extent) for part in parts}
-        named: dict[str, Json] = {name: {} for name in solvers}
-        folder.write_manifest({"identity": identity, "labels": labels, "solvers": named, "files": files})
-    return folder
+
+    def attempts(ask: Solver) -> Iterator[Attempt | Unfinished]:
+        for second, question in enumerate(questions):
+            reply = ask(question)
+            if reply is None:
+                yield Unfinished(question.id, "the model did not answer")
+            else:
+                yield Attempt(question.id, (Exchange(_prompt(question), reply),), 0.5, started=float(second))
+
+    identity: dict[str, Json] = {"benchmark": benchmark, "model": {"model": model}, "tool_output": tool_output}
+    identity |= {**({"samples": samples} if samples > 1 else {}), **({"show": show} if show else {})}
+    return written(path, questions, {name: attempts(ask) for name, ask in solvers.items()}, identity)
 
 
 def from_letters(
