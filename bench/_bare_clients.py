@@ -8,15 +8,17 @@ a thread and sends it as our tool does, a JPEG of quality 95 without subsampled 
 LangChain reads those of a tool.
 """
 
-import argparse
 import asyncio
 import base64
 import io
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from bench._frame import options
 
 Ask = Callable[[str, str], Awaitable[str]]
 """Takes a prompt and the data URL of its picture; returns the answer."""
@@ -39,14 +41,6 @@ CROP_SCHEMA = {
 
 
 @dataclass(frozen=True)
-class ClientRow:
-    """A question as it lies in `questions.jsonl`."""
-
-    number: int
-    prompt: str
-
-
-@dataclass(frozen=True)
 class ClientPicture:
     """The images that a tool may look at."""
 
@@ -58,30 +52,15 @@ def content(prompt: str, picture: str) -> list[dict[str, Any]]:
     return [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": prompt}]
 
 
-async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
-    """One POST a question; nothing looks at the reply but `json`."""
-    import aiohttp
-
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {KEY}"}) as session:
-
-        async def ask(prompt: str, picture: str) -> str:
-            body = {"model": "mock", "messages": [{"role": "user", "content": content(prompt, picture)}]}
-            async with session.post(f"{url}/chat/completions", json=body) as reply:
-                return str((await reply.json())["choices"][0]["message"]["content"])
-
-        await run(ask)
-
-
-async def with_aiohttp_crop(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
-    """Two POSTs a question: the first gets a call of the crop, the second carries it."""
+async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]], **offered: Any) -> None:
+    """One POST a question; where a tool is offered, the first gets a call of the crop and a second carries it."""
     import aiohttp
 
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {KEY}"}) as session:
 
         async def said(messages: list[dict[str, Any]]) -> dict[str, Any]:
-            body = {"model": "mock", "messages": messages, "tools": [CROP_SCHEMA]}
+            body = {"model": "mock", "messages": messages, **offered}
             async with session.post(f"{url}/chat/completions", json=body) as reply:
                 return dict((await reply.json())["choices"][0]["message"])
 
@@ -166,7 +145,7 @@ def data_url(data: bytes, kind: str) -> str:
 
 CLIENTS = {
     "aiohttp": with_aiohttp,
-    "aiohttp-crop": with_aiohttp_crop,
+    "aiohttp-crop": partial(with_aiohttp, tools=[CROP_SCHEMA]),
     "openai": with_openai,
     "langgraph": with_langgraph,
 }
@@ -174,15 +153,15 @@ CLIENTS = {
 
 async def answer_all(client: str, url: str, folder: Path, in_flight: int, out: Path) -> None:
     """Ask every question of the folder, `in_flight` at once, and write the answers as they come."""
-    rows = iter([ClientRow(**json.loads(line)) for line in (folder / "questions.jsonl").read_text().splitlines()])
+    rows = iter([json.loads(line) for line in (folder / "questions.jsonl").read_text().splitlines()])
     with out.open("w") as file:
 
         async def run(ask: Ask) -> None:
             async def worker() -> None:
                 for row in rows:
-                    picture = data_url((folder / f"{row.number}.jpg").read_bytes(), "jpeg")
-                    answer = await ask(row.prompt, picture)
-                    file.write(json.dumps({"number": row.number, "answer": answer}) + "\n")
+                    picture = data_url((folder / f"{row['number']}.jpg").read_bytes(), "jpeg")
+                    answer = await ask(row["prompt"], picture)
+                    file.write(json.dumps({"number": row["number"], "answer": answer}) + "\n")
 
             await asyncio.gather(*(worker() for _ in range(in_flight)))
 
@@ -191,14 +170,10 @@ async def answer_all(client: str, url: str, folder: Path, in_flight: int, out: P
 
 def main() -> None:
     """Run one client."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("client", choices=CLIENTS)
-    parser.add_argument("--url", required=True)
-    parser.add_argument("--questions", type=Path, required=True)
-    parser.add_argument("--in-flight", type=int, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    asyncio.run(answer_all(options.client, options.url, options.questions, options.in_flight, options.out))
+    given = options(
+        __doc__, {"client": tuple(CLIENTS), "--url": str, "--questions": ..., "--in-flight": 64, "--out": ...}
+    )
+    asyncio.run(answer_all(given.client, given.url, given.questions, given.in_flight, given.out))
 
 
 if __name__ == "__main__":

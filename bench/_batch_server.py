@@ -14,21 +14,18 @@ import hashlib
 import json
 import random
 import re
-import socket
-import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
 from typing import Any
 
+from bench._chat_server import CALL_PROBE_TEXT, answer_body, framed, on_thread, tool_call
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 
-CALL_PROBE_TEXT = re.compile(rb"Call the tool (\w+) once on the image")
 RESULTS = (b'"role":"tool"', b'"tool_result"', b'"functionResponse"')
 BOX = {"x0": 1, "y0": 1, "x1": 9, "y1": 9}
 Fate = Callable[[int, int], str]
@@ -94,8 +91,6 @@ class BatchServer:
         self.batches: dict[str, Batch] = {}
         self.accepted: Counter[str] = Counter()
         self.singles: Counter[str] = Counter()
-        self.lock = threading.Lock()
-        self.defects: list[BaseException] = []
         self.url = ""
 
     def take(self, word: str, name: str, requests: list[tuple[str, bytes]]) -> Batch:
@@ -139,6 +134,84 @@ class BatchServer:
         random.Random(batch.number).shuffle(lines)
         return "\n".join(lines).encode() + b"\n"
 
+    def answer(self, head: bytes, body: bytes) -> bytes:
+        """The reply to one request."""
+        method, path = head.split(b" ", 2)[:2]
+        place, handle = path.decode().partition("?")[0], {b"GET": self._got, b"DELETE": self._deleted}
+        made = handle[method](place) if method in handle else self._posted(place, head, body)
+        return made if isinstance(made, bytes) and made.startswith(b"HTTP/") else _said(made)
+
+    def _got(self, path: str) -> object:
+        """Lists, looks and results."""
+        word = next((word for word, prefix in LISTS.items() if path.startswith(prefix)), None)
+        if word is None or path.endswith("/results"):
+            # /v1/files/out-ID/content, /download/v1beta/files/out-ID:download, /v1/messages/batches/ID/results
+            number = int(re.findall(r"(?:out-|msgbatch_)(\d+)", path)[-1])
+            return next(one for one in self.batches.values() if one.number == number).results
+        if path == LISTS[word]:
+            return {
+                "operations" if word == "google" else "data": list(map(VIEW[word], reversed(self.batches.values())))
+            }
+        name = path.removeprefix(f"{LISTS[word]}/")
+        return VIEW[word](self.look(f"batches/{name}" if word == "google" else name, word))
+
+    def _deleted(self, path: str) -> object:
+        """A file: /v1/files/in-ID, /v1beta/files/in-ID."""
+        del self.files[re.sub("^/(v1/files|v1beta)/", "", path)]
+        return {}
+
+    def _posted(self, path: str, head: bytes, body: bytes) -> object:
+        """Single requests, files and batches."""
+        if path.endswith("cancel"):
+            batch = self.batches[re.sub(r"^/(v1/messages/batches|v1/batches|v1beta)/|[:/]cancel$", "", path)]
+            batch.state = "cancelling" if batch.state == "in_progress" else batch.state
+            return {"id": batch.id}
+        if path == "/v1/files":
+            boundary = re.search(rb'(?i)boundary="?([^"\r\n;]+)', head)
+            end = b"\r\n--" + (boundary[1] if boundary else b"")
+            part = next(part for part in (b"\r\n" + body).split(end) if b"filename=" in part[:500])
+            return {"id": self._kept(part.partition(b"\r\n\r\n")[2])}
+        if path == "/upload/v1beta/files":
+            return framed(b"{}", headers={"x-goog-upload-url": f"{self.url}{path}/go"})
+        if path == "/upload/v1beta/files/go":
+            return {"file": {"name": self._kept(body, "files/")}}
+        if path.endswith(("/batches", ":batchGenerateContent")):
+            if self.behaviour.refusals:
+                return _said({"error": {"message": "Too many batches", "type": "x"}}, self.behaviour.refusals.pop(0))
+            word, batch = self._taken(path, json.loads(body))
+            if batch.number in self.behaviour.loses_answer:
+                raise ConnectionError
+            return VIEW[word](batch)
+        if PROBE_TEXT.encode() not in body and CALL_PROBE_TEXT.search(body) is None:
+            self.singles[digest(body)] += 1
+        kinds = {"chat/completions": "openai", "messages": "anthropic"}
+        return said(next((word for end, word in kinds.items() if path.endswith(end)), "google"), body)
+
+    def _kept(self, data: bytes, folder: str = "") -> str:
+        name = f"{folder}in-{self.uploads}"
+        self.uploads += 1
+        self.files[name] = data
+        return name
+
+    def _taken(self, path: str, asked: dict[str, Any]) -> tuple[str, Batch]:
+        if path == LISTS["anthropic"]:
+            requests = [(one["custom_id"], json.dumps(one["params"]).encode()) for one in asked["requests"]]
+            if not all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", identity) for identity, _ in requests):
+                raise ValueError("an id that Anthropic does not take")
+            return "anthropic", self.take("anthropic", "", requests)
+        openai = path == LISTS["openai"]
+        file = asked["input_file_id"] if openai else asked["batch"]["inputConfig"]["fileName"]
+        lines = [json.loads(line) for line in self.files[file].splitlines() if line]
+        if openai and any((line["url"], line["method"]) != (asked["endpoint"], "POST") for line in lines):
+            raise ValueError("a line of another endpoint than its batch")
+        identity, content = ("custom_id", "body") if openai else ("key", "request")
+        requests = [(line[identity], json.dumps(line[content]).encode()) for line in lines]
+        name = asked["metadata"]["hybrid_batch"] if openai else asked["batch"]["displayName"]
+        word = "openai" if openai else "google"
+        batch = self.take(word, name, requests)
+        batch.file = file
+        return word, batch
+
 
 def digest(body: bytes) -> str:
     """The same for the same request, however its JSON is written."""
@@ -158,12 +231,9 @@ def said(word: str, body: bytes) -> dict[str, Any]:
 
 
 def _openai(text: str, call: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    function = {"name": call, "arguments": json.dumps(arguments)}
-    calls = [{"id": "call_1", "type": "function", "function": function}]
-    message = {"role": "assistant", "content": None, "tool_calls": calls} if call else {"role": "assistant"}
-    choice = {"index": 0, "message": {"content": text, **message}, "finish_reason": "tool_calls" if call else "stop"}
-    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
-    return {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
+    message = tool_call(json.dumps(arguments), call) if call else {"content": text}
+    reply = answer_body(message, "tool_calls" if call else "stop", input_tokens=1000, output_tokens=100)
+    return dict(json.loads(reply))
 
 
 def _anthropic(text: str, call: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -218,125 +288,6 @@ RESULT = {"openai": _openai_result, "anthropic": _anthropic_result, "google": _g
 _GOOGLE_STATE = {"in_progress": "RUNNING", "completed": "SUCCEEDED", "cancelling": "RUNNING"}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: _Listening
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-    def do_GET(self) -> None:
-        """Lists, looks and results."""
-        state, path = self.server.state, self.path.partition("?")[0]
-        with state.lock:
-            if path in ("/v1/batches", "/v1/messages/batches", "/v1beta/batches"):
-                view = {"/v1/batches": _openai_view, "/v1/messages/batches": _anthropic_view}.get(path, _google_view)
-                key = "operations" if view is _google_view else "data"
-                self._answer({key: [view(one) for one in reversed(state.batches.values())]})
-            elif path.startswith("/v1/batches/"):
-                self._answer(_openai_view(state.look(path.rpartition("/")[2], "openai")))
-            elif path.startswith("/v1beta/batches/"):
-                self._answer(_google_view(state.look(path.removeprefix("/v1beta/"), "google")))
-            elif path.endswith("/results"):
-                self._answer(state.batches[path.split("/")[-2]].results)
-            elif path.startswith("/v1/messages/batches/"):
-                self._answer(_anthropic_view(state.look(path.rpartition("/")[2], "anthropic")))
-            else:
-                # /v1/files/out-ID/content, /download/v1beta/files/out-ID:download
-                named = re.search(r"out-([\w-]+)", path)
-                of = next(one for one in state.batches.values() if named and one.id.endswith(named[1]))
-                self._answer(of.results)
-
-    def do_DELETE(self) -> None:
-        """A file: /v1/files/in-ID, /v1beta/files/in-ID."""
-        with self.server.state.lock:
-            del self.server.state.files[re.sub("^/(v1/files|v1beta)/", "", self.path)]
-            self._answer({})
-
-    def do_POST(self) -> None:
-        """Single requests, files and batches."""
-        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-        state, path, here = self.server.state, self.path.partition("?")[0], self.server.state.behaviour
-        with state.lock:
-            if path.endswith("cancel"):
-                batch = state.batches[re.sub(r"^/(v1/messages/batches|v1/batches|v1beta)/|[:/]cancel$", "", path)]
-                batch.state = "cancelling" if batch.state == "in_progress" else batch.state
-                self._answer({"id": batch.id})
-            elif path == "/v1/files":
-                end = b"\r\n--" + self.headers["Content-Type"].partition("boundary=")[2].strip('"').encode()
-                part = next(part for part in (b"\r\n" + body).split(end) if b"filename=" in part[:500])
-                self._keep(part.partition(b"\r\n\r\n")[2])
-            elif path == "/upload/v1beta/files":
-                place = f"{state.url}/upload/v1beta/files/go"
-                self._answer({}, headers={"x-goog-upload-url": place})
-            elif path == "/upload/v1beta/files/go":
-                self._keep(body, google=True)
-            elif path.endswith(("/batches", ":batchGenerateContent")):
-                if here.refusals:
-                    self._answer({"error": {"message": "Too many batches", "type": "x"}}, here.refusals.pop(0))
-                    return
-                batch, view = self._taken(path, json.loads(body))
-                if batch.number in here.loses_answer:
-                    self.connection.shutdown(socket.SHUT_RDWR)
-                    return
-                self._answer(view(batch))
-            else:
-                if PROBE_TEXT.encode() not in body and CALL_PROBE_TEXT.search(body) is None:
-                    state.singles[digest(body)] += 1
-                google = path.endswith(":generateContent")
-                self._answer(
-                    said(
-                        "google"
-                        if google
-                        else path.split("/")[2].replace("chat", "openai").replace("messages", "anthropic"),
-                        body,
-                    )
-                )
-
-    def _keep(self, data: bytes, *, google: bool = False) -> None:
-        state = self.server.state
-        name = f"{'files/' if google else ''}in-{state.uploads}"
-        state.uploads += 1
-        state.files[name] = data
-        self._answer({"file": {"name": name}} if google else {"id": name})
-
-    def _taken(self, path: str, asked: dict[str, Any]) -> tuple[Batch, Callable[[Batch], dict[str, Any]]]:
-        state = self.server.state
-        if path == "/v1/messages/batches":
-            requests = [(one["custom_id"], json.dumps(one["params"]).encode()) for one in asked["requests"]]
-            if not all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", identity) for identity, _ in requests):
-                raise ValueError("an id that Anthropic does not take")
-            return state.take("anthropic", "", requests), _anthropic_view
-        if path == "/v1/batches":
-            lines = [json.loads(line) for line in state.files[asked["input_file_id"]].splitlines() if line]
-            if any((line["url"], line["method"]) != (asked["endpoint"], "POST") for line in lines):
-                raise ValueError("a line of another endpoint than its batch")
-            requests = [(line["custom_id"], json.dumps(line["body"]).encode()) for line in lines]
-            taken = state.take("openai", asked["metadata"]["hybrid_batch"], requests)
-            taken.file = asked["input_file_id"]
-            return taken, _openai_view
-        batch = asked["batch"]
-        file = state.files[batch["inputConfig"]["fileName"]]
-        lines = [json.loads(line) for line in file.splitlines() if line]
-        requests = [(line["key"], json.dumps(line["request"]).encode()) for line in lines]
-        taken = state.take("google", batch["displayName"], requests)
-        taken.file = batch["inputConfig"]["fileName"]
-        return taken, _google_view
-
-    def _answer(self, value: object, status: int = 200, headers: dict[str, str] | None = None) -> None:
-        data = value if isinstance(value, bytes) else json.dumps(value).encode()
-        self.send_response(status)
-        for name, text in {
-            "content-type": "application/json",
-            "content-length": str(len(data)),
-            **(headers or {}),
-        }.items():
-            self.send_header(name, text)
-        self.end_headers()
-        self.wfile.write(data)
-
-
 def _openai_view(batch: Batch) -> dict[str, Any]:
     done = len(batch.requests) if batch.results else 0
     return {
@@ -376,32 +327,18 @@ def _google_view(batch: Batch) -> dict[str, Any]:
     return {"name": batch.id, "metadata": facts, "done": bool(batch.results)}
 
 
-class _Listening(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
+LISTS = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches", "google": "/v1beta/batches"}
+VIEW = {"openai": _openai_view, "anthropic": _anthropic_view, "google": _google_view}
 
-    def __init__(self, state: BatchServer) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.state = state
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep what is a defect of a request; clients that were killed, and answers that get lost, are none."""
-        if not isinstance(error := sys.exc_info()[1], ConnectionError | None):
-            self.state.defects.append(error)
+def _said(value: object, status: int = 200) -> bytes:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return framed(data, f"{status} {HTTPStatus(status).phrase}")
 
 
 @contextmanager
 def batch_server(behaviour: Behaviour | None = None) -> Iterator[BatchServer]:
     """The server while it answers, on a thread of this process."""
     state = BatchServer(behaviour or Behaviour())
-    with _Listening(state) as server:
-        state.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield state
-        finally:
-            server.shutdown()
-            thread.join()
-            if state.defects:
-                raise state.defects[0]
+    with on_thread(state.answer) as state.url:
+        yield state

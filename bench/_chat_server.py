@@ -1,30 +1,31 @@
-"""An OpenAI-compatible server on the loopback interface that answers after a fixed time and logs its requests.
+"""Servers on the loopback interface, and one of chat completions that answers after a fixed time and logs its requests.
 
-    with chat_server(latency_s=0.1) as server:
-        ...                       # POST {server.url}/chat/completions
-        requests = server.log()   # one `Served` a request, in the order of their ends
-
-It runs in a process of its own, so that what a client costs is not mixed with what the server costs. A request that
-offers tools gets one call of `crop`; every other one gets an answer. The words "question 17" of its prompt identify the
-question. `answer_body` and `read_request` serve other servers too.
+with chat_server(latency_s=0.1) as server:
+    ...                       # POST {server.url}/chat/completions
+    requests = server.log()   # one `Served` a request, in the order of their ends
+with on_thread(lambda head, body: framed(b"{}")) as url:
+    ...                       # any other server: from head and body of a request to the bytes of its reply
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
+import inspect
 import json
+import queue
 import re
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bench._frame import options
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +38,11 @@ TOOLS = (b'"tools":[', b'"tools": [')
 ANSWER = "Answer: (A)"
 CROP_BOX = {"x0": 10, "y0": 10, "x1": 110, "y1": 90}
 BUFFER_BYTES = 1 << 20
-START_S = 30
+
+Reply = bytes | Sequence[bytes]
+"""The bytes of a response, or pieces of them that are sent one by one."""
+Answer = Callable[[bytes, bytes], Reply | Awaitable[Reply]]
+"""From the head and the body of a request to its reply. A `ConnectionError` breaks the connection off."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +66,24 @@ class ChatServer:
 
     def count(self) -> int:
         """Requests answered so far."""
-        with urllib.request.urlopen(f"{self.url}/count", timeout=30) as reply:  # noqa: S310
-            return int(json.load(reply))
+        return int(self._told("count"))
 
     def log(self) -> tuple[Served, ...]:
         """Every request that was answered so far."""
-        with urllib.request.urlopen(f"{self.url}/log", timeout=30) as reply:  # noqa: S310
-            return tuple(Served(**entry) for entry in json.load(reply))
+        return tuple(Served(**entry) for entry in self._told("log"))
+
+    def _told(self, what: str) -> Any:
+        with urllib.request.urlopen(f"{self.url}/{what}", timeout=30) as reply:  # noqa: S310
+            return json.load(reply)
 
 
 @contextmanager
 def chat_server(latency_s: float) -> Iterator[ChatServer]:
-    """A server in a separate process, on a free port of 127.0.0.1, until the block ends."""
+    """A server on a free port of 127.0.0.1 until the block ends, in a process of its own.
+
+    So what a client costs is not mixed with what the server costs. A request that offers tools gets one call of `crop`,
+    every other one an answer. The words "question 17" of a prompt identify the question.
+    """
     command = [sys.executable, "-m", "bench._chat_server", "--latency-s", str(latency_s)]
     # `bench` is a folder of commands and not installed: it is found from the root alone.
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603
@@ -81,6 +92,52 @@ def chat_server(latency_s: float) -> Iterator[ChatServer]:
             yield ChatServer(f"http://127.0.0.1:{int(process.stdout.readline())}/v1")
         finally:
             process.terminate()
+
+
+@contextmanager
+def on_thread(answer: Answer) -> Iterator[str]:
+    """Address of a server on a thread of this process. What `answer` raises is raised at the end of the block."""
+    defects, begun = list[Exception](), queue.SimpleQueue[tuple[int, Callable[[], object]]]()
+
+    async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await answered(answer, reader, writer)
+        except Exception as error:
+            defects.append(error)
+            writer.close()
+
+    async def serve() -> None:
+        server, ended, loop = await _listening(connection), asyncio.Event(), asyncio.get_running_loop()
+        begun.put((server.sockets[0].getsockname()[1], lambda: loop.call_soon_threadsafe(ended.set)))
+        await ended.wait()
+        server.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    port, end = begun.get()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        end()
+        thread.join()
+    if defects:
+        raise defects[0]
+
+
+async def _listening(connection: Callable[..., Awaitable[None]]) -> asyncio.Server:
+    return await asyncio.start_server(connection, "127.0.0.1", 0, limit=BUFFER_BYTES, backlog=512)
+
+
+async def answered(answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer every request of one connection, until either side closes it."""
+    with suppress(ConnectionError):
+        while (request := await read_request(reader)) is not None:
+            found = answer(*request)
+            reply = await found if inspect.isawaitable(found) else found
+            for piece in (reply,) if isinstance(reply, bytes) else reply:
+                writer.write(piece)
+                await writer.drain()
+    writer.close()
 
 
 def tool_results(body: bytes) -> int:
@@ -105,20 +162,23 @@ async def read_request(reader: asyncio.StreamReader) -> tuple[bytes, bytes] | No
 
 def framed(body: bytes, status: str = "200 OK", headers: Mapping[str, str] | None = None) -> bytes:
     """An HTTP/1.1 response with a JSON body."""
-    lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}"]
-    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
-    return "\r\n".join([*lines, "", ""]).encode() + body
+    told = {"Content-Type": "application/json", "Content-Length": len(body), **(headers or {})}
+    lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in told.items()), "", ""]
+    return "\r\n".join(lines).encode() + body
 
 
-def answer_body(message: Mapping[str, Any], finish_reason: str) -> bytes:
+def answer_body(
+    message: Mapping[str, Any], finish_reason: str, *, input_tokens: int = 100, output_tokens: int = 10
+) -> bytes:
     """A chat completion with one message."""
+    counts = {"prompt_tokens": input_tokens, "completion_tokens": output_tokens}
     body = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 0,
         "model": "mock",
         "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        "usage": {**counts, "total_tokens": input_tokens + output_tokens},
     }
     return json.dumps(body).encode()
 
@@ -147,16 +207,7 @@ class _Mock:
         arguments = json.dumps({"images": ["img:1"], "box": CROP_BOX})
         self._call = framed(answer_body(tool_call(arguments), "tool_calls"))
 
-    async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Every request of one connection."""
-        # A client that goes away in the middle of a reply ends its own connection and nothing else.
-        with suppress(ConnectionError):
-            while (request := await read_request(reader)) is not None:
-                writer.write(await self._reply(*request))
-                await writer.drain()
-        writer.close()
-
-    async def _reply(self, head: bytes, body: bytes) -> bytes:
+    async def __call__(self, head: bytes, body: bytes) -> bytes:
         if head.startswith(b"GET /v1/count"):
             return framed(json.dumps(len(self._served)).encode())
         if head.startswith(b"GET /v1/log"):
@@ -173,13 +224,12 @@ class _Mock:
 
 
 async def _serve(latency_s: float) -> None:
-    server = await asyncio.start_server(_Mock(latency_s).connection, "127.0.0.1", 0, limit=BUFFER_BYTES, backlog=512)
+    mock = _Mock(latency_s)
+    server = await _listening(lambda reader, writer: answered(mock, reader, writer))
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--latency-s", type=float, required=True)
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(parser.parse_args().latency_s))
+        asyncio.run(_serve(options(__doc__, {"--latency-s": 0.0}).latency_s))

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -27,23 +28,28 @@ Case = TypeVar("Case")
 SAMPLE_S = 0.1
 
 
+HELP: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("options.toml").read_text())
+
+
 def parser(doc: str | None, flags: Mapping[str, Any]) -> argparse.ArgumentParser:
-    """The command line of a command, which `doc` explains.
+    """The command line of a command, which `doc` explains; options.toml has a line for each option.
 
     What a flag maps to says how it is read: a default gives its type, a type has none, False is a switch, a tuple holds
     the choices, of which the first is the default, a list a type or choices that may be given several times, and `...`
-    is a path that must be given.
+    is a path that must be given. A name that ends in `...` takes several words, a mapping is handed to argparse.
     """
-    made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = argparse.ArgumentParser(description=doc, formatter_class=_Formatter)
     for flag, value in flags.items():
         how: dict[str, Any]
         match value:
+            case dict():
+                how = value
             case False:
                 how = {"action": "store_true"}
             case type():
                 how = {"type": value}
             case tuple():
-                how = {"choices": value, "default": value[0]}
+                how = {"choices": tuple(one for one in value if one is not None), "default": value[0]}
             case [type() as one]:
                 how = {"type": one, "action": "append"}
             case list():
@@ -52,8 +58,20 @@ def parser(doc: str | None, flags: Mapping[str, Any]) -> argparse.ArgumentParser
                 how = {"type": Path, "required": True}
             case _:
                 how = {"type": type(value), "default": value}
-        made.add_argument(*flag.split(), **how)
+        if flag.endswith("..."):
+            how = {"nargs": "+" if flag.startswith("-") else "*", **how}
+            how |= {"default": value[:1]} if isinstance(value, tuple) else {}
+        names = flag.removesuffix("...").split()
+        told = HELP[names[-1].removeprefix("--")].replace("%", "%%")
+        made.add_argument(*names, **{"help": told, **how})
     return made
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
+    """The text as it stands in the file, and defaults where there are any."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, False, [], ()) else super()._get_help_string(action)
 
 
 def options(doc: str | None, flags: Mapping[str, Any], words: Sequence[str] | None = None) -> argparse.Namespace:

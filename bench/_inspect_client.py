@@ -6,7 +6,6 @@ It runs under an interpreter that has `inspect_ai`, `openai` and Pillow, and nee
 writes its log as it does by default, which is what it goes on from after a crash; the display is off.
 """
 
-import argparse
 import asyncio
 import json
 from pathlib import Path
@@ -20,6 +19,7 @@ from inspect_ai.tool import tool
 from inspect_ai.util import store
 
 from bench._bare_clients import KEY, data_url, encoded, enlarged
+from bench._frame import options
 
 
 def crop() -> Any:
@@ -65,21 +65,16 @@ def samples(folder: Path) -> list[Sample]:
 
 def main() -> None:
     """Ask every question. Raises `SystemExit` if Inspect reports that it did not succeed."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--url", required=True)
-    parser.add_argument("--questions", type=Path, required=True)
-    parser.add_argument("--in-flight", type=int, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    model = get_model("openai/mock", base_url=options.url, api_key=KEY, responses_api=False)
+    given = options(__doc__, {"--url": str, "--questions": ..., "--in-flight": 64, "--out": ...})
+    model = get_model("openai/mock", base_url=given.url, api_key=KEY, responses_api=False)
     remember, crops = solver(remember_picture), tool(crop)
-    task = Task(dataset=samples(options.questions), solver=[remember(), use_tools(crops()), generate()])
+    task = Task(dataset=samples(given.questions), solver=[remember(), use_tools(crops()), generate()])
     (log,) = eval(
         task,
         model=model,
-        max_connections=options.in_flight,
-        max_samples=options.in_flight,
-        log_dir=str(options.out),
+        max_connections=given.in_flight,
+        max_samples=given.in_flight,
+        log_dir=str(given.out),
         display="none",
     )
     if log.status != "success":

@@ -55,6 +55,19 @@ class Known:
     make: Callable[[int, int], Question]
 
 
+KNOWN: dict[str, Known] = {}
+"""By name of the tool, which is that of the function."""
+Maker = Callable[[int, int], Question]
+
+
+def _known(rule: str | None) -> Callable[[Maker], Maker]:
+    def kept(make: Maker) -> Maker:
+        KNOWN[make.__name__] = Known(rule, make)
+        return make
+
+    return kept
+
+
 def _question(pictures: Sequence[Pixels], args: Mapping[str, Json], right: Judgement) -> Question:
     return Question(tuple(jpeg(pixels) for pixels in pictures), args, right)
 
@@ -77,6 +90,7 @@ def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.ra
     return rng, pop_out(rng, int(rng.integers(fewest, most)))
 
 
+@_known("the colour of a disc, of two")
 def attributes(index: int, seed: int) -> Question:
     """A disc of one colour and two descriptions."""
     colours = {"red": (220, 30, 30), "blue": (30, 30, 220), "green": (30, 160, 40), "yellow": (230, 210, 30)}
@@ -87,12 +101,14 @@ def attributes(index: int, seed: int) -> Question:
     )
 
 
+@_known("the marked point, of four")
 def correspondence(index: int, seed: int) -> Question:
     """BLINK's form: REF in one picture, A to D in the other."""
     made = item("Visual_Correspondence", index, seed)
     return _question(made.images, {}, _is("best", _letter(made)))
 
 
+@_known("every pixel of a box at scale 1")
 def crop(index: int, seed: int) -> Question:
     """A box at its own size."""
     _, scene = _scene(index, seed)
@@ -105,12 +121,14 @@ def crop(index: int, seed: int) -> Question:
     return Question((encode(pixels),), {"box": box_arg(edges), "scale": 1.0}, same)
 
 
+@_known("the nearer of two marked points")
 def depth(index: int, seed: int) -> Question:
     """BLINK's form: two marked points."""
     made = item("Relative_Depth", index, seed)
     return _question(made.images, {"labels": ["A", "B"]}, _is("nearer", _letter(made)))
 
 
+@_known("the number of things of a name")
 def detection(index: int, seed: int) -> Question:
     """How many things of a name there are."""
     made = item("Counting", index, seed)
@@ -124,18 +142,21 @@ def detection(index: int, seed: int) -> Question:
     return _question(made.images, {"names": [name]}, counted)
 
 
+@_known(None)
 def forensics(index: int, seed: int) -> Question:
     """A generated picture and its copy: neither is a photograph, so nothing is right."""
     _, scene = _scene(index, seed)
     return _question([scene.draw(), item("Relative_Depth", index, seed).images[0]], {}, _unjudged)
 
 
+@_known("the piece that continues, of two")
 def jigsaw(index: int, seed: int) -> Question:
     """BLINK's form: a picture without a corner, two pieces."""
     made = item("Jigsaw", index, seed)
     return _question(made.images, {}, _is("best", made.answer))
 
 
+@_known("the drawn box that fits, of two")
 def localization(index: int, seed: int) -> Question:
     """BLINK's form: two drawn boxes."""
     made = item("Object_Localization", index, seed)
@@ -144,6 +165,7 @@ def localization(index: int, seed: int) -> Question:
     return _question(made.images, args, _is("best", _letter(made)))
 
 
+@_known("every mark within 3 px with its letter, and no other")
 def markers(index: int, seed: int) -> Question:
     """Rings of any colour, size and font with letters that are asked for."""
     scene = marked_scene(generator("evaluate", seed, index))
@@ -161,12 +183,14 @@ def markers(index: int, seed: int) -> Question:
     return Question((encode(scene.pixels),), {"labels": labels}, all_found)
 
 
+@_known("the camera's side, left or right")
 def motion(index: int, seed: int) -> Question:
     """BLINK's form: two views."""
     made = item("Multi-view_Reasoning", index, seed)
     return _question(made.images, {}, _is("moved", ("left", "right")[made.answer]))
 
 
+@_known("every letter and digit of a line in capitals")
 def ocr(index: int, seed: int) -> Question:
     """A word and a number in plain capitals."""
     rng = generator("evaluate", seed, index)
@@ -180,6 +204,7 @@ def ocr(index: int, seed: int) -> Question:
     return _question([canvas], {}, read)
 
 
+@_known("the darker of two marked points, or the same")
 def reflectance(index: int, seed: int) -> Question:
     """BLINK's form: two marked points under light and shade; A, B or the same."""
     made = item("Relative_Reflectance", index, seed)
@@ -191,6 +216,7 @@ def reflectance(index: int, seed: int) -> Question:
     return _question(made.images, {"labels": ["A", "B"]}, judged)
 
 
+@_known("whether it holds")
 def relation(index: int, seed: int) -> Question:
     """Whether a thing is above, beneath, left or right of another."""
     made = item("Spatial_Relation", index, seed)
@@ -204,6 +230,7 @@ def relation(index: int, seed: int) -> Question:
     return _question(made.images, args, _is("holds", facts.holds))
 
 
+@_known("the most salient of three to six things")
 def saliency(index: int, seed: int) -> Question:
     """Three to six coloured things among grey ones, their boxes in any order."""
     rng, scene = _scene(index, seed)
@@ -211,11 +238,13 @@ def saliency(index: int, seed: int) -> Question:
     return _question([scene.draw()], {"boxes": boxes}, _is("most_salient", "0"))
 
 
+@_known(None)
 def scanpath(index: int, seed: int) -> Question:
     """Where people would look is not known of a generated picture."""
     return _question([_scene(index, seed)[1].draw()], {}, _unjudged)
 
 
+@_known("mask of a shape from its box: overlap 0.7, area within 30 %")
 def segmentation(index: int, seed: int) -> Question:
     """A plain coloured shape, from the box around it."""
     _, scene = _scene(index, seed, 2, 4)
@@ -232,6 +261,7 @@ def segmentation(index: int, seed: int) -> Question:
     return _question([scene.draw()], {"box": box_arg(thing.box)}, cut_out)
 
 
+@_known("the same thing in a darker copy, of three")
 def semantic_correspondence(index: int, seed: int) -> Question:
     """One of three things, and its darker copy."""
     _, scene = _scene(index, seed, 3, 4)
@@ -242,31 +272,9 @@ def semantic_correspondence(index: int, seed: int) -> Question:
     return _question([picture, darker(picture)], args, _is("best_index", index % 3))
 
 
+@_known("a darker copy, not another picture")
 def similarity(index: int, seed: int) -> Question:
     """A darker copy of the first picture and another picture."""
     picture, other = (item("Relative_Depth", 2 * index + place, seed).images[0] for place in (0, 1))
     pictures = [darker(picture), other]
     return _question([picture, *pictures[:: 1 if index % 2 else -1]], {}, _is("best", 1 - index % 2))
-
-
-KNOWN: Mapping[str, Known] = {
-    "attributes": Known("the colour of a disc, of two", attributes),
-    "correspondence": Known("the marked point, of four", correspondence),
-    "crop": Known("every pixel of a box at scale 1", crop),
-    "depth": Known("the nearer of two marked points", depth),
-    "detection": Known("the number of things of a name", detection),
-    "forensics": Known(None, forensics),
-    "jigsaw": Known("the piece that continues, of two", jigsaw),
-    "localization": Known("the drawn box that fits, of two", localization),
-    "markers": Known("every mark within 3 px with its letter, and no other", markers),
-    "motion": Known("the camera's side, left or right", motion),
-    "ocr": Known("every letter and digit of a line in capitals", ocr),
-    "reflectance": Known("the darker of two marked points, or the same", reflectance),
-    "relation": Known("whether it holds", relation),
-    "saliency": Known("the most salient of three to six things", saliency),
-    "scanpath": Known(None, scanpath),
-    "segmentation": Known("mask of a shape from its box: overlap 0.7, area within 30 %", segmentation),
-    "semantic_correspondence": Known("the same thing in a darker copy, of three", semantic_correspondence),
-    "similarity": Known("a darker copy, not another picture", similarity),
-}
-"""By name of the tool."""

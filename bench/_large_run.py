@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from bench._frame import options
+from bench._runs import written
 from hybrid.images import ImageStore, home
-from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.types import Attempt, Box, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
@@ -26,8 +26,6 @@ from hybrid.types import Attempt, Box, Exchange, ImageRef, Json, Kind, Prompt, Q
 PICTURES = 300
 SIZE_PX = (96, 72)
 """Width and height."""
-GROUP = 1_000
-"""Attempts that are appended together."""
 STARTED = 1_790_000_000.0
 LETTERS = "AB"
 WORDS = (
@@ -156,46 +154,28 @@ CALLS = 0.7
 """Share of the questions on which the controller calls the tool."""
 IDENTITY: Mapping[str, Json] = {
     "hybrid": "0.1.0",
-    "benchmark": "blink",
-    "split": "val",
-    "settings": {},
     "data": {"kind": "folder", "sha256": "5" * 64},
     "model": {"model": "made-up:model", "temperature": 0.0},
-    "protocol": "strict",
-    "tool_output": "real",
-    "seed": 0,
 }
 
 
 def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
     """Make the run. Its images go to the store in `$HYBRID_HOME`."""
     shown = pictures(ImageStore(home() / "images"))
-    folder = RunFolder(out)
-    with folder.locked():
-        asked = tuple(questions(count, shown))
-        extents = {"questions.jsonl": folder.write_questions(asked)}
-        for name, (says, skill) in SOLVERS.items():
-            rng = random.Random(f"{seed} {name}")
-            journal = folder.journal(name)
-            lines: list[bytes] = []
-            for number, question in enumerate(asked):
-                right = rng.random() < skill
-                letter = LETTERS[(number + (not right)) % 2]
-                draw = Draw(question, shown[number % len(shown)], letter, rng.random() < CALLS)
-                exchange = Exchange(_prompt(draw), says(draw))
-                attempt = Attempt(question.id, (exchange,), 2.5, started=STARTED + number)
-                lines.append(attempt_line(attempt))
-                if len(lines) == GROUP:
-                    journal.append(*lines)
-                    lines = []
-            journal.append(*lines)
-            journal.close()
-            extents[f"{name}/attempts.jsonl"] = folder.measure(f"{name}/attempts.jsonl").extent
-        files = {name: asdict(extent) for name, extent in extents.items()}
-        tools = {"depth": {"backend": "classical:cues-2", "code": "0" * 12}}
-        solvers = {name: {"tools": {} if name == "mllm" else tools} for name in SOLVERS}
-        folder.write_manifest({"identity": IDENTITY, "labels": [], "solvers": solvers, "files": files})
-    return folder
+    asked = tuple(questions(count, shown))
+
+    def attempts(name: str) -> Iterator[Attempt]:
+        says, skill = SOLVERS[name]
+        rng = random.Random(f"{seed} {name}")
+        for number, question in enumerate(asked):
+            right = rng.random() < skill
+            letter = LETTERS[(number + (not right)) % 2]
+            draw = Draw(question, shown[number % len(shown)], letter, rng.random() < CALLS)
+            yield Attempt(question.id, (Exchange(_prompt(draw), says(draw)),), 2.5, started=STARTED + number)
+
+    tools: Json = {"depth": {"backend": "classical:cues-2", "code": "0" * 12}}
+    solvers: dict[str, Json] = {name: {"tools": {} if name == "mllm" else tools} for name in SOLVERS}
+    return written(out, asked, {name: attempts(name) for name in SOLVERS}, IDENTITY, solvers)
 
 
 def main() -> None:

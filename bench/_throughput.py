@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from bench._bare_loops import BOX_PX, NAMES, TEXTS, BareLoop, bare_loop
+from bench._bare_loops import BareLoop, bare_loop
 from bench._networks import NETWORKS, Network
 from hybrid.config import ServiceOptions
 from hybrid.display.tables import Column, Table
@@ -43,6 +43,11 @@ from tools._shared import reflection
 
 SIZE = (640, 480)
 """Width and height of every picture, so that no batch falls apart by shape."""
+TEXTS: tuple[str, ...] = tuple(NETWORKS["siglip2_base"].loop["given"]["text"])
+NAMES = ("ball", "cube")
+"""As many as the bare loop asks for (networks.toml)."""
+BOX_PX = (100, 90, 420, 360)
+"""Inside of every picture."""
 BATCH = 8
 """Images a pass of the bare loop; pairs count as two."""
 MIN_RATIO = 0.8

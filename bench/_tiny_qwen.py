@@ -41,32 +41,7 @@ MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 # Texts are cut, and those behind a picture left out: what the network has to read is who speaks, which pictures there
 # are, and the cue.
 # llama.cpp makes one text of the parts of a message, with a word of its own in the place of a picture.
-TEMPLATE = """{%- if tools or dialect is defined %}<|im_start|>system
-{% if tools %}Tools in {{ dialect | default('hermes') }}{% endif %}<|im_end|>
-{% endif %}
-{%- for message in messages %}
-{%- if message.role == 'system' %}{% set _ = message.content | length %}{% else %}<|im_start|>{{ message.role }}
-{% if message.reasoning_content or message.reasoning %}<think>
-{{ message.reasoning_content or message.reasoning }}
-</think>
-
-{% endif %}
-{%- if message.content is string %}{% for piece in message.content.split('<__media_') %}
-{%- if loop.first %}{{ piece[:20] }}{% else %}<__media_{{ piece.split('>')[0] }}>{% endif %}{% endfor %}
-{%- else %}{% for part in message.content or [] %}
-{%- if part.type != 'text' %}<|vision_start|><|image_pad|><|vision_end|>
-{%- elif loop.first %}{{ part.text[:20] }}{% endif %}{% endfor %}{% endif %}
-{%- for call in message.tool_calls or [] %}
-<tool_call>
-{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
-</tool_call>{% endfor %}<|im_end|>
-{% endif %}{% endfor %}
-{%- if add_generation_prompt %}<|im_start|>assistant
-{% if enable_thinking is defined and not enable_thinking %}<think>
-
-</think>
-
-{% endif %}{% endif %}"""
+TEMPLATE = Path(__file__).with_name("tiny_qwen.jinja").read_text()
 STEPS, BATCH, RATE = 700, 8, 4e-3
 
 

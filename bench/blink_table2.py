@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
 
+from bench._frame import parser
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions, accuracy
 from hybrid.config import RunConfig, ServiceOptions
@@ -138,11 +138,11 @@ def run(options: argparse.Namespace, out: Path) -> RunFolder:
         split="val",
         tasks=present,
         service=ServiceOptions(
-            cast("Literal['auto', 'learned', 'classical']", options.backend),
-            dict(pair.split("=", 1) for pair in options.weights),
+            options.backend,
+            dict(pair.split("=", 1) for pair in options.weights or ()),
             options.device,
         ),
-        allow=tuple(options.allow),
+        allow=tuple(options.allow or ()),
         out=out,
     )
     return finished(config)
@@ -150,23 +150,16 @@ def run(options: argparse.Namespace, out: Path) -> RunFolder:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", nargs="?", type=Path)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--weights", action="append", default=[], metavar="TOOL=DIR_OR_ID")
-    parser.add_argument("--backend", choices=("auto", "learned", "classical"), default="auto")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--allow", action="append", default=[])
-    options = parser.parse_args()
-    if (options.run is None) == (options.data is None):
-        parser.error("give either a finished RUN or --data DIR")
-    if bad := [pair for pair in options.weights if "=" not in pair]:
-        parser.error(f"--weights {bad[0]}: expected TOOL=DIR_OR_ID")
-    if options.run is not None:
-        print(as_text(table(compare(RunFolder.existing(options.run)))))
-        return
+    flags = {"run": {"nargs": "?", "type": Path}, "--data": Path, "--weights": [str], "--allow": [str]}
+    command = parser(__doc__, {**flags, "--backend": ("auto", "learned", "classical"), "--device": "auto"})
+    given = command.parse_args()
+    if (given.run is None) == (given.data is None):
+        command.error("give either a finished RUN or --data DIR")
+    if bad := [pair for pair in given.weights or () if "=" not in pair]:
+        command.error(f"--weights {bad[0]}: expected TOOL=DIR_OR_ID")
     with tempfile.TemporaryDirectory() as folder:
-        print(as_text(table(compare(run(options, Path(folder) / "run")))))
+        found = RunFolder.existing(given.run) if given.run else run(given, Path(folder) / "run")
+        print(as_text(table(compare(found))))
 
 
 if __name__ == "__main__":

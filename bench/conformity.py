@@ -62,8 +62,8 @@ class Result:
 def measured(behaviour: Behaviour, folder: Path) -> Result:
     """What comes of one question to the server of a behaviour, by a run in a folder of its own."""
     said, steps = "", list[Step]()
-    with serving(behaviour) as server, quietly():
-        settings = ModelSettings(base_url=server.url, retries=1, seed=0, **behaviour.options)
+    with serving(behaviour) as url, quietly():
+        settings = ModelSettings(base_url=url, retries=1, seed=0, **behaviour.options)
         config = RunConfig(
             "blink",
             ("controller",),

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bench import _frame
 from bench._runs import finished
@@ -43,21 +43,8 @@ class Mean:
         return "-" if self.value is None else f"{self.value:.3f} ±{self.half:.3f}"
 
 
-@dataclass(frozen=True)
-class TaskRow:
-    """One task or one benchmark: accuracies, and paired differences in points of 1."""
-
-    name: str
-    n: int
-    chance: Mean
-    alone: Mean
-    tools: Mean
-    specialist: Mean
-    blank: Mean
-    shuffled: Mean
-    gain: Mean
-    over_specialist: Mean
-    blank_gain: Mean
+TaskRow = dict[str, Any]
+"""One task or one benchmark: its name, `n`, accuracies, and paired differences in points of 1."""
 
 
 def mean(values: Sequence[float]) -> Mean:
@@ -137,19 +124,15 @@ def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, 
 
     alone, tools, specialist = of(real, "mllm"), of(real, "controller"), of(real, "specialist")
     empty = of(blank, "controller")
-    return TaskRow(
-        name,
-        n=len(tools),
-        chance=mean(list(of(real, "chance").values())),
-        alone=mean(list(alone.values())),
-        tools=mean(list(tools.values())),
-        specialist=mean(list(specialist.values())),
-        blank=mean(list(empty.values())),
-        shuffled=mean(list(of(shuffled, "controller").values())),
-        gain=difference(tools, alone),
-        over_specialist=difference(tools, specialist),
-        blank_gain=difference(empty, alone),
-    )
+    means = {"chance": of(real, "chance"), "alone": alone, "tools": tools, "specialist": specialist, "blank": empty}
+    means["shuffled"] = of(shuffled, "controller")
+    pairs = {"gain": (tools, alone), "over_specialist": (tools, specialist), "blank_gain": (empty, alone)}
+    return {
+        "name": name,
+        "n": len(tools),
+        **{column: mean(list(values.values())) for column, values in means.items()},
+        **{column: difference(*pair) for column, pair in pairs.items()},
+    }
 
 
 def parser() -> argparse.ArgumentParser:
@@ -171,10 +154,10 @@ def main() -> None:
             foreign = ask(benchmark, given, ("controller",), "shuffled", folder / f"{benchmark}-shuffled")
             calls += real.calls
             rows += rows_of(benchmark, real, blank, foreign)
-    columns = ("chance", "alone", "tools", "specialist", "blank", "shuffled", "gain", "over_specialist", "blank_gain")
-    print(f"{'':38}{'n':>5}" + "".join(f"{column:>17}" for column in columns))
+    print(f"{'':38}{'n':>5}" + "".join(f"{column:>17}" for column in list(rows[0])[2:]))
     for row in rows:
-        print(f"{row.name:38}{row.n:>5}" + "".join(f"{getattr(row, column)!s:>17}" for column in columns))
+        name, n, *cells = row.values()
+        print(f"{name:38}{n:>5}" + "".join(f"{cell!s:>17}" for cell in cells))
     total = sum(calls.values())
     print(f"calls of tools: {total}, well-formed {calls[WELL_FORMED] / max(1, total):.1%}; {dict(calls)}")
     _frame.write_json(given.json, {"rows": rows, "calls": calls})

@@ -271,8 +271,7 @@ def main(words: list[str] | None = None) -> None:
     flags = {"step": (*STEPS, "page"), "--json": ..., "--device": "cuda", "--tiny": False, "--compiled": False}
     # So many seconds are for the tests.
     flags |= {"--dtype": ("auto", "float32", "bfloat16", "float16"), "--seconds": 140.0}
-    command = parser(__doc__, flags)
-    command.add_argument("--network", choices=tuple(NETWORKS))
+    command = parser(__doc__, {**flags, "--network": (None, *NETWORKS)})
     given = command.parse_args(words)
     if given.step == "page":
         print(page(kept(given.json)))

@@ -27,9 +27,8 @@ from typing import Final
 import multimatch_gaze
 import numpy as np
 
-from bench._frame import options, write_json
+from bench._frame import options, table, write_json
 from hybrid.benchmarks.hvsbench.multimatch import Floats, Ints, multimatch
-from hybrid.display.tables import Column, Table, as_text
 from hybrid.samples.seeds import generator
 
 SCREEN: Final = (512, 320)
@@ -54,7 +53,7 @@ class PathRow:
     ours_us: float
     ratio: float
     lowest_ratio: float
-    difference: float
+    difference: str
 
 
 def scanpaths(rng: np.random.Generator, number: int, lengths: tuple[int, int], decimals: int | None) -> list[Floats]:
@@ -114,22 +113,7 @@ def measure(title: str, lengths: str, given: argparse.Namespace) -> PathRow:
         difference = max(difference, float(np.abs(found[few] - expected).max()))
     ratios = [theirs / own for theirs, own in zip(package, ours, strict=True)]
     medians = statistics.median(package), statistics.median(ours), statistics.median(ratios)
-    return PathRow(title, lengths, len(pairs), many, *medians, min(ratios), difference)
-
-
-def printed(rows: list[PathRow]) -> Table:
-    """The rows as a table."""
-    title = f"{rows[0].pairs:,} pairs in one call; the package on {rows[0].package_pairs:,} of them"
-    texts = Column("coordinates", "left"), Column("human fixations", "left")
-    names = ("package, us CPU a pair", "ours", "ratio", "lowest ratio", "largest difference")
-    cells = [
-        (f"{row.package_us:.0f}", f"{row.ours_us:.2f}", f"{row.ratio:.0f}", f"{row.lowest_ratio:.0f}") for row in rows
-    ]
-    lines = [
-        (row.coordinates, row.human_fixations, *numbers, f"{row.difference:.1e}")
-        for row, numbers in zip(rows, cells, strict=True)
-    ]
-    return Table(title, (*texts, *map(Column, names)), tuple(lines))
+    return PathRow(title, lengths, len(pairs), many, *medians, min(ratios), f"{difference:.1e}")
 
 
 def main() -> None:
@@ -138,7 +122,7 @@ def main() -> None:
     given = options(__doc__, flags)
     warnings.simplefilter("ignore", RuntimeWarning)
     rows = [measure(title, lengths, given) for title in DECIMALS for lengths in LENGTHS]
-    print(as_text(printed(rows)), end="")
+    print(table(rows))
     write_json(given.json, rows)
 
 

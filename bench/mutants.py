@@ -11,17 +11,18 @@ with `--show`: some mutants change nothing that can be observed (a cache, a boun
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench._frame import parser
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.stats import wilson
 
@@ -33,65 +34,13 @@ ROOMS = ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests")
 class Subject:
     """Files whose lines are changed, and the tests that are to notice."""
 
-    sources: tuple[str, ...]
-    tests: tuple[str, ...]
+    sources: Sequence[str]
+    tests: Sequence[str]
     system: bool = False
-    """Whether the tests marked `system` are run too: those of a network load one."""
 
 
-SUBJECTS = {
-    "stats": Subject(
-        tuple(f"hybrid/stats/{name}.py" for name in ("intervals", "contrasts", "planning", "scatter", "linearised")),
-        ("tests/hybrid/test_stats.py", "tests/hybrid/stats"),
-    ),
-    "score": Subject(
-        tuple(f"hybrid/scoring/{name}.py" for name in ("score", "runs", "predicted", "tally")),
-        (
-            "tests/hybrid/scoring/test_score.py",
-            "tests/hybrid/scoring/test_tally.py",
-            "tests/hybrid/scoring/test_judge.py",
-            "tests/hybrid/scoring/test_protocol.py",
-            "tests/hybrid/scoring/predictions",
-            "tests/hybrid/cli/test_score.py",
-        ),
-    ),
-    "compare": Subject(
-        ("hybrid/scoring/compare.py", "hybrid/scoring/pairing.py"),
-        ("tests/hybrid/scoring/sections/test_differences.py", "tests/hybrid/scoring/test_pairing.py"),
-    ),
-    "calibrate": Subject(("hybrid/scoring/calibrate.py",), ("tests/hybrid/scoring/test_calibrate.py",)),
-    "trust": Subject(
-        ("hybrid/solving/trust.py",), ("tests/hybrid/solving/test_trust.py", "tests/hybrid/scoring/test_calibrate.py")
-    ),
-    "gates": Subject(
-        ("hybrid/running/permissions.py", "hybrid/tool/image_sets.py"),
-        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/tool/test_image_sets.py"),
-    ),
-    "judge": Subject(
-        ("hybrid/scoring/judge.py", "hybrid/scoring/readings.py"),
-        ("tests/hybrid/scoring/test_judge.py", "tests/hybrid/scoring/test_readings.py"),
-    ),
-    "answers": Subject(("hybrid/answers",), ("tests/hybrid/answers",)),
-    "rules": Subject(("tools/rules",), ("tests/tools/rules",)),
-    "networks": Subject(
-        ("hybrid/tool/networks.py",),
-        ("tests/hybrid/serving/test_input_check.py", "tests/hybrid/serving/test_precision.py"),
-        system=True,
-    ),
-    "pictures": Subject(
-        ("tools/_shared/reading.py", "tools/_shared/dense_features.py"),
-        (
-            "tests/tools/_shared/test_whole_picture.py",
-            "tests/tools/_shared/test_dense_features.py",
-            "tests/tools/test_semantic_correspondence.py",
-        ),
-        system=True,
-    ),
-    "arbiter": Subject(("graphs/arbiter.py",), ("tests/graphs/test_arbiter.py",)),
-    "tables": Subject(
-        ("hybrid/display/tables.py", "hybrid/scoring/rendering.py"),
-        ("tests/hybrid/display/test_tables.py", "tests/hybrid/scoring/test_rendering.py"),
-    ),
+SUBJECTS: Mapping[str, Subject] = {
+    name: Subject(**row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
 
 CONFIGURATION = """
@@ -227,18 +176,13 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 def main() -> None:
     """Mutate the subjects that were named and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=f"of {', '.join(SUBJECTS)}; all without one")
-    parser.add_argument("--list", action="store_true", help="print the subjects and their tests")
-    parser.add_argument("--children", type=int, default=2, help="mutants at a time")
-    parser.add_argument("--sample", type=int, metavar="N", help="try N mutants of each subject, drawn at random")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--show", action="store_true", help="print the surviving mutants as diffs")
-    given = parser.parse_args()
+    flags = {"subjects...": str, "--list": False, "--children": 2, "--sample": int, "--seed": 0, "--show": False}
+    command = parser(__doc__, flags)
+    given = command.parse_args()
     if given.sample is not None and given.sample < 1:
-        parser.error(f"--sample {given.sample}: needs a number above 0")
+        command.error(f"--sample {given.sample}: needs a number above 0")
     if unknown := set(given.subjects) - set(SUBJECTS):
-        parser.error(f"no subject {', '.join(sorted(unknown))}; there are: {', '.join(SUBJECTS)}")
+        command.error(f"no subject {', '.join(sorted(unknown))}; there are: {', '.join(SUBJECTS)}")
     if given.list:
         for name, subject in SUBJECTS.items():
             print(f"{name}: {' '.join(subject.sources)}  <-  {' '.join(subject.tests)}")

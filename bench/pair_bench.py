@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import cv2
 import numpy as np
 
-from bench._frame import parser
+from bench._frame import options
 from bench.light_change import DIFFICULTIES, Difficulty
 from bench.warped_pairs import KINDS, Kind, WarpedPair, photographs, picture, warped_pair
 from hybrid.samples.seeds import Purpose, generator
@@ -50,15 +50,13 @@ class PairSet:
 SETS = tuple(PairSet(kind, difficulty) for kind in KINDS for difficulty in DIFFICULTIES)
 
 
-class Matcher(Protocol):
-    """A matcher of two views; `version` names its network, or none."""
+@dataclass(frozen=True)
+class Matcher:
+    """A matcher of two views, in pixels of the original pictures; `version` names its network, or none."""
 
     name: str
     version: str
-
-    def match(self, views: tuple[View, View]) -> Matches:
-        """Matches in pixels of the original pictures."""
-        ...
+    match: Callable[[tuple[View, View]], Matches]
 
 
 class Judged(Protocol):
@@ -73,36 +71,18 @@ class Judged(Protocol):
         """How long the matching took."""
 
 
-class FeatureMatcher:
-    """RootSIFT and ORB."""
-
-    name = "classical"
-    version = "features-3"
-
-    def match(self, views: tuple[View, View]) -> Matches:
-        """As `match_either_hand`."""
-        return match_either_hand(*views)
-
-
-class NetworkMatcher:
-    """The network of a tool's learned backend."""
-
-    name = "learned"
-
-    def __init__(self, tool: Tool, device: str, weights: str | None) -> None:
-        """Load. Raises `WeightsError`."""
-        card = tool.backend("learned")
-        backend = None if card is None else card.make()
-        if not isinstance(backend, Learned):
-            raise SystemExit(f"{tool.card.name} has no learned backend")
-        backend.setup(device, weights)
-        self._model = backend.model
-        self.version = f"either hand, {self._model.version}"
-
-    def match(self, views: tuple[View, View]) -> Matches:
-        """As the backend's three stages."""
-        matches: list[Matches] = self._model.predict([self._model.prepare(views)])
-        return matches[0]
+def matcher_of(name: str, tool: Tool, device: str, weights: str | None) -> Matcher:
+    """RootSIFT and ORB, or the network of the tool's learned backend. Raises `WeightsError`."""
+    if name == "classical":
+        return Matcher(name, "features-3", lambda views: match_either_hand(*views))
+    card = tool.backend("learned")
+    backend = None if card is None else card.make()
+    if not isinstance(backend, Learned):
+        raise SystemExit(f"{tool.card.name} has no learned backend")
+    backend.setup(device, weights)
+    model = backend.model
+    # As the backend's three stages.
+    return Matcher(name, f"either hand, {model.version}", lambda views: model.predict([model.prepare(views)])[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,24 +148,19 @@ class Options:
 def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[str]) -> Options:
     """Read the command line: `names` are the sets there are, `default` those of a call that names none."""
     flags = {"--set": list(names), "--pairs": 30, "--seed": 1000, "--photos": Path, "--fit": False, "--weights": str}
-    command = parser(doc, {**flags, "--device": "cpu", "--matches": Path, "--json": Path})
-    command.add_argument("--half", choices=("first", "second"), help="every other photograph, from the 1st or 2nd on")
-    command.add_argument("--backend", nargs="+", choices=("classical", "learned"), default=["classical"])
-    given = command.parse_args()
+    flags |= {"--half": (None, "first", "second"), "--backend...": ("classical", "learned"), "--device": "cpu"}
+    given = options(doc, {**flags, "--matches": Path, "--json": Path})
     cv2.setNumThreads(1)
     photos = tuple(photographs(given.photos)) if given.photos else ()
     start, step = {"first": (0, 2), "second": (1, 2), None: (0, 1)}[given.half]
-    matchers: list[Matcher] = [
-        FeatureMatcher() if name == "classical" else NetworkMatcher(tool, given.device, given.weights)
-        for name in dict.fromkeys(given.backend)
-    ]
+    matchers = tuple(matcher_of(name, tool, given.device, given.weights) for name in dict.fromkeys(given.backend))
     return Options(
         tuple(given.set or default),
         given.pairs,
         given.seed,
         photos[start::step],
         "fit" if given.fit else "evaluate",
-        tuple(matchers),
+        matchers,
         MatchStore(given.matches),
         given.json,
     )

@@ -23,8 +23,8 @@ from typing import Any
 from PIL import Image
 
 from bench._frame import options
-from bench.report import CHROMIUM
 
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 PICTURES: Mapping[str, str] = {
     "report.png": "recorded GPT-4o on 209 BLINK questions: the first screen of the report",
     "tasks.png": "generated questions: accuracy by task, with tools, alone, the tools alone, and the controls",

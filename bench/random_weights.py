@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench._frame import parser, write_json
+from bench._frame import options, write_json
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.registry import load
-from hybrid.serving.known_answers import Checked, run_checks
+from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Tool
 
 TOOLS = ("semantic_correspondence", "similarity", "jigsaw", "saliency")
@@ -67,11 +67,8 @@ def outcome(tool: Tool, seed: int, weights: Path) -> Outcome:
     backend.setup("cpu", str(weights))
     outcomes = run_checks(tool, backend)
     own = [one for one in outcomes if one.series is not None]
-    return Outcome(tool.card.name, seed, sum(one.wrong is None for one in own), len(own), _least(own))
-
-
-def _least(own: Sequence[Checked]) -> int:
-    return max((one.series.least for one in own if one.series is not None), default=0)
+    least = max((one.series.least for one in own if one.series is not None), default=0)
+    return Outcome(tool.card.name, seed, sum(one.wrong is None for one in own), len(own), least)
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
@@ -90,9 +87,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Make the networks, ask, and print the table."""
-    command = parser(__doc__, {"--seeds": 10, "--json": Path})
-    command.add_argument("--tools", nargs="+", choices=TOOLS, default=TOOLS)
-    given = command.parse_args(argv)
+    given = options(__doc__, {"--seeds": 10, "--tools...": {"choices": TOOLS, "default": TOOLS}, "--json": Path}, argv)
     outcomes = []
     for seed in range(given.seeds):
         with tempfile.TemporaryDirectory() as place:

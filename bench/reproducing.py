@@ -13,10 +13,11 @@ import csv
 import io
 import json
 import math
+import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -33,21 +34,11 @@ from hybrid.scoring.score import Scored
 COMMAND: Final = "uv run python -m bench.reproducing --data ../shared/data -o bench/results"
 Status = Literal["reproduced", "follows", "differs", "contradicted", "unreadable", "absent"]
 
-MEANING: Final[Mapping[Status, str]] = {
-    "reproduced": "our scorer gives the printed value from answers or ground truth at hand",
-    "follows": "our formula gives the printed value from other printed cells of the paper",
-    "differs": "our scorer gives another value from the answers at hand",
-    "contradicted": "our formula gives another value from other printed cells: the paper disagrees with itself",
-    "unreadable": "the printed cell could not be read; the value listed is computed, not printed",
-    "absent": "nothing at hand decides it; the reason is listed",
-}
-TITLES: Final = {
-    "blink": "BLINK",
-    "mvp_bench": "MVP-Bench",
-    "mm_sap": "MM-SAP",
-    "hvsbench": "HVSBench",
-    "actiview": "ActiView",
-}
+DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+MEANING: Final[Mapping[Status, str]] = DATA["meaning"]
+TITLES: Final[Mapping[str, str]] = DATA["titles"]
+BLINK_FILES: Final[Mapping[str, str]] = DATA["files"]["blink"]
+MVP_FILES: Final[Mapping[str, str]] = DATA["files"]["mvp_bench"]
 CUT = 0.0099
 """Percent: the papers print two decimals and cut here and there instead of rounding."""
 
@@ -77,11 +68,13 @@ Measure = Callable[[Published], Measured | None]
 def verdicts(data: Path) -> tuple[Verdict, ...]:
     """One verdict a printed cell, in the order of the published files. Reads the folders of `data` that are there."""
     verdicts_here: list[Verdict] = []
-    for name, (derive, absence) in PAPERS.items():
+    for name, derive in DERIVE.items():
         cells = published(name)
         measure = MEASURES[name](data) if name in MEASURES else lambda _: None
         derived = {id(one.cell): one for one in derive(cells)}
-        verdicts_here += (_verdict(name, cell, measure(cell), derived.get(id(cell)), absence(cell)) for cell in cells)
+        verdicts_here += (
+            _verdict(name, cell, measure(cell), derived.get(id(cell)), _absence(name, cell)) for cell in cells
+        )
     return tuple(verdicts_here)
 
 
@@ -98,14 +91,6 @@ def _verdict(
         follows = abs(derived.value - cell.value) <= derived.tolerance
         return Verdict(name, cell, "follows" if follows else "contradicted", derived.value, derived.how)
     return Verdict(name, cell, "absent", None, absence)
-
-
-BLINK_FILES: Final = {
-    "GPT-4o": "GPT4o",
-    "GPT-4V": "GPT4V",
-    "LLaVA-v1.6-34B": "llava-v1.6-34b",
-    "Qwen-VL-Max": "QwenVLMax",
-}
 
 
 def _blink(data: Path) -> Measure:
@@ -133,9 +118,6 @@ def _by_task(scored: Scored) -> dict[str, float]:
         right[score.task] += score.correct == 1.0
     values = {task: 100 * right[task] / count for task, count in tasks.items()}
     return values | {"accuracy_macro": sum(values.values()) / len(values)}
-
-
-MVP_FILES: Final = {"GPT-4o": "GPT4o", "LLaVA-1.5 (7B)": "llava_v1.5_7b", "InstructBLIP (7B)": "instructblip_7b"}
 
 
 def _mvp_bench(data: Path) -> Measure:
@@ -186,63 +168,28 @@ MEASURES: Final[Mapping[str, Callable[[Path], Measure]]] = {
 }
 
 
-def _blink_absence(cell: Published) -> str:
-    if cell.kind == "human":
-        return "no answers of people are published"
-    if cell.kind == "specialist":
-        return "the specialists' weights are not at hand"
-    if cell.split == "test":
-        return "the answers of the test split are hidden"
-    return "the model's saved outputs are not at hand"
+def _absence(name: str, cell: Published) -> str:
+    """Why nothing at hand decides a cell."""
+    rows = DATA["absent"][name]
+    why = next(
+        row["why"]
+        for row in rows
+        if all(re.search(pattern, getattr(cell, field)) for field, pattern in row.get("where", {}).items())
+    )
+    if "{views}" not in why:
+        return str(why)
+    views = int(cell.n)
+    fits = math.isclose(round(100 * round(cell.value * views / 100) / views, 2), cell.value, abs_tol=0.001)
+    return str(why.format(a="a" if fits else "no", views=views))
 
 
-def _mvp_absence(cell: Published) -> str:
-    if "no outputs published" in cell.note:
-        return "no outputs are published"
-    if cell.source == "Table 6":
-        return "which 20 % of the questions were drawn is not published"
-    if "sentence" in cell.note:
-        return "the outputs with the added sentence are not at hand"
-    return "the model's published outputs are not at hand"
-
-
-def _human_or(reason: str, cell: Published) -> str:
-    return "no answers of people are published" if cell.kind == "human" else reason
-
-
-def _actiview_absence(cell: Published) -> str:
-    if cell.kind == "human":
-        return "no answers of people are published"
-    if cell.kind == "chance":
-        return "the questions, with their numbers of options, are not at hand"
-    if cell.metric.startswith("recall"):
-        views = int(cell.n)
-        fits = math.isclose(round(100 * round(cell.value * views / 100) / views, 2), cell.value, abs_tol=0.001)
-        return f"no answers are published; {'a' if fits else 'no'} whole number of {views} views gives it"
-    return "no answers are published but one model's, which are not at hand"
-
-
-Derive = Callable[[Sequence[Published]], Iterator[_printed.Derived]]
-
-PAPERS: Final[Mapping[str, tuple[Derive, Callable[[Published], str]]]] = {
-    "blink": (_printed.blink, _blink_absence),
-    "mvp_bench": (_printed.mvp_bench, _mvp_absence),
-    "mm_sap": (_printed.mm_sap, partial(_human_or, "no answers are published")),
-    "hvsbench": (_printed.hvsbench, partial(_human_or, "no answers are published")),
-    "actiview": (_printed.actiview, _actiview_absence),
+DERIVE: Final[Mapping[str, Callable[[Sequence[Published]], Iterator[_printed.Derived]]]] = {
+    "blink": _printed.blink,
+    "mvp_bench": _printed.mvp_bench,
+    "mm_sap": _printed.mm_sap,
+    "hvsbench": _printed.hvsbench,
+    "actiview": _printed.actiview,
 }
-
-UNREAD: Final[Mapping[str, str]] = {
-    "blink": (
-        "17 cells of the second halves of Tables 1 and 4 are not listed at all, because the text that was read has "
-        "lost them"
-    ),
-    "actiview": (
-        "the row of Gemini-1.5-pro in Table 2 (Table 7 repeats it) and the rows of LLaVA-1.6 7B in Tables 9 to 12 and "
-        "LLaVA-1.6 13B in Table 9 are not listed, because the text that was read has lost them"
-    ),
-}
-"""Facts that the published files lack, and so this page."""
 
 
 def page(verdicts: Sequence[Verdict]) -> str:
@@ -258,17 +205,17 @@ def page(verdicts: Sequence[Verdict]) -> str:
         *(f"- **{status}**: {meaning}" for status, meaning in MEANING.items()),
         "",
         as_markdown(
-            _counts("by paper", {TITLES[name]: [v for v in verdicts if v.benchmark == name] for name in PAPERS})
+            _counts("by paper", {TITLES[name]: [v for v in verdicts if v.benchmark == name] for name in TITLES})
         ),
     ]
-    for name in PAPERS:
+    for name in TITLES:
         mine = [verdict for verdict in verdicts if verdict.benchmark == name]
         tables = {verdict.cell.source: [v for v in mine if v.cell.source == verdict.cell.source] for verdict in mine}
         reasons = Counter(verdict.why for verdict in mine if verdict.status == "absent")
         lines += [f"## {TITLES[name]}", "", as_markdown(_counts("by table", tables))]
         lines += ["Absent:", "", *(f"- {reason}: {count} cells" for reason, count in reasons.most_common()), ""]
-        if name in UNREAD:
-            lines += [f"Not listed: {UNREAD[name]}.", ""]
+        if name in DATA["unread"]:
+            lines += [f"Not listed: {DATA['unread'][name]}.", ""]
         for status in statuses[2:5]:
             listed = [verdict for verdict in mine if verdict.status == status]
             if listed:

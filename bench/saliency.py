@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
@@ -26,27 +25,6 @@ from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
 from tools._shared.args import BoxArg
 from tools.saliency import SaliencyArgs, SaliencyCues
-
-
-@dataclass(frozen=True)
-class Found:
-    """Results of the tool on `items` pictures: shares, and milliseconds a call."""
-
-    items: int
-    ms: float
-    rank_correlation: float
-    first_right: float
-    number_right: float
-    number_too_small: float
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Results of counting on `items` questions: how often the number is a choice, and the right one."""
-
-    items: int
-    offered: float
-    right: float
 
 
 def ask(pixels: Pixels, args: SaliencyArgs) -> Evidence:
@@ -63,9 +41,9 @@ def ranks_of(evidence: Evidence) -> list[int]:
     return [rank for _, rank in rows]
 
 
-def ranked_and_counted(items: int, seed: int) -> Found:
-    """Ranks of given boxes and numbers of objects on generated scenes."""
-    correlations, firsts, beyond = [], [], []
+def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
+    """Ranks of given boxes and numbers of objects on `items` generated scenes: shares, and milliseconds a call."""
+    correlations, firsts, beyond = list[float](), list[bool](), list[int]()
     started = time.perf_counter()
     for index in range(items):
         rng = generator("evaluate", seed, index)
@@ -78,20 +56,16 @@ def ranked_and_counted(items: int, seed: int) -> Found:
         ]
         ranks = ranks_of(ask(pixels, SaliencyArgs(boxes=tuple(boxes))))
         correlations.append(float(spearmanr(ranks, order).statistic))
-        firsts.append(int(order[ranks.index(1)]) == 0)
+        firsts.append(bool(order[ranks.index(1)] == 0))
         beyond.append(int(str(ask(pixels, SaliencyArgs()).data["count"])) - len(scene.things))
-    return Found(
-        items=items,
-        ms=1000 * (time.perf_counter() - started) / (2 * items),
-        rank_correlation=float(np.mean(correlations)),
-        first_right=float(np.mean(firsts)),
-        number_right=float(np.mean([more == 0 for more in beyond])),
-        number_too_small=float(np.mean([more < 0 for more in beyond])),
-    )
+    ms, off = 1000 * (time.perf_counter() - started) / (2 * items), np.array(beyond)
+    shares = {"rank_correlation": correlations, "first_right": firsts, "number_right": off == 0}
+    shares["number_too_small"] = off < 0
+    return {"items": items, "ms": ms, **{name: float(np.mean(values)) for name, values in shares.items()}}
 
 
-def counting(items: int, seed: int) -> Counted:
-    """How often the number of salient objects is the right choice of a Counting question."""
+def counting(items: int, seed: int) -> dict[str, float]:
+    """How often the number of salient objects is a choice of a Counting question, and how often the right one."""
     right = offered = 0
     for index in range(items):
         made = item("Counting", index, seed)
@@ -99,7 +73,7 @@ def counting(items: int, seed: int) -> Counted:
         numbers = [int(found[0]) for choice in made.choices if (found := re.search(r"\d+", choice))]
         offered += count in numbers
         right += count == numbers[made.answer]
-    return Counted(items, offered / items, right / items)
+    return {"items": items, "offered": offered / items, "right": right / items}
 
 
 def main() -> None:
@@ -107,11 +81,10 @@ def main() -> None:
     given = options(__doc__, {"--items": 100, "--seed": 1000, "--json": Path})
     cv2.setNumThreads(1)
     found = ranked_and_counted(given.items, given.seed)
-    print(f"{found.items} pictures, seed {given.seed}: {found.ms:.0f} ms a call")
-    print(f"  rank correlation {found.rank_correlation:.3f}, first right {found.first_right:.3f}")
-    print(f"  number right {found.number_right:.3f}, too small {found.number_too_small:.3f}")
     counted = counting(min(60, given.items), given.seed)
-    print(f"Counting: {counted.items} questions, number offered {counted.offered:.3f}, right {counted.right:.3f}")
+    for name, numbers in (("generated", found), ("counting", counted)):
+        told = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in numbers.items() if key != "items")
+        print(f"{name}, {numbers['items']} items, seed {given.seed}: {told}")
     write_json(given.json, {"generated": found, "counting": counted})
 
 

@@ -21,7 +21,7 @@ Sources of the published column:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,72 +58,37 @@ class SeenPath:
         return np.diff(np.array(spots).reshape(-1, 2), axis=0) * degrees_per_px(self.size)
 
 
-@dataclass(frozen=True)
-class Statistics:
-    """Statistics of a set of paths; shares are of saccades, `returning` is of fixations."""
-
-    paths: int
-    median_deg: float
-    mean_deg: float
-    below_5_deg: float
-    below_15_deg: float
-    length_skewness: float
-    horizontal: float
-    vertical: float
-    mean_ms: float
-    first_ms: float
-    duration_skewness: float
-    returning: float
-    paths_with_return: float
+PUBLISHED: Mapping[str, str] = {
+    "median_deg": "grows with the image (von Wartburg 2007)",
+    "mean_deg": "",
+    "below_5_deg": "0.53 (M00)",
+    "below_15_deg": "0.83 (M00)",
+    "length_skewness": "> 0 (T08)",
+    "horizontal": "> vertical (F08; 0.25 by chance)",
+    "vertical": "< horizontal (F08; 0.25 by chance)",
+    "mean_ms": "298 (C20)",
+    "first_ms": "285 (C20)",
+    "duration_skewness": "> 0 (G20)",
+    "returning": "0.204 (Z22)",
+    "paths_with_return": "",
+}
+"""Of each statistic what was published of people, and where; shares are of saccades, `returning` is of fixations."""
 
 
-@dataclass(frozen=True)
-class Published:
-    """A statistic of people: its name in `Statistics`, what was published, where."""
-
-    name: str
-    value: str
-    source: str
-
-
-PUBLISHED = (
-    Published("median_deg", "grows with the image", "von Wartburg 2007"),
-    Published("mean_deg", "", ""),
-    Published("below_5_deg", "0.53", "M00"),
-    Published("below_15_deg", "0.83", "M00"),
-    Published("length_skewness", "> 0", "T08"),
-    Published("horizontal", "> vertical", "F08; 0.25 by chance"),
-    Published("vertical", "< horizontal", "F08; 0.25 by chance"),
-    Published("mean_ms", "298", "C20"),
-    Published("first_ms", "285", "C20"),
-    Published("duration_skewness", "> 0", "G20"),
-    Published("returning", "0.204", "Z22"),
-    Published("paths_with_return", "", ""),
-)
-
-
-def statistics(paths: Sequence[SeenPath]) -> Statistics:
-    """The statistics of paths of at least two fixations each."""
+def statistics(paths: Sequence[SeenPath]) -> dict[str, float]:
+    """The number of paths, of at least two fixations each, and the statistics of `PUBLISHED`."""
     saccades = np.concatenate([path.saccades() for path in paths])
     length = np.hypot(saccades[:, 0], saccades[:, 1])
     from_horizontal = np.degrees(np.arctan2(np.abs(saccades[:, 1]), np.abs(saccades[:, 0])))
     times = np.array([fixation.ms for path in paths for fixation in path.fixations], np.float64)
-    again = [len(returns(path.fixations, path.size)) for path in paths]
-    return Statistics(
-        paths=len(paths),
-        median_deg=float(np.median(length)),
-        mean_deg=float(length.mean()),
-        below_5_deg=float((length < 5).mean()),
-        below_15_deg=float((length < 15).mean()),
-        length_skewness=float(skew(length)),
-        horizontal=float((from_horizontal <= SIDEWAYS_DEG).mean()),
-        vertical=float((from_horizontal >= 90 - SIDEWAYS_DEG).mean()),
-        mean_ms=float(times.mean()),
-        first_ms=float(np.mean([path.fixations[0].ms for path in paths])),
-        duration_skewness=float(skew(times)),
-        returning=sum(again) / len(times),
-        paths_with_return=float(np.mean([count > 0 for count in again])),
+    again = np.array([len(returns(path.fixations, path.size)) for path in paths])
+    values = (
+        *(np.median(length), length.mean(), (length < 5).mean(), (length < 15).mean(), skew(length)),
+        *((from_horizontal <= SIDEWAYS_DEG).mean(), (from_horizontal >= 90 - SIDEWAYS_DEG).mean()),
+        *(times.mean(), np.mean([path.fixations[0].ms for path in paths]), skew(times)),
+        *(again.sum() / len(times), (again > 0).mean()),
     )
+    return {"paths": len(paths), **{name: float(value) for name, value in zip(PUBLISHED, values, strict=True)}}
 
 
 def photographs(folder: Path, half: str) -> Iterable[Pixels]:
@@ -145,13 +110,12 @@ def predicted(pictures: Iterable[Pixels], fixations: int) -> list[SeenPath]:
     return [SeenPath(fixate(salience(pixels), fixations, 0), (pixels.shape[0], pixels.shape[1])) for pixels in pictures]
 
 
-def table(sets: dict[str, Statistics]) -> str:
+def table(sets: Mapping[str, Mapping[str, float]]) -> str:
     """The statistics of each set beside the published ones."""
     lines = [f"{'':18}" + "".join(f"{name:>14}" for name in sets) + "   people"]
-    lines.append(f"{'paths':18}" + "".join(f"{one.paths:>14}" for one in sets.values()))
-    for row in PUBLISHED:
-        values = "".join(f"{getattr(one, row.name):>14.3f}" for one in sets.values())
-        lines.append(f"{row.name:18}{values}   {row.value}{f' ({row.source})' if row.source else ''}")
+    lines.append(f"{'paths':18}" + "".join(f"{one['paths']:>14}" for one in sets.values()))
+    for name, published in PUBLISHED.items():
+        lines.append(f"{name:18}{''.join(f'{one[name]:>14.3f}' for one in sets.values())}   {published}")
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """How often what a conclusion asserts is true: run folders drawn from known truths, compared, and their sentences read.
 
 python -m bench.sentences                 60 draws a design, some minutes on two cores
+python -m bench.sentences --design "14 tasks x 6" --draws 400     that one alone
 python -m bench.sentences --power         how often the difference of "80 % power" is found
 python -m bench.sentences --plan          how often the one that `hybrid plan` names is
 python -m bench.sentences --draws 100     bench/results/sentences.md
@@ -12,7 +13,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
@@ -22,11 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench._frame import options
+from bench._runs import written
 from bench._simulations import rejected
 from hybrid.errors import UsageError
-from hybrid.log.attempts import Unfinished, attempt_line
-from hybrid.log.codec import to_json
-from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
+from hybrid.log.attempts import Unfinished
 from hybrid.repeats import REPEAT
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.reports import compare_paths
@@ -39,7 +39,6 @@ from hybrid.types import (
     Exchange,
     Fault,
     ImageRef,
-    Json,
     Kind,
     Metric,
     Outcome,
@@ -179,37 +178,19 @@ def write(
     rng: np.random.Generator,
 ) -> Path:
     """A run folder with these right and wrong answers."""
-    folder = RunFolder(path)
-    with folder.locked():
-        folder.write_questions(questions)
-        for name, right in solvers.items():
-            journal = folder.journal(name)
-            for question, one in zip(questions, right.tolist(), strict=True):
-                reply = _reply(name, design, right=one, draws=rng.random(4))
-                if reply is None:
-                    journal.append(to_json(Unfinished, Unfinished(question.id, "an outage")))
-                    continue
-                image = ImageRef("img:1", question.images[0])
-                prompt = Prompt((question.text, image), question.kind, question.choices, route=question.route)
-                journal.append(attempt_line(Attempt(question.id, (Exchange(prompt, reply),), 0.5, started=0.0)))
-            journal.close()
-        identity: dict[str, Json] = {
-            "benchmark": "blink",
-            "split": "val",
-            "settings": {},
-            "data": {"kind": "folder", "sha256": "a" * 64},
-            "model": {"model": "drawn"},
-            "protocol": "strict",
-            "tool_output": output,
-            "seed": 0,
-        }
-        labels: list[Json] = [] if output == "real" else [f"tool output {output}"]
-        files: dict[str, Json] = {
-            part: asdict(folder.measure(part).extent) for part in (QUESTIONS, *map(attempts_of, solvers))
-        }
-        named: dict[str, Json] = {name: {} for name in solvers}
-        folder.write_manifest({"identity": identity, "labels": labels, "solvers": named, "files": files})
-    return path
+
+    def attempts(name: str, right: Right) -> Iterator[Attempt | Unfinished]:
+        for question, one in zip(questions, right.tolist(), strict=True):
+            reply = _reply(name, design, right=one, draws=rng.random(4))
+            if reply is None:
+                yield Unfinished(question.id, "an outage")
+                continue
+            parts = (question.text, ImageRef("img:1", question.images[0]))
+            prompt = Prompt(parts, question.kind, question.choices, route=question.route)
+            yield Attempt(question.id, (Exchange(prompt, reply),), 0.5, started=0.0)
+
+    made = {name: attempts(name, right) for name, right in solvers.items()}
+    return written(path, questions, made, {"model": {"model": "drawn"}, "tool_output": output}).path
 
 
 def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) -> Reply | None:
@@ -285,12 +266,11 @@ def _row(design: Design, found: Sequence[set[str]]) -> str:
     return f"| {design.name} | {' | '.join(cells)} |"
 
 
-def sentences(draws: int, seed: int) -> Iterator[str]:
+def sentences(draws: int, seed: int, designs: Sequence[Design] = (*ARMS, *NULLS)) -> Iterator[str]:
     """A table of the designs by claims: in how many draws it is made; and how often each is true."""
     yield f"| design, {draws} draws | {' | '.join(CLAIMS)} |"
     yield "| :--- |" + " ---: |" * len(CLAIMS)
     false, least = Counter[str](), dict.fromkeys(CLAIMS, 1.0)
-    designs = (*ARMS, *NULLS)
     with Pool() as pool:
         for design in designs:
             found = pool.map(partial(asserted, design), range(seed, seed + draws))
@@ -374,8 +354,11 @@ def plan(draws: int, seed: int) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table in Markdown."""
-    given = options(__doc__, {"--draws": 60, "--seed": 0, "--power": False, "--plan": False}, arguments)
-    for line in (power if given.power else plan if given.plan else sentences)(given.draws, given.seed):
+    known = {design.name: design for design in (*ARMS, *NULLS)}
+    flags = {"--draws": 60, "--seed": 0, "--design": list(known), "--power": False, "--plan": False}
+    given = options(__doc__, flags, arguments)
+    made = partial(sentences, designs=[known[name] for name in given.design or known])
+    for line in (power if given.power else plan if given.plan else made)(given.draws, given.seed):
         print(line, flush=True)
 
 

@@ -313,12 +313,6 @@ def command(server: Server, out: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "hybrid", *words.split(), *reached, "--out", str(out), *options]
 
 
-def client(out: Path) -> dict[str, str]:
-    """The environment of a run: a home of its own, a key that is none, no proxy in the way."""
-    plain = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
-    return {**plain, "HYBRID_HOME": str(out.parent / "home"), "OPENAI_API_KEY": "none"}
-
-
 def run(server: Server, out: Path, *options: str) -> str:
     """A whole run in a line: how it ended, and what its trace holds."""
     ended = _ended(command(server, out, *options), out)
@@ -335,8 +329,8 @@ def checked(server: Server, out: Path) -> str:
 
 
 def _ended(words: Sequence[str], out: Path) -> subprocess.CompletedProcess[str]:
-    environment = client(out)
-    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False)  # noqa: S603
+    home = _frame.environment(out.parent / "home")
+    return subprocess.run(words, env=home, capture_output=True, text=True, timeout=RUN_S, check=False)  # noqa: S603
 
 
 def attempts(out: Path) -> list[Any]:
@@ -365,7 +359,7 @@ def interrupted(server: Server, out: Path, limit: int) -> str:
     """A run of 64 in flight whose server is killed in the middle and started again."""
     words = command(server, out, "--limit", str(limit), "--concurrency", "64")
     with (out.parent / "interrupted.log").open("ab") as log:
-        process = subprocess.Popen(words, env=client(out), stdout=log, stderr=log)  # noqa: S603
+        process = subprocess.Popen(words, env=_frame.environment(out.parent / "home"), stdout=log, stderr=log)  # noqa: S603
         try:
             until = time.monotonic() + RUN_S
             while len(attempts(out)) < limit // 8 and process.poll() is None and time.monotonic() < until:

@@ -13,15 +13,16 @@ the number is lowered.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import io
 import sys
 import tokenize
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from bench._frame import options
 from hybrid.display.tables import Column, Table, as_text
 
 ROOT = Path(__file__).parents[1]
@@ -186,17 +187,11 @@ def table(found: Mapping[str, Size]) -> Table:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, or write the ceilings."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders; all rooms without one")
-    parser.add_argument("--by-file", action="store_true", help="a row for each file")
-    parser.add_argument("--write", action="store_true", help="write tests/ceilings.toml from what every room has now")
-    options = parser.parse_args(arguments)
-    if not options.write:
-        paths = [path.resolve() for path in options.paths] or [ROOT / name for name in FOLDERS]
-        print(as_text(table(sizes(paths, by_file=options.by_file))))
+    given = options(__doc__, {"paths...": Path, "--by-file": False, "--write": False}, arguments)
+    if not given.write:
+        paths = [path.resolve() for path in given.paths] or [ROOT / name for name in FOLDERS]
+        print(as_text(table(sizes(paths, by_file=given.by_file))))
         return 0
-    import tomllib
-
     before: dict[str, int] = tomllib.loads(CEILINGS.read_text())["code"] if CEILINGS.exists() else {}
     rooms = {room: size.code for room, size in of_checkout().items()}
     CEILINGS.write_text(ceilings_text(rooms))

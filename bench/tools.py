@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(HERE.parent), *(entry for entry in sys.path if Path(entry or ".").resolve() != HERE)]
 
 from bench import _reduced, _throughput
+from bench._frame import parser
 from bench._known_questions import KNOWN, Question
 from bench._networks import NETWORKS
 from hybrid.config import ServiceOptions
@@ -127,24 +128,17 @@ def accuracies(options: Options) -> Table:
 
 def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     """The options of the command line. Raises `SystemExit` with code 2 for one that there is not."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=2000)
-    parser.add_argument("--backend", default="auto", choices=["auto", "learned", "classical"])
-    parser.add_argument("--tool", action="append", choices=names("tools"), help="only this tool, repeatable")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1")
-    parser.add_argument("--weights", action="append", default=[], metavar="TOOL=DIR_OR_ID|random")
-    parser.add_argument("--network", action="append", choices=tuple(NETWORKS), help="only this network, repeatable")
-    parser.add_argument("--dtypes", action="append", choices=["bfloat16", "float16"], help="next to float32")
-    parser.add_argument("--size", default="real", choices=["real", "tiny"], help="of the networks with random weights")
-    parser.add_argument("--requests", type=int, default=200, help="at once, for throughput")
-    parser.add_argument("--repeats", type=int, default=5, help="timed turns, of which the median is printed")
-    options = parser.parse_args(words)
-    if min(options.items, options.requests, options.repeats) < 1:
-        parser.error("--items, --requests and --repeats must be at least 1")
-    if bad := [pair for pair in options.weights if pair != RANDOM and "=" not in pair]:
-        parser.error(f"--weights {bad[0]}: write TOOL=DIR_OR_ID, or random")
-    return options
+    flags = {"--items": 40, "--seed": 2000, "--backend": ("auto", "learned", "classical"), "--device": "cpu"}
+    flags |= {"--tool": list(names("tools")), "--network": list(NETWORKS), "--dtypes": ["bfloat16", "float16"]}
+    weights = {"action": "append", "default": [], "metavar": "TOOL=DIR_OR_ID|random"}
+    flags |= {"--weights": weights, "--size": ("real", "tiny"), "--requests": 200, "--repeats": 5}
+    command = parser(__doc__, flags)
+    given = command.parse_args(words)
+    if min(given.items, given.requests, given.repeats) < 1:
+        command.error("--items, --requests and --repeats must be at least 1")
+    if bad := [pair for pair in given.weights if pair != RANDOM and "=" not in pair]:
+        command.error(f"--weights {bad[0]}: write TOOL=DIR_OR_ID, or random")
+    return given
 
 
 def quiet() -> None:

@@ -16,13 +16,13 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bench._runs import written
 from hybrid.benchmarks.base import Abstain
-from hybrid.log.attempts import Unfinished, attempt_line
-from hybrid.log.codec import to_json
-from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
+from hybrid.log.attempts import Unfinished
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.score import Scored
 from hybrid.types import (
     Attempt,
@@ -96,56 +96,96 @@ def write(
         model: the word of the MLLM.
         unreadable: the share of replies of the MLLM alone that cannot be read.
     """
-    questions = tuple(QUESTIONS_OF[benchmark](size))
     rng = random.Random(seed)
-    alone, found, other = ({q.id: _drawn(q, of, rng) for q in questions} for of in (ALONE, SPECIALIST, {}))
-    again = [
-        {q.id: alone[q.id] if rng.random() < 0.8 else _drawn(q, ALONE, rng) for q in questions} for _ in range(repeats)
-    ]
-    adopts = {q.id: rng.random() < ADOPTED for q in questions}
-    moved = {q.id: _drawn(q, ALONE, rng) if rng.random() < MOVED else alone[q.id] for q in questions}
-    silent = {q.id for q in questions if rng.random() < ABSTAINS}
-    unread = {q.id for q in questions if rng.random() < unreadable}
+    made = Drawn.by(rng, tuple(QUESTIONS_OF[benchmark](size)), seed, repeats, samples, unreadable)
+    lost = {question.id for question in rng.sample(made.questions, failed)}
+    repeated = {("mllm" if n == 0 else f"mllm@{n + 1}"): made.mllm(n) for n in range(repeats)}
+    runs: dict[str, dict[str, Solver]] = {
+        "real": {"controller": made.controller(made.found, lost), **repeated, "specialist": made.specialist},
+        "blank": {"controller": made.controller(None)},
+        "shuffled": {"controller": made.controller(made.other)},
+    }
+    paths = {}
+    for output, solvers in runs.items():
+        paths[output] = folder / (benchmark if output == "real" else f"{benchmark}-{output}")
+        voted = samples if output == "real" else 1
+        write_run(paths[output], benchmark, made.questions, solvers, output, voted, model)
+    return MadeUp(**paths)
 
-    def mllm(answers: Mapping[str, str], number: int) -> Solver:
+
+@dataclass(frozen=True)
+class Drawn:
+    """Drawn of each question, by its id: answers of the MLLM and of the tools, and how the solvers use them."""
+
+    questions: tuple[Question, ...]
+    seed: int
+    samples: int
+    alone: Sequence[Mapping[str, str]]
+    """The MLLM's answers, of each repetition."""
+    found: Mapping[str, str]
+    other: Mapping[str, str]
+    """Findings about other questions."""
+    adopts: Mapping[str, bool]
+    moved: Mapping[str, str]
+    """The MLLM's answers where it is offered tools."""
+    silent: frozenset[str]
+    unread: frozenset[str]
+
+    @classmethod
+    def by(
+        cls,
+        rng: random.Random,
+        questions: tuple[Question, ...],
+        seed: int,
+        repeats: int,
+        samples: int,
+        unreadable: float,
+    ) -> "Drawn":
+        """Draw all of it, always in this order."""
+        alone, found, other = ({q.id: _drawn(q, of, rng) for q in questions} for of in (ALONE, SPECIALIST, {}))
+        again = [
+            {q.id: alone[q.id] if rng.random() < 0.8 else _drawn(q, ALONE, rng) for q in questions}
+            for _ in range(repeats)
+        ]
+        adopts = {q.id: rng.random() < ADOPTED for q in questions}
+        moved = {q.id: _drawn(q, ALONE, rng) if rng.random() < MOVED else alone[q.id] for q in questions}
+        silent, unread = (
+            frozenset(q.id for q in questions if rng.random() < share) for share in (ABSTAINS, unreadable)
+        )
+        return cls(questions, seed, samples, [alone, *again[1:]], found, other, adopts, moved, silent, unread)
+
+    def mllm(self, number: int) -> Solver:
+        """The MLLM alone, asked for this time."""
+
         def ask(q: Question) -> Reply:
-            text = UNREAD if q.id in unread else f"Answer: {answers[q.id]}"
-            if samples == 1:
-                return said(text, _model(answers[q.id]))
-            return _voted(q, text, samples, random.Random(f"{seed}/{number}/{q.id}"))
+            answer = self.alone[number][q.id]
+            text = UNREAD if q.id in self.unread else f"Answer: {answer}"
+            if self.samples == 1:
+                return said(text, _model(answer))
+            return _voted(q, text, self.samples, random.Random(f"{self.seed}/{number}/{q.id}"))
 
         return ask
 
-    def specialist(q: Question) -> Reply:
-        answer = None if q.id in silent else found[q.id]
+    def specialist(self, q: Question) -> Reply:
+        """The tools alone."""
+        answer = None if q.id in self.silent else self.found[q.id]
         steps = (_tool(q, answer), _specialist_answer(answer))
         if answer is None:
             return Reply("", Outcome.ABSTAINED, Usage(tool_calls=1), steps)
         return Reply(f"Answer: {answer}", usage=Usage(tool_calls=1), steps=steps)
 
-    def controller(findings: Mapping[str, str] | None, lost: Collection[str] = ()) -> Solver:
+    def controller(self, findings: Mapping[str, str] | None, lost: Collection[str] = ()) -> Solver:
+        """The MLLM with tools that find this, or nothing; some questions are not finished."""
+
         def ask(q: Question) -> Reply | None:
             if q.id in lost:
                 return None
-            finding = None if findings is None or q.id in silent else findings[q.id]
-            answer = finding if finding is not None and adopts[q.id] else moved[q.id]
-            calls = _calls(q, finding, random.Random(f"{seed}/calls/{q.id}"))
+            finding = None if findings is None or q.id in self.silent else findings[q.id]
+            answer = finding if finding is not None and self.adopts[q.id] else self.moved[q.id]
+            calls = _calls(q, finding, random.Random(f"{self.seed}/calls/{q.id}"))
             return said(f"Answer: {answer}", *(_model("", called=True) for _ in calls), *calls, _model(answer))
 
         return ask
-
-    lost = {question.id for question in rng.sample(questions, failed)}
-    repeated = {("mllm" if n == 0 else f"mllm@{n + 1}"): mllm(alone if n == 0 else again[n], n) for n in range(repeats)}
-    runs: dict[str, dict[str, Solver]] = {
-        "real": {"controller": controller(found, lost), **repeated, "specialist": specialist},
-        "blank": {"controller": controller(None)},
-        "shuffled": {"controller": controller(other)},
-    }
-    paths = {}
-    for output, solvers in runs.items():
-        paths[output] = folder / (benchmark if output == "real" else f"{benchmark}-{output}")
-        write_run(paths[output], benchmark, questions, solvers, output, samples if output == "real" else 1, model)
-    return MadeUp(**paths)
 
 
 def write_run(
@@ -159,37 +199,18 @@ def write_run(
     show: str | None = None,
 ) -> RunFolder:
     """A run of these solvers, asked in this order; `show` is the form of findings, where it is recorded."""
-    folder = RunFolder(path)
-    with folder.locked():
-        folder.write_questions(questions)
-        for name, ask in solvers.items():
-            journal = folder.journal(name)
-            for second, question in enumerate(questions):
-                reply = ask(question)
-                if reply is None:
-                    journal.append(to_json(Unfinished, Unfinished(question.id, "the model did not answer")))
-                    continue
-                attempt = Attempt(question.id, (Exchange(_prompt(question), reply),), 0.5, started=float(second))
-                journal.append(attempt_line(attempt))
-            journal.close()
-        labels: list[Json] = [] if tool_output == "real" else [f"tool output {tool_output}"]
-        identity: dict[str, Json] = {
-            "benchmark": benchmark,
-            "split": "val",
-            "settings": {},
-            "data": {"kind": "folder", "sha256": "a" * 64},
-            "model": {"model": model},
-            "protocol": "strict",
-            "tool_output": tool_output,
-            "seed": 0,
-            **({"samples": samples} if samples > 1 else {}),
-            **({"show": show} if show else {}),
-        }
-        parts = (QUESTIONS, *map(attempts_of, solvers))
-        files: dict[str, Json] = {part: asdict(folder.measure(part).extent) for part in parts}
-        named: dict[str, Json] = {name: {} for name in solvers}
-        folder.write_manifest({"identity": identity, "labels": labels, "solvers": named, "files": files})
-    return folder
+
+    def attempts(ask: Solver) -> Iterator[Attempt | Unfinished]:
+        for second, question in enumerate(questions):
+            reply = ask(question)
+            if reply is None:
+                yield Unfinished(question.id, "the model did not answer")
+            else:
+                yield Attempt(question.id, (Exchange(_prompt(question), reply),), 0.5, started=float(second))
+
+    identity: dict[str, Json] = {"benchmark": benchmark, "model": {"model": model}, "tool_output": tool_output}
+    identity |= {**({"samples": samples} if samples > 1 else {}), **({"show": show} if show else {})}
+    return written(path, questions, {name: attempts(ask) for name, ask in solvers.items()}, identity)
 
 
 def from_letters(

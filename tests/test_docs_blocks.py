@@ -3,7 +3,8 @@
     uv run pytest tests/test_docs_blocks.py              # what holds of every block
     uv run pytest -m "" tests/test_docs_blocks.py        # all pages followed, too
 
-`tests/runnable.py` says which blocks are run and how. What a page is given besides an empty folder stands in `GIVEN`.
+`tests/runnable.py` says which blocks are run and how. What a page is given besides an empty folder
+stands in test_docs_blocks.toml.
 """
 
 import importlib.util
@@ -13,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -202,100 +204,30 @@ def every_export_is_there(folder: Path) -> None:
 
 SERVED_BY = {"inspect_ai": importlib.util.find_spec("inspect_ai") is not None}
 
+PLACES: Mapping[str, Callable[..., Callable[[Place], Setting]]] = {
+    "a_checkout": a_checkout,
+    **{one.__name__: lambda one=one: one for one in (nothing, red_square, recorded_models, a_local_server, a_provider)},
+}
+CHECKS = {
+    check.__name__: check
+    for check in (
+        *(formatted, only_these_are_touched, the_one_line_is_a_rule),
+        *(a_new_tool_lies_where_the_page_says, every_export_is_there),
+    )
+}
+
+
+def _given(row: Mapping[str, Any]) -> Given:
+    return Given(
+        PLACES[row.get("place", "nothing")](*row.get("before", ())),
+        tuple((start, word) for start, word in row.get("said", ())),
+        tuple(row.get("needs", ())),
+        tuple(CHECKS[name] for name in row.get("after", ())),
+    )
+
+
 GIVEN: Mapping[str, Given] = {
-    "CONTRIBUTING.md": Given(
-        a_checkout(),
-        (
-            ("hybrid tools show quarters", "a small black thing in a bright quarter is not seen"),
-            ("hybrid tools run quarters photo.png", "Quarter C is the darkest."),
-            ("hybrid tools check quarters", "the black quarter"),
-            ("pytest -n 0 tests/tools/test_contract.py -k quarters", "passed"),
-            ("hybrid benchmarks show shades", "Shades: the darkest quarter of a picture"),
-            ("hybrid run shades", "shades"),
-            ("hybrid score runs/shades", "accuracy"),
-        ),
-        after=(only_these_are_touched, the_one_line_is_a_rule, a_new_tool_lies_where_the_page_says),
-    ),
-    "docs/add-a-tool.md": Given(
-        red_square,
-        (
-            ("hybrid tools new tally", "wrote my_tools/tally.py"),
-            ("hybrid tools show tally", "Counts the separate things of one colour"),
-            ("hybrid tools run tally", "Separate red things: 1."),
-            ("hybrid tools check tally --path", "0 of 1 wrong"),
-            ("hybrid tools check tally --contract", "tally: keeps the contract"),
-            ("pytest", "2 passed"),
-            ("hybrid run blink", "note: tally answers 'Counting' instead of the project's rule"),
-            ("hybrid tools new likeness", "wrote my_tools/likeness.py"),
-            ("pytest", "7 passed"),
-            ("python my_tools/test_likeness.py", "wrote tiny"),
-            ("hybrid tools check likeness", "0 of 1 wrong"),
-            ("hybrid tools new grain", "wrote my_modules/grain.py"),
-            ("pytest", "7 passed"),
-            ("python my_modules/test_grain.py", "wrote tiny-grain"),
-            ("hybrid tools check grain", "0 of 1 wrong"),
-            ("hybrid run blink", "verify"),
-            ("hybrid run blink", "verify"),
-            ("hybrid compare runs/real", "specialist"),
-            ("hybrid run blink", "controller"),
-        ),
-    ),
-    "docs/add-a-baseline.md": Given(
-        a_checkout(),
-        (
-            ("hybrid run blink", "first_option"),
-            ("hybrid compare runs/first", "first_option"),
-            ("hybrid run blink", "joined"),
-            ("hybrid compare runs/joined", "joined"),
-        ),
-        after=(formatted,),
-    ),
-    "docs/add-a-graph.md": Given(
-        a_checkout(),
-        (
-            ("hybrid run blink", "second_look"),
-            ("hybrid compare runs/look --baseline", "second_look"),
-            ("hybrid run blink", "blank"),
-            ("hybrid compare runs/look runs/blank", "blank"),
-        ),
-        after=(formatted,),
-    ),
-    "docs/add-a-benchmark.md": Given(
-        a_checkout("CONTRIBUTING.md"),
-        (
-            ("hybrid benchmarks show shades", "Random"),
-            ("hybrid run shades", "specialist"),
-            ("hybrid score runs/shades-alone", "1.000"),
-            ("hybrid compare runs/shades-alone --published", "Random"),
-        ),
-        after=(formatted,),
-    ),
-    "docs/plugins.md": Given(
-        said=(
-            ("hybrid new plugin glow", "wrote glow"),
-            ("pytest glow", "4 passed"),
-            ("hybrid solvers list", "glow_first"),
-            ("hybrid run blink", "glow_first"),
-            ("hybrid compare runs/first", "answered"),
-        ),
-    ),
-    "docs/exchange.md": Given(after=(every_export_is_there,)),
-    "docs/how-to/compare-two-models.md": Given(recorded_models),
-    "docs/how-to/controls.md": Given(),
-    "docs/how-to/matrix.md": Given(recorded_models),
-    "docs/how-to/offline-weights.md": Given(recorded_models),
-    "docs/how-to/read-the-report.md": Given(recorded_models),
-    "docs/own-questions.md": Given(
-        said=(
-            ("hybrid data template", "shapes.png"),
-            ("hybrid data check", "7 questions, 0 broken: complete"),
-            ("hybrid run mine/questions.jsonl", "accuracy_macro"),
-        ),
-    ),
-    "docs/tracing.md": Given(),
-    "docs/tutorials/offline.md": Given(),
-    "docs/tutorials/local-server.md": Given(a_local_server, needs=SERVING),
-    "docs/tutorials/api-key.md": Given(a_provider),
+    name: _given(row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
 ELSEWHERE = {
     "docs/agents.md": "tests/hybrid/integrations/test_agents_page.py",

@@ -17,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from bench.size import CEILINGS, against_ceilings, of_checkout
+from tests.tables import cases, stored
 
 ROOT = Path(__file__).parents[1]
 OURS = "hybrid-perception"
@@ -273,58 +274,15 @@ def test_no_room_is_above_its_ceiling_and_no_ceiling_far_above_its_room() -> Non
     assert list(against_ceilings(rooms, tomllib.loads(CEILINGS.read_text())["code"])) == []
 
 
-CLEAN = {
-    "hybrid/types.py": "",
-    "hybrid/registry.py": "import importlib\nimportlib.import_module(name)",
-    "hybrid/solving/solver.py": "from hybrid.types import Prompt",
-    "hybrid/integrations/mcp/client.py": "",
-    "hybrid/solving/_parts.py": "_HIDDEN = 1",
-    "hybrid/solving/session.py": "from hybrid.solving._parts import _HIDDEN\nfrom . import solver",
-    "hybrid/models/chat.py": "import importlib\nimportlib.import_module('torch')",
-    "tools/_shared/boxes.py": "",
-    "tools/_shared/areas.py": "from tools._shared.boxes import Box",
-    "tools/depth.py": "from tools._shared.areas import area",
-    "tools/crop/__init__.py": "def f():\n    from tools._shared.areas import area",
-    "graphs/verify.py": "import hybrid.solving.solver",
-    "baselines/chance.py": "",
-}
+CLEAN: Mapping[str, str] = stored(__file__, "clean")
+"""The files of a tree that no guard minds."""
+LONG = {"A = 1\n" * 401: "tools.depth has 401 lines", "def f():\n" + "    a = 1\n" * 50: "tools.depth: f has 51 lines"}
+ARGUMENTS, BROKEN = cases(__file__, "test_a_guard_sees", guard={guard.__name__: guard for guard in GUARDS}.__getitem__)
+"""What a guard says of the clean tree with one file of another text."""
 
 
 @pytest.mark.parametrize(
-    ("guard", "path", "text", "seen"),  # what the guard says of the clean tree with one file of this text
-    [
-        (against_the_rooms, "hybrid/types.py", "def f():\n    import tools.depth", "hybrid.types imports tools.depth"),
-        (against_the_rooms, "hybrid/models/chat.py", "from ..solving import solver", "hybrid.models.chat imports"),
-        (
-            against_the_rooms,
-            "tools/depth.py",
-            "from hybrid.solving.solver import SolverContext",
-            "tools.depth imports hybrid.sol",
-        ),
-        (against_the_rooms, "baselines/chance.py", "from graphs import verify", "baselines.chance imports graphs.ver"),
-        (cycles, "hybrid/solving/solver.py", "if TYPE_CHECKING:\n    from hybrid.solving.session import S", "session"),
-        (
-            imported_by_string,
-            "hybrid/models/chat.py",
-            "importlib.import_module(f'hybrid.{name}')",
-            "hybrid.models.chat",
-        ),
-        (imported_by_string, "tools/depth.py", "importlib.import_module(name)", "tools.depth: importlib"),
-        (imported_by_string, "graphs/verify.py", "__import__('tools.depth')", "graphs.verify: __import__"),
-        (
-            past_entry_point,
-            "tools/depth.py",
-            "import hybrid.integrations.mcp.client",
-            "tools.depth imports hybrid.",
-        ),
-        (from_outside, "graphs/verify.py", "import hybrid.solving._parts", "verify imports hybrid.solving._parts"),
-        (from_outside, "graphs/verify.py", "from tools.depth import _cue", "graphs.verify imports tools.depth._cue"),
-        (from_outside, "graphs/verify.py", "from tools._shared.boxes import Box", "imports tools._shared.boxes.Box"),
-        (used_by_one_alone, "tools/crop/__init__.py", "", "tools._shared.boxes is used by depth"),
-        (used_by_one_alone, "tools/_shared/new.py", "", "tools._shared.new is used by none"),
-        (too_long, "tools/depth.py", "A = 1\n" * 401, "tools.depth has 401 lines"),
-        (too_long, "tools/depth.py", "def f():\n" + "    a = 1\n" * 50, "tools.depth: f has 51 lines"),
-    ],
+    ARGUMENTS, [*BROKEN, *((too_long, "tools/depth.py", text, seen) for text, seen in LONG.items())]
 )
 def test_a_guard_sees(guard: Callable[[Tree], list[Any]], path: str, text: str, seen: str, tmp_path: Path) -> None:
     for name, body in {**CLEAN, path: text}.items():

@@ -9,7 +9,6 @@ on, and each place in the code is reported once. The fuzzer runs in a process of
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import importlib
 import re
@@ -21,6 +20,8 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+
+from bench._frame import options
 
 CORPUS = Path(__file__).parent / "corpus"
 INSTRUMENTED = ("hybrid", "tarfile")
@@ -37,18 +38,15 @@ Target = Callable[[bytes], None]
 
 def main() -> None:
     """Fuzz for some time, then print executions and findings; exit code 1 where there are findings."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", choices=("answers", "loaders"))
-    parser.add_argument("--seconds", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0, help="of the mutations; 0: another one every time")
-    parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"), help="a folder for the inputs")
-    options = parser.parse_args()
-    name = options.name
+    # Of seed 0 the mutations are others every time.
+    flags = {"name": ("answers", "loaders"), "--seconds": 300, "--seed": 0, "--findings": Path("fuzz-findings")}
+    given = options(__doc__, flags)
+    name = given.name
     with tempfile.TemporaryDirectory() as folder:
         corpus = shutil.copytree(CORPUS / name, Path(folder) / "corpus")
-        flags = [f"-max_total_time={options.seconds}", f"-max_len={MAX_LENGTH}", f"-seed={options.seed}", "-timeout=60"]
+        flags = [f"-max_total_time={given.seconds}", f"-max_len={MAX_LENGTH}", f"-seed={given.seed}", "-timeout=60"]
         flags += ["-rss_limit_mb=4096", f"-artifact_prefix={folder}/"]
-        command = [sys.executable, "-m", "bench.fuzz", "--target", name, str(options.findings), *flags, str(corpus)]
+        command = [sys.executable, "-m", "bench.fuzz", "--target", name, str(given.findings), *flags, str(corpus)]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
         grown = len(list(corpus.iterdir()))
     found = [line for line in done.stdout.splitlines() if line.startswith(FOUND)]

@@ -4,7 +4,7 @@ from statistics import mean
 
 import pytest
 
-from bench._rivals import out_of_fold, simulated
+from bench.arbiter import out_of_fold, simulated
 
 
 def reached(kind: str, skills: str = "either", size: int = 60) -> dict[str, float]:

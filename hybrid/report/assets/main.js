@@ -89,7 +89,7 @@ async function show({ first = false, stay = false } = {}) {
   if (stay) scrollTo({ top: place, behavior: "instant" });
   else settle(route, made, first);
   if (stay && made.shown) made.shown();
-  // Two frames later the charts are drawn: bench/report.py reads the time.
+  // Two frames later the charts are drawn: profiles of browsers show the mark.
   if (first) requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("drawn")));
 }
 
