@@ -124,7 +124,7 @@ class Wire:
                 `STREAM_TIMES` as long, and be silent for `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
-        if (said := exchanged(urlsplit(self._address.url).path, body)) is not None:
+        if (said := exchanged(body)) is not None:
             if said[0] >= 300:
                 raise StatusError(said[0], _read_as_json(said[1].decode("utf-8", "replace")))
             return read(said[1])

@@ -41,7 +41,7 @@ def _in_batch(request: Any) -> Any:
 
     Raises `ParkedError` where it waits in one from now on.
     """
-    if (said := exchanged(request.url.path, request.content)) is None:
+    if (said := exchanged(request.content)) is None:
         return None
     package = sys.modules[type(request).__module__.partition(".")[0]]
     return package.Response(said[0], headers={"content-type": "application/json"}, content=said[1], request=request)
