@@ -103,7 +103,7 @@ def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
         if key is None:
             raise ValueError(f"no name at character {at}: {text[at : at + 20]!r}")
         at = _gap(text, key.end())
-        if text[at : at + 1] != ":":
+        if text[at : at + 1] not in (":", "："):
             raise ValueError(f"no colon at character {at}: {text[at : at + 20]!r}")
         value[_string(key) if key.re is _TEXT else key[0]], at = _loose(text, _gap(text, at + 1), depth + 1)
         at = _comma(text, at, "}")
@@ -123,7 +123,7 @@ def _list(text: str, at: int, closing: str, depth: int) -> tuple[list[Any], int]
 def _comma(text: str, at: int, closing: str) -> int:
     """Behind the comma, or at the closing bracket."""
     at = _gap(text, at)
-    if text[at : at + 1] == ",":
+    if text[at : at + 1] in (",", "，"):
         return at + 1
     if text[at : at + 1] == closing:
         return at
