@@ -37,7 +37,8 @@ _NAMED = re.compile(
 )
 _INPUT = re.compile(
     r"""[ *`"']{0,4}\s{1,4}[ \t>*#-]{0,8}(?:(?:Action|行动|动作)(?: \d{1,2})?[ _]?)?"""
-    r"""(?:Input|输入|Arguments|Args|Parameters)(?: \d{1,2})?[ *`]{0,4}(?:[:：]|(?=\r?\n))\s{0,2}[ *]{0,4}(?:`(?!`))?""",
+    r"""(?:Input|输入|Arguments|Args|Parameters)(?: \d{1,2})?[ *`]{0,4}(?:[:：]|(?=\r?\n))"""
+    r"""\s{0,2}[ *]{0,4}(?:`(?!`))?""",
     re.IGNORECASE,
 )
 _IMAGE_ALONE = re.compile(r"\[?\s{0,9}(?P<image>img:[1-9][0-9.]{0,20}?)\s{0,9}\]?[ .`*]{0,4}$", re.MULTILINE)

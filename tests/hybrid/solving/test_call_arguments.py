@@ -57,6 +57,7 @@ IMAGES: tuple[tuple[dict[str, Any], int, tuple[str, ...]], ...] = (
             "Figure 2",
             "图2",
             "attachment://img:2",
+            "“img：2”.",
         )
     ),
     ({"images": "img:1"}, 2, ("img:1",)),
