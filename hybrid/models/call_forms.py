@@ -16,15 +16,14 @@ from hybrid.messages import MAX_CHARACTERS
 from hybrid.models.literals import read_object, read_value
 from hybrid.models.toolspec import IMAGE, IMAGES
 
-MAX_CALLS = 256
-"""Of one reply."""
+MAX_CALLS = 256  # Of one reply.
+# A kind of repair, of a reply that did not end at a limit: some servers keep back the tag that they stop at.
 UNCLOSED = "not closed"
-"""A kind of repair, of a reply that did not end at a limit: some servers keep back the tag that they stop at."""
 
+# The name of a tool, its arguments (an object, or text that should hold one), and the repairs of reading it.
 Written = tuple[str, Any, tuple[str, ...]]
-"""The name of a tool, its arguments (an object, or text that should hold one), and the repairs of reading it."""
+# From the match of a mark to where the calls end, and the calls. Raises `ValueError`.
 Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
-"""From the match of a mark to where the calls end, and the calls. Raises `ValueError`."""
 
 _NAMES = ("tool", "name", "tool_name", "function", "function_name", "action", "recipient_name")
 ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input", "tool_args", "kwargs")
@@ -111,10 +110,12 @@ def _value(text: str, at: int) -> tuple[Any, int, tuple[str, ...]]:
     try:
         return read_value(text, at)
     except ValueError:
-        closing = _CLOSED.search(text, at, at + MAX_CHARACTERS)
-        for braces in ("}", "}}") if closing else ():
+        if (closing := _CLOSED.search(text, at, at + MAX_CHARACTERS)) is None:
+            raise
+        for braces in ("}", "}}"):
+            written = text[at : closing.start()].rstrip() + braces
             with suppress(ValueError):
-                value, end, loose = read_value(written := text[at : closing.start()].rstrip() + braces)
+                value, end, loose = read_value(written)
                 if end == len(written):
                     return value, closing.start(), (*loose, UNCLOSED)
         raise

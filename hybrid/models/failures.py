@@ -25,27 +25,17 @@ from hybrid.secrets import redact
 class Failure(Enum):
     """The kinds of failure, by what can be done about them."""
 
-    RETRY = "retry"
-    """Time-outs, connection errors, 408, 409, 425, 429, 5xx and replies that cannot be read."""
-    KEY = "key"
-    """401, a wrong key, an exhausted quota: holds for every question as long as the account is what it is."""
-    CONFIGURATION = "configuration"
-    """A model that is not there, an option that it does not take."""
-    ADDRESS = "address"
-    """Something answers, and it has no model behind this path."""
+    RETRY = "retry"  # Time-outs, connection errors, 408, 409, 425, 429, 5xx and replies that cannot be read.
+    KEY = "key"  # 401, a wrong key, an exhausted quota: holds for every question as long as the account is what it is.
+    CONFIGURATION = "configuration"  # A model that is not there, an option that it does not take.
+    ADDRESS = "address"  # Something answers, and it has no model behind this path.
+    # It points to another address. None is followed: question and images would go there, and its reply would count.
     REDIRECT = "redirect"
-    """It points to another address. None is followed: question and images would go there, and its reply would count.
-    """
-    IMAGES = "images"
-    """The model takes no images."""
-    TOOLS = "tools"
-    """The model, or the server as it was started, takes no tools."""
-    POLICY = "policy"
-    """The provider's content filter: the model's answer is a refusal."""
-    REQUEST = "request"
-    """Any other 4xx: this request (too long, too large, not allowed) is not taken; others may be."""
-    BUG = "bug"
-    """Anything else: not about the provider."""
+    IMAGES = "images"  # The model takes no images.
+    TOOLS = "tools"  # The model, or the server as it was started, takes no tools.
+    POLICY = "policy"  # The provider's content filter: the model's answer is a refusal.
+    REQUEST = "request"  # Any other 4xx: this request (too long, too large, not allowed) is not taken; others may be.
+    BUG = "bug"  # Anything else: not about the provider.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +43,12 @@ class FailedRequest:
     """One request that got no reply."""
 
     kind: Failure
-    text: str
-    """One line: the type of the exception, its message and the body of the response; secrets redacted."""
-    status: int | None = None
-    """HTTP status, where the server answered."""
-    retry_after_s: float | None = None
-    """Seconds that the server asks to be left alone for."""
-    reached: bool = True
-    """False where no connection was made, so that nothing about the question can be the reason."""
+    text: str  # One line: the type of the exception, its message and the body of the response; secrets redacted.
+    status: int | None = None  # HTTP status, where the server answered.
+    retry_after_s: float | None = None  # Seconds that the server asks to be left alone for.
+    reached: bool = True  # False where no connection was made, so that nothing about the question can be the reason.
+    # Whether an HTML page came without an error status: this address may not be a model's at all.
     is_page: bool = False
-    """Whether an HTML page came without an error status: this address may not be a model's at all."""
 
 
 class StatusError(Exception):
@@ -112,18 +98,18 @@ _CONFIGURATION_WORDS = re.compile(
     r"|\bmodel\b[^.]{0,200}\b(?:does not exist|not found)\b",
     re.IGNORECASE,
 )
+# vLLM (two ages of it), OpenAI, OpenRouter, DeepSeek, llama.cpp (with a 500) and Mistral, others.
 _IMAGE_WORDS = re.compile(
     r"not a multimodal model|At most 0 image|image_url is only supported by|support image input"
     r"|unknown variant .image_url|image input is not (?:supported|enabled)|does not support (?:images?|vision)\b(?!/)",
     re.IGNORECASE,
 )
-"""vLLM (two ages of it), OpenAI, OpenRouter, DeepSeek, llama.cpp (with a 500) and Mistral, others."""
+# Ollama, vLLM, OpenRouter, llama.cpp (with a 500), OpenAI and Groq.
 _TOOL_WORDS = re.compile(
     r"does not support tools|enable-auto-tool-choice|support tool use|tools param requires"
     r"|(?:tools\W{0,2}|tool calling\W{0,2}) is not supported",
     re.IGNORECASE,
 )
-"""Ollama, vLLM, OpenRouter, llama.cpp (with a 500), OpenAI and Groq."""
 _ADDRESS_WORDS = re.compile(
     # Some clients write the status's own words before what the server says.
     r"(?<!404 )\bnot found\b|invalid url|unknown (?:request )?(?:url|path|route)|cannot post|method not allowed",
@@ -141,8 +127,7 @@ _POLICY_WORDS = (
     "usage policy",
     "usage policies",
 )
-MAX_LENGTH = 20_000
-"""Characters of an error that are looked at: a server may answer with megabytes."""
+MAX_LENGTH = 20_000  # Characters of an error that are looked at: a server may answer with megabytes.
 
 
 def read_failure(error: BaseException) -> FailedRequest:

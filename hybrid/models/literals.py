@@ -13,8 +13,7 @@ from typing import Any
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, whole_value
 
-LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"
-"""Kinds of repairs."""
+LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"  # Kinds of repairs.
 
 _GAP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 _TEXT = re.compile(
@@ -27,10 +26,9 @@ _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
+# JSON in a text of JSON that has lost the quotation marks around it.
 _UNQUOTED = re.compile(r'\A[{\[]\s*\\".*', re.DOTALL)
-"""JSON in a text of JSON that has lost the quotation marks around it."""
-_HEAD = re.compile(r"(?:```)?json\s+([{\[\"].*)", re.DOTALL)
-"""The head of a fence whose marks are lost."""
+_HEAD = re.compile(r"(?:```)?json\s+([{\[\"].*)", re.DOTALL)  # The head of a fence whose marks are lost.
 
 
 def _refuse(constant: str) -> None:

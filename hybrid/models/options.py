@@ -155,8 +155,7 @@ def _api(provider: Provider, settings: ModelSettings) -> str:
     return str(api)
 
 
-SAMPLING_TEMPERATURE = 1.0
-"""The temperature at which replies are drawn from the model's own distribution."""
+SAMPLING_TEMPERATURE = 1.0  # The temperature at which replies are drawn from the model's own distribution.
 
 
 def for_samples(settings: ModelSettings, name: str, *, temperature_told: bool) -> ModelSettings:

@@ -19,8 +19,7 @@ from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
 from hybrid.types import Json, StoredImage
 
-FREE = frozenset({"replay"})
-"""Providers whose replies cost neither money nor time and are the same again."""
+FREE = frozenset({"replay"})  # Providers whose replies cost neither money nor time and are the same again.
 
 
 def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:

@@ -17,8 +17,8 @@ from hybrid.log.batches import LoggedBatch
 from hybrid.models.batching.http import Http
 from hybrid.models.chat_completions.wire import Address
 
+# The statuses that a single request would end by, where its batch gives none: each may be asked again.
 EXPIRED, CANCELLED, FAILED = 408, 409, 500
-"""The statuses that a single request would end by, where its batch gives none: each may be asked again."""
 LISTED: Final = 100  # Batches of a provider, the newest, among which one of ours is looked for whose id was lost.
 
 

@@ -20,6 +20,7 @@ from hybrid.models.providers import PROVIDERS
 
 OFFICIAL = "https://api.anthropic.com"
 CLOCKS_S = 300.0  # By how much the provider's clock may be behind ours.
+# The status with which the single form says an error of this type; any other is a 500.
 _STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -31,7 +32,6 @@ _STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status with which the single form says an error of this type; any other is a 500."""
 _NO_RESULT = {"expired": EXPIRED, "canceled": CANCELLED}
 
 

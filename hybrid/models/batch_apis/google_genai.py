@@ -24,8 +24,8 @@ _ENDED = {
     "CANCELLED": CANCELLED,
     "EXPIRED": EXPIRED,
 }
+# By the code of `google.rpc.Status` the status with which the single form says it.
 _STATUS = {1: CANCELLED, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
-"""By the code of `google.rpc.Status` the status with which the single form says it."""
 _QUEUE = 8
 
 

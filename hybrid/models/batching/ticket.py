@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from hybrid.log.batches import BatchedCall
 
-Said = tuple[int, bytes]
-"""A status and a body in JSON."""
+Said = tuple[int, bytes]  # A status and a body in JSON.
 
 
 class ParkedError(Exception):

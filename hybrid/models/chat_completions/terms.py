@@ -18,16 +18,16 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.failures import StatusError, summary
 
 NEWER, OLDER = "max_completion_tokens", "max_tokens"
+# Options of our own that a server may not know, and what that costs.
 CAN_BE_LEFT_OUT: Final[Mapping[str, str]] = {
     "seed": "so that its replies to the same request may differ",
     "prompt_cache_key": "so that it may keep less of what requests share",
     "stream_options": "so that it may count no tokens",
 }
-"""Options of our own that a server may not know, and what that costs."""
+# Names under which servers say what a model thought; several of one reply say the same.
 THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
-"""Names under which servers say what a model thought; several of one reply say the same."""
+# Fields of its own replies that a server may not take back.
 SENT_BACK: Final = (*THOUGHTS, "extra_content", "thought_signature", "provider_specific_fields")
-"""Fields of its own replies that a server may not take back."""
 REMEDIES: Final[Mapping[str, str]] = {
     "temperature": "--model-arg temperature=null leaves it to the server",
     "reasoning_effort": "leave --reasoning-effort away",
@@ -38,6 +38,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     **dict.fromkeys(SENT_BACK, "--reasoning drop sends it no thoughts"),
 }
 _STATUSES = frozenset({400, 404, 415, 422, 500, 501})
+# A server that only streams: DashScope (of models, and of `enable_thinking`), gateways, vLLM's and Anthropic's kin.
 _STREAMS_ONLY = re.compile(
     r"\bonly (?:support|allow|accept|work|available|run)\w*[^.]{0,40}\bstream"
     r"|\bstream\w*\W{0,3}(?:mode |output |parameter )?(?:is |only\b|must |has to |needs? to |should )+"
@@ -51,7 +52,6 @@ _STREAMS_ONLY = re.compile(
     r"|\bstream\W{1,3}input should be|\bexpected \W?stream|(?:[仅只]|不支持非)(?:支持)?流式",
     re.IGNORECASE,
 )
-"""A server that only streams: DashScope (of models, and of `enable_thinking`), gateways, vLLM's and Anthropic's kin."""
 _UNKNOWN = (
     r"(?:unsupported|unknown|unrecogni[sz]ed|unexpected|extraneous|extra_forbidden|deprecated"
     r"|not a (?:valid|known) (?:parameter|argument|field)|no such field|not match any|instead of|不支持"
@@ -69,10 +69,8 @@ class Terms:
     """How requests are written for one server."""
 
     stream: bool = False
-    max_tokens: str = NEWER
-    """The name of the option for the longest reply."""
-    without: frozenset[str] = frozenset()
-    """Options that are left out."""
+    max_tokens: str = NEWER  # The name of the option for the longest reply.
+    without: frozenset[str] = frozenset()  # Options that are left out.
 
     def changes(self, before: Terms) -> list[str]:
         """How these differ from others, in words."""
@@ -82,8 +80,7 @@ class Terms:
         return said + [f"it is sent no {one}, {CAN_BE_LEFT_OUT.get(one, 'its own word')}" for one in left_out]
 
 
-PLAIN: Final = Terms()
-"""Those of OpenAI, by which a server is asked that has said nothing else."""
+PLAIN: Final = Terms()  # Those of OpenAI, by which a server is asked that has said nothing else.
 
 
 def learnt(

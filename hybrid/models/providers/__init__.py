@@ -16,12 +16,11 @@ from typing import Literal
 from hybrid.types import Json
 
 PHOTO = frozenset({"image/jpeg", "image/png"})
-WEB = PHOTO | {"image/webp", "image/gif"}
-"""Media types that every browser shows."""
+WEB = PHOTO | {"image/webp", "image/gif"}  # Media types that every browser shows.
 
 
+# From a model's name, the width and height of an image in pixels (each at least 1) and OpenAI's detail.
 ImageTokens = Callable[[str, int, int, str | None], int | None]
-"""From a model's name, the width and height of an image in pixels (each at least 1) and OpenAI's detail."""
 
 
 # OpenAI: base tokens and tokens per 512-pixel tile. The longest matching prefix of the model's name decides; the
@@ -70,49 +69,39 @@ def google_image_tokens(model: str, width: int, height: int, detail: str | None)
 class Provider:
     """One row: the quirks of a provider and of its client in LangChain."""
 
-    name: str
-    """The word before the colon, here and in `init_chat_model`."""
+    name: str  # The word before the colon, here and in `init_chat_model`.
+    # Environment variables that may hold the key, first found first used; none where no key is needed.
     key_env: tuple[str, ...] = ()
-    """Environment variables that may hold the key, first found first used; none where no key is needed."""
+    # How names of its models begin: where a name is given without a provider, this one is meant.
     begins: tuple[str, ...] = ()
-    """How names of its models begin: where a name is given without a provider, this one is meant."""
     url_env: tuple[str, ...] = ()
-    other_env: tuple[str, ...] = ()
-    """Environment variables that its client reads besides."""
-    apis: tuple[str, ...] = ()
-    """Values of `--model-arg api`, the first by default; none where there is one API only."""
-    images: frozenset[str] = PHOTO
-    """Media types sent as they are; others are converted."""
+    other_env: tuple[str, ...] = ()  # Environment variables that its client reads besides.
+    apis: tuple[str, ...] = ()  # Values of `--model-arg api`, the first by default; none where there is one API only.
+    images: frozenset[str] = PHOTO  # Media types sent as they are; others are converted.
+    # Whether images go as data URLs in OpenAI's form, which every client of LangChain's reads.
     images_as_urls: bool = False
-    """Whether images go as data URLs in OpenAI's form, which every client of LangChain's reads."""
-    details: tuple[str, ...] = ()
-    """Values of `--image-detail`."""
-    detail_option: str | None = None
-    """The option that takes the detail; None when each image part carries it."""
+    details: tuple[str, ...] = ()  # Values of `--image-detail`.
+    detail_option: str | None = None  # The option that takes the detail; None when each image part carries it.
+    # Options that the client passes on only when they come with a call, not with its construction.
     call_options: frozenset[str] = frozenset()
-    """Options that the client passes on only when they come with a call, not with its construction."""
     efforts: tuple[str, ...] = ()
     effort_option: str = "reasoning_effort"
-    effort_none: Json = "none"
-    """The value of the option that stands for the effort `none`."""
+    effort_none: Json = "none"  # The value of the option that stands for the effort `none`.
     effort_excludes_temperature: bool = False
-    seed_option: str | None = "seed"
-    """None where the provider takes no seed; OpenAI's responses API takes none either."""
+    seed_option: str | None = "seed"  # None where the provider takes no seed; OpenAI's responses API takes none either.
     max_tokens_option: str = "max_tokens"
     timeout_option: str | None = "timeout"
+    # Options that turn the client's own retries off: `hybrid.models.caller` alone retries.
     no_retries: Mapping[str, Json] | None = None
-    """Options that turn the client's own retries off: `hybrid.models.caller` alone retries."""
+    # The option that takes a client of httpx; None where there is none, or the package has another way
+    # (`langchain/pools.py`).
     pool_option: str | None = None
-    """The option that takes a client of httpx; None where there is none, or the package has another way
-    (`langchain/pools.py`)."""
+    # How a request says which of its parts may be cached (`prompt_cache.py`); None where the provider decides.
     cache: Literal["marks", "key"] | None = None
-    """How a request says which of its parts may be cached (`prompt_cache.py`); None where the provider decides."""
+    # Whether a history with tool calls is only taken with tools declared (then with the choice "none").
     keeps_tools: bool = False
-    """Whether a history with tool calls is only taken with tools declared (then with the choice "none")."""
-    no_temperature: str | None = None
-    """Pattern of model names that take no temperature."""
-    image_tokens: ImageTokens | None = None
-    """Estimates what an image takes; None where no formula is published."""
+    no_temperature: str | None = None  # Pattern of model names that take no temperature.
+    image_tokens: ImageTokens | None = None  # Estimates what an image takes; None where no formula is published.
 
     @property
     def packages(self) -> tuple[str, str]:
@@ -182,8 +171,8 @@ _ROWS = (
 PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
 
 
+# Providers whose every call has a seed of its own, made of the run's and of what is asked.
 IN_PROCESS = frozenset({"hf", "embedded"})
-"""Providers whose every call has a seed of its own, made of the run's and of what is asked."""
 
 
 def image_tokens(provider: str, model: str, width: int, height: int, detail: str | None = None) -> int | None:
