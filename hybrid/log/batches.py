@@ -1,6 +1,7 @@
 """`RUN/batches.jsonl`: which calls went to a provider in which batch, so that none is sent, or paid, twice.
 
 {"batch":"h3f...","model":"openai:gpt-4o","base_url":null,"at":1.7e9,"calls":[["mllm","q7",0,0,"sha256"]]}
+{"batch":"h3f...","input":"files/f-1"}                      # uploaded there; empty once it is deleted
 {"batch":"h3f...","state":"sent","id":"batch_abc"}          # of the provider; on disk before it is waited for
 {"batch":"h3f...","state":"over"}                           # ended; its results can still be fetched
 
@@ -37,17 +38,14 @@ class BatchedCall(NamedTuple):
 class LoggedBatch:
     """A batch as a run knows it. `cancelled` was asked for by us; of one that was `refused` no reply can come."""
 
-    # Ours, which is part of each request's id.
-    name: str
+    name: str  # Ours, which is part of each request's id.
     model: str
     base_url: str | None
-    # Seconds since the epoch.
-    at: float
-    # In the order in which they were written.
-    calls: tuple[BatchedCall, ...]
-    # The provider's.
-    id: str | None = None
+    at: float  # Seconds since the epoch.
+    calls: tuple[BatchedCall, ...]  # In the order in which they were written.
+    id: str | None = None  # The provider's.
     state: BatchState = "begun"
+    input: str = ""  # Where the provider has the file of its requests, until that is deleted.
 
 
 class BatchJournal:
@@ -57,17 +55,22 @@ class BatchJournal:
         self.known = read_batches(path)
         self._journal = Journal(path)
 
+    @property
+    def ids(self) -> frozenset[str | None]:
+        """The provider's ids of all batches."""
+        return frozenset(batch.id for batch in self.known.values())
+
     def begin(self, batch: LoggedBatch) -> None:
         """Put a batch on disk before it is sent."""
-        given = {key: value for key, value in asdict(batch).items() if key not in ("name", "id", "state")}
-        self._append({"batch": batch.name, **given})
+        row = asdict(batch)
+        self._append({"batch": row.pop("name"), **row})
         self.known[batch.name] = batch
 
-    def change(self, name: str, state: BatchState, identity: str | None = None) -> None:
-        """Put on disk what became of a batch."""
-        self._append({"batch": name, "state": state, **({"id": identity} if identity else {})})
-        batch = self.known[name]
-        self.known[name] = replace(batch, state=state, id=identity or batch.id)
+    def change(self, name: str, **changed: Any) -> LoggedBatch:
+        """The batch with fields that are changed, on disk when this returns."""
+        self._append({"batch": name, **changed})
+        self.known[name] = replace(self.known[name], **changed)
+        return self.known[name]
 
     def _append(self, row: Mapping[str, Any]) -> None:
         self._journal.append(json.dumps(row, separators=(",", ":")).encode())

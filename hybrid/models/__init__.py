@@ -34,8 +34,8 @@ __all__ = [
     "remembering",
 ]
 
+# The package whose files open models, each those of the word before the colon that is its name.
 OPENED = "hybrid.models.providers"
-"""The package whose files open models, each those of the word before the colon that is its name."""
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore, client: BaseChatModel | None = None) -> ChatModel:

@@ -60,11 +60,9 @@ class ReplyLog(Protocol):
 
     def said(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as it was kept, or None."""
-        ...
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Keep a reply: a kill of the process after the return does not lose it."""
-        ...
 
 
 @runtime_checkable
@@ -73,7 +71,6 @@ class Listener(Protocol):
 
     def listen(self, log: ReplyLog) -> None:
         """Keep every reply in the log from now on, and ask for none that it holds."""
-        ...
 
 
 @runtime_checkable
@@ -83,23 +80,19 @@ class ChatModel(Protocol):
     @property
     def name(self) -> str:
         """The name as typed by the user: `openai:gpt-4o`, `replay:DIR`."""
-        ...
 
     @property
     def provider(self) -> str:
         """The word before the first colon."""
-        ...
 
     def metadata(self) -> Mapping[str, Json]:
         """The model's part of the manifest: name, settings as sent, versions, hashes; never a secret."""
-        ...
 
     def connection(self) -> Mapping[str, Json]:
         """How its server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty for a model without one.
 
         A run shows it, and may go on with another one: it is no part of the model's identity.
         """
-        ...
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The model's message to a conversation, with `tools` offered.
@@ -111,11 +104,9 @@ class ChatModel(Protocol):
             ModelRefused: the configuration cannot work (key, model name, option).
             WeightsError: local weights that are absent or incomplete.
         """
-        ...
 
     async def close(self) -> None:
         """Let go of connections and weights. A closed model may not be called again."""
-        ...
 
 
 class ModelOpener(Protocol):
@@ -127,7 +118,6 @@ class ModelOpener(Protocol):
         Raises:
             UsageError: a name or an option that it does not take.
         """
-        ...
 
 
 @runtime_checkable
@@ -136,4 +126,3 @@ class Likelihoods(Protocol):
 
     async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
         """The most likely of the options as a reply; `AssistantMessage.likelihood` has their probabilities."""
-        ...

@@ -9,32 +9,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
+from hybrid.messages import MAX_CHARACTERS
 from hybrid.models.literals import read_object, read_value
 from hybrid.models.toolspec import IMAGE, IMAGES
 
-MAX_CALLS = 256
-"""Of one reply."""
+MAX_CALLS = 256  # Of one reply.
+# A kind of repair, of a reply that did not end at a limit: some servers keep back the tag that they stop at.
 UNCLOSED = "not closed"
-"""A kind of repair, of a reply that did not end at a limit: some servers keep back the tag that they stop at."""
 
+# The name of a tool, its arguments (an object, or text that should hold one), and the repairs of reading it.
 Written = tuple[str, Any, tuple[str, ...]]
-"""The name of a tool, its arguments (an object, or text that should hold one), and the repairs of reading it."""
+# From the match of a mark to where the calls end, and the calls. Raises `ValueError`.
 Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
-"""From the match of a mark to where the calls end, and the calls. Raises `ValueError`."""
 
-_NAMES = ("tool", "name", "tool_name", "function", "action", "recipient_name")
+_NAMES = ("tool", "name", "tool_name", "function", "function_name", "action", "recipient_name")
 ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input", "tool_args", "kwargs")
 _BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id", "thought", "thoughts", "reasoning"})
 _NAMED = re.compile(
-    r"""["']?(?P<key>tool|name|tool_name|function|action|recipient_name)["']?\s{0,9}:\s{0,9}"""
-    r"""["'](?P<name>[^"'\n]{0,100})["']"""
+    r"""["'“]?(?P<key>(?i:tool|name|tool_name|function|function_name|action|recipient_name))["'”]?\s{0,9}[:：]\s{0,9}"""
+    r"""["'“](?P<name>[^"'“”\n]{0,100})["'”]"""
     r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?|\{\s{0,9}["']tool["']\s{0,9}:\s{0,9}(?=[{\[])"""
     r"""|\{\s{0,9}["'](?P<only>\w{1,100})["']\s{0,9}:\s{0,9}(?=\{\s{0,9}["']images?["'])"""
 )
 _INPUT = re.compile(
-    r"""[ *`"']{0,4}\s{1,4}[ \t>*#-]{0,8}(?:Action[ _])?(?:Input|Arguments|Args|Parameters)[ *`]{0,4}:[ *]{0,4}""",
+    r"""[ *`"']{0,4}\s{1,4}[ \t>*#-]{0,8}(?:(?:Action|行动|动作)(?: \d{1,2})?[ _]?)?"""
+    r"""(?:Input|输入|Arguments|Args|Parameters)(?: \d{1,2})?[ *`]{0,4}(?:[:：]|(?=\r?\n))"""
+    r"""\s{0,2}[ *]{0,4}(?:`(?!`))?""",
     re.IGNORECASE,
 )
 _IMAGE_ALONE = re.compile(r"\[?\s{0,9}(?P<image>img:[1-9][0-9.]{0,20}?)\s{0,9}\]?[ .`*]{0,4}$", re.MULTILINE)
@@ -43,7 +46,7 @@ _BETWEEN = re.compile(r"[\s,;]*(?:```\w*\s*)?")
 _CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})\(")
 _KEYWORD = re.compile(r"[\s,]*(?P<key>[^\W\d]\w{0,99})\s*=\s*")
 _FIELD = re.compile(
-    r"<[^<>=\s]{0,20}parameter(?:=|\s+name=)[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
+    r"<[^<>=\s]{0,20}parameter\s{0,3}(?:=|\sname=)\s?[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
     r"|<(?:longcat_)?arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</(?:longcat_)?arg_key>\s*<(?:longcat_)?arg_value>"
     r"|<(?P<tag>[^\W\d]\w{0,99})>"
     r'|<\|open\|>argument key="(?P<opened>[^"<>\s]{1,100})"[^<>]{0,40}<\|sep\|>'
@@ -52,6 +55,8 @@ _FIELD_ENDS = re.compile(
     r"</[^<>\s]{0,20}parameter>|</(?:longcat_)?arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)"
     r"|(?=<(?:longcat_)?arg_key>)"
 )
+_CLOSED = re.compile(r"</[\w:]{1,30}>|<\|[\w▁/]{1,40}\|>|<｜[\w▁]{1,40}｜>")
+_LINE_END = re.compile(r"\A\r?\n|\r?\n\Z")
 _ELEMENT_ENDS = re.compile(
     r"</[^<>\s]{0,20}(?:function|invoke|tool_call|tool|call_record)>|<\|close\|>call<\|sep\|>"
     r"|(?=<tool_call>)|(?=<function=)"
@@ -84,9 +89,9 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         if text[at : at + 1] not in ("{", "[", '"') or (found and (text[at] == '"' or _TOKEN.match(text, at))):
             break
         # Some templates teach both braces of their own.
-        value, end, loose = read_value(text, at + text.startswith("{{", at))
+        value, end, loose = _value(text, at + text.startswith("{{", at))
         value = read_object(value)[0] if isinstance(value, str) else value
-        if isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), list):
+        if isinstance(value, dict) and isinstance(inner := _only(value), list):
             # `tool_calls`, `actions`, `tool_uses`.
             value = inner
         found += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
@@ -100,18 +105,41 @@ def _between(text: str, at: int) -> int:
     return match.end() if match else at
 
 
+def _value(text: str, at: int) -> tuple[Any, int, tuple[str, ...]]:
+    """The value there; where a closing tag says that it was complete, a brace may be missing before that."""
+    try:
+        return read_value(text, at)
+    except ValueError:
+        if (closing := _CLOSED.search(text, at, at + MAX_CHARACTERS)) is None:
+            raise
+        for braces in ("}", "}}"):
+            written = text[at : closing.start()].rstrip() + braces
+            with suppress(ValueError):
+                value, end, loose = read_value(written)
+                if end == len(written):
+                    return value, closing.start(), (*loose, UNCLOSED)
+        raise
+
+
+def _only(value: Mapping[str, Any]) -> Any:
+    """The only thing that an object holds beside thoughts and ids; None where there are several."""
+    held = [item for key, item in value.items() if key not in _BESIDE]
+    return held[0] if len(held) == 1 else None
+
+
 def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     if not isinstance(value, dict) or not value:
         raise ValueError("no JSON object with the name of a tool")
+    if not value.keys() & {*_NAMES, *ARGUMENTS}:
+        value = {key.lower(): item for key, item in value.items()} if {*map(str.lower, value)} & {*_NAMES} else value
     if isinstance(inner := value.get("function"), dict):
         return _object(inner, repairs)
     name = next((key for key in _NAMES if isinstance(value.get(key), str)), None)
-    if name is None and len(value) == 1:
-        ((only, inner),) = value.items()
-        if isinstance(inner, dict):
-            # `function_call`, `functionCall`; or the name of a tool.
-            is_call = any(isinstance(inner.get(key), str) for key in _NAMES) and any(key in inner for key in ARGUMENTS)
-            return _object(inner, repairs) if is_call else (only, inner, repairs)
+    if name is None and isinstance(inner := _only(value), dict):
+        # `function_call`, `functionCall`, `action`; or the name of a tool.
+        is_call = any(isinstance(inner.get(key), str) for key in _NAMES) and any(key in inner for key in ARGUMENTS)
+        only = next(key for key in value if key not in _BESIDE)
+        return _object(inner, repairs) if is_call else (only, inner, repairs)
     if name is None or not value[name]:
         raise ValueError("no name of a tool")
     given = next((key for key in ARGUMENTS if key in value and key != name), None)
@@ -130,7 +158,7 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
 
 def _named(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """The name of a tool, and a JSON object behind it."""
-    value, end, loose = read_value(text, _between(text, mark.end()))
+    value, end, loose = _value(text, _between(text, mark.end()))
     return end, [(mark["name"], value, loose)]
 
 
@@ -144,15 +172,19 @@ def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         return alone.end(), [(mark["name"], {IMAGE: alone["image"]}, ("image name",))]
     if given is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
         raise ValueError("no input of the action")
-    value, end, loose = read_value(text, _between(text, given.end() if given else mark.end()))
-    return end, [(mark["name"], value, loose)]
+    at = _between(text, given.end() if given else mark.end())
+    args, end = _keywords(text, at)
+    if args:
+        return end, [(mark["name"], args, ())]
+    value, end, loose = read_value(text, at)
+    return end + (given is not None and given[0].endswith("`")), [(mark["name"], value, loose)]
 
 
 def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Elements, one an argument, or a JSON object in their place; values are text."""
     at, name = _between(text, mark.end()), mark["name"]
     if text.startswith("{", at):
-        value, end, loose = read_value(text, at)
+        value, end, loose = _value(text, at)
         return end, [(name, value, loose)]
     own = re.compile(rf"</{re.escape(name)}>") if mark[0] == f"<{name}>" else _ELEMENT_ENDS
     closing = own.search(text, mark.end())
@@ -167,7 +199,7 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
             raise ValueError("the call does not end")
         # The last one is often not closed.
         value = body[begin.end() : closed.start() if closed else len(body)]
-        fields[begin[begin.lastgroup or 0]] = Typed(value.removeprefix("\n").removesuffix("\n"))
+        fields[begin[begin.lastgroup or 0]] = Typed(_LINE_END.sub("", value))
         at = closed.end() if closed else len(body)
     if closing is None and not fields:
         raise ValueError("the call does not end")
@@ -190,8 +222,8 @@ def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         args, end = dict[str, Any](), call.end()
         if text[end : end + 1] == "{":
             args, end, _ = read_value(text, end)
-        while keyword := _KEYWORD.match(text, end):
-            args[keyword["key"]], end, _ = read_value(text, keyword.end())
+        more, end = _keywords(text, end)
+        args |= more
         closing = re.compile(r"[\s,]*\)" + (r"\s*\)" if call[0].startswith("print") else "")).match(text, end)
         if closing is None:
             raise ValueError("arguments need names, and the call a closing bracket")
@@ -200,6 +232,14 @@ def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     if not found or (mark[0].endswith("[") and not re.match(r"[\s,]{0,20}\]", text[end:])):
         raise ValueError("the list of calls does not end")
     return end + (mark[0].endswith("[") and text[end:].index("]") + 1), found
+
+
+def _keywords(text: str, at: int) -> tuple[dict[str, Any], int]:
+    """Arguments as Python writes them, `image="img:1", zoom=2`, and where they end."""
+    args = dict[str, Any]()
+    while keyword := _KEYWORD.match(text, at):
+        args[keyword["key"]], at, _ = read_value(text, keyword.end())
+    return args, at
 
 
 FORMS: Mapping[str, Reader] = {

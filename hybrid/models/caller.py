@@ -34,11 +34,10 @@ Body = TypeVar("Body")
 
 log = logging.getLogger(__name__)
 
-MOMENT_S = 1.0
-"""Seconds for which a call that has used up its retries waits, at most, for news of the others."""
+MOMENT_S = 1.0  # Seconds for which a call that has used up its retries waits, at most, for news of the others.
 
+# Keeps the bytes of a reply, in any thread: a kill of the process after the return does not lose them.
 Keep = Callable[[bytes], None]
-"""Keeps the bytes of a reply, in any thread: a kill of the process after the return does not lose them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,7 @@ class ChatRequest(Generic[Body]):
 
     call: CallKey
     body: Body
-    sha256: str
-    """Equal for equal requests; images count by their hashes."""
+    sha256: str  # Equal for equal requests; images count by their hashes.
     images: tuple[SentImage, ...]
 
 
@@ -58,39 +56,31 @@ class ChatClient(Protocol[Body]):
     @property
     def name(self) -> str:
         """The name as typed by the user, `provider:model`."""
-        ...
 
     @property
     def images(self) -> ImageEncoder:
         """Encodes the images of its requests."""
-        ...
 
     def metadata(self) -> Mapping[str, Json]:
         """As `ChatModel.metadata`."""
-        ...
 
     def connection(self) -> Mapping[str, Json]:
         """As `ChatModel.connection`."""
-        ...
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
         """The request of arranged messages, with `tools` offered. Called in any thread."""
-        ...
 
     async def send(self, request: ChatRequest[Body], keep: Keep) -> AssistantMessage:
         """Send once and read the reply, whose bytes `keep` gets as soon as they are there and known to be readable.
 
         Raises what its package raises, `StatusError` or `UnreadableReplyError` (see `read_failure`).
         """
-        ...
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
         """The message in bytes that `keep` got. Raises `UnreadableReplyError`."""
-        ...
 
     async def close(self) -> None:
         """Close its connections."""
-        ...
 
 
 class Caller(Generic[Body]):

@@ -32,13 +32,12 @@ from hybrid.models.failures import FailedRequest, Failure
 from hybrid.models.in_flight import InFlight
 from hybrid.timing import Clock, waiting
 
-Sleep = Callable[[float], Awaitable[None]]
-"""Waits that many seconds, such as `asyncio.sleep`."""
+Sleep = Callable[[float], Awaitable[None]]  # Waits that many seconds, such as `asyncio.sleep`.
 
 TOO_MANY_REQUESTS = 429
+# Statuses by which a server, or what stands before it, says that it cannot answer now. A 500 may be about the request.
 ABOUT_ITSELF = frozenset({TOO_MANY_REQUESTS, 502, 503, 504, 529})
-"""Statuses by which a server, or what stands before it, says that it cannot answer now. A 500 may be about the request.
-"""
+# Advice on rejections that hold for every question.
 CHECK = {
     Failure.KEY: "check the key in the environment and the account's quota",
     Failure.CONFIGURATION: "check the model's name and the options",
@@ -47,40 +46,31 @@ CHECK = {
     Failure.IMAGES: "it takes no images: choose a model that does, or say --images none",
     Failure.TOOLS: "it takes no tools: say --tool-calling text, or ask solvers that call none",
 }
-"""Advice on rejections that hold for every question."""
+# Advice where no connection was ever made.
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
-"""Advice where no connection was ever made."""
+# As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer.
 MAX_PAUSE_S = 60.0
-"""As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitLimits:
     """When a circuit opens, how it tries, and when it gives up; counts are of what came since the last success."""
 
-    failures: int = 8
-    """Failures in a row that open it."""
+    failures: int = 8  # Failures in a row that open it.
+    # Questions that end in a refusal, or in a failure of a server that answers, before the run is stopped.
     refusals: int = 10
-    """Questions that end in a refusal, or in a failure of a server that answers, before the run is stopped."""
-    wrong_keys: int = 5
-    """Rejected keys in a row after the key has worked."""
-    pause_s: float = 0.5
-    """Before the first request that tries; doubled up to `cap_s`, times 0.5 to 1.5."""
+    wrong_keys: int = 5  # Rejected keys in a row after the key has worked.
+    pause_s: float = 0.5  # Before the first request that tries; doubled up to `cap_s`, times 0.5 to 1.5.
     cap_s: float = 4.0
-    probes: int = 3
-    """Requests that try, at least, before it gives up."""
-    away_s: float = 90.0
-    """Seconds for which it tries: a server that is restarted loads its weights for a minute."""
+    probes: int = 3  # Requests that try, at least, before it gives up.
+    away_s: float = 90.0  # Seconds for which it tries: a server that is restarted loads its weights for a minute.
+    # Seconds for which it tries where no connection was ever made: a server that was never there.
     unmet_s: float = 10.0
-    """Seconds for which it tries where no connection was ever made: a server that was never there."""
-    pages: int = 4
-    """Pages for a browser in a row, and nothing else so far, before the run is stopped."""
-    busy_s: float = 600.0
-    """Seconds for which it tries where the server says 429: quotas are counted by the minute."""
-    wait: str = ""
-    """How long it may wait, as the user wrote it; empty where nothing was said."""
+    pages: int = 4  # Pages for a browser in a row, and nothing else so far, before the run is stopped.
+    busy_s: float = 600.0  # Seconds for which it tries where the server says 429: quotas are counted by the minute.
+    wait: str = ""  # How long it may wait, as the user wrote it; empty where nothing was said.
+    # Whether requests are parts of batches, whose failures say nothing of the server: it never opens.
     in_batches: bool = False
-    """Whether requests are parts of batches, whose failures say nothing of the server: it never opens."""
 
     @classmethod
     def of(cls, wait: str | None) -> CircuitLimits:
@@ -103,13 +93,10 @@ class Turn:
     """The right to send one request."""
 
     question: str
-    openings: int
-    """Number of times that the circuit had opened when the request was sent."""
+    openings: int  # Number of times that the circuit had opened when the request was sent.
     successes: int
-    probe: bool
-    """Whether the circuit is open, and this request finds out if the server is back."""
-    cuts: int = 0
-    """How many times fewer requests were let out when it was sent."""
+    probe: bool  # Whether the circuit is open, and this request finds out if the server is back.
+    cuts: int = 0  # How many times fewer requests were let out when it was sent.
     settled: bool = False
 
 
@@ -118,12 +105,9 @@ class _Row:
     """Failures and refusals since the last success."""
 
     failures: int = 0
-    pages: int = 0
-    """Failures that were pages for a browser."""
-    since: float | None = None
-    """When the first of them failed."""
-    away_from: float | None = None
-    """When the circuit opened for the first time."""
+    pages: int = 0  # Failures that were pages for a browser.
+    since: float | None = None  # When the first of them failed.
+    away_from: float | None = None  # When the circuit opened for the first time.
     failed_questions: set[str] = field(default_factory=set)
     refused_questions: set[str] = field(default_factory=set)
     refusals: int = 0

@@ -19,19 +19,19 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from hybrid.config import ModelSettings
 from hybrid.secrets import keep_secret, redact
 
+# Environment variables, in either case, with the address of a proxy.
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "openai_proxy")
-"""Environment variables, in either case, with the address of a proxy."""
 _NAME = re.compile(
     r"(?:^|[_\-.])(?:api|access|private|auth|signing)?_?(?:keys?|tokens?|secrets?|pass(?:word|wd|phrase)?|credentials?"
     r"|authorization|signature|bearer)(?=$|[_\-.])|apikey",
     re.IGNORECASE,
 )
+# Keys that the manuals of local servers suggest: to redact these words would spoil every text.
 _PLACEHOLDERS = frozenset(
     {"ollama", "openai", "lm-studio", "not-needed", "not-used", "no-key", "no-key-required", "placeholder", "unused"}
 )
-"""Keys that the manuals of local servers suggest: to redact these words would spoil every text."""
+# The look of a token, wherever it stands: long, of letters and digits, no words and no name of a model.
 _TOKEN = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[A-Za-z0-9_.~+=%-]{20,}")
-"""The look of a token, wherever it stands: long, of letters and digits, no words and no name of a model."""
 
 
 def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | None = None) -> None:

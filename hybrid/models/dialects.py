@@ -26,8 +26,7 @@ from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.thoughts import thoughts
 from hybrid.tool import Tool
 
-MAX_READ = 1_000_000
-"""Characters of a reply in which calls are looked for; it takes half a second."""
+MAX_READ = 1_000_000  # Characters of a reply in which calls are looked for; it takes half a second.
 MAX_ERRORS = 8  # Of one reply.
 CUT = "the reply ended inside of it, at the limit of tokens"
 SHOWN = 400  # Characters of a call that cannot be read.
@@ -38,16 +37,11 @@ class Dialect:
     """One way to write calls; it is read where its mark stands."""
 
     name: str
-    mark: re.Pattern[str]
-    """Where a call begins; its group `name`, if any, is that of the tool."""
-    form: str
-    """The reader of `FORMS`."""
-    sign: str = ""
-    """What a reply holds for no other reason than a call."""
-    parser: str = ""
-    """The option of vLLM's `--tool-call-parser` for it."""
-    sure: bool = True
-    """Whether the mark alone tells a call; else the name of a tool that is offered does."""
+    mark: re.Pattern[str]  # Where a call begins; its group `name`, if any, is that of the tool.
+    form: str  # The reader of `FORMS`.
+    sign: str = ""  # What a reply holds for no other reason than a call.
+    parser: str = ""  # The option of vLLM's `--tool-call-parser` for it.
+    sure: bool = True  # Whether the mark alone tells a call; else the name of a tool that is offered does.
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +90,8 @@ _BEGINS = (
 )
 _BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[)}}\]]{{0,2}}>?\s*{_ENDS})+")
 _RESULT = re.compile(r"\s{0,20}(?:<\|?(?:tool|function)_(?:response|results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)")
+# Without it and the name of a tool there is no call.
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
-"""Without it and the name of a tool there is no call."""
 _QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
 _IGNORED = re.compile(r"[\s\\\"'`>*]+")

@@ -12,9 +12,12 @@ from __future__ import annotations
 import json
 import random
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
@@ -25,27 +28,17 @@ from hybrid.secrets import redact
 class Failure(Enum):
     """The kinds of failure, by what can be done about them."""
 
-    RETRY = "retry"
-    """Time-outs, connection errors, 408, 409, 425, 429, 5xx and replies that cannot be read."""
-    KEY = "key"
-    """401, a wrong key, an exhausted quota: holds for every question as long as the account is what it is."""
-    CONFIGURATION = "configuration"
-    """A model that is not there, an option that it does not take."""
-    ADDRESS = "address"
-    """Something answers, and it has no model behind this path."""
+    RETRY = "retry"  # Time-outs, connection errors, 408, 409, 425, 429, 5xx and replies that cannot be read.
+    KEY = "key"  # 401, a wrong key, an exhausted quota: holds for every question as long as the account is what it is.
+    CONFIGURATION = "configuration"  # A model that is not there, an option that it does not take.
+    ADDRESS = "address"  # Something answers, and it has no model behind this path.
+    # It points to another address. None is followed: question and images would go there, and its reply would count.
     REDIRECT = "redirect"
-    """It points to another address. None is followed: question and images would go there, and its reply would count.
-    """
-    IMAGES = "images"
-    """The model takes no images."""
-    TOOLS = "tools"
-    """The model, or the server as it was started, takes no tools."""
-    POLICY = "policy"
-    """The provider's content filter: the model's answer is a refusal."""
-    REQUEST = "request"
-    """Any other 4xx: this request (too long, too large, not allowed) is not taken; others may be."""
-    BUG = "bug"
-    """Anything else: not about the provider."""
+    IMAGES = "images"  # The model takes no images.
+    TOOLS = "tools"  # The model, or the server as it was started, takes no tools.
+    POLICY = "policy"  # The provider's content filter: the model's answer is a refusal.
+    REQUEST = "request"  # Any other 4xx: this request (too long, too large, not allowed) is not taken; others may be.
+    BUG = "bug"  # Anything else: not about the provider.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +46,12 @@ class FailedRequest:
     """One request that got no reply."""
 
     kind: Failure
-    text: str
-    """One line: the type of the exception, its message and the body of the response; secrets redacted."""
-    status: int | None = None
-    """HTTP status, where the server answered."""
-    retry_after_s: float | None = None
-    """Seconds that the server asks to be left alone for."""
-    reached: bool = True
-    """False where no connection was made, so that nothing about the question can be the reason."""
+    text: str  # One line: the type of the exception, its message and the body of the response; secrets redacted.
+    status: int | None = None  # HTTP status, where the server answered.
+    retry_after_s: float | None = None  # Seconds that the server asks to be left alone for.
+    reached: bool = True  # False where no connection was made, so that nothing about the question can be the reason.
+    # Whether an HTML page came without an error status: this address may not be a model's at all.
     is_page: bool = False
-    """Whether an HTML page came without an error status: this address may not be a model's at all."""
 
 
 class StatusError(Exception):
@@ -94,7 +83,6 @@ def error_in_reply(error: Any) -> Exception:
     return UnreadableReplyError(f"the reply is an error: {json.dumps(error)[:500]}")
 
 
-_RETRY_STATUS = frozenset({408, 409, 425, 429})
 # By name because importing four SDKs to ask `isinstance` would load three that the run does not use.
 _CONNECTION_NAMES = frozenset(
     {"APIConnectionError", "TransportError", "APIResponseValidationError", "ClientError", "JSONDecodeError"}
@@ -102,47 +90,8 @@ _CONNECTION_NAMES = frozenset(
 _NOT_REACHED_NAMES = frozenset(
     {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror"}
 )
-_KEY_CODES = frozenset({"insufficient_quota", "invalid_api_key"})
-_CONFIGURATION_CODES = frozenset({"model_not_found", "unknown_parameter", "unsupported_parameter", "unsupported_value"})
-# Google and `transformers serve` say these with a 400 and no code, vLLM, Ollama, Anthropic and Google with a 404.
-_KEY_WORDS = ("API key not valid", "API_KEY_INVALID")
-_CONFIGURATION_WORDS = re.compile(
-    r"Server is pinned to|is not a valid model|No endpoints found for"
-    r"|not_found_error\W+message\W+model:|models/\S+ is not found"
-    r"|\bmodel\b[^.]{0,200}\b(?:does not exist|not found)\b",
-    re.IGNORECASE,
-)
-_IMAGE_WORDS = re.compile(
-    r"not a multimodal model|At most 0 image|image_url is only supported by|support image input"
-    r"|unknown variant .image_url|image input is not (?:supported|enabled)|does not support (?:images?|vision)\b(?!/)",
-    re.IGNORECASE,
-)
-"""vLLM (two ages of it), OpenAI, OpenRouter, DeepSeek, llama.cpp (with a 500) and Mistral, others."""
-_TOOL_WORDS = re.compile(
-    r"does not support tools|enable-auto-tool-choice|support tool use|tools param requires"
-    r"|(?:tools\W{0,2}|tool calling\W{0,2}) is not supported",
-    re.IGNORECASE,
-)
-"""Ollama, vLLM, OpenRouter, llama.cpp (with a 500), OpenAI and Groq."""
-_ADDRESS_WORDS = re.compile(
-    # Some clients write the status's own words before what the server says.
-    r"(?<!404 )\bnot found\b|invalid url|unknown (?:request )?(?:url|path|route)|cannot post|method not allowed",
-    re.IGNORECASE,
-)
 _PAGE = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
-_NO_PATH_STATUS = frozenset({404, 405})
-_POLICY_CODES = frozenset(
-    {"content_filter", "content_policy_violation", "invalid_prompt", "image_content_policy_violation"}
-)
-_POLICY_WORDS = (
-    "content filtering policy",
-    "content management policy",
-    "content policy",
-    "usage policy",
-    "usage policies",
-)
-MAX_LENGTH = 20_000
-"""Characters of an error that are looked at: a server may answer with megabytes."""
+MAX_LENGTH = 20_000  # Characters of an error that are looked at: a server may answer with megabytes.
 
 
 def read_failure(error: BaseException) -> FailedRequest:
@@ -192,34 +141,22 @@ def _code(chain: Sequence[BaseException]) -> str:
     return ""
 
 
+@cache
+def _rules() -> Sequence[Mapping[str, Any]]:
+    """Those of `failures.toml`."""
+    rules: Sequence[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["rule"]
+    return rules
+
+
 def _kind(error: BaseException, chain: Sequence[BaseException], status: int | None, said: str) -> Failure:
     code = _code(chain)
-    if code in _KEY_CODES or any(words in said for words in _KEY_WORDS):
-        return Failure.KEY
-    if status is None:
-        return _kind_without_status(error, chain)
-    if status >= 400 and _TOOL_WORDS.search(said):
-        return Failure.TOOLS
-    if status >= 400 and _IMAGE_WORDS.search(said):
-        return Failure.IMAGES
-    if status in _RETRY_STATUS or status >= 500:
-        return Failure.RETRY
-    if status == 401:
-        return Failure.KEY
-    if 300 <= status < 400:
-        return Failure.REDIRECT
-    if status < 400:
-        # The server accepted the request, so reading its reply has failed.
-        return Failure.RETRY
-    if code in _CONFIGURATION_CODES or _CONFIGURATION_WORDS.search(said):
-        return Failure.CONFIGURATION
-    if status in _NO_PATH_STATUS and (_PAGE.search(said) or _ADDRESS_WORDS.search(said)):
-        return Failure.ADDRESS
-    policy = code in _POLICY_CODES or any(words in said.lower() for words in _POLICY_WORDS)
-    return Failure.POLICY if policy else Failure.REQUEST
-
-
-def _kind_without_status(error: BaseException, chain: Sequence[BaseException]) -> Failure:
+    for rule in _rules():
+        if re.fullmatch(rule.get("status", ".*"), str(status or "")) and (
+            code in rule.get("codes", ())
+            or ("words" in rule and re.search(rule["words"], said, re.IGNORECASE))
+            or not rule.keys() & {"codes", "words"}
+        ):
+            return Failure(rule["kind"])
     if "unexpected keyword argument" in str(error)[:MAX_LENGTH]:
         return Failure.CONFIGURATION
     # A 200 whose JSON has another shape than the client expects ends in one of these, by where it looks first.

@@ -24,10 +24,8 @@ from hybrid.types import ImageRef, StoredImage
 if TYPE_CHECKING:
     from PIL import Image
 
-KEPT_TEXT_BYTES = 8 * 2**20
-"""Base64 texts of images kept in memory: a dialogue sends its images again with every call."""
-SMALL_BYTES = 2**20
-"""A file up to this size is read where it is needed: to hand it to a thread takes longer."""
+KEPT_TEXT_BYTES = 8 * 2**20  # Base64 texts of images kept in memory: a dialogue sends its images again with every call.
+SMALL_BYTES = 2**20  # A file up to this size is read where it is needed: to hand it to a thread takes longer.
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from hybrid.display.notes import tell
 
 log = logging.getLogger(__name__)
 
-GROWTH = 0.25
-"""Requests by which as many replies as may be out let their number grow."""
+GROWTH = 0.25  # Requests by which as many replies as may be out let their number grow.
 
 
 class InFlight:
@@ -24,8 +23,7 @@ class InFlight:
 
     def __init__(self, name: str) -> None:
         self.out = 0
-        self.cuts = 0
-        """How many times their number was halved."""
+        self.cuts = 0  # How many times their number was halved.
         self._name = name
         self._most = math.inf
         self._since_cut = 0

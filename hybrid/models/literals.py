@@ -13,8 +13,7 @@ from typing import Any
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, whole_value
 
-LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"
-"""Kinds of repairs."""
+LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"  # Kinds of repairs.
 
 _GAP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 _TEXT = re.compile(
@@ -27,10 +26,9 @@ _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
+# JSON in a text of JSON that has lost the quotation marks around it.
 _UNQUOTED = re.compile(r'\A[{\[]\s*\\".*', re.DOTALL)
-"""JSON in a text of JSON that has lost the quotation marks around it."""
-_HEAD = re.compile(r"(?:```)?json\s+([{\[\"].*)", re.DOTALL)
-"""The head of a fence whose marks are lost."""
+_HEAD = re.compile(r"(?:```)?json\s+([{\[\"].*)", re.DOTALL)  # The head of a fence whose marks are lost.
 
 
 def _refuse(constant: str) -> None:
@@ -103,7 +101,7 @@ def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
         if key is None:
             raise ValueError(f"no name at character {at}: {text[at : at + 20]!r}")
         at = _gap(text, key.end())
-        if text[at : at + 1] != ":":
+        if text[at : at + 1] not in (":", "："):
             raise ValueError(f"no colon at character {at}: {text[at : at + 20]!r}")
         value[_string(key) if key.re is _TEXT else key[0]], at = _loose(text, _gap(text, at + 1), depth + 1)
         at = _comma(text, at, "}")
@@ -123,7 +121,7 @@ def _list(text: str, at: int, closing: str, depth: int) -> tuple[list[Any], int]
 def _comma(text: str, at: int, closing: str) -> int:
     """Behind the comma, or at the closing bracket."""
     at = _gap(text, at)
-    if text[at : at + 1] == ",":
+    if text[at : at + 1] in (",", "，"):
         return at + 1
     if text[at : at + 1] == closing:
         return at

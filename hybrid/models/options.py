@@ -123,8 +123,18 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
     if settings.seed is not None and provider.seed_option and not responses:
         chosen[provider.seed_option] = settings.seed
     chosen |= _temperature(provider, model, settings)
-    chosen |= _effort(provider, settings)
-    chosen |= _detail(provider, settings)
+    if (effort := settings.reasoning_effort) is not None:
+        if effort not in provider.efforts:
+            raise UsageError(f"--reasoning-effort {effort}: {provider.name} takes {', '.join(provider.efforts)}")
+        chosen[provider.effort_option] = provider.effort_none if effort == "none" else effort
+    if (detail := settings.image_detail) is not None:
+        said = f"--image-detail {detail}: {provider.name}"
+        if not provider.details:
+            raise UsageError(f"{said} has no such option; --max-pixels limits the size")
+        if detail not in provider.details:
+            raise UsageError(f"{said} takes {', '.join(provider.details)}")
+        if provider.detail_option is not None:
+            chosen[provider.detail_option] = f"MEDIA_RESOLUTION_{detail.upper()}"
     if provider.apis:
         chosen["use_responses_api"] = responses
     return chosen | _extra(provider, settings)
@@ -155,8 +165,7 @@ def _api(provider: Provider, settings: ModelSettings) -> str:
     return str(api)
 
 
-SAMPLING_TEMPERATURE = 1.0
-"""The temperature at which replies are drawn from the model's own distribution."""
+SAMPLING_TEMPERATURE = 1.0  # The temperature at which replies are drawn from the model's own distribution.
 
 
 def for_samples(settings: ModelSettings, name: str, *, temperature_told: bool) -> ModelSettings:
@@ -192,28 +201,6 @@ def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dic
             raise UsageError(f"--model-arg temperature: {provider.name} takes none together with --reasoning-effort")
         return {}
     return {"temperature": settings.temperature}
-
-
-def _effort(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
-    effort = settings.reasoning_effort
-    if effort is None:
-        return {}
-    if effort not in provider.efforts:
-        raise UsageError(f"--reasoning-effort {effort}: {provider.name} takes {', '.join(provider.efforts)}")
-    return {provider.effort_option: provider.effort_none if effort == "none" else effort}
-
-
-def _detail(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
-    detail = settings.image_detail
-    if detail is None:
-        return {}
-    if not provider.details:
-        raise UsageError(f"--image-detail {detail}: {provider.name} has no such option; --max-pixels limits the size")
-    if detail not in provider.details:
-        raise UsageError(f"--image-detail {detail}: {provider.name} takes {', '.join(provider.details)}")
-    if provider.detail_option is None:
-        return {}
-    return {provider.detail_option: f"MEDIA_RESOLUTION_{detail.upper()}"}
 
 
 def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from hybrid.config import Price
 from hybrid.messages import TokenUsage
 
+# Of the ordinary price what a request in a batch costs, at OpenAI, Anthropic and Google alike (2026).
 BATCH_SHARE = 0.5
-"""Of the ordinary price what a request in a batch costs, at OpenAI, Anthropic and Google alike (2026)."""
 
 
 def cost_usd(usage: TokenUsage | None, price: Price | None, *, batched: bool = False) -> float | None:

@@ -11,16 +11,17 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
-from hybrid.messages import AssistantMessage, InvalidCall, Message, SentImage, TokenUsage, ToolCall, UnreadableCall
+from pydantic import TypeAdapter
+
+from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyLog
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
-from hybrid.types import Json, StoredImage
 
-FREE = frozenset({"replay"})
-"""Providers whose replies cost neither money nor time and are the same again."""
+FREE = frozenset({"replay"})  # Providers whose replies cost neither money nor time and are the same again.
 
 
 def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
@@ -40,24 +41,8 @@ class RememberedModel:
         self._inner = inner
         self._log = log
         self._tools_offered = ToolsOffered()
-
-    @property
-    def name(self) -> str:
-        """The inner model's name."""
-        return self._inner.name
-
-    @property
-    def provider(self) -> str:
-        """The inner model's provider."""
-        return self._inner.provider
-
-    def metadata(self) -> Mapping[str, Json]:
-        """The inner model's facts."""
-        return self._inner.metadata()
-
-    def connection(self) -> Mapping[str, Json]:
-        """How the inner model's server is reached."""
-        return self._inner.connection()
+        self.name, self.provider = inner.name, inner.provider
+        self.metadata, self.connection, self.close = inner.metadata, inner.connection, inner.close
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The message that the log holds for this call and these messages, else the inner model's, which is kept."""
@@ -70,21 +55,13 @@ class RememberedModel:
             self._log.keep(call, sha256, message_json(reply))
         return reply
 
-    async def close(self) -> None:
-        """Close the inner model."""
-        await self._inner.close()
-
 
 class RememberedLikelihoods(RememberedModel):
     """A `RememberedModel` that scores options too; scores cost nothing and are not kept."""
 
     def __init__(self, inner: ChatModel, scorer: Likelihoods, log: ReplyLog) -> None:
         super().__init__(inner, log)
-        self._scorer = scorer
-
-    async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
-        """The most likely of the options, as the inner model says."""
-        return await self._scorer.likelihood(messages, options)
+        self.likelihood = scorer.likelihood
 
 
 def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[str, Any]]) -> str:
@@ -111,27 +88,13 @@ def message_json(reply: AssistantMessage) -> bytes:
 def message_from_json(said: bytes) -> AssistantMessage | None:
     """The message, or None where the bytes hold none."""
     try:
-        return _message(json.loads(said))
-    except (ValueError, RecursionError, TypeError, KeyError):
+        kept = json.loads(said)
+        # Not `validate_json`, which refuses half a character.
+        return _kept().validate_python(kept) if isinstance(kept, dict) and "text" in kept else None
+    except (ValueError, RecursionError):
         return None
 
 
-def _message(kept: dict[str, Any]) -> AssistantMessage:
-    """Raises `KeyError`, `TypeError` or `ValueError` for anything that is no message."""
-    usage, sent, unreadable = kept["usage"], kept["images_sent"], kept.get("unreadable")
-    if not isinstance(kept["text"], str):
-        raise TypeError("the text of a message is no text")
-    return AssistantMessage(
-        **{
-            **kept,
-            "calls": tuple(ToolCall(**{**call, "repairs": tuple(call.get("repairs", ()))}) for call in kept["calls"]),
-            "invalid": tuple(InvalidCall(**call) for call in kept["invalid"]),
-            "unreadable": None if unreadable is None else UnreadableCall(**unreadable),
-            "usage": None if usage is None else TokenUsage(**usage),
-            "images_sent": None
-            if sent is None
-            else tuple(
-                SentImage(one["name"], StoredImage(**one["original"]), StoredImage(**one["sent"])) for one in sent
-            ),
-        }
-    )
+@cache
+def _kept() -> TypeAdapter[AssistantMessage]:
+    return TypeAdapter(AssistantMessage)

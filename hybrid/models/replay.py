@@ -27,10 +27,8 @@ from hybrid.tool import Tool
 from hybrid.types import Json
 
 ATTEMPTS = "attempts.jsonl"
-MAX_BYTES = 512 * 2**20
-"""Of one file of recordings, which is read whole."""
-Place = tuple[str, int, int]
-"""Question id with variant, ask, call."""
+MAX_BYTES = 512 * 2**20  # Of one file of recordings, which is read whole.
+Place = tuple[str, int, int]  # Question id with variant, ask, call.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,8 @@ class PublishedReply(Protocol):
         """File and row, for messages."""
 
 
+# Turns one file (its path for messages, its bytes) into recordings. Raises `DataError` naming file and row.
 Reader = Callable[[Path, bytes], Iterator[Recording]]
-"""Turns one file (its path for messages, its bytes) into recordings. Raises `DataError` naming file and row."""
 
 
 def read_published(path: Path, data: bytes) -> Iterator[Recording]:

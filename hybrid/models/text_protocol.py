@@ -136,10 +136,10 @@ def _spoken(message: AssistantMessage) -> str:
     return "\n".join(blocks)
 
 
+# Of vLLM, where a call begins as the parser's own and goes on as another's (`qwen3_xml`; streamed, `hermes` too).
 DROPPED = "its server counts tokens of which nothing came: its parser of calls is another model's"
-"""Of vLLM, where a call begins as the parser's own and goes on as another's (`qwen3_xml`; streamed, `hermes` too)."""
+# Tokens of a reply that may be no part of its text: ends of turns and of thoughts. The shortest call takes more.
 MAX_MARKS = 12
-"""Tokens of a reply that may be no part of its text: ends of turns and of thoughts. The shortest call takes more."""
 
 
 def with_calls(

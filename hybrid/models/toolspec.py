@@ -25,12 +25,10 @@ from hybrid.errors import DataError
 from hybrid.messages import MAX_NAME
 from hybrid.tool import Args, Tool
 
-IMAGE = "image"
-"""The argument that names the image of a tool that takes one."""
-IMAGES = "images"
-"""The argument that names the images of a tool that takes several."""
+IMAGE = "image"  # The argument that names the image of a tool that takes one.
+IMAGES = "images"  # The argument that names the images of a tool that takes several.
+# Numbers that the frame of coordinates is about; none is below 0.
 COORDINATES = frozenset({"x", "y", "x0", "y0", "x1", "y1"})
-"""Numbers that the frame of coordinates is about; none is below 0."""
 
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"})
 
@@ -39,8 +37,7 @@ _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum
 class PublishedTool(Tool):
     """A tool of ours as a model was trained to call it."""
 
-    function: str = ""
-    """As its makers publish it, in JSON, in the place of the one that the arguments make."""
+    function: str = ""  # As its makers publish it, in JSON, in the place of the one that the arguments make.
 
 
 def all_published(tools: Sequence[Tool]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from hybrid.config import LOCAL, ModelSettings
@@ -11,8 +12,9 @@ from hybrid.errors import UsageError
 from hybrid.log.batches import BATCHES, WAITS, BatchJournal, read_batches, waiting_calls
 from hybrid.log.folder import RunFolder
 from hybrid.models import ChatModel
-from hybrid.models.batching.batches import Batches, RoundRules
+from hybrid.models.batching.batches import Batches
 from hybrid.models.batching.client import batch_api, batched
+from hybrid.models.batching.follow import input_deleted
 from hybrid.models.caller import Caller
 from hybrid.models.failures import summary
 from hybrid.models.prices import BATCH_SHARE
@@ -47,10 +49,10 @@ def in_batches(run: ResolvedRun) -> ChatModel:
     if not settings.batch:
         return model
     api = batch_api(model.name, settings)
-    rules = RoundRules(seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail)
     address = model.connection().get("base_url")
-    batches = Batches(api, model.name, address if isinstance(address, str) else None, run.folder.path, rules)
-    return batched(model, batches, settings)
+    shown = address if isinstance(address, str) else None
+    rules = (seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail)
+    return batched(model, Batches(api, model.name, shown, run.folder.path, *rules), settings)
 
 
 def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:
@@ -92,28 +94,22 @@ async def cancel_batches(path: Path) -> list[str]:
     Raises:
         UsageError: it is no run, a command is asking it, its key is not there, or the provider does not end a batch.
     """
-    folder = RunFolder.existing(path)
     said = []
-    with folder.locked():
-        journal = BatchJournal(path / BATCHES)
-        waiting = [batch for batch in journal.known.values() if batch.state in WAITS]
-        for batch in waiting:
+    with RunFolder.existing(path).locked(), closing(BatchJournal(path / BATCHES)) as journal:
+        for batch in [one for one in journal.known.values() if one.state in WAITS]:
             api = batch_api(batch.model, ModelSettings(base_url=batch.base_url))
             try:
-                known = {one.id for one in journal.known.values() if one.id is not None}
-                identity = batch.id or await api.find(batch.name, len(batch.calls), batch.at, known)
-                if identity is not None:
+                if (identity := batch.id or await api.find(batch, journal.ids)) is not None:
                     await api.cancel(identity)
+                await input_deleted(api, journal, batch.name)
             # Every failure of the provider is one of this command.
             except Exception as error:
                 raise UsageError(f"{batch.model}, batch {batch.id or batch.name}: {summary(error)}") from error
             finally:
                 await api.http.close()
-            journal.change(batch.name, "cancelled" if identity else "refused", identity)
-            said.append(
-                f"{identity or batch.name}: {'ended' if identity else 'was never taken'}, {len(batch.calls):,} requests"
-            )
-        journal.close()
+            journal.change(batch.name, state="cancelled" if identity else "refused", id=identity)
+            ended = "ended" if identity else "was never taken"
+            said.append(f"{identity or batch.name}: {ended}, {len(batch.calls):,} requests")
     return said or [f"{path} has no batch that waits"]
 
 

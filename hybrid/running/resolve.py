@@ -354,7 +354,7 @@ def _resources(
     config: RunConfig,
     benchmark: Benchmark,
     models: tuple[ChatModel | None, ChatModel | None],
-    service: ToolRunner,
+    service: Tools,
     asked: Questions,
     tools: ToolsInUse,
     trust: TrustFile | None,

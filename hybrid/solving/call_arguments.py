@@ -34,8 +34,8 @@ _IMAGE_KEY = re.compile(
 )
 _ONE_OF_IMAGES = re.compile(r"(?:image|img|picture)_?([1-9a-d])|(first|second)_(?:image|img|picture)", re.IGNORECASE)
 _IMAGE_NAME = re.compile(
-    r"[\s<\[({\"'`#|@]*(?:attachment://)?(?:image|img|picture|photo|figure|图片?)?\s*[:_#.|-]?\s*"
-    r"([1-9]\d{0,5}(?:\.[1-9]\d{0,5})*)(?:\.(?:png|jpe?g|webp))?[\s>\])}\"'`|]*",
+    r"[\s<\[({\"'‘“`#|@]*(?:attachment://)?(?:image|img|picture|photo|figure|图片?)?\s*[:：_#.|-]?\s*"
+    r"([1-9]\d{0,5}(?:\.[1-9]\d{0,5})*)(?:\.(?:png|jpe?g|webp))?[\s>\])}\"'’”`|.]*",
     re.IGNORECASE,
 )
 _ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
@@ -54,6 +54,7 @@ _CORNERS = (
     ("x1", "y1", "x2", "y2"),
     ("xmin", "ymin", "xmax", "ymax"),
     ("x_min", "y_min", "x_max", "y_max"),
+    ("min_x", "min_y", "max_x", "max_y"),
     ("left", "top", "right", "bottom"),
 )
 _NUMBERS = re.compile(r"(?:<\|?/?(?:b?box|point|quad)\w*\|?>|[\s()\[\],;])+")

@@ -1,4 +1,7 @@
-"""Anthropic's message batches: all requests in one body, results in any order."""
+"""Anthropic's message batches: all requests in one body, results in any order.
+
+https://platform.claude.com/docs/en/api/creating-message-batches
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,16 @@ from datetime import datetime
 from pathlib import Path
 
 from hybrid.config import ModelSettings
-from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchRules, Look, Result, dumped
-from hybrid.models.batching.http import Http
+from hybrid.log.batches import LoggedBatch
+from hybrid.models import batch_apis as seam
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, Look, Result, dumped
 from hybrid.models.chat_completions.wire import Address, proxy_for
 from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
 
 OFFICIAL = "https://api.anthropic.com"
-VERSION = "2023-06-01"
-CLOCKS_S = 300.0
-"""By how much the provider's clock may be behind ours."""
+CLOCKS_S = 300.0  # By how much the provider's clock may be behind ours.
+# The status with which the single form says an error of this type; any other is a 500.
 _STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -29,39 +32,39 @@ _STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status with which the single form says an error of this type; any other is a 500."""
 _NO_RESULT = {"expired": EXPIRED, "canceled": CANCELLED}
 
 
-class AnthropicBatches:
-    """https://docs.claude.com/en/api/creating-message-batches."""
+class AnthropicBatches(seam.BatchApi):
+    """See `BatchApi`."""
 
-    rules = BatchRules(100_000, 256 * 10**6, b'{"requests":[', b",\n", b"]}")
+    rules = seam.BatchRules(100_000, 256 * 10**6, b'{"requests":[', b",\n", b"]}")
 
     def __init__(self, name: str, settings: ModelSettings) -> None:
-        del name
         reached = connection(PROVIDERS["anthropic"], settings)
         base = (reached.base_url or OFFICIAL).rstrip("/")
-        headers = {"x-api-key": reached.key or "", "anthropic-version": VERSION, "Content-Type": "application/json"}
+        headers = {"x-api-key": reached.key or "", "anthropic-version": "2023-06-01"}
+        headers["Content-Type"] = "application/json"
         if isinstance(betas := settings.extra.get("betas"), list):
             headers["anthropic-beta"] = ",".join(map(str, betas))
-        self.http = Http(Address(f"{base}/v1/messages", headers, {}, proxy_for(base)), settings.timeout_s)
+        self._reach(Address(f"{base}/v1/messages", headers, {}, proxy_for(base)), settings)
 
-    def request(self, identity: str, path: str, body: bytes) -> bytes:
+    def request(self, identity: str, body: bytes) -> bytes:
         """See `BatchApi`."""
         return b'{"custom_id":' + dumped(identity) + b',"params":' + body + b"}"
 
-    async def create(self, file: Path, name: str) -> str:
+    async def create(self, file: Path, name: str, uploaded: str) -> str:
         """See `BatchApi`."""
         with file.open("rb") as stream:
             return str((await self.http.say("POST", "messages/batches", stream))["id"])
 
-    async def find(self, name: str, count: int, since: float, known: Collection[str]) -> str | None:
-        """The batch of no other name, by its size: these have none. Its results tell whether it is the one."""
+    async def find(self, batch: LoggedBatch, known: Collection[str | None]) -> str | None:
+        """See `BatchApi`."""
+        # By its size: these have no names. Its results tell whether it is the one.
         for one in (await self.http.say("GET", f"messages/batches?limit={LISTED}"))["data"]:
             made = datetime.fromisoformat(one["created_at"]).timestamp()
             size = sum(one["request_counts"].values())
-            if size == count and made > since - CLOCKS_S and one["id"] not in known:
+            if size == len(batch.calls) and made > batch.at - CLOCKS_S and one["id"] not in known:
                 return str(one["id"])
         return None
 
@@ -71,7 +74,7 @@ class AnthropicBatches:
         counts, ended = said["request_counts"], said["processing_status"] == "ended"
         back = sum(counts.values()) - counts.get("processing", 0)
         # Its own address of the results is not followed: keys go to the host that was named alone.
-        results = (f"messages/batches/{identity}/results",) if ended and said.get("results_url") else ()
+        results = [f"messages/batches/{identity}/results"] if ended and said.get("results_url") else []
         return Look(said["processing_status"], back, ended, results)
 
     def read(self, line: bytes) -> Result:

@@ -1,4 +1,7 @@
-"""Gemini's batch mode: a file of requests is uploaded, a long-running operation reads it."""
+"""Gemini's batch mode: a file of requests is uploaded, a long-running operation reads it.
+
+https://ai.google.dev/gemini-api/docs/batch-api
+"""
 
 from __future__ import annotations
 
@@ -8,47 +11,41 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import ModelSettings
-from hybrid.models.batch_apis import (
-    CANCELLED,
-    EXPIRED,
-    FAILED,
-    LISTED,
-    BatchError,
-    BatchRules,
-    Look,
-    Result,
-    dumped,
-)
-from hybrid.models.batching.http import Http
+from hybrid.log.batches import LoggedBatch
+from hybrid.models import batch_apis as seam
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, Look, Result, dumped
 from hybrid.models.chat_completions.wire import Address, proxy_for
 from hybrid.models.langchain.pools import GOOGLE
 from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
 
-_ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"})
+_ENDED = {
+    **dict.fromkeys(("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED"), FAILED),
+    "CANCELLED": CANCELLED,
+    "EXPIRED": EXPIRED,
+}
+# By the code of `google.rpc.Status` the status with which the single form says it.
 _STATUS = {1: CANCELLED, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
-"""By the code of `google.rpc.Status` the status with which the single form says it."""
 _QUEUE = 8
 
 
-class GeminiBatches:
-    """https://ai.google.dev/gemini-api/docs/batch-api."""
+class GeminiBatches(seam.BatchApi):
+    """See `BatchApi`."""
 
-    rules = BatchRules(requests=200_000, size=2 * 10**9)
+    rules = seam.BatchRules(200_000, 2 * 10**9)
 
     def __init__(self, name: str, settings: ModelSettings) -> None:
         reached = connection(PROVIDERS["google_genai"], settings)
         self._model = name.partition(":")[2].removeprefix("models/")
         self._base = (reached.base_url or GOOGLE).rstrip("/")
         headers = {"x-goog-api-key": reached.key or "", "Content-Type": "application/json"}
-        at = Address(f"{self._base}/v1beta/models", headers, {}, proxy_for(self._base))
-        self.http = Http(at, settings.timeout_s)
+        self._reach(Address(f"{self._base}/v1beta/models", headers, {}, proxy_for(self._base)), settings)
 
-    def request(self, identity: str, path: str, body: bytes) -> bytes:
+    def request(self, identity: str, body: bytes) -> bytes:
         """See `BatchApi`."""
         return b'{"key":' + dumped(identity) + b',"request":' + body + b"}"
 
-    async def create(self, file: Path, name: str) -> str:
+    async def upload(self, file: Path, name: str) -> str:
         """See `BatchApi`."""
         begin = {
             "X-Goog-Upload-Protocol": "resumable",
@@ -60,17 +57,19 @@ class GeminiBatches:
         _, headers = await self.http.exchange("POST", place, {"file": {"display_name": name}}, begin)
         finish = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
         with file.open("rb") as stream:
-            said, _ = await self.http.exchange("POST", headers["x-goog-upload-url"], stream, finish)
-        batch = {"displayName": name, "inputConfig": {"fileName": said["file"]["name"]}}
-        return str(
-            (await self.http.say("POST", f"models/{self._model}:batchGenerateContent", {"batch": batch}))["name"]
-        )
+            said = await self.http.say("POST", headers["x-goog-upload-url"], stream, finish)
+        return str(said["file"]["name"])
 
-    async def find(self, name: str, count: int, since: float, known: Collection[str]) -> str | None:
+    async def create(self, file: Path, name: str, uploaded: str) -> str:
+        """See `BatchApi`."""
+        asked = {"batch": {"displayName": name, "inputConfig": {"fileName": uploaded}}}
+        return str((await self.http.say("POST", f"models/{self._model}:batchGenerateContent", asked))["name"])
+
+    async def find(self, batch: LoggedBatch, known: Collection[str | None]) -> str | None:
         """See `BatchApi`."""
         said = await self.http.say("GET", f"batches?pageSize={LISTED}")
         listed = said.get("operations") or said.get("batches") or []
-        return next((one["name"] for one in listed if _of(one, "displayName") == name), None)
+        return next((one["name"] for one in listed if _of(one, "displayName") == batch.name), None)
 
     async def look(self, identity: str) -> Look:
         """See `BatchApi`."""
@@ -78,15 +77,11 @@ class GeminiBatches:
         state = str(_of(said, "state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
         counts = _of(said, "batchStats") or {}
         back = sum(int(counts.get(f"{kind}RequestCount") or 0) for kind in ("successful", "failed"))
-        output = _of(said, "output") or said.get("response") or {}
-        file = output.get("responsesFile")
-        results = (f"{self._base}/download/v1beta/{file}:download?alt=media",) if file else ()
+        file = (_of(said, "output") or said.get("response") or {}).get("responsesFile")
+        results = [f"{self._base}/download/v1beta/{file}:download?alt=media"] if file else []
         error = said.get("error") if state == "FAILED" else None
-        errors = (BatchError({"error": error}, is_queue=error.get("code") == _QUEUE),) if error else ()
-        missing = {"EXPIRED": EXPIRED, "CANCELLED": CANCELLED}.get(state, FAILED)
-        return Look(
-            state, back, state in _ENDED, results, errors, missing, (_of(said, "inputConfig") or {}).get("fileName")
-        )
+        errors = [BatchError({"error": error}, is_queue=error.get("code") == _QUEUE)] if error else []
+        return Look(state, back, state in _ENDED, results, errors, _ENDED.get(state, FAILED))
 
     def read(self, line: bytes) -> Result:
         """See `BatchApi`."""

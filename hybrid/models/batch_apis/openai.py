@@ -1,70 +1,64 @@
-"""OpenAI's batches, and those of servers that have the same: a file of requests is uploaded, a batch made of it."""
+"""OpenAI's batches, and those of servers that have the same: a file of requests is uploaded, a batch made of it.
+
+https://platform.openai.com/docs/api-reference/batch
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from hybrid.config import ModelSettings
-from hybrid.models.batch_apis import (
-    CANCELLED,
-    EXPIRED,
-    FAILED,
-    LISTED,
-    BatchError,
-    BatchRules,
-    Look,
-    Result,
-    dumped,
-)
-from hybrid.models.batching.http import Http
+from hybrid.log.batches import LoggedBatch
+from hybrid.models import batch_apis as seam
+from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, BatchError, Look, Result, dumped
 from hybrid.models.chat_completions.client import address
 from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
 
-WINDOW = "24h"
-"""The only one that there is."""
-NAME = "hybrid_batch"
-"""The key of the batch's metadata that holds our name."""
-_ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
+NAME = "hybrid_batch"  # The key of the batch's metadata that holds our name.
+_ENDED = {"completed": FAILED, "failed": FAILED, "expired": EXPIRED, "cancelled": CANCELLED}
 _STATUS = {"batch_expired": EXPIRED, "batch_cancelled": CANCELLED}
 _QUEUE = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})
 
 
-class OpenAIBatches:
-    """https://platform.openai.com/docs/api-reference/batch."""
+class OpenAIBatches(seam.BatchApi):
+    """See `BatchApi`."""
 
-    rules = BatchRules(requests=50_000, size=200 * 10**6)
+    rules = seam.BatchRules(50_000, 200 * 10**6)
 
     def __init__(self, name: str, settings: ModelSettings) -> None:
-        del name
-        self.http = Http(address(connection(PROVIDERS["openai"], settings), settings.extra), settings.timeout_s)
-        self._endpoint = ""
-
-    def request(self, identity: str, path: str, body: bytes) -> bytes:
-        """See `BatchApi`."""
+        self._reach(address(connection(PROVIDERS["openai"], settings), settings.extra), settings)
         # However the server's base is called, the endpoints of batches begin with the version.
-        self._endpoint = f"/v1/{'responses' if path.endswith('/responses') else 'chat/completions'}"
+        self._endpoint = f"/v1/{'responses' if settings.extra.get('api') == 'responses' else 'chat/completions'}"
+
+    def request(self, identity: str, body: bytes) -> bytes:
+        """See `BatchApi`."""
         head = {"custom_id": identity, "method": "POST", "url": self._endpoint}
         return dumped(head)[:-1] + b',"body":' + body + b"}"
 
-    async def create(self, file: Path, name: str) -> str:
+    async def upload(self, file: Path, name: str) -> str:
         """See `BatchApi`."""
+        import aiohttp
+
+        form = aiohttp.FormData({"purpose": "batch"})
         with file.open("rb") as stream:
-            said = await self.http.upload("files", {"purpose": "batch"}, f"{name}.jsonl", stream)
-        asked = {
-            "input_file_id": said["id"],
-            "endpoint": self._endpoint,
-            "completion_window": WINDOW,
-            "metadata": {NAME: name},
-        }
+            form.add_field("file", stream, filename=f"{name}.jsonl", content_type="application/jsonl")
+            return f"files/{(await self.http.say('POST', 'files', form, {'Content-Type': ''}))['id']}"
+
+    async def create(self, file: Path, name: str, uploaded: str) -> str:
+        """See `BatchApi`."""
+        asked: dict[str, Any] = {"input_file_id": uploaded.removeprefix("files/"), "endpoint": self._endpoint}
+        # There is no other window.
+        asked |= {"completion_window": "24h", "metadata": {NAME: name}}
         return str((await self.http.say("POST", "batches", asked))["id"])
 
-    async def find(self, name: str, count: int, since: float, known: Collection[str]) -> str | None:
+    async def find(self, batch: LoggedBatch, known: Collection[str | None]) -> str | None:
         """See `BatchApi`."""
         listed = (await self.http.say("GET", f"batches?limit={LISTED}"))["data"]
-        return next((one["id"] for one in listed if (one.get("metadata") or {}).get(NAME) == name), None)
+        return next((one["id"] for one in listed if (one.get("metadata") or {}).get(NAME) == batch.name), None)
 
     async def look(self, identity: str) -> Look:
         """See `BatchApi`."""
@@ -76,10 +70,9 @@ class OpenAIBatches:
             state,
             (counts.get("completed") or 0) + (counts.get("failed") or 0),
             state in _ENDED,
-            tuple(f"files/{file}/content" for file in files),
-            tuple(BatchError({"error": one}, one.get("line"), one.get("code") in _QUEUE) for one in errors),
-            {"expired": EXPIRED, "cancelled": CANCELLED}.get(state, FAILED),
-            f"files/{file}" if (file := said.get("input_file_id")) else None,
+            [f"files/{file}/content" for file in files],
+            [BatchError({"error": one}, one.get("line"), one.get("code") in _QUEUE) for one in errors],
+            _ENDED.get(state, FAILED),
         )
 
     def read(self, line: bytes) -> Result:

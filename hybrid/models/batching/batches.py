@@ -11,14 +11,14 @@ full is sent at once. What was sent, and in which batch, is on disk before it is
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from hybrid.errors import HybridError
 from hybrid.log.batches import BATCHES, BatchedCall, BatchJournal, LoggedBatch
@@ -29,58 +29,57 @@ from hybrid.models.batching.ticket import Live, Said, Ticket
 from hybrid.secrets import redact_bytes
 from hybrid.timing import waiting
 
-FOLDER = "batches"
-"""Of a run: requests until they are sent."""
+FOLDER = "batches"  # Of a run: requests until they are sent.
 TOO_LARGE = 413
 _LIVE: ContextVar[Live | None] = ContextVar("the question that is being asked", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class RoundRules:
-    """When a round is sent, and from how many questions on it is not."""
-
-    wait_s: float = 600.0
-    tail: int = 0
-    """With fewer questions left they are asked directly."""
-
-
-@dataclass
-class _Writing:
+class _Writing(NamedTuple):
     """A batch that is being written."""
 
-    name: str
     path: Path
     file: BinaryIO
-    size: int = 0
-    tickets: list[Ticket] = field(default_factory=list)
+    tickets: list[Ticket]
 
 
 class Batches:
     """The batches of one run and one model, used in one event loop.
 
+    Args:
+        api: the provider's.
+        name: the model's.
+        base_url: its address as the run shows it, where it is not the provider's own.
+        folder: the run's.
+        wait_s: seconds after its first request when a round is sent at the latest.
+        tail: with fewer questions left they are asked directly.
+
     Raises on construction:
         OSError: the run's folder cannot be read or written.
     """
 
-    def __init__(self, api: BatchApi, name: str, base_url: str | None, folder: Path, rules: RoundRules) -> None:
-        self._api, self._name, self._base_url, self._rules = api, name, base_url, rules
+    def __init__(
+        self, api: BatchApi, name: str, base_url: str | None, folder: Path, wait_s: float = 600.0, tail: int = 0
+    ) -> None:
+        self._api, self._name, self._base_url, self._wait_s, self._tail = api, name, base_url, wait_s, tail
         self._folder = folder / FOLDER
-        for left in self._folder.glob("*"):
-            # Never sent, and written again.
-            left.unlink()
+        # Never sent, or written to be sent again: each request is made anew.
+        shutil.rmtree(self._folder, ignore_errors=True)
         self._journal = BatchJournal(folder / BATCHES)
-        self._follower = Follower(api, self._journal, self._give, self._free, self._stop)
-        self._sent_of: dict[BatchedCall, str] = {}
-        """The batch that a call was last sent in."""
+        self._follower = Follower(api, self._journal, self._give, self._stop)
+        self._sent_of: dict[BatchedCall, str] = {}  # The batch that a call was last sent in.
+        self._sent = set[tuple[str, str, int, int]]()  # Every call that was, whatever its request.
         for batch in self._journal.known.values():
-            self._sent_of |= dict.fromkeys(batch.calls if batch.state != "refused" else (), batch.name)
-        self._sent = {(one.solver, one.question, one.ask, one.call) for one in self._sent_of}
-        self._back: dict[BatchedCall, Said] = {}
-        """Replies to calls that were not made again yet."""
+            if batch.state != "refused":
+                self._note_sent(batch)
+        self._back: dict[BatchedCall, Said] = {}  # Replies to calls that were not made again yet.
         self._waiting: dict[BatchedCall, Ticket] = {}
         self._writing: _Writing | None = None
         self._live = self._parked = 0
         self._slots = asyncio.Semaphore(1)
+
+    def _note_sent(self, batch: LoggedBatch) -> None:
+        self._sent_of |= dict.fromkeys(batch.calls, batch.name)
+        self._sent |= {one[:4] for one in batch.calls}
 
     def has_sent(self, call: CallKey) -> bool:
         """Whether a call has gone out in a batch."""
@@ -132,14 +131,17 @@ class Batches:
             self._follower.follow(name)
         else:
             # What is asked before the first question, and the last few.
-            ticket.direct = ticket.live is None or self._live < self._rules.tail
+            ticket.direct = ticket.live is None or self._live < self._tail
         return ticket
 
     def leave(self, ticket: Ticket) -> None:
         """A request is over, or was given up."""
         if self._waiting.get(ticket.call) is ticket:
             del self._waiting[ticket.call]
-            self._unpark(ticket)
+            ticket.parked = False
+            if ticket.live is not None:
+                ticket.live.parked -= 1
+                self._parked -= ticket.live.parked == 0
 
     async def answered(self, ticket: Ticket) -> None:
         """Wait for a reply, or until the request is to be made again. Raises what ended the batches."""
@@ -160,23 +162,14 @@ class Batches:
             ticket.live.parked += 1
             self._parked += ticket.live.parked == 1
 
-    def _unpark(self, ticket: Ticket) -> None:
-        ticket.parked = False
-        if ticket.live is not None:
-            ticket.live.parked -= 1
-            self._parked -= ticket.live.parked == 0
-
     def _wake(self, ticket: Ticket, error: Exception | None = None) -> None:
-        self._waiting.pop(ticket.call, None)
-        self._unpark(ticket)
-        if ticket.arrived.done():
-            return
-        if error is None:
-            ticket.arrived.set_result(None)
-        else:
+        self.leave(ticket)
+        if error is not None and not ticket.arrived.done():
             ticket.arrived.set_exception(error)
+        elif not ticket.arrived.done():
+            ticket.arrived.set_result(None)
 
-    def _put(self, ticket: Ticket, path: str, body: bytes) -> Said | None:
+    def _put(self, ticket: Ticket, body: bytes) -> Said | None:
         """Write a request into the batch; its ticket waits from now on. Or what is said of one that no batch takes."""
         rules = self._api.rules
         if redact_bytes(body) != body:
@@ -184,26 +177,25 @@ class Batches:
             ticket.direct = True
             return None
         now = self._written_to()
-        line = self._api.request(f"{now.name}-{len(now.tickets)}", path, body)
+        line = self._api.request(f"{now.path.stem}-{len(now.tickets)}", body)
         most = rules.size - len(rules.ends) - len(rules.between)
         if len(rules.begins) + len(line) > most:
             error = {"type": "request_too_large", "message": f"larger than a batch may be ({rules.size:,} bytes)"}
             return TOO_LARGE, dumped({"error": error})
-        if now.size + len(line) > most or len(now.tickets) >= self._follower.most:
+        if now.file.tell() + len(line) > most or len(now.tickets) >= self._follower.most:
             self._send(now)
-            return self._put(ticket, path, body)
-        now.size += now.file.write((rules.between if now.tickets else rules.begins) + line)
+            return self._put(ticket, body)
+        now.file.write((rules.between if now.tickets else rules.begins) + line)
         now.tickets.append(ticket)
         self._wait(ticket)
         return None
 
     def _written_to(self) -> _Writing:
         if self._writing is None:
-            name = f"h{uuid.uuid4().hex[:16]}"
             self._folder.mkdir(exist_ok=True)
-            path = self._folder / f"{name}.json"
-            self._writing = _Writing(name, path, path.open("wb"))
-            asyncio.get_running_loop().call_later(self._rules.wait_s, self._send, self._writing)
+            path = self._folder / f"h{uuid.uuid4().hex[:16]}.json"
+            self._writing = _Writing(path, path.open("wb"), [])
+            asyncio.get_running_loop().call_later(self._wait_s, self._send, self._writing)
         return self._writing
 
     def _send_if_all_wait(self) -> None:
@@ -216,7 +208,7 @@ class Batches:
             return
         self._writing = None
         tickets = [ticket for ticket in now.tickets if self._waiting.get(ticket.call) is ticket]
-        if not tickets or self._live < self._rules.tail:
+        if not tickets or self._live < self._tail:
             now.file.close()
             now.path.unlink()
             for ticket in tickets:
@@ -226,17 +218,17 @@ class Batches:
         now.file.write(self._api.rules.ends)
         now.file.close()
         calls = tuple(ticket.call for ticket in now.tickets)
-        self._sent_of |= dict.fromkeys(calls, now.name)
-        self._sent |= {(one.solver, one.question, one.ask, one.call) for one in calls}
-        batch = LoggedBatch(now.name, self._name, self._base_url, round(time.time(), 3), calls)
+        batch = LoggedBatch(now.path.stem, self._name, self._base_url, round(time.time(), 3), calls)
+        self._note_sent(batch)
         self._follower.send(batch, now.path, ends_round=ends_round)
 
-    def _give(self, call: BatchedCall, said: Said) -> None:
+    def _give(self, call: BatchedCall, said: Said | None) -> None:
+        """Hand a reply to its call; or None for a request that was not taken, which is made again unpaid."""
         self._sent_of.pop(call, None)
         if (ticket := self._waiting.get(call)) is not None:
             ticket.said = said
             self._wake(ticket)
-        elif said[0] < 300:
+        elif said is not None and said[0] < 300:
             # What failed in an earlier command is asked again.
             self._back[call] = said
 
@@ -244,21 +236,12 @@ class Batches:
         for ticket in tuple(self._waiting.values()):
             self._wake(ticket, type(error)(str(error)))
 
-    def _free(self, call: BatchedCall) -> None:
-        """A request was not taken after all: it is made again, and nothing was paid."""
-        self._sent_of.pop(call, None)
-        if (ticket := self._waiting.get(call)) is not None:
-            self._wake(ticket)
-
     async def close(self) -> None:
         """End waiting and close the connections; what is at the provider goes on."""
         if self._writing is not None:
             self._writing.file.close()
             self._writing = None
-        for left in self._folder.glob("*"):
-            left.unlink()
-        with suppress(OSError):
-            self._folder.rmdir()
+        shutil.rmtree(self._folder, ignore_errors=True)
         await self._follower.close()
         await self._api.http.close()
         self._journal.close()

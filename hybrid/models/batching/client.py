@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +14,10 @@ from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.batch_apis import BatchApi
 from hybrid.models.batching.batches import Batches
-from hybrid.models.batching.ticket import TICKET
+from hybrid.models.batching.ticket import TICKET, Ticket
 from hybrid.models.caller import Caller, ChatClient, ChatRequest, Keep
-from hybrid.models.images import ImageEncoder
 from hybrid.registry import load, names
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 APIS = "hybrid.models.batch_apis"
 
@@ -29,8 +27,8 @@ def batch_api(name: str, settings: ModelSettings) -> BatchApi:
     word = name.partition(":")[0]
     if word not in names(APIS):
         raise UsageError(f"--batch: {word} has no batches; there are those of {', '.join(names(APIS))}")
-    api: BatchApi = load(APIS, word)(name, settings)
-    return api
+    opened: type[BatchApi] = load(APIS, word)
+    return opened(name, settings)
 
 
 def batched(model: ChatModel, batches: Batches, settings: ModelSettings) -> ChatModel:
@@ -47,12 +45,11 @@ def batches_of(model: ChatModel | None) -> Batches | None:
 
 @dataclass(slots=True)
 class _Conversation:
-    """A request that can be made again."""
+    """A request that can be made again; `made` until it is used for the first time."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
     made: ChatRequest[Any] | None
-    """Until it is used for the first time."""
 
 
 class BatchedClient:
@@ -61,20 +58,9 @@ class BatchedClient:
     def __init__(self, inner: ChatClient[Any], batches: Batches) -> None:
         self._inner = inner
         self.batches = batches
-        self.name = inner.name
-
-    @property
-    def images(self) -> ImageEncoder:
-        """The inner client's."""
-        return self._inner.images
-
-    def metadata(self) -> Mapping[str, Json]:
-        """The inner client's: it is the same model."""
-        return self._inner.metadata()
-
-    def connection(self) -> Mapping[str, Json]:
-        """The inner client's."""
-        return self._inner.connection()
+        self.name, self.images = inner.name, inner.images
+        # It is the same model, of the same server.
+        self.metadata, self.connection = inner.metadata, inner.connection
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[_Conversation]:
         """As `ChatClient.request`."""
@@ -84,19 +70,17 @@ class BatchedClient:
     async def send(self, request: ChatRequest[_Conversation], keep: Keep) -> AssistantMessage:
         """The reply that a batch brings. Raises as the inner client, and what ended the batches."""
         call = request.call
-        key = BatchedCall(call.solver, call.question, call.ask, call.call, request.sha256)
-        ticket = self.batches.ticket(key)
+        ticket = self.batches.ticket(BatchedCall(call.solver, call.question, call.ask, call.call, request.sha256))
         try:
             while True:
                 if ticket.parked:
                     await self.batches.answered(ticket)
-                reply = await self._once(request, ticket, keep)
-                if reply is not None:
+                if (reply := await self._once(request, ticket, keep)) is not None:
                     return replace(reply, batched=not ticket.direct)
         finally:
             self.batches.leave(ticket)
 
-    async def _once(self, request: ChatRequest[_Conversation], ticket: Any, keep: Keep) -> AssistantMessage | None:
+    async def _once(self, request: ChatRequest[_Conversation], ticket: Ticket, keep: Keep) -> AssistantMessage | None:
         """The reply, or None where the request waits in a batch. No frame with its bytes is left then."""
         whole = request.body
         made, whole.made = whole.made, None

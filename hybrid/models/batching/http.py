@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hybrid.models.chat_completions.wire import Address, opened_session, status_error
@@ -13,8 +14,7 @@ from hybrid.models.failures import UnreadableReplyError
 if TYPE_CHECKING:
     import aiohttp
 
-MAX_LINE_LENGTH = 64 * 2**20
-"""Bytes of one result."""
+MAX_LINE_LENGTH = 64 * 2**20  # Bytes of one result.
 
 
 class Http:
@@ -32,18 +32,15 @@ class Http:
         self._base = address.url.removesuffix("/chat/completions").removesuffix("/messages").removesuffix("/models")
         self._session: aiohttp.ClientSession | None = None
 
-    async def say(self, method: str, path: str, body: Any = None) -> Any:
-        """The JSON that answers; `body` is JSON too, or an open file."""
-        return (await self.exchange(method, path, body))[0]
+    async def say(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        """The JSON that answers, None for nothing."""
+        return (await self.exchange(method, path, body, headers))[0]
 
     async def exchange(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[Any, Mapping[str, str]]:
-        """The JSON that answers (None for nothing), and the headers."""
-        data = body if body is None or hasattr(body, "read") else json.dumps(body).encode()
-        async with self._sent(method, path, data, headers) as response:
-            if response.status >= 300:
-                raise await status_error(response)
+        """The JSON that answers, and the headers. `body` is an object of JSON, a form or an open file."""
+        async with self._answer(method, path, body, headers or {}) as response:
             said = await response.read()
         try:
             return json.loads(said) if said.strip() else None, response.headers
@@ -51,22 +48,9 @@ class Http:
             start = " ".join(said[:200].decode("utf-8", "replace").split())
             raise UnreadableReplyError(f"the answer is no JSON: {start}") from None
 
-    async def upload(self, path: str, fields: Mapping[str, str], name: str, stream: BinaryIO) -> Any:
-        """The JSON that answers a form with one file."""
-        import aiohttp
-
-        form = aiohttp.FormData(fields)
-        form.add_field("file", stream, filename=name, content_type="application/jsonl")
-        async with self._sent("POST", path, form, {"Content-Type": ""}) as response:
-            if response.status >= 300:
-                raise await status_error(response)
-            return await response.json(content_type=None)
-
     async def lines(self, path: str) -> AsyncIterator[bytes]:
         """The lines of a file, without their ends."""
-        async with self._sent("GET", path, None, {"Accept": "*/*"}) as response:
-            if response.status >= 300:
-                raise await status_error(response)
+        async with self._answer("GET", path, None, {"Accept": "*/*"}) as response:
             rest = b""
             async for piece in response.content.iter_any():
                 *whole, rest = (rest + piece).split(b"\n")
@@ -77,18 +61,22 @@ class Http:
             if rest.strip():
                 yield rest
 
-    def _sent(self, method: str, path: str, data: Any, headers: Mapping[str, str] | None) -> Any:
-        url = path if "://" in path else f"{self._base}/{path}"
-        at = self._address
+    @asynccontextmanager
+    async def _answer(
+        self, method: str, path: str, body: Any, headers: Mapping[str, str]
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        is_whole, at = "://" in path, self._address
+        url = path if is_whole else f"{self._base}/{path}"
         if urlsplit(url).netloc != urlsplit(at.url).netloc:
             raise UnreadableReplyError(f"it points to {urlsplit(url).hostname}, another host, which is not asked")
-        if self._session is None:
-            self._session = opened_session(at, None, self._timeout_s)
-        given = {name: value for name, value in {**at.headers, **(headers or {})}.items() if value}
-        query = {} if "://" in path else at.query
-        return self._session.request(
-            method, url, data=data, params=query, headers=given, proxy=at.proxy, allow_redirects=False
-        )
+        self._session = self._session or opened_session(at, None, self._timeout_s)
+        given: dict[str, Any] = {"params": {} if is_whole else at.query, "proxy": at.proxy, "allow_redirects": False}
+        given["headers"] = {name: value for name, value in {**at.headers, **headers}.items() if value}
+        data = json.dumps(body).encode() if isinstance(body, dict) else body
+        async with self._session.request(method, url, data=data, **given) as response:
+            if response.status >= 300:
+                raise await status_error(response)
+            yield response
 
     async def close(self) -> None:
         """Close the connections."""

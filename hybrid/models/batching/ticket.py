@@ -1,8 +1,5 @@
 """One request between its client and the batch that it is in: the clients' connections ask `exchanged` first.
 
-    if (said := exchanged(path, body)) is not None:      # a status and a body, as they came in a batch
-        ...                                              # None: send it
-
 The client makes the same request twice: the first one is written into a batch and ends by `ParkedError`, the second one
 is given the reply. Between the two nobody holds its bytes.
 """
@@ -16,8 +13,7 @@ from dataclasses import dataclass, field
 
 from hybrid.log.batches import BatchedCall
 
-Said = tuple[int, bytes]
-"""A status and a body in JSON."""
+Said = tuple[int, bytes]  # A status and a body in JSON.
 
 
 class ParkedError(Exception):
@@ -28,10 +24,8 @@ class ParkedError(Exception):
 class Live:
     """A question that is being asked."""
 
-    parked: int = 0
-    """How many of its requests wait for a reply."""
-    holds: bool = False
-    """Whether it is among those that may work now."""
+    parked: int = 0  # How many of its requests wait for a reply.
+    holds: bool = False  # Whether it is among those that may work now.
 
 
 @dataclass(slots=True, eq=False)
@@ -40,8 +34,8 @@ class Ticket:
 
     call: BatchedCall
     live: Live | None
-    put: Callable[[Ticket, str, bytes], Said | None]
-    """Writes it into a batch; what is said at once where none can hold it."""
+    # Writes it into a batch; returns what is said at once where none can hold it.
+    put: Callable[[Ticket, bytes], Said | None]
     direct: bool = False
     said: Said | None = None
     parked: bool = False
@@ -51,17 +45,16 @@ class Ticket:
 TICKET: ContextVar[Ticket | None] = ContextVar("the ticket of the request that is being made", default=None)
 
 
-def exchanged(path: str, body: bytes) -> Said | None:
-    """What a batch says to this request; None where it is to be sent. Raises `ParkedError` where it waits from now."""
+def exchanged(body: bytes) -> Said | None:
+    """The status and the body by which a batch answers a request; None where the request is to be sent.
+
+    Raises `ParkedError` where it waits in a batch from now on.
+    """
     ticket = TICKET.get()
     if ticket is None or ticket.direct:
         return None
-    if ticket.said is None and (said := ticket.put(ticket, path, body)) is not None:
-        ticket.said = said
-    if ticket.direct:
-        return None
-    if ticket.said is None:
+    said, ticket.said = ticket.said or ticket.put(ticket, body), None
+    if said is None and not ticket.direct:
         ticket.parked = True
         raise ParkedError
-    said, ticket.said = ticket.said, None
     return said

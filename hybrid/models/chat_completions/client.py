@@ -42,6 +42,7 @@ from hybrid.tool import Tool
 from hybrid.types import ImageRef, Json
 
 OFFICIAL = "https://api.openai.com/v1"
+# Options of `--model-arg` that this client passes on as they are.
 KNOWN = frozenset(
     {
         "api",
@@ -57,7 +58,6 @@ KNOWN = frozenset(
         "verbosity",
     }
 )
-"""Options of `--model-arg` that this client passes on as they are."""
 
 
 def speaks(settings: ModelSettings) -> bool:
@@ -100,8 +100,7 @@ class ChatCompletionsClient:
         self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
         self._tools_offered = ToolsOffered()
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
-        self._terms = Terms(stream=settings.stream == "on")
-        """Learnt from what the server says, once for all requests."""
+        self._terms = Terms(stream=settings.stream == "on")  # Learnt from what the server says, once for all requests.
         self._wire = Wire(address(self._connection, self._options), settings.timeout_s)
 
     def metadata(self) -> Mapping[str, Json]:

@@ -37,18 +37,18 @@ from hybrid.models.literals import read_object
 from hybrid.models.replies import refusal_of
 from hybrid.types import ImageRef, Json
 
+# From the image in a message to the part of a request that holds its bytes.
 ImageBlock = Callable[[ImageRef], dict[str, Any]]
-"""From the image in a message to the part of a request that holds its bytes."""
 
 _NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
+# Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
+# random, so that no text holds it.
 PLACE = f"<{secrets.token_hex(16)}>"
-"""Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
-random, so that no text holds it."""
 _REASONING_MODEL = re.compile(r"o\d")
 _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call", "parsed"})
 _READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
+# Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client.
 _READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
-"""Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client."""
 _IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
 
 

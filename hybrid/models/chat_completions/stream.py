@@ -15,17 +15,15 @@ from typing import Any
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH
 from hybrid.models.failures import UnreadableReplyError, error_in_reply
 
-MAX_REPLY_BYTES = 8 * 2**20
-"""Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable."""
+MAX_REPLY_BYTES = 8 * 2**20  # Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable.
+# Bytes of a reply in pieces: each piece of a few letters is wrapped in hundreds of bytes.
 MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
-"""Bytes of a reply in pieces: each piece of a few letters is wrapped in hundreds of bytes."""
-MAX_TRIED = 2_000
-"""Pieces of the arguments of one call that are looked at for the end of an object."""
+MAX_TRIED = 2_000  # Pieces of the arguments of one call that are looked at for the end of an object.
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BOM = b"\xef\xbb\xbf"
 _BEGINS = re.compile(rb"(?:%b)?\s*(?:data:|event:|id:|retry:|:)" % _BOM)
+# Fields whose pieces follow each other, even where two are equal; another that is repeated is said twice.
 _GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "refusal", "text", "summary", "arguments"})
-"""Fields whose pieces follow each other, even where two are equal; another that is repeated is said twice."""
 _GROW_PARTS = _GROWS | {"signature"}
 _OF_ONE_PART = ("type", "index", "id")
 
@@ -43,8 +41,7 @@ class Assembly:
     """One reply. What its methods raise is about the reply: `UnreadableReplyError`, or `StatusError` with a status."""
 
     def __init__(self) -> None:
-        self.ended = False
-        """Whether the server has said that nothing follows."""
+        self.ended = False  # Whether the server has said that nothing follows.
         self._bytes = 0
         self._line = bytearray()
         self._data: list[bytes] = []

@@ -9,8 +9,10 @@ a courtesy. What would change what is measured is refused, with the words that a
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from hybrid.config import ModelSettings
@@ -18,48 +20,19 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.failures import StatusError, summary
 
 NEWER, OLDER = "max_completion_tokens", "max_tokens"
-CAN_BE_LEFT_OUT: Final[Mapping[str, str]] = {
-    "seed": "so that its replies to the same request may differ",
-    "prompt_cache_key": "so that it may keep less of what requests share",
-    "stream_options": "so that it may count no tokens",
-}
-"""Options of our own that a server may not know, and what that costs."""
+# Names under which servers say what a model thought; several of one reply say the same.
 THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
-"""Names under which servers say what a model thought; several of one reply say the same."""
+# Fields of its own replies that a server may not take back.
 SENT_BACK: Final = (*THOUGHTS, "extra_content", "thought_signature", "provider_specific_fields")
-"""Fields of its own replies that a server may not take back."""
+_SAID: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+CAN_BE_LEFT_OUT: Final[Mapping[str, str]] = _SAID["can_be_left_out"]
 REMEDIES: Final[Mapping[str, str]] = {
-    "temperature": "--model-arg temperature=null leaves it to the server",
-    "reasoning_effort": "leave --reasoning-effort away",
-    "detail": "leave --image-detail away",
-    "stream": "say --stream off",
-    "streaming": "say --stream off",
-    **dict.fromkeys((OLDER, "max_output_tokens", "num_predict"), "leave --max-tokens away"),
+    **_SAID["remedies"],
     **dict.fromkeys(SENT_BACK, "--reasoning drop sends it no thoughts"),
 }
 _STATUSES = frozenset({400, 404, 415, 422, 500, 501})
-_STREAMS_ONLY = re.compile(
-    r"\bonly (?:support|allow|accept|work|available|run)\w*[^.]{0,40}\bstream"
-    r"|\bstream\w*\W{0,3}(?:mode |output |parameter )?(?:is |only\b|must |has to |needs? to |should )+"
-    r"(?:be )?(?:set to |set |required|enabled|supported\b(?<!not supported)|on\b|\W?true)"
-    r"|\bmust (?!not\b|be \w+ed to\b)[^.]{0,30}\bstream(?!_)|\benable (?:the )?\W?stream"
-    r"|\bset \W?stream\W{1,3}(?:to |=)?\W{0,2}true"
-    r"|\bnon[- _]?stream\w*(?: \w+){0,3} (?:is |are )?(?:disabled|(?:not|un)\s?-?(?:supported|allowed|available))"
-    r"|(?:not|n't) support[^.]{0,20}\bnon-?_?stream|\bfalse for non-?_?stream|\bstream\W{0,3}=\W{0,2}true"
-    r"|\b(?:when|if|with) \W?stream\W{0,3}=\W{0,2}false|\bstream\W{0,3}(?:=|does not support)\W{0,2}false\b"
-    r"|\bonly stream|\bonly \w+ (?:sse|server-sent)|\buse stream(?:ing)?\b(?!\W{0,2}=?\W?false)"
-    r"|\bstream\W{1,3}input should be|\bexpected \W?stream|(?:[仅只]|不支持非)(?:支持)?流式",
-    re.IGNORECASE,
-)
-"""A server that only streams: DashScope (of models, and of `enable_thinking`), gateways, vLLM's and Anthropic's kin."""
-_UNKNOWN = (
-    r"(?:unsupported|unknown|unrecogni[sz]ed|unexpected|extraneous|extra_forbidden|deprecated"
-    r"|not a (?:valid|known) (?:parameter|argument|field)|no such field|not match any|instead of|不支持"
-    r"|(?<=temperature)\W{1,3}(?:must|should|(?:may|can) only) be|only supports? (?=temperature)|cannot both be"
-    r"|not (?:be )?(?:supported|permitted|allowed|recogni[sz]ed|accepted|available|implemented)|(?:not|n't) support"
-    r"|invalid (?:parameter|argument|field|key|temperature)|extra (?:fields|inputs|keys)|cannot find field"
-    r"|additional properties|only \S{1,12} is (?:allowed|supported))"
-)
+_STREAMS_ONLY = re.compile(_SAID["streams_only"].replace("\n", ""), re.IGNORECASE)
+_UNKNOWN = _SAID["unknown"].replace("\n", "")
 _WANTS_THOUGHTS = re.compile(r"reasoning_content|thought_?signature|\bthinking\b.{0,60}(?:pass|miss|must|expected)")
 _AND = r"(?:\W{1,4}|\W{1,3}and\W{1,3})"
 
@@ -69,10 +42,8 @@ class Terms:
     """How requests are written for one server."""
 
     stream: bool = False
-    max_tokens: str = NEWER
-    """The name of the option for the longest reply."""
-    without: frozenset[str] = frozenset()
-    """Options that are left out."""
+    max_tokens: str = NEWER  # The name of the option for the longest reply.
+    without: frozenset[str] = frozenset()  # Options that are left out.
 
     def changes(self, before: Terms) -> list[str]:
         """How these differ from others, in words."""
@@ -82,8 +53,7 @@ class Terms:
         return said + [f"it is sent no {one}, {CAN_BE_LEFT_OUT.get(one, 'its own word')}" for one in left_out]
 
 
-PLAIN: Final = Terms()
-"""Those of OpenAI, by which a server is asked that has said nothing else."""
+PLAIN: Final = Terms()  # Those of OpenAI, by which a server is asked that has said nothing else.
 
 
 def learnt(

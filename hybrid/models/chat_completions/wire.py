@@ -34,24 +34,22 @@ from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 if TYPE_CHECKING:
     import aiohttp
 
-MAX_ERROR = 64 * 2**10
-"""Bytes of an error that are read."""
+MAX_ERROR = 64 * 2**10  # Bytes of an error that are read.
+# Seconds that an unused connection is kept: many servers close theirs after 5, and a request may not cross that.
 IDLE_S = 4.0
-"""Seconds that an unused connection is kept: many servers close theirs after 5, and a request may not cross that."""
+# A reply in pieces may take so many times as long as one that comes whole, as long as it is never silent that long.
 STREAM_TIMES = 10
-"""A reply in pieces may take so many times as long as one that comes whole, as long as it is never silent that long."""
+# Seconds for which the end of a connection is awaited after the end of a reply, so that it can be used again.
 LAST_S = 1.0
-"""Seconds for which the end of a connection is awaited after the end of a reply, so that it can be used again."""
-LARGE_BODY = 2**20
-"""Bytes from which aiohttp wants a body in pieces."""
+LARGE_BODY = 2**20  # Bytes from which aiohttp wants a body in pieces.
 
+# Seconds until a busy thread lets this one go on, for the whole process. At Python's 5 ms the thread of the
+# connections, which needs the interpreter several times for each reply, falls behind a busy loop: at a kill with 64 in
+# flight some 40 replies were unread, and 0 to 9 with this (`bench/kills.py`); the processor time was the same.
 SWITCH_S = 0.0001
-"""Seconds until a busy thread lets this one go on, for the whole process. At Python's 5 ms the thread of the
-connections, which needs the interpreter several times for each reply, falls behind a busy loop: at a kill with 64 in
-flight some 40 replies were unread, and 0 to 9 with this (`bench/kills.py`); the processor time was the same."""
 
+# Reads the body of a reply. Called in the thread of the connections; raises `UnreadableReplyError`.
 Read = Callable[[bytes], AssistantMessage]
-"""Reads the body of a reply. Called in the thread of the connections; raises `UnreadableReplyError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +108,7 @@ class Wire:
         self._thread: threading.Thread | None = None
         self._session: aiohttp.ClientSession | None = None
         self._lock = threading.Lock()
-        self.streamed = False
-        """Whether a reply has come in pieces."""
+        self.streamed = False  # Whether a reply has come in pieces.
 
     async def post(self, body: bytes, read: Read, *, stream: bool = False) -> AssistantMessage:
         """Send a request, which asks for a `stream` or does not, and read its reply, which may be one in either case.
@@ -124,7 +121,7 @@ class Wire:
                 `STREAM_TIMES` as long, and be silent for `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
-        if (said := exchanged(urlsplit(self._address.url).path, body)) is not None:
+        if (said := exchanged(body)) is not None:
             if said[0] >= 300:
                 raise StatusError(said[0], _read_as_json(said[1].decode("utf-8", "replace")))
             return read(said[1])

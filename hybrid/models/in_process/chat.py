@@ -53,8 +53,8 @@ CONFIGURATION = (
     "tokenizer.json",
     "chat_template.jinja",
 )
+# Done when the thread takes a request up: what comes before is waiting, and no time of its question.
 Begun = asyncio.Future[None]
-"""Done when the thread takes a request up: what comes before is waiting, and no time of its question."""
 Waiting = tuple[generation.Conversation, generation.Sampling, "asyncio.Future[generation.Spoken]", Begun]
 
 

@@ -25,16 +25,12 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 class Spoken:
     """A generated reply: its text, the calls that the checkpoint's response template finds, and token counts."""
 
-    text: str
-    """Without special tokens, but for those around thoughts."""
-    marked: str
-    """With special tokens: in many dialects calls stand between them."""
-    calls: list[Any]
-    """As they are written, in OpenAI's form."""
+    text: str  # Without special tokens, but for those around thoughts.
+    marked: str  # With special tokens: in many dialects calls stand between them.
+    calls: list[Any]  # As they are written, in OpenAI's form.
     input_tokens: int
     output_tokens: int
-    cut: bool
-    """Whether the limit of tokens ended it."""
+    cut: bool  # Whether the limit of tokens ended it.
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from hybrid.types import Json
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-WORD = "langchain"
-"""Stands for the provider of a model that Python code hands in."""
+WORD = "langchain"  # Stands for the provider of a model that Python code hands in.
 _ADDRESS = ("base_url", "api_base", "endpoint", "host", "proxy")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 

@@ -61,10 +61,8 @@ class Invocation:
     """One call of a chat model."""
 
     messages: list[BaseMessage]
-    schemas: list[dict[str, Any]]
-    """Of the tools offered."""
-    called: tuple[str, ...]
-    """Names of the tools that the conversation has called, in order, each once."""
+    schemas: list[dict[str, Any]]  # Of the tools offered.
+    called: tuple[str, ...]  # Names of the tools that the conversation has called, in order, each once.
 
 
 class LangChainClient:
@@ -94,8 +92,8 @@ class LangChainClient:
             self._options = {}
         self._detail = settings.image_detail if self._row.detail_option is None else None
         self.images = ImageEncoder(store, image_rules(self._row, self._connection, settings))
+        # By the number of the repetition, where each is sent a seed of its own; else one for all.
         self._chat_models: dict[int, BaseChatModel] = {}
-        """By the number of the repetition, where each is sent a seed of its own; else one for all."""
         self._terms = PLAIN
         self._transports: list[Any] = []
 

@@ -33,16 +33,16 @@ from hybrid.types import StoredImage
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
 
+# From a stored image to the one that is sent and its bytes in base64.
 Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
-"""From a stored image to the one that is sent and its bytes in base64."""
 
+# Stands alone in the arguments of a call that LangChain could not hold, with `[what was written, what is wrong]`.
 UNREAD = "(arguments that are no JSON object)"
-"""Stands alone in the arguments of a call that LangChain could not hold, with `[what was written, what is wrong]`."""
+# By the id of its call, the repairs of arguments that were made before LangChain read them.
 REPAIRS: ContextVar[dict[str, tuple[str, ...]]] = ContextVar("repairs of the reply that is being read")
-"""By the id of its call, the repairs of arguments that were made before LangChain read them."""
 
+# Under which of these names a provider says why a reply ended.
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "status")
-"""Under which of these names a provider says why a reply ended."""
 
 
 def to_langchain(

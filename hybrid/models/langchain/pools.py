@@ -29,11 +29,11 @@ async def _refuse_unread(response: httpx.Response) -> None:
         raise StatusError(ONLY_STREAMS, "the server only streams")
 
 
+# For clients of httpx, which follow redirections where a provider's package says so, and ask for whole replies.
 HOOKS: Mapping[str, Any] = {"response": [_refuse_unread]}
-"""For clients of httpx, which follow redirections where a provider's package says so, and ask for whole replies."""
 
+# By provider without `pool_option`, the option of its client that takes the arguments of a client of httpx.
 OWN_POOL: Mapping[str, str] = {"ollama": "async_client_kwargs", "google_genai": "client_args"}
-"""By provider without `pool_option`, the option of its client that takes the arguments of a client of httpx."""
 
 
 def _in_batch(request: Any) -> Any:
@@ -41,7 +41,7 @@ def _in_batch(request: Any) -> Any:
 
     Raises `ParkedError` where it waits in one from now on.
     """
-    if (said := exchanged(request.url.path, request.content)) is None:
+    if (said := exchanged(request.content)) is None:
         return None
     package = sys.modules[type(request).__module__.partition(".")[0]]
     return package.Response(said[0], headers={"content-type": "application/json"}, content=said[1], request=request)

@@ -105,27 +105,9 @@ def tokenizer(words: Sequence[str], size: int = 600) -> PreTrainedTokenizerFast:
 def untrained(words: PreTrainedTokenizerFast) -> LlavaForConditionalGeneration:
     """The model with random weights."""
     image = words.convert_tokens_to_ids("<image>")
-    vision = CLIPVisionConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        image_size=56,
-        patch_size=14,
-        projection_dim=32,
-    )
-    text = LlamaConfig(
-        vocab_size=len(words),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=2048,
-        bos_token_id=None,
-        eos_token_id=words.eos_token_id,
-        pad_token_id=words.pad_token_id,
-    )
+    ends = {"eos_token_id": words.eos_token_id, "pad_token_id": words.pad_token_id}
+    vision = CLIPVisionConfig(**stored(__file__, "VISION"))
+    text = LlamaConfig(vocab_size=len(words), **ends, **stored(__file__, "TEXT"))
     torch.manual_seed(0)
     model = LlavaForConditionalGeneration(
         LlavaConfig(vision_config=vision, text_config=text, image_token_index=image, image_seq_length=16)

@@ -85,27 +85,10 @@ def test_calls_in_other_interfaces_forms_are_calls(said: Any) -> None:
     assert wire_messages([reply], dict, "m")[0]["tool_calls"][0]["function"]["name"] == "crop"
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"<html>",
-        b"[]",
-        b"{}",
-        b'{"choices": null}',
-        b'{"choices": []}',
-        b'{"choices": [5]}',
-        b'{"choices": [{"message": null}]}',
-        b'{"choices": [{"message": {"content": 5}}]}',
-        b'{"choices": [{"message": {"content": ""}}]}',
-        b'{"error": {"message": "overloaded"}, "choices": [{"message": {"content": "x"}}]}',
-        b"[" * 100_000,
-        json.dumps(body()).encode()[:-5],
-    ],
-)
-def test_what_holds_no_message_is_unreadable(data: bytes) -> None:
+@pytest.mark.parametrize("data", [*(text for (text,) in cases(__file__, "UNREADABLE")[1]), "[" * 100_000])
+def test_what_holds_no_message_is_unreadable(data: str) -> None:
     with pytest.raises(UnreadableReplyError):
-        readable(data)
+        readable(data.encode())
 
 
 def test_one_broken_character_is_no_reason_to_ask_again() -> None:

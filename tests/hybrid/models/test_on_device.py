@@ -20,15 +20,12 @@ from hybrid.models import CallKey
 from hybrid.models.in_process.chat import HuggingFaceChat
 from hybrid.models.in_process.generation import Loaded
 from hybrid.types import ImageRef
+from tests.tables import stored
 
 pytestmark = pytest.mark.gpu
 
 Make = Callable[..., HuggingFaceChat]
-TEMPLATE = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}{{ m.content }}{% else %}"
-    "{% for c in m.content %}{% if c.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>"
-    "{% else %}{{ c.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
-)
+TEMPLATE = stored(__file__, "TEMPLATE")
 QUESTIONS = ("Which side is red?", "Where is the square?", "Is the left point nearer?", "How many things are there?")
 
 
@@ -53,26 +50,9 @@ def tiny_qwen(device: str, tmp_path_factory: pytest.TempPathFactory, tiny_words:
     words.add_special_tokens({"additional_special_tokens": marks})
     words.image_token, words.video_token = marks[2:]
     start, _, image, video = words.convert_tokens_to_ids(marks)
-    text = {
-        "vocab_size": len(words),
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10_000.0},
-        "bos_token_id": None,
-        "eos_token_id": words.eos_token_id,
-        "pad_token_id": words.pad_token_id,
-    }
-    vision = {
-        "depth": 2,
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_heads": 2,
-        "out_hidden_size": 64,
-        "fullatt_block_indexes": [1],
-    }
+    ends = {"eos_token_id": words.eos_token_id, "pad_token_id": words.pad_token_id}
+    text = {"vocab_size": len(words), **ends, **stored(__file__, "TEXT")}
+    vision = stored(__file__, "VISION")
     torch.manual_seed(0)
     config = transformers.Qwen2_5_VLConfig(
         text_config=text, vision_config=vision, image_token_id=image, video_token_id=video, vision_start_token_id=start

@@ -51,6 +51,9 @@ class Scoring:
     async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
         return AssistantMessage(options[-1])
 
+    async def close(self) -> None:
+        """Nothing is held open."""
+
 
 def reply() -> AssistantMessage:
     picture = StoredImage("ab" * 32, 4, 3, "image/png")

@@ -103,26 +103,7 @@ async def test_sixty_four_in_flight_learn_it_together(store: ImageStore, capsys:
     assert capsys.readouterr().err.count("from now on") == 1
 
 
-ONLY_STREAMS = (
-    "This model only support stream mode, please enable the stream parameter to access the model.",
-    "parameter.enable_thinking must be set to false for non-streaming calls",
-    "Streaming is required for operations that may take longer than 10 minutes",
-    "Non-streaming requests are not supported for this model",
-    "The model only supports streaming output",
-    "Stream must be set to true",
-    "stream=false is not supported, set `stream` to true",
-    "model qwq-32b does not support non-stream mode",
-    "Non streaming requests are disabled",
-    "only streaming calls are supported",
-    "This endpoint only supports SSE",
-    "Sync calls are not supported by this model, please use stream",
-    "Unsupported value: 'stream' does not support false with this model.",
-    "stream: Input should be True",
-    "该模型仅支持流式输出",
-)
-
-
-@pytest.mark.parametrize("text", [*ONLY_STREAMS, ""])
+@pytest.mark.parametrize("text", [*(text for (text,) in cases(__file__, "ONLY_STREAMS")[1]), ""])
 async def test_a_server_that_streams_is_asked_so_from_then_on(
     text: str, recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
 ) -> None:

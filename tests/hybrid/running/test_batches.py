@@ -181,14 +181,14 @@ def test_a_full_batch_is_sent_at_once_and_a_request_that_is_too_large_is_refused
     from hybrid.messages import user_message
     from hybrid.models import open_model
     from hybrid.models.base import CallKey
-    from hybrid.models.batching.batches import Batches, RoundRules
+    from hybrid.models.batching.batches import Batches
     from hybrid.models.batching.client import batched
 
     async def ask(server: BatchServer) -> list[Any]:
         settings = at(config, server).model_settings
         api = batch_api("openai:m", settings)
         api.rules = BatchRules(2, 2000)  # type: ignore[misc]
-        batches = Batches(api, "openai:m", server.url, tmp_path, RoundRules())
+        batches = Batches(api, "openai:m", server.url, tmp_path)
         model = batched(open_model("openai:m", settings, prepare(config).service.store), batches, settings)
 
         async def one(number: int) -> Any:
@@ -248,6 +248,25 @@ def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig
 
 
 @pytest.mark.system
+@pytest.mark.parametrize("model", ["openai:m", "google_genai:m"])
+def test_a_file_without_a_batch_is_used_by_the_next_command_or_deleted_by_cancel(config: RunConfig, model: str) -> None:
+    config = replace(config, model=model)
+    assert config.out is not None
+    with batch_server(Behaviour(looks=0, refusals=[503] * 100)) as server:
+        for ends in ("cancel", "goes on"):
+            process = started(config, server)
+            until(lambda: any(batch.input for batch in read_batches(config.out / "batches.jsonl").values()))
+            process.kill()
+            process.communicate()
+            if ends == "cancel":
+                assert "was never taken, 6 requests" in asyncio.run(cancel_batches(config.out))[0]
+                assert (server.files, server.uploads) == ({}, 1)
+        server.behaviour.refusals.clear()
+        started(config, server).communicate(timeout=180)
+        assert (server.files, server.uploads, sizes(server)) == ({}, 2, [6])
+
+
+@pytest.mark.system
 def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: RunConfig) -> None:
     assert config.out is not None
     with batch_server(Behaviour(looks=10_000)) as server:
@@ -266,6 +285,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         assert "open, 6 in batches" in listed.stdout
         assert asyncio.run(cancel_batches(config.out)) == ["batch_0: ended, 6 requests"]
         assert next(iter(server.batches.values())).state == "cancelling"
+        assert server.files == {}
         assert asyncio.run(cancel_batches(config.out)) == [f"{config.out} has no batch that waits"]
         # What was done before the end is fetched, and the rest asked again.
         server.behaviour.looks = 0
