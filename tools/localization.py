@@ -301,7 +301,7 @@ def boxed_thing(text: str) -> str | None:
 RULES: Mapping[str, Rule] = {
     "Object_Localization": OneCall(
         "localization", letter(), boxed_name, ("no name", "the question names no thing in a box")
-    ),
+    )
 }
 
 

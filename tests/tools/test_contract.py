@@ -56,8 +56,7 @@ QUICK = {("crop", "classical"), ("depth", "classical")}
 """Two backends for each change, one that needs another tool; all of them, with their networks, in `-m system`."""
 Answers = Callable[[str, str, Mapping[str, Json]], Awaitable[Finding | ToolError]]
 every_backend = pytest.mark.parametrize(
-    ("name", "kind"),
-    [pytest.param(*one, marks=() if one in QUICK else pytest.mark.system) for one in BACKENDS],
+    ("name", "kind"), [pytest.param(*one, marks=() if one in QUICK else pytest.mark.system) for one in BACKENDS]
 )
 
 

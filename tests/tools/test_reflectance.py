@@ -15,13 +15,7 @@ from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
 from tools._shared.args import PointArg
-from tools.reflectance import (
-    LearnedAlbedo,
-    PaintCues,
-    ReflectanceArgs,
-    ReflectanceVerdict,
-    judge_albedo,
-)
+from tools.reflectance import LearnedAlbedo, PaintCues, ReflectanceArgs, ReflectanceVerdict, judge_albedo
 
 
 def two(first: tuple[float, float], second: tuple[float, float]) -> ReflectanceArgs:

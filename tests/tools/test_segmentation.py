@@ -13,15 +13,7 @@ from pydantic import ValidationError
 from hybrid.errors import NoBackend, ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
-from tools.segmentation import (
-    OUTLINE_POINTS,
-    TOOL,
-    GrabCut,
-    LearnedSegmentation,
-    SegmentationArgs,
-    bounds,
-    outline,
-)
+from tools.segmentation import OUTLINE_POINTS, TOOL, GrabCut, LearnedSegmentation, SegmentationArgs, bounds, outline
 from tools.segmentation.models import Prompt, segmenter
 
 

@@ -25,8 +25,7 @@ def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
 
 def given_points(*points: tuple[float, float]) -> SemanticArgs:
     return SemanticArgs(
-        point={"x": 30, "y": 40},
-        candidates=[{"x": x, "y": y, "label": "ABCD"[n]} for n, (x, y) in enumerate(points)],
+        point={"x": 30, "y": 40}, candidates=[{"x": x, "y": y, "label": "ABCD"[n]} for n, (x, y) in enumerate(points)]
     )
 
 

@@ -29,9 +29,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list
     return folder, {name: list(hold(Batch(name, task, 2, 0), folder)) for name, task in BENCHMARKS.items()}
 
 
-def test_every_benchmark_is_asked_with_and_without_tools(
-    held: tuple[Path, dict[str, list[dict[str, Any]]]],
-) -> None:
+def test_every_benchmark_is_asked_with_and_without_tools(held: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
     for name, rows in held[1].items():
         assert {"plain", "tools"} <= {row["form"] for row in rows} | {
             "tools" if row["form"] == "text" else "" for row in rows

@@ -249,10 +249,6 @@ CHECKS = tuple(
 )
 
 
-TOOL = Tool(
-    card=tool_card(__file__, LearnedAttributes),
-    args=AttributesArgs,
-    checks=CHECKS,
-)
+TOOL = Tool(card=tool_card(__file__, LearnedAttributes), args=AttributesArgs, checks=CHECKS)
 
 LEARNED = TOOL.card.backends[0]

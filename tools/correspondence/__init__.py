@@ -52,11 +52,7 @@ class CorrespondenceArgs(Args):
     """Arguments of the correspondence tool."""
 
     point: PointArg | None = Field(default=None, description="in image 1, else the drawn REF")
-    candidates: tuple[CandidateArg, ...] = Field(
-        default=(),
-        max_length=16,
-        description="in image 2, else those drawn",
-    )
+    candidates: tuple[CandidateArg, ...] = Field(default=(), max_length=16, description="in image 2, else those drawn")
 
 
 def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
@@ -345,9 +341,7 @@ TOOL = Tool(
     args=CorrespondenceArgs,
     checks=CHECKS,
     # Alone it answers with the drawn candidate that is the point REF.
-    rules={
-        "Visual_Correspondence": OneCall("correspondence", letter()),
-    },
+    rules={"Visual_Correspondence": OneCall("correspondence", letter())},
 )
 
 LEARNED = TOOL.card.backends[0]

@@ -90,12 +90,7 @@ def report(
     kept = [one for one in candidates if one.score >= threshold]
     counts: dict[str, Json] = {name: sum(one.name == name for one in kept) for name in names}
     boxes: list[Json] = [{"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)} for one in kept]
-    data: dict[str, Json] = {
-        "boxes": boxes,
-        "counts": counts,
-        "unsupported": list(unknown),
-        "threshold_0_1": threshold,
-    }
+    data: dict[str, Json] = {"boxes": boxes, "counts": counts, "unsupported": list(unknown), "threshold_0_1": threshold}
     # At most six lines and 450 characters for the model: the count of each name and its best boxes.
     return Evidence(
         Lines().fitting(_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES),
@@ -267,12 +262,6 @@ CHECKS = (
 )
 
 
-TOOL = Tool(
-    card=tool_card(__file__, LearnedDetection),
-    args=DetectionArgs,
-    checks=CHECKS,
-    probe=probe,
-    rules=RULES,
-)
+TOOL = Tool(card=tool_card(__file__, LearnedDetection), args=DetectionArgs, checks=CHECKS, probe=probe, rules=RULES)
 
 LEARNED = TOOL.card.backends[0]

@@ -288,10 +288,6 @@ async def real_photograph(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer 
 RULES: Mapping[str, Rule] = {"Forensic_Detection": real_photograph}
 
 
-TOOL = Tool(
-    card=tool_card(__file__, LearnedForensics, NoiseEvidence),
-    args=ForensicsArgs,
-    rules=RULES,
-)
+TOOL = Tool(card=tool_card(__file__, LearnedForensics, NoiseEvidence), args=ForensicsArgs, rules=RULES)
 
 LEARNED = TOOL.card.backends[0]

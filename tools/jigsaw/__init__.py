@@ -100,10 +100,7 @@ class JigsawArgs(Args):
     """Arguments of the jigsaw tool."""
 
     trim_px: int = Field(
-        default=0,
-        ge=0,
-        le=32,
-        description="pixels to ignore at the edges of a piece, e.g. 2 for a drawn frame",
+        default=0, ge=0, le=32, description="pixels to ignore at the edges of a piece, e.g. 2 for a drawn frame"
     )
 
 
@@ -344,12 +341,7 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
     if opinion is not None and opinion.best is not None:
         best, sure = opinion.best, opinion.confidence
     rows: list[Json] = [{"l1_lab": fit.l1, "ncc": fit.ncc, "step_ratio": fit.step_ratio} for fit in fits]
-    data: dict[str, Json] = {
-        "best": best,
-        "candidates": rows,
-        "votes": verdict.votes,
-        "margin_0_1": verdict.margin,
-    }
+    data: dict[str, Json] = {"best": best, "candidates": rows, "votes": verdict.votes, "margin_0_1": verdict.margin}
     pictures: tuple[Picture, ...] = ()
     if best is not None:
         piece, at, _ = puzzle.fitted[best]
@@ -392,9 +384,7 @@ TOOL = Tool(
     checks=CHECKS,
     probe=probe,
     # Alone it answers with the image that completes the first.
-    rules={
-        "Jigsaw": OneCall("jigsaw", later_image),
-    },
+    rules={"Jigsaw": OneCall("jigsaw", later_image)},
 )
 
 LEARNED = TOOL.card.backends[0]

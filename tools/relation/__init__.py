@@ -251,7 +251,7 @@ RULES: Mapping[str, Rule] = {
         yes_or_no,
         two_things,
         ("no relation", "the question's wording names no relation that boxes can speak of"),
-    ),
+    )
 }
 
 

@@ -60,17 +60,8 @@ LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
 class SaliencyArgs(Args):
     """Arguments of the saliency tool."""
 
-    boxes: tuple[BoxArg, ...] = Field(
-        default=(),
-        max_length=MAX_BOXES,
-        description="to rank",
-    )
-    columns: int = Field(
-        default=1,
-        ge=1,
-        le=MAX_PARTS,
-        description="of panels that drawn lines divide",
-    )
+    boxes: tuple[BoxArg, ...] = Field(default=(), max_length=MAX_BOXES, description="to rank")
+    columns: int = Field(default=1, ge=1, le=MAX_PARTS, description="of panels that drawn lines divide")
     rows: int = Field(default=1, ge=1, le=MAX_PARTS, description="of panels")
 
 
@@ -307,11 +298,6 @@ CHECKS = tuple(
 )
 
 
-TOOL = Tool(
-    card=tool_card(__file__, AttentionSaliency, SaliencyCues),
-    args=SaliencyArgs,
-    checks=CHECKS,
-    rules=RULES,
-)
+TOOL = Tool(card=tool_card(__file__, AttentionSaliency, SaliencyCues), args=SaliencyArgs, checks=CHECKS, rules=RULES)
 
 LEARNED = TOOL.card.backends[0]

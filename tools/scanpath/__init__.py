@@ -48,12 +48,7 @@ class ScanpathArgs(Args):
     """Arguments of the scanpath tool."""
 
     fixations: int = Field(default=6, ge=1, le=12, description="how many")
-    target: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=100,
-        description="e.g. cup",
-    )
+    target: str | None = Field(default=None, min_length=1, max_length=100, description="e.g. cup")
 
 
 def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], basis: str, sure: float) -> Evidence:
@@ -71,12 +66,7 @@ def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], b
     again = returns(path, (height, width))
     data: dict[str, Json] = {
         "fixations": [
-            {
-                "x_px": round(x, 1),
-                "y_px": round(y, 1),
-                "duration_ms": fix.ms,
-                "saliency_0_1": round(fix.saliency, 4),
-            }
+            {"x_px": round(x, 1), "y_px": round(y, 1), "duration_ms": fix.ms, "saliency_0_1": round(fix.saliency, 4)}
             for fix, (x, y, _) in zip(path, spots, strict=True)
         ],
         "x_0_1": [round(fix.x, 2) for fix in path],
@@ -286,11 +276,6 @@ def _sought(thing: str) -> CheckCase:
 CHECKS = tuple(KnownAnswer(f"search for {thing}", partial(_sought, thing)) for thing in (BALL, CUBE))
 
 
-TOOL = Tool(
-    card=tool_card(__file__, TargetSearch, FreeViewing),
-    args=ScanpathArgs,
-    checks=CHECKS,
-    rules=RULES,
-)
+TOOL = Tool(card=tool_card(__file__, TargetSearch, FreeViewing), args=ScanpathArgs, checks=CHECKS, rules=RULES)
 
 LEARNED = TOOL.card.backends[0]

@@ -267,9 +267,7 @@ CHECKS = (
 
 
 TOOL = Tool(
-    card=tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments),
-    args=SegmentationArgs,
-    checks=CHECKS,
+    card=tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments), args=SegmentationArgs, checks=CHECKS
 )
 
 LEARNED = TOOL.card.backends[0]

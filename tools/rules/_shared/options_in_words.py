@@ -12,14 +12,7 @@ from typing import Final
 from hybrid.tool.finding_data import rows_of, whole_number
 from hybrid.tool.rules import RuleContext, SpecialistAnswer, asks, choose, heard, image_names
 from hybrid.types import Box, Finding, Json, Prompt
-from tools._shared.question_words import (
-    MAX_NAMES,
-    asked_question,
-    asks_for_text,
-    counted_thing,
-    named_things,
-    singular,
-)
+from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, counted_thing, named_things, singular
 from tools.detection.rules import count_of, counted_choice
 
 # Phrases by which an option says that the picture does not show the answer.

@@ -11,12 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.hvsbench.data import (
-    human_paths,
-    letter,
-    rows,
-    types_present,
-)
+from hybrid.benchmarks.hvsbench.data import human_paths, letter, rows, types_present
 from hybrid.errors import DataError
 from hybrid.types import Scanpath
 from tests.tables import cases
@@ -70,11 +65,7 @@ def test_rows_of_no_known_type_alone_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_column_of_another_type_is_named(tmp_path: Path, column: str, kind: pa.DataType, value: object) -> None:
-    path = write(
-        tmp_path / "a.parquet",
-        [{**record(0, "Q1"), column: value}],
-        {column: kind},
-    )
+    path = write(tmp_path / "a.parquet", [{**record(0, "Q1"), column: value}], {column: kind})
     with pytest.raises(DataError, match=f"a.parquet, column {column}: the type"):
         list(rows(tmp_path, path))
 
