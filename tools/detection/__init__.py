@@ -17,14 +17,14 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import span_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Json
 from tools._shared.boxes import corners, overlap
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import rows_of
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, overlay
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 from tools.detection.rules import RULES, ThingName
 
@@ -91,12 +91,17 @@ def report(
     counts: dict[str, Json] = {name: sum(one.name == name for one in kept) for name in names}
     boxes: list[Json] = [{"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)} for one in kept]
     data: dict[str, Json] = {"boxes": boxes, "counts": counts, "unsupported": list(unknown), "threshold_0_1": threshold}
+    drawn = [
+        (one.box, f"{name} {number}: {one.score:.2f}", PALETTE[place % len(PALETTE)])
+        for place, name in enumerate(names)
+        for number, one in enumerate((one for one in kept if one.name == name), 1)
+    ]
     # At most six lines and 450 characters for the model: the count of each name and its best boxes.
     return Evidence(
         Lines().fitting(_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES),
         data,
         confidence(candidates, threshold),
-        (Picture(partial(draw, pixels, names, kept)),),
+        (overlay(pixels, "boxes: name, number, score 0-1" if kept else "nothing found", boxes=drawn),),
     )
 
 
@@ -117,16 +122,6 @@ def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[s
     if rest:
         lines.append(f"Also asked for: {', '.join(rest)}"[:160])
     return "\n".join(lines)
-
-
-def draw(pixels: Pixels, names: Sequence[str], kept: Sequence[Detection]) -> Pixels:
-    """The image with every box, its number within its name and its score."""
-    canvas = Overlay(pixels)
-    for place, name in enumerate(names):
-        for number, one in enumerate((one for one in kept if one.name == name), 1):
-            canvas.box(one.box, f"{name} {number}: {one.score:.2f}", PALETTE[place % len(PALETTE)])
-    canvas.legend("boxes: name, number, score 0-1" if kept else "nothing found")
-    return canvas.pixels
 
 
 NAME = "stop sign"

@@ -26,7 +26,7 @@ from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, later_image
 from hybrid.types import Box, Json
-from tools._shared.batches import shape
+from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools.jigsaw.checks import CHECKS, probe
 
@@ -271,8 +271,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
 
     def compute(self, prepared: Sequence[PuzzleInput]) -> list[list[FeatureGrid]]:
         """The features of every picture of each undecided puzzle; all requests share passes."""
-        features = iter(self.model.predict([whole for one in prepared for whole in one.wholes]))
-        return [[next(features) for _ in one.wholes] for one in prepared]
+        return side_by_side(self.model.predict, [one.wholes for one in prepared])
 
     def finish(self, request: Request[JigsawArgs], prepared: PuzzleInput, output: list[FeatureGrid]) -> Evidence:
         """As `report`, with `"by"`, "seams" or "features", and the `"cosine"` of each candidate, null where not asked.
