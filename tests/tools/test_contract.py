@@ -25,11 +25,8 @@ from hybrid.tool import Args, Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 from tests.tables import stored
 
-PLACES: tuple[dict[str, Json], ...] = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
-BOXES: tuple[dict[str, Json], ...] = (
-    {"x0": 10, "y0": 12, "x1": 60, "y1": 70, "label": "A"},
-    {"x0": 70, "y0": 20, "x1": 120, "y1": 90, "label": "B"},
-)
+PLACES: tuple[dict[str, Json], ...] = stored(__file__, "PLACES")
+BOXES: tuple[dict[str, Json], ...] = stored(__file__, "BOXES")
 ASKED: Mapping[str, dict[str, Json]] = {
     "attributes": {"texts": ["a red ball", "a blue ball"]},
     "correspondence": {"point": PLACES[0], "candidates": PLACES},

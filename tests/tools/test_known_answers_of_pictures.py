@@ -18,7 +18,7 @@ from hybrid.serving import input_check
 from hybrid.serving.input_check import run_probes
 from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
-from tests.tables import cases
+from tests.tables import cases, stored
 from tools._shared.known_answers import depth_item
 from tools.depth import LearnedDepth
 from tools.depth.models import DepthInput
@@ -293,12 +293,7 @@ def test_rapidocr_gets_its_pictures_as_it_was_trained(rapid: LearnedOcr, monkeyp
         finder.mean, finder.std = mean, deviation
 
 
-LOADED = {
-    "detection": ("owlv2", "grounding_dino", "rt_detr_v2"),
-    "segmentation": ("sam2", "sam3", "clipseg"),
-    "forensics": ("community_detector", "timm_detector"),
-    "reflectance": ("marigold_iid",),
-}
+LOADED = stored(__file__, "LOADED")
 
 
 @pytest.mark.parametrize(("tool", "checkpoint"), [(tool, name) for tool, names in LOADED.items() for name in names])

@@ -12,15 +12,10 @@ from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolMessage, UserMessage
 from hybrid.models.in_process.chat import HuggingFaceChat
+from tests.tables import stored
 from training.conversations import Batch, hold, turns
 
-BENCHMARKS = {
-    "blink": "Relative_Depth",
-    "hvsbench": "Q4",
-    "mvp_bench": "yes_no",
-    "mm_sap": "KnowVisQA",
-    "actiview": "orientation",
-}
+BENCHMARKS = stored(__file__, "BENCHMARKS")
 
 
 @pytest.fixture(scope="module")

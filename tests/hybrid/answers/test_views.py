@@ -16,27 +16,7 @@ from hybrid.answers.views import (
 from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "views"),
-    [
-        ("1", {1}),
-        ("1, 2", {1, 2}),
-        ("1,2.", {1, 2}),
-        ("1 2 4", {1, 2, 4}),
-        ("[3, 4]", {3, 4}),
-        ("parts 2 and 3", {2, 3}),
-        ("Part 1, Part 3", {1, 3}),
-        ("I need parts 2 and 3 of the 4 tiles.", {2, 3}),
-        ("Part 1 shows the sky and part 2 the sea.\nAnswer: 1, 3", {1, 3}),
-        ("Part 1 is not needed. I need part 4.", {4}),
-        ("The upper left corner", {1}),
-        ("lower-right and top right", {3, 4}),
-        ("the left half", {1, 2}),
-        ("All four parts", {1, 2, 3, 4}),
-        ("1, 5", {1}),
-        ("（２）", {2}),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_strict_views", views=frozenset))
 def test_strict_views(text: str, views: set[int]) -> None:
     assert parse_views(text).value == views
 
@@ -46,19 +26,7 @@ def test_strict_views_without_an_answer(text: str) -> None:
     assert parse_views(text).value is None
 
 
-@pytest.mark.parametrize(
-    ("text", "views", "rule"),
-    [
-        ("parts 1 to 3", {1, 2, 3}, "only_numbers"),
-        ("1 through 2", {1, 2}, "only_numbers"),
-        ("Part 1 is dark. Answer: 2-4", {2, 3, 4}, "announced"),
-        ("I need part 2, but not part 3", {2}, "named_numbers"),
-        ("We need all of the 4 parts", {1, 2, 3, 4}, "all_parts"),
-        ("All", {1, 2, 3, 4}, "all_parts"),
-        ("the lower left and the right side", {2, 3, 4}, "positions"),
-        ("the bottom views, not the top half", {2, 4}, "positions"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_each_rule_of_views", views=frozenset))
 def test_each_rule_of_views(text: str, views: set[int], rule: str) -> None:
     found = parse_views(text)
     assert (found.value, found.rule) == (views, rule)
@@ -74,23 +42,7 @@ def test_positions_need_four_parts() -> None:
     assert parse_views("5, 6", 6).value == {5, 6}
 
 
-@pytest.mark.parametrize(
-    ("text", "views"),
-    [
-        ("1,2", {1, 2}),
-        ("1, 2", {1}),
-        ("1.3", {1, 3}),
-        ("2.", {2}),
-        ("upper", {2, 4}),
-        ("left", {1, 2}),
-        ("lowerleft,4", {2, 4}),
-        ("right,upperleft", {1, 3, 4}),
-        ("upperright, left", {3}),
-        ("7", {7}),
-        ("none", set()),
-        ("", set()),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_official_views", views=frozenset))
 def test_official_views(text: str, views: set[int]) -> None:
     found = official_views(text)
     assert (found.value, found.rule) == (views, "official")

@@ -14,17 +14,10 @@ from PIL import Image, JpegImagePlugin
 from hybrid.benchmarks.blink.sample import FILE_NAME, TASKS, item, letter, row, schema, write
 from hybrid.errors import UsageError
 from hybrid.images import decode
+from tests.tables import stored
 
 IMAGES = {"Jigsaw": 3, "Multi-view_Reasoning": 2, "Visual_Correspondence": 2}
-CHOICES = {
-    "Jigsaw": ("the second image", "the third image"),
-    "Multi-view_Reasoning": ("left", "right"),
-    "Object_Localization": ("Box A", "Box B"),
-    "Relative_Depth": ("A is closer", "B is closer"),
-    "Relative_Reflectance": ("A is darker", "B is darker", "About the same"),
-    "Spatial_Relation": ("yes", "no"),
-    "Visual_Correspondence": ("Point A", "Point B", "Point C", "Point D"),
-}
+CHOICES = stored(__file__, "CHOICES")
 
 
 once = cache(row)
@@ -37,7 +30,7 @@ def test_a_row_has_the_official_form(task: str) -> None:
     assert made.idx == f"val_{task}_1"
     assert made.sub_task == task
     assert len(made.images) == IMAGES.get(task, 1)
-    assert made.choices == CHOICES.get(task, made.choices)
+    assert made.choices == tuple(CHOICES.get(task, made.choices))
     assert len(made.choices) == TASKS[task].choices
     lines = made.prompt.split("\n")
     assert lines[:2] == [made.question, "Select from the following choices."]

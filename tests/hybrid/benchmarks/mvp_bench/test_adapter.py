@@ -19,7 +19,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
 from hybrid.types import BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply, StoredImage
-from tests.tables import cases
+from tests.tables import cases, stored
 
 OFFICIAL = ScoreOptions(parse="official")
 
@@ -132,22 +132,10 @@ def test_a_folder_without_the_data_says_what_was_expected(store: ImageStore, tmp
         source(tmp_path, store)
 
 
-FILE_FAULTS = [
-    ({"question_id": "7"}, "field question_id: '7' is no id of this file"),
-    ({"question_id": True}, "field question_id: True is no id of this file"),
-    ({"question_id": 1.5}, "field question_id: 1.5 is no id of this file"),
-    ({"question": 5}, "field question: expected text, found 5"),
-    ({"image": "../1000_s.jpg"}, "field image: '../1000_s.jpg' is no image of the pair 1000"),
-    ({"id": 7}, "field image: 'Single_Images/1000_s.jpg' is no image of the pair 7"),
-    ({"level": "middle"}, "field level: expected low or high, found 'middle'"),
-    ({"type": "y/n"}, "field type: 'y/n' is none of"),
-    ({"type": "y/n-e"}, "field type: 'y/n-e' does not go with the image"),
-    ({"answer": None}, "field answer: expected text, found None"),
-    ({"question_id": 1}, "field question_id: 1 also stands in"),
-]
+FILE_FAULTS = stored(__file__, "FILE_FAULTS")
 
 
-@pytest.mark.parametrize(("change", "message"), FILE_FAULTS, ids=[str(change) for change, _ in FILE_FAULTS])
+@pytest.mark.parametrize(("change", "message"), FILE_FAULTS)
 def test_faults_of_the_file_are_named(
     sample: Path, store: ImageStore, tmp_path: Path, change: dict[str, object], message: str
 ) -> None:
