@@ -12,36 +12,7 @@ def test_reads(text: str, value: int) -> None:
     assert parse_integer(text).value == value
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "  ",
-        "B",
-        "GPT4",
-        "no one",
-        "-3",
-        "3.5",
-        "9" * 5000,
-        "I'm sorry, I can't.",
-        "someone",
-        "weightless",
-        # Commas set groups of three digits apart, and nothing else: a list is no count.
-        "1,2,3",
-        "1, 2, 3",
-        "[1, 2, 3]",
-        "12,34",
-        "1,2345",
-        "1,23",
-        "1,234,5",
-        "1234,567",
-        ",123,4",
-        "0,5",
-        "Answer: 1,2,3",
-        "There are 1,2,3 of them",
-        "There are 5. Scratch that.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_no_number_is_none"))
 def test_no_number_is_none(text: str) -> None:
     assert parse_integer(text).value is None
 

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,11 @@ from hybrid.answers.views import (
     parse_views,
 )
 from tests.tables import cases
+
+
+def plan_of(parts: Sequence[Sequence[int] | None]) -> ViewPlan:
+    """A plan by its three lists of parts."""
+    return ViewPlan(*(None if one is None else frozenset(one) for one in parts))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_strict_views", views=frozenset))
@@ -62,16 +69,7 @@ def test_continue() -> None:
     assert official_continue("")
 
 
-@pytest.mark.parametrize(
-    ("text", "plan"),
-    [
-        ('{"part": "1,2", "reason": "the sign"}', ViewPlan(frozenset({1, 2}), None, None)),
-        ('```json\n{"part": [1, "3"]}\n```', ViewPlan(frozenset({1, 3}), None, None)),
-        ('Here it is: {"keep": "none", "shift": 4}', ViewPlan(None, frozenset(), frozenset({4}))),
-        ('{"part": "none"}', ViewPlan(frozenset(), None, None)),
-        ('{"keep": "1 and 2", "shift": null}', ViewPlan(None, frozenset({1, 2}), frozenset())),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_strict_plan", plan=plan_of))
 def test_strict_plan(text: str, plan: ViewPlan) -> None:
     assert parse_view_plan(text).value == plan
     assert parse_view_plan(f"  **{text}**\n").value == plan
@@ -126,15 +124,7 @@ def test_long_replies_end(piece: str) -> None:
     assert official_keep_shift(text, (1,)) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "plan"),
-    [
-        ('I think {"part": "1, 3"} is best.', ViewPlan(frozenset({1, 3}), None, None)),
-        ('{"part": [1, null, "", "none", "4"]}', ViewPlan(frozenset({1, 4}), None, None)),
-        ('{"keep": "None", "shift": 2}', ViewPlan(None, frozenset(), frozenset({2}))),
-        ('{"keep": 1, "note": {"a": 1}}', ViewPlan(None, frozenset({1}), None)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_plan_is_the_whole_object_between_its_braces", plan=plan_of))
 def test_a_plan_is_the_whole_object_between_its_braces(text: str, plan: ViewPlan) -> None:
     found = parse_view_plan(text)
     assert (found.value, found.rule) == (plan, "json")

@@ -60,19 +60,6 @@ def copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None], name:
     return to
 
 
-@pytest.mark.parametrize("settings", [{"mcq": "all"}, {"commonsense": "yes"}])
-def test_an_unknown_value_of_a_setting_is_refused(sample: Path, store: ImageStore, settings: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=f"--setting {next(iter(settings))}=.*: the values are: "):
-        read(sample, store, **settings)
-
-
-def test_unknown_settings_splits_and_tasks_are_refused(sample: Path, store: ImageStore) -> None:
-    for wrong in ({"split": "val"}, {"tasks": ("qa",)}, {"settings": {"vc": "on"}}):
-        options: dict[str, Any] = {"split": None, "tasks": (), "settings": {}, **wrong}
-        with pytest.raises(UsageError, match="mvp_bench has no"):
-            mount(BENCHMARK, str(sample), store=store, **options)
-
-
 @given(st.integers(2, 5000), st.integers(1, 5000))
 def test_halves_are_equally_wide_and_do_not_meet(width: int, height: int) -> None:
     pair = StoredImage("0" * 64, width, height, "image/png")
@@ -125,11 +112,6 @@ def test_no_text_makes_the_scorer_raise_or_leave_the_offer(text: str) -> None:
             score = BENCHMARK.score(question, (exchange,), options)
             assert score.answer in {None, *offered}
             assert score.correct == float(score.answer == question.target)
-
-
-def test_a_folder_without_the_data_says_what_was_expected(store: ImageStore, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"holds no MVP-Bench data: expected all_questions.json and mcq_questions.json"):
-        source(tmp_path, store)
 
 
 FILE_FAULTS = stored(__file__, "FILE_FAULTS")
