@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import astuple
 from functools import partial
 
 import numpy as np
@@ -223,12 +224,8 @@ def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
 def _unlike(box: Box, found: Box) -> tuple[float, float, float, float]:
     """How far a found box lies to the right and below, and how much wider and higher it is, of the box's side."""
     side = box.x1 - box.x0
-    left, top, right, bottom = (there - here for there, here in zip(_edges(found), _edges(box), strict=True))
+    left, top, right, bottom = (there - here for there, here in zip(astuple(found), astuple(box), strict=True))
     return (left + right) / 2 / side, (top + bottom) / 2 / side, (right - left) / side, (bottom - top) / side
-
-
-def _edges(box: Box) -> tuple[float, float, float, float]:
-    return box.x0, box.y0, box.x1, box.y1
 
 
 def _none() -> CheckCase:
