@@ -159,15 +159,18 @@ def overlay(
     boxes: Sequence[tuple[Box, str, Colour]] = (),
     points: Sequence[tuple[float, float, str, Colour]] = (),
     values: npt.NDArray[np.float32] | None = None,
+    mask: npt.NDArray[np.bool_] | None = None,
     of: int = 0,
 ) -> Picture:
-    """Named boxes and points (pixels) over image `of` (H, W, 3), on a map (h, w) in 0..1 where one is given.
+    """Named boxes and points (pixels) and a mask (H, W) over image `of` (H, W, 3), or over a map (h, w) in 0..1 of it.
 
     It is drawn when it is looked at.
     """
 
     def drawn() -> Pixels:
         canvas = Overlay(pixels if values is None else heat(pixels, values))
+        if mask is not None:
+            canvas.mask(mask, PALETTE[0])
         for box in boxes:
             canvas.box(*box)
         for point in points:

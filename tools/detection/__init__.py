@@ -154,44 +154,25 @@ def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
     road = round(0.8 * height)
     canvas[road:] = (92, 92, 96)
     for number in range(5):
-        left = round(number * width / 5)
-        cv2.rectangle(
-            canvas,
-            (left, round((0.35 + 0.06 * (number % 3)) * height)),
-            (left + width // 5 - 4, road),
-            (168 - 12 * number, 150 - 6 * number, 132),
-            -1,
-        )
+        left, top = round(number * width / 5), round((0.35 + 0.06 * (number % 3)) * height)
+        wall = (168 - 12 * number, 150 - 6 * number, 132)
+        cv2.rectangle(canvas, (left, top), (left + width // 5 - 4, road), wall, -1)
     boxes = []
     for x, y, radius in signs:
         centre, reach = (x * scale, y * scale), radius * scale
-        pole = round(0.06 * reach)
-        cv2.rectangle(
-            canvas,
-            (round(centre[0]) - pole, round(centre[1])),
-            (round(centre[0]) + pole, round(0.9 * height)),
-            (120, 122, 125),
-            -1,
-        )
+        middle, pole = round(centre[0]), round(0.06 * reach)
+        start, end = (middle - pole, round(centre[1])), (middle + pole, round(0.9 * height))
+        cv2.rectangle(canvas, start, end, (120, 122, 125), -1)
         for share, colour in ((1.0, (245, 245, 245)), (0.97, (190, 22, 30))):
             cv2.fillPoly(canvas, [_octagon(centre, share * reach)], colour, cv2.LINE_AA)
-        size = reach / 50
-        (across, high), _ = cv2.getTextSize("STOP", cv2.FONT_HERSHEY_SIMPLEX, size, 1)
-        cv2.putText(
-            canvas,
-            "STOP",
-            (round(centre[0] - across / 2), round(centre[1] + high / 2)),
-            cv2.FONT_HERSHEY_SIMPLEX,
-            size,
-            (250, 250, 250),
-            max(2, round(reach / 14)),
-            cv2.LINE_AA,
-        )
+        font, size, line = cv2.FONT_HERSHEY_SIMPLEX, reach / 50, max(2, round(reach / 14))
+        (across, high), _ = cv2.getTextSize("STOP", font, size, 1)
+        corner = (round(centre[0] - across / 2), round(centre[1] + high / 2))
+        cv2.putText(canvas, "STOP", corner, font, size, (250, 250, 250), line, cv2.LINE_AA)
         edge = reach * np.cos(np.pi / 8)
         boxes.append(Box(centre[0] - edge, centre[1] - edge, centre[0] + edge, centre[1] + edge))
-    noise = cv2.GaussianBlur(
-        np.random.default_rng(len(signs)).normal(0, 1, canvas.shape).astype(np.float32), (0, 0), 1.2
-    )
+    grain = np.random.default_rng(len(signs)).normal(0, 1, canvas.shape).astype(np.float32)
+    noise = cv2.GaussianBlur(grain, (0, 0), 1.2)
     return np.clip(canvas + 8 * noise, 0, 255).astype(np.uint8), boxes
 
 

@@ -114,15 +114,12 @@ class FreeViewing(WeightFree[ScanpathArgs]):
     def answer(self, request: Request[ScanpathArgs]) -> Evidence:
         """The evidence of a request, the same for the same image, arguments and seed."""
         pixels, args = request.images[0], request.args
-        values = salience(pixels)
+        values, basis = salience(pixels), FREE_BASIS
+        sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
         if args.target is not None:
             basis = f"Where {_quoted(args.target)} is, is not known: this is free viewing, not a search."
-            return self._evidence(request, values, basis, UNKNOWN_TARGET_CONFIDENCE)
-        return self._evidence(request, values, FREE_BASIS, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
-
-    def _evidence(self, request: Request[ScanpathArgs], values: SaliencyMap, basis: str, sure: float) -> Evidence:
-        path = fixate(values, request.args.fixations, request.seed)
-        return evidence_of(request.images[0], values, path, basis, sure)
+            sure = UNKNOWN_TARGET_CONFIDENCE
+        return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), basis, sure)
 
 
 class ViewedImage(NamedTuple):

@@ -17,7 +17,6 @@ from tools.relation.box_relations import BY_DEPTH, CERTAIN, RelationName, holds
 from tools.rules._shared.options_in_words import best_fitting, written_choice
 from tools.rules.questions.sentence import Thing
 from tools.rules.questions.values import (
-    Attribute,
     Counted,
     Described,
     Exists,
@@ -174,12 +173,7 @@ EDGE: Final = 0.05
 FRAME_PX: Final = 4
 # Share of a detected box's sides that is shown around it.
 ROUND_IT: Final = 0.1
-_TEXTS: Final[Mapping[Attribute, str]] = {
-    "color": "a {value} {name}",
-    "material": "a {name} made of {value}",
-    "shape": "a {value} {name}",
-    "pattern": "a {value} {name}",
-}
+_TEXT, _MATERIAL = "a {value} {name}", "a {name} made of {value}"
 
 
 async def exists(asked: Exists, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
@@ -318,7 +312,8 @@ async def described(asked: Described, prompt: Prompt, ctx: RuleContext) -> Speci
     if places is None:
         return None
     name = asked.thing.name or "thing"
-    texts = [_TEXTS[asked.attribute].format(value=value.lower(), name=name) for value in asked.values]
+    form = _MATERIAL if asked.attribute == "material" else _TEXT
+    texts = [form.format(value=value.lower(), name=name) for value in asked.values]
     best = await best_fitting(prompt, ctx, texts, _region(places.boxes[0], bool(asked.thing.color)))
     return None if best is None else choose(best[0], "attributes", best[1])
 
