@@ -207,6 +207,16 @@ async def test_odd_images_give_a_finding_or_a_clear_refusal(
         await ask(services(name, kind), name, args, refs, odd)
 
 
+@every_backend
+async def test_the_same_question_has_the_same_finding(
+    name: str, kind: str, services: Callable[[str, str], ToolService], answers: Answers, stored: ImageStore
+) -> None:
+    args = ASKED.get(name, {})
+    first = await answers(name, kind, args)
+    again = await ask(services(name, kind), name, args, plain(stored, name))
+    assert again == first if isinstance(first, Finding) else str(again) == str(first)
+
+
 def test_a_picture_is_turned_as_its_file_says(odd_images: Mapping[str, StoredImage]) -> None:
     assert (odd_images["rotated"].width, odd_images["rotated"].height) == (120, 160)
 
