@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from hybrid.errors import ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
+from tests.tools.tiny_checkpoints import started
 from tools._shared.boxes import overlap
 from tools.detection import TOOL, DetectionArgs, LearnedDetection, confidence, report
 from tools.detection.models import Detection, Detector, by_phrase, gather
@@ -23,12 +24,6 @@ SCORE = st.floats(0.01, 1)
 
 def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
-
-
-def started(folder: Path) -> LearnedDetection:
-    backend = LearnedDetection()
-    backend.setup("cpu", str(folder))
-    return backend
 
 
 def ask(backend: LearnedDetection, pixels: Pixels, *names: str, threshold: float | None = None) -> Evidence:
@@ -98,7 +93,7 @@ def test_wrong_arguments_are_refused(arguments: dict):
     "family", ["owlv2", "grounding_dino", "rt_detr_v2", "rf_detr", "mm_grounding_dino", "d_fine", "deimv2"]
 )
 def test_every_family_answers_through_its_own_processor(things_checkpoint: Callable[[str], Path], family: str):
-    backend, pixels = started(things_checkpoint(family)), picture()
+    backend, pixels = started("detection", things_checkpoint(family)), picture()
     first, again = (ask(backend, pixels, "people", "cat", threshold=0.02) for _ in range(2))
     assert first.data == again.data
     found = seen_from(first.data)
@@ -137,14 +132,14 @@ def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Callabl
 
 
 def test_a_closed_set_says_what_it_does_not_know(things_checkpoint: Callable[[str], Path]):
-    backend = started(things_checkpoint("rt_detr_v2"))
+    backend = started("detection", things_checkpoint("rt_detr_v2"))
     assert ask(backend, picture(), "dining tables", "yeti").data["unsupported"] == ["yeti"]
     with pytest.raises(ToolError, match="'yeti' is not among the classes"):
         ask(backend, picture(), "yeti")
 
 
 def test_odd_shapes_and_large_images(things_checkpoint: Callable[[str], Path]):
-    backend = started(things_checkpoint("rt_detr_v2"))
+    backend = started("detection", things_checkpoint("rt_detr_v2"))
     assert ask(backend, picture(120, 1700), "dog").pictures[0].pixels.shape == (120, 1700, 3)
     for size in ((1, 1), (4, 200)):
         with pytest.raises(ToolError, match="too small or too elongated"):

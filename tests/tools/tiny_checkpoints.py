@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from hybrid.registry import load
+
 CHARACTERS = ["blank", *"0123456789abcdefghijklmnopqrstuvwxyz", " "]
 
 
@@ -111,6 +113,13 @@ def write(name: str, folder: Path) -> None:
     else:
         model.save_pretrained(folder)
     parts["processor"].save_pretrained(folder)
+
+
+def started(tool: str, folder: Path) -> Any:
+    """The learned backend of a tool with the weights in a folder."""
+    backend = load("tools", tool).backend("learned").make()
+    backend.setup("cpu", str(folder))
+    return backend
 
 
 def _ocr(folder: Path) -> None:
