@@ -59,6 +59,16 @@ def cases(
     return tuple(names), [tuple(value(*cell) for cell in zip(names, row, strict=True)) for row in rows]
 
 
+def every(file: str) -> list[tuple[str, dict[str, Any]]]:
+    """The rows of all tables beside a test, each with its table's name and by the names of its columns."""
+    return [
+        (table, dict(zip(names, row, strict=True)))
+        for table in _tables(Path(file).with_suffix(".tsv"))
+        for names, rows in [cases(file, table)]
+        for row in rows
+    ]
+
+
 def stored(file: str, name: str) -> Any:
     """One value of the JSON file beside a test: `test_x.json` for `test_x.py`."""
     return json.loads(Path(file).with_suffix(".json").read_text(encoding="utf-8"))[name]

@@ -58,18 +58,10 @@ class CropArgs(Args):
     box: RegionArg | None = Field(default=None, description="region")
     point: PointArg | None = Field(default=None, description="centre of a square")
     # A share, because a length in pixels would mean another thing in every frame that a model writes coordinates in.
-    share: float | None = Field(
-        default=None,
-        gt=0,
-        le=1,
-        description="its side over the image's longer side",
-    )
+    share: float | None = Field(default=None, gt=0, le=1, description="its side over the image's longer side")
     grid: GridArg | None = Field(default=None, description="of numbered tiles")
     scale: float | None = Field(
-        default=None,
-        ge=0.1,
-        le=MAX_SCALE,
-        description="pixels per image pixel; default: long side about 768",
+        default=None, ge=0.1, le=MAX_SCALE, description="pixels per image pixel; default: long side about 768"
     )
 
     @model_validator(mode="after")
@@ -291,7 +283,4 @@ class ExactCrop(WeightFree[CropArgs]):
         return crop_region(request)
 
 
-TOOL = Tool(
-    card=tool_card(__file__, ExactCrop),
-    args=CropArgs,
-)
+TOOL = Tool(card=tool_card(__file__, ExactCrop), args=CropArgs)

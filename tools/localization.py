@@ -20,7 +20,7 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Evidence, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
@@ -28,7 +28,7 @@ from hybrid.types import Box, Fault, Json, Prompt
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import Mask, cut
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, overlay
 from tools.detection.rules import ThingName, seen_from
 
 WORKING_PX = 480
@@ -136,18 +136,8 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     height, width = pixels.shape[:2]
     if min(height, width) < MIN_SIDE_PX:
         return None
-    inner = Box(
-        max(box.x0 for box in boxes),
-        max(box.y0 for box in boxes),
-        min(box.x1 for box in boxes),
-        min(box.y1 for box in boxes),
-    )
-    outer = Box(
-        min(box.x0 for box in boxes),
-        min(box.y0 for box in boxes),
-        max(box.x1 for box in boxes),
-        max(box.y1 for box in boxes),
-    )
+    x0, y0, x1, y1 = zip(*((box.x0, box.y0, box.x1, box.y1) for box in boxes), strict=True)
+    inner, outer = Box(max(x0), max(y0), min(x1), min(y1)), Box(min(x0), min(y0), max(x1), max(y1))
     if inner.x1 - inner.x0 < 2 or inner.y1 - inner.y0 < 2:
         return None
     scale = min(1.0, WORKING_PX / max(height, width))
@@ -244,16 +234,12 @@ def report(
         "boxes": boxes,
         "thing_px": corners(thing),
     }
-
-    def drawn() -> Pixels:
-        canvas = Overlay(request.images[0])
-        for number, one in enumerate(candidates):
-            canvas.box(one.box, f"{one.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])
-        for name, box in things:
-            canvas.box(box, name, PALETTE[0])
-        canvas.legend("overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with")
-        return canvas.pixels
-
+    drawn = [
+        (one.box, f"{one.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])
+        for number, one in enumerate(candidates)
+    ]
+    drawn += [(box, name, PALETTE[0]) for name, box in things]
+    legend = "overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with"
     values = ", ".join(
         f"{one.label[:12]} {value:.2f}" for one, value in zip(candidates[:6], fit.overlaps[:6], strict=True)
     )
@@ -262,7 +248,7 @@ def report(
     else:
         head = f"{candidates[fit.best].label} fits the {request.args.name[:60]} of image 1 best."
     text = f"{head}\nOverlap with what was found (0..1): {values}.\nBasis: {basis}."
-    return Evidence(text, data, fit.confidence, (Picture(drawn),))
+    return Evidence(text, data, fit.confidence, (overlay(request.images[0], legend, boxes=drawn),))
 
 
 def marker_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
@@ -301,7 +287,7 @@ def boxed_thing(text: str) -> str | None:
 RULES: Mapping[str, Rule] = {
     "Object_Localization": OneCall(
         "localization", letter(), boxed_name, ("no name", "the question names no thing in a box")
-    ),
+    )
 }
 
 

@@ -37,10 +37,7 @@ def processor_of(words: Any) -> Any:
     from transformers import CLIPImageProcessorPil, LlavaProcessor
 
     pictures = CLIPImageProcessorPil(
-        size={"height": SIDE, "width": SIDE},
-        do_center_crop=False,
-        image_mean=list(MEAN),
-        image_std=list(SPREAD),
+        size={"height": SIDE, "width": SIDE}, do_center_crop=False, image_mean=list(MEAN), image_std=list(SPREAD)
     )
     return LlavaProcessor(
         image_processor=pictures,

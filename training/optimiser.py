@@ -58,10 +58,7 @@ class Optimiser:
         chosen = {id(one) for one in matrices}
         others = [one for _, one in named if id(one) not in chosen]
         self._parameters = [one for _, one in named]
-        self._parts = (
-            Muon(matrices, RATE),
-            torch.optim.AdamW(others, lr=RATE, betas=(0.9, 0.98), weight_decay=0.0),
-        )
+        self._parts = (Muon(matrices, RATE), torch.optim.AdamW(others, lr=RATE, betas=(0.9, 0.98), weight_decay=0.0))
         self._done, self._steps = 0, steps
 
     def step(self, loss: Any) -> None:

@@ -11,15 +11,10 @@ from pydantic import ValidationError
 
 from hybrid.errors import ToolError
 from hybrid.tool import Evidence, Request
+from tests.tools.tiny_checkpoints import started
 from tools.attributes import TOOL, AttributesArgs, LearnedAttributes, confidence, judge
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
-
-
-def started(folder: Path) -> LearnedAttributes:
-    backend = LearnedAttributes()
-    backend.setup("cpu", str(folder))
-    return backend
 
 
 def ask(backend: LearnedAttributes, *texts: str, pixels: np.ndarray = PIXELS, **more: object) -> Evidence:
@@ -44,7 +39,7 @@ def test_confidence_by_hand():
 
 
 def test_siglip_scores_each_text_by_itself(things_checkpoint: Callable[[str], Path]):
-    backend = started(things_checkpoint("siglip"))
+    backend = started("attributes", things_checkpoint("siglip"))
     both, alone = ask(backend, "a dog", "A Cat"), ask(backend, "a dog")
     assert both.data["scores"][0]["score_0_1"] == pytest.approx(alone.data["scores"][0]["score_0_1"], abs=1e-5)
     assert both.data == ask(backend, "a dog", "A Cat").data
@@ -57,7 +52,7 @@ def test_siglip_scores_each_text_by_itself(things_checkpoint: Callable[[str], Pa
 
 
 def test_clip_only_compares(things_checkpoint: Callable[[str], Path]):
-    backend = started(things_checkpoint("clip"))
+    backend = started("attributes", things_checkpoint("clip"))
     found = ask(backend, "a dog", "a cat", "a dog")
     assert sum(row["score_0_1"] for row in found.data["scores"]) == pytest.approx(1)
     assert len(found.data["scores"]) == 2

@@ -25,11 +25,8 @@ from hybrid.tool import Args, Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 from tests.tables import stored
 
-PLACES: tuple[dict[str, Json], ...] = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
-BOXES: tuple[dict[str, Json], ...] = (
-    {"x0": 10, "y0": 12, "x1": 60, "y1": 70, "label": "A"},
-    {"x0": 70, "y0": 20, "x1": 120, "y1": 90, "label": "B"},
-)
+PLACES: tuple[dict[str, Json], ...] = stored(__file__, "PLACES")
+BOXES: tuple[dict[str, Json], ...] = stored(__file__, "BOXES")
 ASKED: Mapping[str, dict[str, Json]] = {
     "attributes": {"texts": ["a red ball", "a blue ball"]},
     "correspondence": {"point": PLACES[0], "candidates": PLACES},
@@ -56,8 +53,7 @@ QUICK = {("crop", "classical"), ("depth", "classical")}
 """Two backends for each change, one that needs another tool; all of them, with their networks, in `-m system`."""
 Answers = Callable[[str, str, Mapping[str, Json]], Awaitable[Finding | ToolError]]
 every_backend = pytest.mark.parametrize(
-    ("name", "kind"),
-    [pytest.param(*one, marks=() if one in QUICK else pytest.mark.system) for one in BACKENDS],
+    ("name", "kind"), [pytest.param(*one, marks=() if one in QUICK else pytest.mark.system) for one in BACKENDS]
 )
 
 
@@ -209,6 +205,16 @@ async def test_odd_images_give_a_finding_or_a_clear_refusal(
     for odd, image in odd_images.items():
         refs = [ImageRef(f"img:{place}", image) for place in range(1, count + 1)]
         await ask(services(name, kind), name, args, refs, odd)
+
+
+@every_backend
+async def test_the_same_question_has_the_same_finding(
+    name: str, kind: str, services: Callable[[str, str], ToolService], answers: Answers, stored: ImageStore
+) -> None:
+    args = ASKED.get(name, {})
+    first = await answers(name, kind, args)
+    again = await ask(services(name, kind), name, args, plain(stored, name))
+    assert again == first if isinstance(first, Finding) else str(again) == str(first)
 
 
 def test_a_picture_is_turned_as_its_file_says(odd_images: Mapping[str, StoredImage]) -> None:

@@ -1,6 +1,5 @@
 """Correspondence: transfer of a point under known mappings, the choice among candidates, and what cannot be said."""
 
-import json
 from functools import cache
 
 import cv2
@@ -103,24 +102,6 @@ def test_pictures_without_texture_are_undecided(shape: tuple[int, int, int]) -> 
     assert evidence.data["method"] == "none"
     assert evidence.confidence <= 0.5
     assert [picture.pixels.shape for picture in evidence.pictures] == [shape, shape]
-
-
-def test_the_same_call_twice_is_the_same_and_leaves_the_images_alone() -> None:
-    made = flat_pair("hard", 3)
-    before = [pixels.copy() for pixels in made.images]
-    first, again = ask(made.images, marked=True), ask(made.images, marked=True)
-    assert (first.text, first.data, first.confidence) == (again.text, again.data, again.confidence)
-    for one, other in zip(first.pictures, again.pictures, strict=True):
-        assert np.array_equal(one.pixels, other.pixels)
-    assert all(np.array_equal(pixels, copy) for pixels, copy in zip(made.images, before, strict=True))
-    assert [(picture.of, picture.box, picture.pixels.shape) for picture in first.pictures] == [
-        (0, None, made.images[0].shape),
-        (1, None, made.images[1].shape),
-    ]
-    json.dumps(first.data)
-    lines = first.text.splitlines()
-    assert len(lines) <= 6
-    assert all(len(line) <= 160 for line in lines)
 
 
 # Parts

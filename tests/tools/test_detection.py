@@ -1,6 +1,5 @@
 """Detection: geometry of boxes, counts, and every family through its real processor on tiny checkpoints."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.errors import ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
+from tests.tools.tiny_checkpoints import started
 from tools._shared.boxes import overlap
 from tools.detection import TOOL, DetectionArgs, LearnedDetection, confidence, report
 from tools.detection.models import Detection, Detector, by_phrase, gather
@@ -26,22 +26,8 @@ def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
 
 
-def started(folder: Path) -> LearnedDetection:
-    backend = LearnedDetection()
-    backend.setup("cpu", str(folder))
-    return backend
-
-
 def ask(backend: LearnedDetection, pixels: Pixels, *names: str, threshold: float | None = None) -> Evidence:
     return backend.run([Request((pixels,), DetectionArgs(names=names, threshold=threshold))])[0]
-
-
-@given(SIDE, SIDE, SIDE, SIDE)
-def test_overlap_is_symmetric_and_whole_with_itself(x: float, y: float, width: float, height: float):
-    first, second = Box(x, y, x + width + 1, y + height + 1), Box(20, 20, 60, 60)
-    assert overlap(first, second) == pytest.approx(overlap(second, first))
-    assert 0 <= overlap(first, second) <= 1
-    assert overlap(first, first) == pytest.approx(1)
 
 
 def test_overlap_by_hand():
@@ -107,7 +93,7 @@ def test_wrong_arguments_are_refused(arguments: dict):
     "family", ["owlv2", "grounding_dino", "rt_detr_v2", "rf_detr", "mm_grounding_dino", "d_fine", "deimv2"]
 )
 def test_every_family_answers_through_its_own_processor(things_checkpoint: Callable[[str], Path], family: str):
-    backend, pixels = started(things_checkpoint(family)), picture()
+    backend, pixels = started("detection", things_checkpoint(family)), picture()
     first, again = (ask(backend, pixels, "people", "cat", threshold=0.02) for _ in range(2))
     assert first.data == again.data
     found = seen_from(first.data)
@@ -146,30 +132,15 @@ def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Callabl
 
 
 def test_a_closed_set_says_what_it_does_not_know(things_checkpoint: Callable[[str], Path]):
-    backend = started(things_checkpoint("rt_detr_v2"))
+    backend = started("detection", things_checkpoint("rt_detr_v2"))
     assert ask(backend, picture(), "dining tables", "yeti").data["unsupported"] == ["yeti"]
     with pytest.raises(ToolError, match="'yeti' is not among the classes"):
         ask(backend, picture(), "yeti")
 
 
 def test_odd_shapes_and_large_images(things_checkpoint: Callable[[str], Path]):
-    backend = started(things_checkpoint("rt_detr_v2"))
+    backend = started("detection", things_checkpoint("rt_detr_v2"))
     assert ask(backend, picture(120, 1700), "dog").pictures[0].pixels.shape == (120, 1700, 3)
     for size in ((1, 1), (4, 200)):
         with pytest.raises(ToolError, match="too small or too elongated"):
             ask(backend, picture(*size), "dog")
-
-
-def test_a_damaged_checkpoint_and_another_family_are_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path):
-    from safetensors.torch import load_file, save_file
-
-    folder = Path(shutil.copytree(things_checkpoint("owlv2"), tmp_path / "copy"))
-    tensors = load_file(folder / "model.safetensors")
-    del tensors["box_head.dense1.bias"]
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(WeightsError, match=r"box_head\.dense1\.bias"):
-        started(folder)
-    with pytest.raises(WeightsError, match="'dinov2' checkpoint; expected one of"):
-        started(things_checkpoint("dinov2"))
-    with pytest.raises(ToolError, match="before its weights"):
-        LearnedDetection().run([Request((picture(),), DetectionArgs(names=("dog",)))])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tests.tables import cases
+from tests.tools.tiny_checkpoints import started
 from tools.forensics import TOOL, ForensicsArgs, LearnedForensics, NoiseEvidence, judge
 from tools.forensics.models import IMAGENET, Plan, prepare, read_plan
 
@@ -22,12 +23,6 @@ HALF = (0.5, 0.5, 0.5)
 def noise(seed: int, level: int, side: int = 96) -> Pixels:
     rng = np.random.default_rng(seed)
     return np.clip(120 + rng.normal(0, level, (side, side, 3)), 0, 255).astype(np.uint8)
-
-
-def started(folder: Path) -> LearnedForensics:
-    backend = LearnedForensics()
-    backend.setup("cpu", str(folder))
-    return backend
 
 
 def test_the_weight_free_backend_never_decides():
@@ -123,7 +118,7 @@ def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int
 
 @pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
 def test_both_layouts_load_and_score(things_checkpoint: Callable[[str], Path], layout: str):
-    backend = started(things_checkpoint(layout))
+    backend = started("forensics", things_checkpoint(layout))
     images = (noise(0, 5), noise(1, 60), noise(2, 5, 700))
     first, again = (backend.run([Request(images, ForensicsArgs())])[0] for _ in range(2))
     assert first.data == again.data
@@ -144,6 +139,6 @@ def test_a_configuration_that_is_no_detector_is_refused(
     config = json.loads((folder / "config.json").read_text()) | change
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(WeightsError, match=message):
-        started(folder)
+        started("forensics", folder)
     with pytest.raises(ToolError, match="before its weights"):
         LearnedForensics().run([Request((noise(0, 3),), ForensicsArgs())])

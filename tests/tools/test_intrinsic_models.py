@@ -11,8 +11,9 @@ import pytest
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
+from tests.tools.tiny_checkpoints import started
 from tools._shared.args import PointArg
-from tools.reflectance import TOOL, IntrinsicModel, LearnedAlbedo, ReflectanceArgs
+from tools.reflectance import TOOL, IntrinsicModel, ReflectanceArgs
 
 Rename = Callable[[dict[str, object]], dict[str, object]]
 
@@ -64,8 +65,7 @@ def test_albedo_has_the_form_of_the_picture_and_depends_on_the_seed_alone(model:
 
 
 def test_two_points_are_compared_in_the_albedo(checkpoint: Path, scene: Pixels):
-    backend = LearnedAlbedo()
-    backend.setup("cpu", str(checkpoint))
+    backend = started("reflectance", checkpoint)
     points = (PointArg(x=30, y=40, label="A"), PointArg(x=200, y=100, label="B"))
     (found,) = backend.run([Request((scene,), ReflectanceArgs(points=points))])
     levels = [point["log_reflectance"] for point in found.data["points"]]

@@ -71,13 +71,6 @@ def test_a_reference_without_a_hole_is_refused():
         solve((scene(1, 96, 128), scene(2, 48, 64), scene(3, 48, 64)))
 
 
-@pytest.mark.parametrize("side", [1, 2, 3])
-def test_tiny_references_are_refused(side: int):
-    tiny = np.zeros((side, side, 3), np.uint8)
-    with pytest.raises(ToolError, match="jigsaw"):
-        solve((tiny, tiny, tiny))
-
-
 def test_a_trim_that_leaves_nothing_is_refused():
     with pytest.raises(ToolError, match="trim_px=24"):
         solve(puzzle(1), trim_px=24)

@@ -18,7 +18,8 @@ from hybrid.serving import input_check
 from hybrid.serving.input_check import run_probes
 from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
-from tests.tables import cases
+from tests.tables import cases, stored
+from tests.tools.tiny_checkpoints import started
 from tools._shared.known_answers import depth_item
 from tools.depth import LearnedDepth
 from tools.depth.models import DepthInput
@@ -293,21 +294,14 @@ def test_rapidocr_gets_its_pictures_as_it_was_trained(rapid: LearnedOcr, monkeyp
         finder.mean, finder.std = mean, deviation
 
 
-LOADED = {
-    "detection": ("owlv2", "grounding_dino", "rt_detr_v2"),
-    "segmentation": ("sam2", "sam3", "clipseg"),
-    "forensics": ("community_detector", "timm_detector"),
-    "reflectance": ("marigold_iid",),
-}
+LOADED = stored(__file__, "LOADED")
 
 
 @pytest.mark.parametrize(("tool", "checkpoint"), [(tool, name) for tool, names in LOADED.items() for name in names])
 def test_every_network_is_given_its_pictures_as_it_wants_them(
     things_checkpoint: Callable[[str], Path], tool: str, checkpoint: str
 ):
-    backend = load("tools", tool).backend("learned").make()
-    backend.setup("cpu", str(things_checkpoint(checkpoint)))
-    assert seen(tool, backend) == []
+    assert seen(tool, started(tool, things_checkpoint(checkpoint))) == []
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_pictures_that_are_changed_on_their_way_are_told"))
@@ -317,8 +311,7 @@ def test_every_network_is_given_its_pictures_as_it_wants_them(
 def test_pictures_that_are_changed_on_their_way_are_told(
     things_checkpoint: Callable[[str], Path], tool: str, checkpoint: str, change: Warp, said: str
 ):
-    backend = load("tools", tool).backend("learned").make()
-    backend.setup("cpu", str(things_checkpoint(checkpoint)))
+    backend = started(tool, things_checkpoint(checkpoint))
     own = backend.prepare
     backend.prepare = lambda request: own(replace(request, images=tuple(map(change, request.images))))
     assert said in seen(tool, backend)[0]

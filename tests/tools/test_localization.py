@@ -92,15 +92,6 @@ def test_a_single_box_in_the_arguments_is_a_fault(backend: BoxFit | DetectedFit)
     assert refused.value.fault is Fault.BAD_ARGUMENTS
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 60), (3, 5), (1500, 60)])
-def test_any_shape_survives(size: tuple[int, int]):
-    height, width = size
-    args = given_boxes((0, 0, max(1, width / 2), max(1, height / 2)), (0, 0, width, height))
-    found = BoxFit().run([Request((np.full((*size, 3), 120, np.uint8),), args)])[0]
-    assert found.pictures[0].pixels.shape == (*size, 3)
-    assert 0 <= found.confidence <= 1
-
-
 def finding(pixels: np.ndarray, *found: Detection) -> Finding:
     evidence = detected(pixels, ["thing"], found, 0.05)
     return Finding(evidence.text, evidence.data, evidence.confidence, "learned", "detection-1+test")

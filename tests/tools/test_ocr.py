@@ -19,6 +19,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.serving.loader import Loader
 from hybrid.tool import Evidence, Request
 from hybrid.types import Box
+from tests.tools.tiny_checkpoints import started
 from tools.ocr import TOOL, LearnedOcr, OcrArgs, confidence, report
 from tools.ocr.models import BUNDLED, RapidReader, TextLine, reading_order, straighten
 
@@ -31,12 +32,6 @@ LINES = st.builds(
     EDGE,
     EDGE,
 )
-
-
-def started(folder: Path) -> LearnedOcr:
-    backend = LearnedOcr()
-    backend.setup("cpu", str(folder))
-    return backend
 
 
 def ask(backend: LearnedOcr, pixels: np.ndarray = PIXELS, **more: object) -> Evidence:
@@ -74,7 +69,7 @@ def test_the_report_is_short_and_holds_every_line(lines: list[TextLine]):
 
 
 def test_pp_ocr_reads_through_both_processors(things_checkpoint: Callable[[str], Path]):
-    backend = started(things_checkpoint("ocr"))
+    backend = started("ocr", things_checkpoint("ocr"))
     first, again = (ask(backend) for _ in range(2))
     assert first.data == again.data
     assert first.data["lines"] == [{"text": "a", "score_0_1": pytest.approx(1), "box_px": [0, 0, 200, 80]}]
@@ -85,7 +80,7 @@ def test_pp_ocr_reads_through_both_processors(things_checkpoint: Callable[[str],
 
 
 def test_a_region_is_read_in_pixels_of_the_whole_image(things_checkpoint: Callable[[str], Path]):
-    backend = started(things_checkpoint("ocr"))
+    backend = started("ocr", things_checkpoint("ocr"))
     region = {"x0": 100, "y0": 10, "x1": 180, "y1": 60}
     (line,) = ask(backend, box=region).data["lines"]
     assert line["box_px"] == [100, 10, 180, 60]
@@ -108,15 +103,15 @@ def test_parts_that_are_absent_damaged_or_without_characters_are_refused(
     processor = folder / "rec" / "preprocessor_config.json"
     processor.write_text(processor.read_text().replace('"blank",', ""))
     with pytest.raises(WeightsError, match="lists 37 characters, the network tells 38 apart"):
-        started(folder)
+        started("ocr", folder)
     tensors = load_file(folder / "det" / "model.safetensors")
     del tensors["head.conv_final.bias"]
     save_file(tensors, folder / "det" / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(WeightsError, match=r"head\.conv_final\.bias"):
-        started(folder)
+        started("ocr", folder)
     shutil.rmtree(folder / "rec")
     with pytest.raises(WeightsError, match="has no folder rec/"):
-        started(folder)
+        started("ocr", folder)
     with pytest.raises(ToolError, match="before its weights"):
         ask(LearnedOcr())
 

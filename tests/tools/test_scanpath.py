@@ -8,11 +8,7 @@ from pydantic import ValidationError
 
 from hybrid.tool import Evidence, Pixels, Request
 from tools.scanpath import FreeViewing, ScanpathArgs
-from tools.scanpath.fixations import (
-    MAX_MS,
-    durations,
-    fixate,
-)
+from tools.scanpath.fixations import MAX_MS, durations, fixate
 
 
 def ask(pixels: Pixels, args: ScanpathArgs | None = None, seed: int = 0) -> Evidence:

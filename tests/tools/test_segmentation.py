@@ -13,15 +13,8 @@ from pydantic import ValidationError
 from hybrid.errors import NoBackend, ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
-from tools.segmentation import (
-    OUTLINE_POINTS,
-    TOOL,
-    GrabCut,
-    LearnedSegmentation,
-    SegmentationArgs,
-    bounds,
-    outline,
-)
+from tests.tools.tiny_checkpoints import started
+from tools.segmentation import OUTLINE_POINTS, TOOL, GrabCut, LearnedSegmentation, SegmentationArgs, bounds, outline
 from tools.segmentation.models import Prompt, segmenter
 
 
@@ -85,14 +78,8 @@ def test_bounds_and_outline_follow_any_mask(seed: int):
         assert all(box.x0 <= x < box.x1 and box.y0 <= y < box.y1 for x, y in line)
 
 
-def started(folder: Path) -> LearnedSegmentation:
-    backend = LearnedSegmentation()
-    backend.setup("cpu", str(folder))
-    return backend
-
-
 def test_sam_takes_points_and_boxes(things_checkpoint: Callable[[str], Path]):
-    backend, (pixels, _) = started(things_checkpoint("sam2")), scene()
+    backend, (pixels, _) = started("segmentation", things_checkpoint("sam2")), scene()
     prompts: list[dict] = [
         {"points": [{"x": 60, "y": 70}]},
         {"points": [{"x": 60, "y": 70}], "away": [{"x": 10, "y": 10}]},
@@ -115,7 +102,7 @@ def test_sam_takes_points_and_boxes(things_checkpoint: Callable[[str], Path]):
 
 def test_sam_3_takes_words_points_and_boxes(things_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tools.segmentation.models.PRESENT", 0.2)
-    backend, (pixels, _) = started(things_checkpoint("sam3")), scene()
+    backend, (pixels, _) = started("segmentation", things_checkpoint("sam3")), scene()
     prompts: list[dict] = [
         {"words": "a blue disc"},
         {"words": "z " * 90},
@@ -160,13 +147,13 @@ def test_what_sam_3_does_not_see_is_not_found(
     things_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("tools.segmentation.models.PRESENT", 0.99)
-    found = ask(started(things_checkpoint("sam3")), scene()[0], words="a unicorn")
+    found = ask(started("segmentation", things_checkpoint("sam3")), scene()[0], words="a unicorn")
     assert found.data["found"] is False
     assert (found.data["score_0_1"], found.data["area_px"], found.confidence) == (0.0, 0, 0.3)
 
 
 def test_clipseg_takes_words(things_checkpoint: Callable[[str], Path]):
-    backend, (pixels, _) = started(things_checkpoint("clipseg")), scene()
+    backend, (pixels, _) = started("segmentation", things_checkpoint("clipseg")), scene()
     one, other = ask(backend, pixels, words="a blue disc"), ask(backend, pixels, words="zebra")
     assert one.data["prompt"] == "words"
     assert one.data["area_px"] != other.data["area_px"]

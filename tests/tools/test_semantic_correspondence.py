@@ -13,6 +13,7 @@ from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
+from tests.tools.tiny_checkpoints import started
 from tools._shared.args import Spot
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs, decide, read_spots
 
@@ -25,15 +26,8 @@ def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
 
 def given_points(*points: tuple[float, float]) -> SemanticArgs:
     return SemanticArgs(
-        point={"x": 30, "y": 40},
-        candidates=[{"x": x, "y": y, "label": "ABCD"[n]} for n, (x, y) in enumerate(points)],
+        point={"x": 30, "y": 40}, candidates=[{"x": x, "y": y, "label": "ABCD"[n]} for n, (x, y) in enumerate(points)]
     )
-
-
-def started(folder: Path) -> DenseMatch:
-    backend = DenseMatch()
-    backend.setup("cpu", str(folder))
-    return backend
 
 
 def ask(backend: DenseMatch, images: tuple[Pixels, Pixels], args: SemanticArgs) -> Evidence:
@@ -50,7 +44,7 @@ def test_the_largest_cosine_wins(cosines: list[float]):
 
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
 def test_a_picture_corresponds_with_itself(things_checkpoint: Callable[[str], Path], family: str):
-    backend, pixels = started(things_checkpoint(family)), picture()
+    backend, pixels = started("semantic_correspondence", things_checkpoint(family)), picture()
     args = given_points((90, 20), (30, 40), (100, 80), (10, 80))
     first, again = (ask(backend, (pixels, pixels), args) for _ in range(2))
     assert first.data == again.data
@@ -61,7 +55,7 @@ def test_a_picture_corresponds_with_itself(things_checkpoint: Callable[[str], Pa
 
 
 def test_sizes_of_the_images_may_differ(things_checkpoint: Callable[[str], Path]):
-    backend = started(things_checkpoint("dinov2"))
+    backend = started("semantic_correspondence", things_checkpoint("dinov2"))
     found = ask(backend, (picture(60, 90), picture(1500, 1100, 1)), given_points((500, 700), (1000, 1400)))
     assert [one.pixels.shape for one in found.pictures] == [(60, 90, 3), (1500, 1100, 3)]
     assert 0 <= found.data["peak_px"][0] < 1100
@@ -89,7 +83,7 @@ def test_points_are_read_from_the_marks():
 def test_points_that_are_not_drawn_are_undecided_and_a_single_candidate_is_a_fault(
     things_checkpoint: Callable[[str], Path],
 ):
-    backend = started(things_checkpoint("dinov2"))
+    backend = started("semantic_correspondence", things_checkpoint("dinov2"))
     for args in (SemanticArgs(), SemanticArgs(point={"x": 1, "y": 1})):
         request = Request((picture(), picture()), args)
         (evidence,) = backend.run([request])

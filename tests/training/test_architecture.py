@@ -7,6 +7,9 @@ import pytest
 from training.architecture import BACKS, untrained
 from training.vocabulary import tokenizer
 
+# transformers takes seconds to load in each process.
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def words() -> Any:

@@ -12,15 +12,10 @@ from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolMessage, UserMessage
 from hybrid.models.in_process.chat import HuggingFaceChat
+from tests.tables import stored
 from training.conversations import Batch, hold, turns
 
-BENCHMARKS = {
-    "blink": "Relative_Depth",
-    "hvsbench": "Q4",
-    "mvp_bench": "yes_no",
-    "mm_sap": "KnowVisQA",
-    "actiview": "orientation",
-}
+BENCHMARKS = stored(__file__, "BENCHMARKS")
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +24,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list
     return folder, {name: list(hold(Batch(name, task, 2, 0), folder)) for name, task in BENCHMARKS.items()}
 
 
-def test_every_benchmark_is_asked_with_and_without_tools(
-    held: tuple[Path, dict[str, list[dict[str, Any]]]],
-) -> None:
+def test_every_benchmark_is_asked_with_and_without_tools(held: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
     for name, rows in held[1].items():
         assert {"plain", "tools"} <= {row["form"] for row in rows} | {
             "tools" if row["form"] == "text" else "" for row in rows

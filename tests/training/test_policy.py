@@ -67,11 +67,7 @@ def test_boxes_of_a_question_are_copied_under_the_letters_of_their_options(drawn
                 ],
             },
         ),
-        (
-            asked("Question: Which way does the red arrow point?\nOptions: A. north", (), 2),
-            "crop",
-            {"image": "img:2"},
-        ),
+        (asked("Question: Which way does the red arrow point?\nOptions: A. north", (), 2), "crop", {"image": "img:2"}),
     ],
 )
 def test_the_wording_picks_the_call(ask: TaughtAsk, name: str, arguments: dict[str, object]) -> None:

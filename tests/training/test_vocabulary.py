@@ -12,6 +12,9 @@ from hybrid.models.embedded import CHECKPOINT
 from training.lessons import rendered
 from training.vocabulary import ASSISTANT, END, tokenizer
 
+# transformers takes seconds to load in each process.
+pytestmark = pytest.mark.system
+
 TEXTS = ["Which box is it? [0.13, 0.38] (A) the green cube\n", "box A is the most salient, confidence 0.52."] * 3
 
 

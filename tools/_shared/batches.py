@@ -16,6 +16,7 @@ import numpy.typing as npt
 MAX_AT_ONCE = 32
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def by_shape(tensors: Sequence[Any], most: int = MAX_AT_ONCE) -> list[list[int]]:
@@ -47,11 +48,25 @@ def in_batches(
         run: gets a batch (n, ...) on the device and the places in `tensors` that it holds; gives n results.
         most: images in one pass.
     """
+
+    def of_members(members: Sequence[int]) -> Sequence[R]:
+        return run(together([tensors[place] for place in members], device), members)
+
+    return by_members(by_shape(tensors, most), of_members)
+
+
+def by_members(groups: Sequence[Sequence[int]], run: Callable[[Sequence[int]], Sequence[R]]) -> list[R]:
+    """One result a place, in order, of places in groups that are run one after the other."""
     results: dict[int, R] = {}
-    for members in by_shape(tensors, most):
-        batch = together([tensors[place] for place in members], device)
-        results.update(zip(members, run(batch, members), strict=True))
-    return [results[place] for place in range(len(tensors))]
+    for members in groups:
+        results.update(zip(members, run(members), strict=True))
+    return [results[place] for place in range(len(results))]
+
+
+def side_by_side(run: Callable[[list[T]], Sequence[R]], groups: Sequence[Sequence[T]]) -> list[list[R]]:
+    """The results of each group, of which all members are run at once."""
+    results = iter(run([member for group in groups for member in group]))
+    return [[next(results) for _ in group] for group in groups]
 
 
 def together(tensors: Sequence[Any], device: str) -> Any:

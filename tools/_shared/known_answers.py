@@ -21,38 +21,16 @@ from hybrid.types import LETTERS, Box, Json
 if TYPE_CHECKING:
     from hybrid.samples.item import Item
     from hybrid.samples.pop_out import Scene
-    from hybrid.tool import Pixels
 
 Plane = npt.NDArray[np.float32]
 SUPERSAMPLED = 3
 TURN = 2 * math.pi
 
 
-def _rings(x: Plane, y: Plane) -> Plane:
-    return np.asarray(np.cos(TURN * np.hypot(x, y)), np.float32)
-
-
-def _stripes(x: Plane, y: Plane) -> Plane:
-    del y
-    return np.asarray(np.cos(TURN * x), np.float32)
-
-
-def _checks(x: Plane, y: Plane) -> Plane:
-    return np.asarray(np.sin(TURN * x / 1.5) * np.sin(TURN * y / 1.5), np.float32)
-
-
 def _dots(x: Plane, y: Plane) -> Plane:
     row = np.round(y)
     along = x - row / 2
     return np.asarray(-np.hypot(along - np.round(along), y - row), np.float32)
-
-
-def _spokes(x: Plane, y: Plane) -> Plane:
-    return np.asarray(np.cos(9 * np.arctan2(y, x)), np.float32)
-
-
-def _waves(x: Plane, y: Plane) -> Plane:
-    return np.asarray(np.cos(TURN * (y + 0.45 * np.sin(TURN * x / 2))), np.float32)
 
 
 def _crosses(x: Plane, y: Plane) -> Plane:
@@ -69,12 +47,12 @@ def _blobs(x: Plane, y: Plane) -> Plane:
 
 
 FORMS: Mapping[str, Callable[[Plane, Plane], Plane]] = {
-    "rings": _rings,
-    "stripes": _stripes,
-    "checks": _checks,
+    "rings": lambda x, y: np.cos(TURN * np.hypot(x, y)),
+    "stripes": lambda x, _: np.cos(TURN * x),
+    "checks": lambda x, y: np.sin(TURN * x / 1.5) * np.sin(TURN * y / 1.5),
     "dots": _dots,
-    "spokes": _spokes,
-    "waves": _waves,
+    "spokes": lambda x, y: np.cos(9 * np.arctan2(y, x)),
+    "waves": lambda x, y: np.cos(TURN * (y + 0.45 * np.sin(TURN * x / 2))),
     "crosses": _crosses,
     "blobs": _blobs,
 }

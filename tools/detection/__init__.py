@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import astuple
 from functools import partial
 
 import numpy as np
@@ -17,14 +18,14 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import span_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Json
 from tools._shared.boxes import corners, overlap
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import rows_of
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, overlay
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 from tools.detection.rules import RULES, ThingName
 
@@ -90,18 +91,18 @@ def report(
     kept = [one for one in candidates if one.score >= threshold]
     counts: dict[str, Json] = {name: sum(one.name == name for one in kept) for name in names}
     boxes: list[Json] = [{"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)} for one in kept]
-    data: dict[str, Json] = {
-        "boxes": boxes,
-        "counts": counts,
-        "unsupported": list(unknown),
-        "threshold_0_1": threshold,
-    }
+    data: dict[str, Json] = {"boxes": boxes, "counts": counts, "unsupported": list(unknown), "threshold_0_1": threshold}
+    drawn = [
+        (one.box, f"{name} {number}: {one.score:.2f}", PALETTE[place % len(PALETTE)])
+        for place, name in enumerate(names)
+        for number, one in enumerate((one for one in kept if one.name == name), 1)
+    ]
     # At most six lines and 450 characters for the model: the count of each name and its best boxes.
     return Evidence(
         Lines().fitting(_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES),
         data,
         confidence(candidates, threshold),
-        (Picture(partial(draw, pixels, names, kept)),),
+        (overlay(pixels, "boxes: name, number, score 0-1" if kept else "nothing found", boxes=drawn),),
     )
 
 
@@ -122,16 +123,6 @@ def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[s
     if rest:
         lines.append(f"Also asked for: {', '.join(rest)}"[:160])
     return "\n".join(lines)
-
-
-def draw(pixels: Pixels, names: Sequence[str], kept: Sequence[Detection]) -> Pixels:
-    """The image with every box, its number within its name and its score."""
-    canvas = Overlay(pixels)
-    for place, name in enumerate(names):
-        for number, one in enumerate((one for one in kept if one.name == name), 1):
-            canvas.box(one.box, f"{name} {number}: {one.score:.2f}", PALETTE[place % len(PALETTE)])
-    canvas.legend("boxes: name, number, score 0-1" if kept else "nothing found")
-    return canvas.pixels
 
 
 NAME = "stop sign"
@@ -163,44 +154,25 @@ def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
     road = round(0.8 * height)
     canvas[road:] = (92, 92, 96)
     for number in range(5):
-        left = round(number * width / 5)
-        cv2.rectangle(
-            canvas,
-            (left, round((0.35 + 0.06 * (number % 3)) * height)),
-            (left + width // 5 - 4, road),
-            (168 - 12 * number, 150 - 6 * number, 132),
-            -1,
-        )
+        left, top = round(number * width / 5), round((0.35 + 0.06 * (number % 3)) * height)
+        wall = (168 - 12 * number, 150 - 6 * number, 132)
+        cv2.rectangle(canvas, (left, top), (left + width // 5 - 4, road), wall, -1)
     boxes = []
     for x, y, radius in signs:
         centre, reach = (x * scale, y * scale), radius * scale
-        pole = round(0.06 * reach)
-        cv2.rectangle(
-            canvas,
-            (round(centre[0]) - pole, round(centre[1])),
-            (round(centre[0]) + pole, round(0.9 * height)),
-            (120, 122, 125),
-            -1,
-        )
+        middle, pole = round(centre[0]), round(0.06 * reach)
+        start, end = (middle - pole, round(centre[1])), (middle + pole, round(0.9 * height))
+        cv2.rectangle(canvas, start, end, (120, 122, 125), -1)
         for share, colour in ((1.0, (245, 245, 245)), (0.97, (190, 22, 30))):
             cv2.fillPoly(canvas, [_octagon(centre, share * reach)], colour, cv2.LINE_AA)
-        size = reach / 50
-        (across, high), _ = cv2.getTextSize("STOP", cv2.FONT_HERSHEY_SIMPLEX, size, 1)
-        cv2.putText(
-            canvas,
-            "STOP",
-            (round(centre[0] - across / 2), round(centre[1] + high / 2)),
-            cv2.FONT_HERSHEY_SIMPLEX,
-            size,
-            (250, 250, 250),
-            max(2, round(reach / 14)),
-            cv2.LINE_AA,
-        )
+        font, size, line = cv2.FONT_HERSHEY_SIMPLEX, reach / 50, max(2, round(reach / 14))
+        (across, high), _ = cv2.getTextSize("STOP", font, size, 1)
+        corner = (round(centre[0] - across / 2), round(centre[1] + high / 2))
+        cv2.putText(canvas, "STOP", corner, font, size, (250, 250, 250), line, cv2.LINE_AA)
         edge = reach * np.cos(np.pi / 8)
         boxes.append(Box(centre[0] - edge, centre[1] - edge, centre[0] + edge, centre[1] + edge))
-    noise = cv2.GaussianBlur(
-        np.random.default_rng(len(signs)).normal(0, 1, canvas.shape).astype(np.float32), (0, 0), 1.2
-    )
+    grain = np.random.default_rng(len(signs)).normal(0, 1, canvas.shape).astype(np.float32)
+    noise = cv2.GaussianBlur(grain, (0, 0), 1.2)
     return np.clip(canvas + 8 * noise, 0, 255).astype(np.uint8), boxes
 
 
@@ -233,12 +205,8 @@ def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
 def _unlike(box: Box, found: Box) -> tuple[float, float, float, float]:
     """How far a found box lies to the right and below, and how much wider and higher it is, of the box's side."""
     side = box.x1 - box.x0
-    left, top, right, bottom = (there - here for there, here in zip(_edges(found), _edges(box), strict=True))
+    left, top, right, bottom = (there - here for there, here in zip(astuple(found), astuple(box), strict=True))
     return (left + right) / 2 / side, (top + bottom) / 2 / side, (right - left) / side, (bottom - top) / side
-
-
-def _edges(box: Box) -> tuple[float, float, float, float]:
-    return box.x0, box.y0, box.x1, box.y1
 
 
 def _none() -> CheckCase:
@@ -267,12 +235,6 @@ CHECKS = (
 )
 
 
-TOOL = Tool(
-    card=tool_card(__file__, LearnedDetection),
-    args=DetectionArgs,
-    checks=CHECKS,
-    probe=probe,
-    rules=RULES,
-)
+TOOL = Tool(card=tool_card(__file__, LearnedDetection), args=DetectionArgs, checks=CHECKS, probe=probe, rules=RULES)
 
 LEARNED = TOOL.card.backends[0]

@@ -8,6 +8,7 @@ al. 2024), D-FINE, DEIMv2 and RF-DETR (Robinson et al. 2025) know the classes of
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box
-from tools._shared.batches import by_form, doubles, shape, together
+from tools._shared.batches import by_form, by_members, doubles, shape, together
 from tools._shared.boxes import overlap
 from tools._shared.question_words import singular
 from tools._shared.reading import shrink
@@ -132,12 +133,8 @@ class Detector:
         """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
         import torch
 
-        outputs: dict[int, DetectionOutput] = {}
-        # Places of what may share a pass.
-        for members in by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE):
-            with torch.inference_mode():
-                outputs.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
-        return [outputs[place] for place in range(len(asked))]
+        with torch.inference_mode():
+            return by_members(by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE), partial(self._pass, asked))
 
     def detections(
         self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float
@@ -156,10 +153,10 @@ class Detector:
         side = max(height, width)
         return (side, side, width, height) if self.family.pads else (width, height, width, height)
 
-    def _pass(self, group: Sequence[DetectionInput]) -> list[DetectionOutput]:
+    def _pass(self, asked: Sequence[DetectionInput], members: Sequence[int]) -> list[DetectionOutput]:
         import torch
 
-        loaded = self._checkpoint
+        loaded, group = self._checkpoint, [asked[place] for place in members]
         inputs = {name: together([one.image[name] for one in group], loaded.device) for name in group[0].image}
         read = {} if self.family.kind == "closed" else self._tokenized(group).to(loaded.device)
         outputs = loaded.model(**inputs, **read)

@@ -12,6 +12,7 @@ from hybrid.errors import ToolError
 from hybrid.tool.finding_data import rows_of
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, choose, heard, image_names
 from hybrid.types import Box, Finding, Json, Prompt
+from tools._shared.abstaining import abstain
 from tools._shared.question_words import MAX_NAMES, asked_question, counted_thing, named_things, number_in
 
 # A name that the detection tool can be asked for.
@@ -54,8 +55,7 @@ async def counting(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The choice that states the number of detected things; a number that no choice states is an abstention."""
     name = counted_thing(prompt.text)
     if name is None:
-        ctx.rule("no name", "the question names no thing to count")
-        return None
+        return abstain(ctx, "no name", "the question names no thing to count")
     finding = await ctx.tool("detection", image_names(prompt), {"names": [name]})
     place = counted_choice(prompt, finding, name)
     return None if place is None else choose(place, "detection", finding, on_card=True)

@@ -9,7 +9,7 @@ score wins. The weight-free one shows statistics of noise and spectrum (`cues.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -25,7 +25,7 @@ from hybrid.tool.card_file import tool_card
 from hybrid.tool.finding_data import number_of, whole_number
 from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose_matching, image_names
 from hybrid.types import Json, Prompt
-from tools._shared.overlay import Overlay
+from tools._shared.overlay import Overlay, overlay
 from tools.forensics.models import SyntheticDetector, scores
 
 # The middle of the image is read at its own resolution: scaling would change the statistics.
@@ -39,13 +39,13 @@ Spectrum = npt.NDArray[np.float64]
 class NoiseStatistics:
     """Of the middle of one image; grey levels are 0..255.
 
-    `residual_std`: standard deviation of the median residual, grey levels. `residual_kurtosis`: its excess kurtosis.
+    `residual_std_grey`: standard deviation of the median residual. `residual_kurtosis`: its excess kurtosis.
     `spectrum_slope`: exponent of the radial power spectrum between 0.05 and 0.45 cycles per pixel. `high_share_0_1`:
     share of the power above 0.25 cycles per pixel, the mean left out. `peak_ratio`: 99.9th percentile of the residual's
     power over its median.
     """
 
-    residual_std: float
+    residual_std_grey: float
     residual_kurtosis: float
     spectrum_slope: float
     high_share_0_1: float
@@ -150,7 +150,7 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
                     f"forensics: image {number} is {size_px(pixels.shape[1], pixels.shape[0], number)} px; "
                     f"statistics of noise need at least {at('width', MIN_SIDE_PX)} px a side"
                 )
-        rows = [_named(measure(pixels)) for pixels in request.images]
+        rows = [asdict(measure(pixels)) for pixels in request.images]
         data: dict[str, Json] = {
             **UNDECIDED_BETWEEN,
             "scores": None,
@@ -166,22 +166,6 @@ def _residual(pixels: Pixels) -> Pixels:
     canvas = Overlay(residual_picture(pixels))
     canvas.legend("median residual x 8 (grey = none)")
     return canvas.pixels
-
-
-def _scored(pixels: Pixels, score: float) -> Pixels:
-    canvas = Overlay(pixels)
-    canvas.legend(f"score synthetic {score:.2f} (0-1)")
-    return canvas.pixels
-
-
-def _named(one: NoiseStatistics) -> dict[str, float]:
-    return {
-        "residual_std_grey": one.residual_std,
-        "residual_kurtosis": one.residual_kurtosis,
-        "spectrum_slope": one.spectrum_slope,
-        "high_share_0_1": one.high_share_0_1,
-        "peak_ratio": one.peak_ratio,
-    }
 
 
 def _say(words: str, unit: str, values: Sequence[float], span: tuple[float, float]) -> str:
@@ -216,11 +200,9 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
         """Decide which image is synthetic. Raises `ToolError` for values that are not finite."""
         synthetic = scores(output)
         evidence = judge(synthetic, "a network trained to tell them apart")
-        pictures = tuple(
-            Picture(partial(_scored, pixels, score), of=number)
-            for number, (pixels, score) in enumerate(zip(request.images, synthetic, strict=True))
-        )
-        return Evidence(evidence.text, evidence.data, evidence.confidence, pictures)
+        drawn = enumerate(zip(request.images, synthetic, strict=True))
+        pictures = (overlay(pixels, f"score synthetic {score:.2f} (0-1)", of=n) for n, (pixels, score) in drawn)
+        return replace(evidence, pictures=tuple(pictures))
 
 
 def judge(scores: Sequence[float], basis: str) -> Evidence:
@@ -288,10 +270,6 @@ async def real_photograph(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer 
 RULES: Mapping[str, Rule] = {"Forensic_Detection": real_photograph}
 
 
-TOOL = Tool(
-    card=tool_card(__file__, LearnedForensics, NoiseEvidence),
-    args=ForensicsArgs,
-    rules=RULES,
-)
+TOOL = Tool(card=tool_card(__file__, LearnedForensics, NoiseEvidence), args=ForensicsArgs, rules=RULES)
 
 LEARNED = TOOL.card.backends[0]

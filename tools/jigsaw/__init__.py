@@ -26,7 +26,7 @@ from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, later_image
 from hybrid.types import Box, Json
-from tools._shared.batches import shape
+from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools.jigsaw.checks import CHECKS, probe
 
@@ -100,10 +100,7 @@ class JigsawArgs(Args):
     """Arguments of the jigsaw tool."""
 
     trim_px: int = Field(
-        default=0,
-        ge=0,
-        le=32,
-        description="pixels to ignore at the edges of a piece, e.g. 2 for a drawn frame",
+        default=0, ge=0, le=32, description="pixels to ignore at the edges of a piece, e.g. 2 for a drawn frame"
     )
 
 
@@ -274,8 +271,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
 
     def compute(self, prepared: Sequence[PuzzleInput]) -> list[list[FeatureGrid]]:
         """The features of every picture of each undecided puzzle; all requests share passes."""
-        features = iter(self.model.predict([whole for one in prepared for whole in one.wholes]))
-        return [[next(features) for _ in one.wholes] for one in prepared]
+        return side_by_side(self.model.predict, [one.wholes for one in prepared])
 
     def finish(self, request: Request[JigsawArgs], prepared: PuzzleInput, output: list[FeatureGrid]) -> Evidence:
         """As `report`, with `"by"`, "seams" or "features", and the `"cosine"` of each candidate, null where not asked.
@@ -344,12 +340,7 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
     if opinion is not None and opinion.best is not None:
         best, sure = opinion.best, opinion.confidence
     rows: list[Json] = [{"l1_lab": fit.l1, "ncc": fit.ncc, "step_ratio": fit.step_ratio} for fit in fits]
-    data: dict[str, Json] = {
-        "best": best,
-        "candidates": rows,
-        "votes": verdict.votes,
-        "margin_0_1": verdict.margin,
-    }
+    data: dict[str, Json] = {"best": best, "candidates": rows, "votes": verdict.votes, "margin_0_1": verdict.margin}
     pictures: tuple[Picture, ...] = ()
     if best is not None:
         piece, at, _ = puzzle.fitted[best]
@@ -392,9 +383,7 @@ TOOL = Tool(
     checks=CHECKS,
     probe=probe,
     # Alone it answers with the image that completes the first.
-    rules={
-        "Jigsaw": OneCall("jigsaw", later_image),
-    },
+    rules={"Jigsaw": OneCall("jigsaw", later_image)},
 )
 
 LEARNED = TOOL.card.backends[0]

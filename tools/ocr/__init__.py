@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.places import span_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
@@ -21,7 +21,7 @@ from tools._shared.args import RegionArg, read_boxes
 from tools._shared.boxes import corners
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import rows_of
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, overlay
 from tools.ocr.models import Reader, TextLine, open_reader, reading_order
 
 # Lines below this are dropped, as PP-OCR's own pipeline does.
@@ -83,16 +83,11 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
         overlay. The confidence is that the text is right as a whole.
     """
     rows: list[Json] = [{"text": line.text, "score_0_1": line.score, "box_px": corners(line.box)} for line in lines]
-
-    def drawn() -> Pixels:
-        canvas = Overlay(pixels)
-        for number, line in enumerate(lines, 1):
-            canvas.box(line.box, str(number), PALETTE[0])
-        canvas.legend(f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} of text, numbered in reading order")
-        return canvas.pixels
-
+    legend = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} of text, numbered in reading order"
+    boxes = [(line.box, str(number), PALETTE[0]) for number, line in enumerate(lines, 1)]
     whole = "\n".join(line.text for line in lines)
-    return Evidence(_describe(lines, basis), {"lines": rows, "text": whole}, confidence(lines), (Picture(drawn),))
+    picture = overlay(pixels, legend, boxes=boxes)
+    return Evidence(_describe(lines, basis), {"lines": rows, "text": whole}, confidence(lines), (picture,))
 
 
 def confidence(lines: Sequence[TextLine]) -> float:

@@ -28,12 +28,7 @@ from hybrid.weights import find_weights
 from tools._shared.batches import on_host, together
 from tools._shared.reading import shrink
 
-DETECTORS = (
-    "pp_ocrv5_mobile_det",
-    "pp_ocrv5_server_det",
-    "pp_ocrv6_small_det",
-    "pp_ocrv6_medium_det",
-)
+DETECTORS = ("pp_ocrv5_mobile_det", "pp_ocrv5_server_det", "pp_ocrv6_small_det", "pp_ocrv6_medium_det")
 RECOGNISERS = ("pp_ocrv5_mobile_rec", "pp_ocrv5_server_rec", "pp_ocrv6_small_rec", "pp_ocrv6_tiny_rec")
 # The files in rapidocr 3.10's wheel: finder of lines, which way up, reader.
 BUNDLED = {

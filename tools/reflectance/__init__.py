@@ -22,7 +22,7 @@ from pydantic import Field
 from hybrid.errors import ToolError, WeightsError
 from hybrid.marks.marks_json import Label
 from hybrid.places import spot_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
@@ -33,7 +33,7 @@ from tools._shared.batches import on_host
 from tools._shared.diffusers_parts import load_parts
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import expects, point_args
-from tools._shared.overlay import PALETTE, Overlay, heat
+from tools._shared.overlay import PALETTE, overlay
 from tools._shared.reading import check_size, shrink, unmarked, window_median
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 
@@ -205,13 +205,12 @@ def evidence_of(
         are natural and relative to the image.
     """
     # Confidence if a point may be misplaced: a misplaced one leaves a guess among three.
-    sure = (
-        0.3
-        if verdict is None
-        else (1 / 3 + max(0.0, verdict.confidence - 1 / 3) * min(spot.confidence for spot in spots))
-    )
-    index = {"first": 0, "second": 1}.get(verdict.choice) if verdict else None
-    levels = verdict.levels if verdict else (None,) * len(spots)
+    levels: Sequence[float | None] = (None,) * len(spots)
+    sure, index, chances = 0.3, None, None
+    if verdict is not None:
+        sure = 1 / 3 + max(0.0, verdict.confidence - 1 / 3) * min(spot.confidence for spot in spots)
+        index, levels = {"first": 0, "second": 1}.get(verdict.choice), verdict.levels
+        chances = {"first_darker": verdict.first, "second_darker": verdict.second, "same": verdict.same}
     data: dict[str, Json] = {
         "darker": None if index is None else spots[index].label,
         "darker_index": index,
@@ -220,19 +219,11 @@ def evidence_of(
             {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "log_reflectance": level}
             for spot, level in zip(spots, levels, strict=False)
         ],
-        "probability_0_1": None
-        if verdict is None
-        else {"first_darker": verdict.first, "second_darker": verdict.second, "same": verdict.same},
+        "probability_0_1": chances,
     }
-
-    def drawn() -> Pixels:
-        canvas = Overlay(heat(request.images[0], values))
-        for number, spot in enumerate(spots, 1):
-            canvas.point(spot.x, spot.y, spot.label or str(number), PALETTE[number % len(PALETTE)])
-        canvas.legend(LEGEND)
-        return canvas.pixels
-
-    return Evidence(describe(spots, verdict, sure, basis), data, sure, (Picture(drawn),))
+    points = [(spot.x, spot.y, spot.label or str(n), PALETTE[n % len(PALETTE)]) for n, spot in enumerate(spots, 1)]
+    picture = overlay(request.images[0], LEGEND, points=points, values=values)
+    return Evidence(describe(spots, verdict, sure, basis), data, sure, (picture,))
 
 
 def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: float, basis: str) -> str:

@@ -17,13 +17,13 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import span_px
-from hybrid.tool import Args, Evidence, Found, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Evidence, Found, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule
 from hybrid.types import Finding, Json, Prompt
 from tools._shared.boxes import corners
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, overlay
 from tools.detection.rules import DetectedThing, ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, RelationName, holds
 
@@ -133,16 +133,14 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
         "subject": _thing(verdict.subject),
         "reference": _thing(verdict.reference),
     }
-
-    def drawn() -> Pixels:
-        canvas = Overlay(request.images[0])
-        for place, one in enumerate((verdict.subject, verdict.reference)):
-            if one is not None:
-                canvas.box(one.box, f"{one.name} {one.score:.2f}", PALETTE[place])
-        canvas.legend(f"{args.subject} {args.relation} {args.reference}? boxes: name and score 0-1")
-        return canvas.pixels
-
-    return Evidence(_describe(args, verdict, basis), data, verdict.confidence, (Picture(drawn),))
+    boxes = [
+        (one.box, f"{one.name} {one.score:.2f}", PALETTE[place])
+        for place, one in enumerate((verdict.subject, verdict.reference))
+        if one is not None
+    ]
+    legend = f"{args.subject} {args.relation} {args.reference}? boxes: name and score 0-1"
+    picture = overlay(request.images[0], legend, boxes=boxes)
+    return Evidence(_describe(args, verdict, basis), data, verdict.confidence, (picture,))
 
 
 def _thing(one: DetectedThing | None) -> Json:
@@ -251,7 +249,7 @@ RULES: Mapping[str, Rule] = {
         yes_or_no,
         two_things,
         ("no relation", "the question's wording names no relation that boxes can speak of"),
-    ),
+    )
 }
 
 

@@ -13,23 +13,8 @@ from typing import Literal
 from hybrid.types import Box
 from tools._shared.boxes import area, shared_area
 
-RelationName = Literal[
-    "left of",
-    "right of",
-    "above",
-    "below",
-    "on",
-    "under",
-    "inside",
-    "containing",
-    "outside",
-    "touching",
-    "next to",
-    "far from",
-    "in front of",
-    "behind",
-]
-
+PlanarName = Literal["left of", "right of", "above", "below", "on", "under", "inside", "containing", "outside"]
+RelationName = Literal[PlanarName, "touching", "next to", "far from", "in front of", "behind"]
 
 BY_DEPTH: tuple[RelationName, ...] = ("in front of", "behind")
 
@@ -53,7 +38,7 @@ def holds(relation: RelationName, subject: Box, reference: Box, depths: tuple[fl
             raise KeyError(relation)
         nearer = _step(depths[0] - depths[1], 0.04)
         return nearer if relation == "in front of" else 1 - nearer
-    return PLANAR[relation](subject, reference)
+    return PLANAR[relation][0](subject, reference)
 
 
 def _step(value: float, width: float) -> float:
@@ -117,36 +102,23 @@ def _beside(subject: Box, reference: Box) -> float:
     return min(_step(0.35 - _gap(subject, reference), 0.08), level)
 
 
-# The relations that need no depth.
-PLANAR: Mapping[RelationName, Degree] = {
-    "left of": _left,
-    "right of": lambda subject, reference: 1 - _left(subject, reference),
-    "above": _above,
-    "below": lambda subject, reference: 1 - _above(subject, reference),
-    "on": _on,
-    "under": _under,
-    "inside": _within,
-    "containing": lambda subject, reference: _within(reference, subject),
-    "outside": lambda subject, reference: 1 - _within(subject, reference),
-    "touching": _meets,
-    "next to": _beside,
-    "far from": lambda subject, reference: _step(_gap(subject, reference) - 0.6, 0.12),
+# The relations that need no depth, each with the highest confidence in it.
+PLANAR: Mapping[RelationName, tuple[Degree, float]] = {
+    "left of": (_left, 0.85),
+    "right of": (lambda subject, reference: 1 - _left(subject, reference), 0.85),
+    "above": (_above, 0.8),
+    "below": (lambda subject, reference: 1 - _above(subject, reference), 0.8),
+    "on": (_on, 0.75),
+    "under": (_under, 0.75),
+    "inside": (_within, 0.7),
+    "containing": (lambda subject, reference: _within(reference, subject), 0.7),
+    "outside": (lambda subject, reference: 1 - _within(subject, reference), 0.7),
+    "touching": (_meets, 0.6),
+    "next to": (_beside, 0.65),
+    "far from": (lambda subject, reference: _step(_gap(subject, reference) - 0.6, 0.12), 0.65),
 }
-
 # Highest confidence in each, by argument, not measured: boxes that meet in the picture may be apart in the room.
 CERTAIN: Mapping[RelationName, float] = {
-    "left of": 0.85,
-    "right of": 0.85,
-    "above": 0.8,
-    "below": 0.8,
-    "on": 0.75,
-    "under": 0.75,
-    "inside": 0.7,
-    "containing": 0.7,
-    "outside": 0.7,
-    "touching": 0.6,
-    "next to": 0.65,
-    "far from": 0.65,
-    "in front of": 0.7,
-    "behind": 0.7,
+    **{relation: sure for relation, (_, sure) in PLANAR.items()},
+    **dict.fromkeys(BY_DEPTH, 0.7),
 }

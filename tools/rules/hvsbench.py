@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, choose, heard, image_names
 from hybrid.types import Box, Prompt
+from tools._shared.abstaining import abstain
 from tools.saliency.rules import nearest_rank, ranked_boxes
 
 
@@ -32,8 +33,7 @@ async def rank_of_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | N
     """Q7: the place of the named thing, which is looked for by detection first."""
     name = ranked_thing(prompt.text)
     if name is None:
-        ctx.rule("no name", "the question names no thing to rank")
-        return None
+        return abstain(ctx, "no name", "the question names no thing to rank")
     boxes = await _detected(prompt, ctx, [name])
     return None if boxes is None else await nearest_rank(prompt, ctx, boxes[0])
 

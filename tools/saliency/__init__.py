@@ -20,7 +20,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.places import length, size_px, span_px
-from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
@@ -29,7 +29,7 @@ from tools._shared.batches import shape
 from tools._shared.boxes import corners
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import box_arg, coloured, expects, pattern
-from tools._shared.overlay import PALETTE, Overlay, heat
+from tools._shared.overlay import PALETTE, WHITE, overlay
 from tools._shared.reading import shrink
 from tools.saliency.background import over, superpixels
 from tools.saliency.cues import WORK_PX, SaliencyMap, stretch, without_lines
@@ -60,17 +60,8 @@ LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
 class SaliencyArgs(Args):
     """Arguments of the saliency tool."""
 
-    boxes: tuple[BoxArg, ...] = Field(
-        default=(),
-        max_length=MAX_BOXES,
-        description="to rank",
-    )
-    columns: int = Field(
-        default=1,
-        ge=1,
-        le=MAX_PARTS,
-        description="of panels that drawn lines divide",
-    )
+    boxes: tuple[BoxArg, ...] = Field(default=(), max_length=MAX_BOXES, description="to rank")
+    columns: int = Field(default=1, ge=1, le=MAX_PARTS, description="of panels that drawn lines divide")
     rows: int = Field(default=1, ge=1, le=MAX_PARTS, description="of panels")
 
 
@@ -137,10 +128,17 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         names = [str(number) for number in range(1, len(boxes) + 1)]
         ranked, count = rank_boxes(boxes, names, regions[:MAX_OBJECTS]), len(regions)
     sure = confidence(ranked)
-    text = describe(ranked, size, basis, sure, count)
-    return Evidence(
-        text, _data(ranked, saliency, size, count), sure, (Picture(partial(overlay, shown, saliency, ranked)),)
-    )
+    text, data = describe(ranked, size, basis, sure, count), _data(ranked, saliency, size, count)
+    # The most salient is drawn last.
+    drawn = [
+        (
+            item.box,
+            item.name if item.name == str(item.rank) else f"{item.rank}: {item.name}",
+            PALETTE[1] if item.rank == 1 else WHITE,
+        )
+        for item in reversed(ranked)
+    ]
+    return Evidence(text, data, sure, (overlay(shown, LEGEND, boxes=drawn, values=saliency),))
 
 
 def _scaled(box: Box, size: tuple[int, int]) -> Box:
@@ -202,17 +200,6 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
     head += f" The first {LISTED}:" if count > LISTED else ""
     rows = [f"{item.name}: saliency {item.relative:.2f}, {span_px(item.box, to=' to ')}" for item in ranked[:LISTED]]
     return "\n".join((head, *rows, ground))
-
-
-def overlay(pixels: Pixels, saliency: SaliencyMap, ranked: Sequence[Ranked]) -> Pixels:
-    """The map over the image, boxes with rank and name, a legend."""
-    canvas = Overlay(heat(pixels, saliency))
-    for item in reversed(ranked):
-        colour = PALETTE[1] if item.rank == 1 else (255, 255, 255)
-        name = str(item.rank) if item.name == str(item.rank) else f"{item.rank}: {item.name}"
-        canvas.box(item.box, name, colour)
-    canvas.legend(LEGEND)
-    return canvas.pixels
 
 
 class SaliencyCues(WeightFree[SaliencyArgs]):
@@ -307,11 +294,6 @@ CHECKS = tuple(
 )
 
 
-TOOL = Tool(
-    card=tool_card(__file__, AttentionSaliency, SaliencyCues),
-    args=SaliencyArgs,
-    checks=CHECKS,
-    rules=RULES,
-)
+TOOL = Tool(card=tool_card(__file__, AttentionSaliency, SaliencyCues), args=SaliencyArgs, checks=CHECKS, rules=RULES)
 
 LEARNED = TOOL.card.backends[0]

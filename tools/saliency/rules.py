@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from hybrid.tool.finding_data import box_of, number_of, rows_of, whole_number
 from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names, say
 from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
+from tools._shared.abstaining import abstain
 from tools._shared.boxes import overlap
 
 # Most boxes that the saliency tool ranks in one call.
@@ -57,8 +58,7 @@ async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer |
 async def rank_of_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q6: the place of the asked box among all that stands out."""
     if len(prompt.given.boxes) != 1:
-        ctx.rule("no box", f"the text gives {len(prompt.given.boxes)} boxes instead of the one to rank")
-        return None
+        return abstain(ctx, "no box", f"the text gives {len(prompt.given.boxes)} boxes instead of the one to rank")
     return await nearest_rank(prompt, ctx, prompt.given.boxes[0])
 
 
@@ -67,8 +67,7 @@ async def human_path(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | Non
     """Q8 and Q11: of the given scanpaths the one whose fixations lie on what stands out."""
     paths = prompt.given.scanpaths
     if len(paths) != len(prompt.choices) or len(paths) < 2:
-        ctx.rule("no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
-        return None
+        return abstain(ctx, "no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
     each = MAX_BOXES // len(paths)
     # The first fixation is in the middle of every image.
     cut = [Scanpath(path.x[1 : each + 1], path.y[1 : each + 1], ()) for path in paths]
@@ -80,8 +79,7 @@ async def longest_fixation(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer
     """Q10 and Q13: of the given fixations the one on what stands out most."""
     spots = [path for path in prompt.given.scanpaths if len(path.x) == 1]
     if len(spots) != len(prompt.choices) or not 2 <= len(spots) <= MAX_BOXES:
-        ctx.rule("no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
-        return None
+        return abstain(ctx, "no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
     return await _most_salient_path(prompt, ctx, spots, MAX_SURE_LENGTH)
 
 
@@ -130,8 +128,7 @@ async def nearest_rank(prompt: Prompt, ctx: RuleContext, asked: Box) -> Speciali
     """The choice nearest to the rank of a box among the objects that stand out next to it."""
     ranks = [rank_in(choice) for choice in prompt.choices]
     if None in ranks or len(set(ranks)) < len(ranks):
-        ctx.rule("no ranks", "the choices do not state one rank each")
-        return None
+        return abstain(ctx, "no ranks", "the choices do not state one rank each")
     around = await ctx.tool("saliency", image_names(prompt), {})
     objects = [box for row in rows_of(around, "objects") if (box := box_of(row)) is not None]
     others = [box for box in objects if overlap(box, asked) < SAME_THING][: MAX_BOXES - 1]

@@ -48,12 +48,7 @@ class ScanpathArgs(Args):
     """Arguments of the scanpath tool."""
 
     fixations: int = Field(default=6, ge=1, le=12, description="how many")
-    target: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=100,
-        description="e.g. cup",
-    )
+    target: str | None = Field(default=None, min_length=1, max_length=100, description="e.g. cup")
 
 
 def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], basis: str, sure: float) -> Evidence:
@@ -71,12 +66,7 @@ def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], b
     again = returns(path, (height, width))
     data: dict[str, Json] = {
         "fixations": [
-            {
-                "x_px": round(x, 1),
-                "y_px": round(y, 1),
-                "duration_ms": fix.ms,
-                "saliency_0_1": round(fix.saliency, 4),
-            }
+            {"x_px": round(x, 1), "y_px": round(y, 1), "duration_ms": fix.ms, "saliency_0_1": round(fix.saliency, 4)}
             for fix, (x, y, _) in zip(path, spots, strict=True)
         ],
         "x_0_1": [round(fix.x, 2) for fix in path],
@@ -124,15 +114,12 @@ class FreeViewing(WeightFree[ScanpathArgs]):
     def answer(self, request: Request[ScanpathArgs]) -> Evidence:
         """The evidence of a request, the same for the same image, arguments and seed."""
         pixels, args = request.images[0], request.args
-        values = salience(pixels)
+        values, basis = salience(pixels), FREE_BASIS
+        sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
         if args.target is not None:
             basis = f"Where {_quoted(args.target)} is, is not known: this is free viewing, not a search."
-            return self._evidence(request, values, basis, UNKNOWN_TARGET_CONFIDENCE)
-        return self._evidence(request, values, FREE_BASIS, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
-
-    def _evidence(self, request: Request[ScanpathArgs], values: SaliencyMap, basis: str, sure: float) -> Evidence:
-        path = fixate(values, request.args.fixations, request.seed)
-        return evidence_of(request.images[0], values, path, basis, sure)
+            sure = UNKNOWN_TARGET_CONFIDENCE
+        return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), basis, sure)
 
 
 class ViewedImage(NamedTuple):
@@ -286,11 +273,6 @@ def _sought(thing: str) -> CheckCase:
 CHECKS = tuple(KnownAnswer(f"search for {thing}", partial(_sought, thing)) for thing in (BALL, CUBE))
 
 
-TOOL = Tool(
-    card=tool_card(__file__, TargetSearch, FreeViewing),
-    args=ScanpathArgs,
-    checks=CHECKS,
-    rules=RULES,
-)
+TOOL = Tool(card=tool_card(__file__, TargetSearch, FreeViewing), args=ScanpathArgs, checks=CHECKS, rules=RULES)
 
 LEARNED = TOOL.card.backends[0]

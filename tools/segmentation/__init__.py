@@ -18,14 +18,14 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import NoBackend
 from hybrid.places import span_px
-from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_boxes, read_points
 from tools._shared.boxes import corners
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, point_args, pop_out_scene
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import overlay
 from tools.segmentation.cues import contrast, cut_out
 from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
 
@@ -144,14 +144,9 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
         "parts": int(count) - 1,
         "prompt": prompt,
     }
-
-    def drawn() -> Pixels:
-        canvas = Overlay(pixels)
-        canvas.mask(mask, PALETTE[0])
-        canvas.legend(f"mask from {prompt}, score {score:.2f} (0-1)" if mask.any() else "nothing found")
-        return canvas.pixels
-
-    return Evidence(_describe(data, box, int(parts.max()), basis), data, confidence, (Picture(drawn),))
+    legend = f"mask from {prompt}, score {score:.2f} (0-1)" if mask.any() else "nothing found"
+    picture = overlay(pixels, legend, mask=mask)
+    return Evidence(_describe(data, box, int(parts.max()), basis), data, confidence, (picture,))
 
 
 def bounds(mask: Mask) -> Box | None:
@@ -219,12 +214,8 @@ def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> CheckCase
     edges = [edge * scale for edge in thing.box]
     whole, near = shape_area(thing) * scale**2, NEAR_PX * (2 if scale > 1 else 1)
     spare = LOOSE_PX * scale
-    box = (
-        max(0, edges[0] - spare),
-        max(0, edges[1] - spare),
-        min(width, edges[2] + spare),
-        min(height, edges[3] + spare),
-    )
+    start = [max(0, edge - spare) for edge in edges[:2]]
+    box = [*start, min(width, edges[2] + spare), min(height, edges[3] + spare)]
 
     def wrong(evidence: Evidence) -> str | None:
         seen = evidence.data["box_px"]
@@ -267,9 +258,7 @@ CHECKS = (
 
 
 TOOL = Tool(
-    card=tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments),
-    args=SegmentationArgs,
-    checks=CHECKS,
+    card=tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments), args=SegmentationArgs, checks=CHECKS
 )
 
 LEARNED = TOOL.card.backends[0]

@@ -117,13 +117,7 @@ class _View:
     """A window of the image, reduced, with the prompt in its pixels; `ends`: where the image ends there, too."""
 
     def __init__(
-        self,
-        part: Pixels,
-        on: Sequence[Spot],
-        away: Sequence[Spot],
-        box: Box | None,
-        window: Edges,
-        ends: Sides,
+        self, part: Pixels, on: Sequence[Spot], away: Sequence[Spot], box: Box | None, window: Edges, ends: Sides
     ) -> None:
         import cv2
 

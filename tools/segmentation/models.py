@@ -19,7 +19,7 @@ from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box, Fault
 from tools._shared.args import Spot
-from tools._shared.batches import by_shape, on_host, together
+from tools._shared.batches import by_form, by_members, in_batches, on_host, shape, together
 from tools._shared.reading import check_size, shrink
 from tools._shared.target_heat import FAMILY, SearchInput, TargetHeat, probability
 
@@ -111,16 +111,18 @@ class ByPlace:
         """One pass of the encoder for all images, one of the small decoder for each form of prompt."""
         import torch
 
-        outputs: dict[int, MaskOutput] = {}
-        for members in by_shape([one.values for one in prepared], MAX_AT_ONCE):
-            values = together([prepared[place].values for place in members], self._checkpoint.device)
-            with torch.inference_mode():
-                encoded = self._checkpoint.model.get_image_embeddings(values)
-                for rows in _forms([prepared[place] for place in members]):
-                    group = [prepared[members[row]] for row in rows]
-                    decoded = self._decoded([level[rows] for level in encoded], group)
-                    outputs.update(zip([members[row] for row in rows], decoded, strict=True))
-        return [outputs[place] for place in range(len(prepared))]
+        def run(values: Any, members: Sequence[int]) -> list[MaskOutput]:
+            group = [prepared[place] for place in members]
+            encoded = self._checkpoint.model.get_image_embeddings(values)
+            # Prompts of one form: as many points, a box or none, as many masks offered.
+            forms = [(one.several, *sorted((name, shape(part)) for name, part in one.prompt.items())) for one in group]
+            return by_members(
+                by_form(forms, len(group)),
+                lambda rows: self._decoded([level[rows] for level in encoded], [group[row] for row in rows]),
+            )
+
+        with torch.inference_mode():
+            return in_batches([one.values for one in prepared], self._checkpoint.device, run, MAX_AT_ONCE)
 
     def _decoded(self, encoded: Sequence[Any], group: Sequence[PlacedInput]) -> list[MaskOutput]:
         """The likeliest mask of each image; all prompts are of one form, as padding would change the masks."""
@@ -206,25 +208,18 @@ class ByConcept:
         import torch
 
         loaded = self._checkpoint
-        outputs: dict[int, MaskOutput] = {}
-        for members in by_shape([one.values for one in prepared], MAX_AT_ONCE):
-            longest = int(loaded.model.config.text_config.max_position_embeddings)
-            read = loaded.processor.tokenizer(
-                [prepared[place].words for place in members],
-                padding="max_length",
-                truncation=True,
-                max_length=longest,
-                return_tensors="pt",
-            ).to(loaded.device)
-            values = together([prepared[place].values for place in members], loaded.device)
-            with torch.inference_mode():
-                seen = loaded.model(
-                    pixel_values=values, input_ids=read["input_ids"], attention_mask=read["attention_mask"]
-                )
-                scores = seen.pred_logits.sigmoid() * seen.presence_logits.sigmoid()
-            for row, place in enumerate(members):
-                outputs[place] = _together(scores[row], seen.pred_masks[row])
-        return [outputs[place] for place in range(len(prepared))]
+        length = int(loaded.model.config.text_config.max_position_embeddings)
+        as_read = {"padding": "max_length", "truncation": True, "max_length": length, "return_tensors": "pt"}
+
+        def run(values: Any, members: Sequence[int]) -> list[MaskOutput]:
+            words = [prepared[place].words for place in members]
+            read = loaded.processor.tokenizer(words, **as_read).to(loaded.device)
+            seen = loaded.model(pixel_values=values, input_ids=read["input_ids"], attention_mask=read["attention_mask"])
+            scores = seen.pred_logits.sigmoid() * seen.presence_logits.sigmoid()
+            return [_together(*one) for one in zip(scores, seen.pred_masks, strict=True)]
+
+        with torch.inference_mode():
+            return in_batches([one.values for one in prepared], loaded.device, run, MAX_AT_ONCE)
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
         """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
@@ -283,15 +278,6 @@ def segmenter(weights: str, device: str) -> Segmenter:
     if family in BOTH:
         return Sam3(weights, device)
     return ByWords(weights, device) if family in BY_WORDS else ByPlace(weights, device)
-
-
-def _forms(placed: Sequence[PlacedInput]) -> list[list[int]]:
-    """Places of the prompts of one form: as many points, a box or none, as many masks offered."""
-    forms: dict[tuple[object, ...], list[int]] = {}
-    for place, one in enumerate(placed):
-        shapes = tuple((name, tuple(values.shape)) for name, values in sorted(one.prompt.items()))
-        forms.setdefault((one.several, *shapes), []).append(place)
-    return list(forms.values())
 
 
 def _reduced(pixels: Pixels) -> tuple[Pixels, tuple[float, float]]:

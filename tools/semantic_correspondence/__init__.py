@@ -21,17 +21,17 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, drawn_labels, letter
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
-from tools._shared.batches import shape
+from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools._shared.known_answers import SEED, Plane, coloured, expects, lit, pattern, point_args
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, overlay
 from tools._shared.reading import shrink
 from tools.semantic_correspondence.models import FeatureModel, feature_model
 
@@ -134,8 +134,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
 
     def compute(self, prepared: Sequence[SpottedPair]) -> list[list[FeatureGrid]]:
         """The features of the images of each request; all requests share passes."""
-        features = iter(self.model.predict([image for one in prepared for image in one.images]))
-        return [[next(features) for _ in one.images] for one in prepared]
+        return side_by_side(self.model.predict, [one.images for one in prepared])
 
     def finish(self, request: Request[SemanticArgs], prepared: SpottedPair, output: list[FeatureGrid]) -> Evidence:
         """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
@@ -171,16 +170,24 @@ def not_seen(seen: SpottedPair) -> Evidence:
         f"Undecided: {reference} in image 1 and {len(seen.candidates)} candidates in image 2 were given or found; a "
         "reference and at least two candidates are needed.\nGive `point` and `candidates` in pixels."
     )
-    data: dict[str, Json] = {
-        "best": None,
-        "best_index": None,
-        "reference_px": None if seen.reference is None else [seen.reference.x, seen.reference.y],
+    return Evidence(text, _data(seen.reference, seen.candidates, None, None), NOTHING_COMPARED, ())
+
+
+def _data(
+    reference: Spot | None, candidates: Sequence[Spot], match: FeatureMatch | None, peak: list[Json] | None
+) -> dict[str, Json]:
+    best = None if match is None else match.best
+    cosines = [None] * len(candidates) if match is None else match.cosines
+    return {
+        "best": None if best is None else candidates[best].label,
+        "best_index": best,
+        "reference_px": None if reference is None else [reference.x, reference.y],
         "candidates": [
-            {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": None} for spot in seen.candidates
+            {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": value}
+            for spot, value in zip(candidates, cosines, strict=True)
         ],
-        "peak_px": None,
+        "peak_px": peak,
     }
-    return Evidence(text, data, NOTHING_COMPARED, ())
 
 
 def report(
@@ -200,44 +207,21 @@ def report(
     names = [spot.label or str(number) for number, spot in enumerate(candidates, 1)]
     height, width = request.images[1].shape[:2]
     row, column = np.unravel_index(int(similarity.argmax()), similarity.shape)
-    peak = ((column + 0.5) * width / similarity.shape[1] - 0.5, (row + 0.5) * height / similarity.shape[0] - 0.5)
-    rows: list[Json] = [
-        {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": value}
-        for spot, value in zip(candidates, match.cosines, strict=True)
-    ]
-    data: dict[str, Json] = {
-        "best": None if match.best is None else candidates[match.best].label,
-        "best_index": match.best,
-        "reference_px": [reference.x, reference.y],
-        "candidates": rows,
-        "peak_px": [float(peak[0]), float(peak[1])],
-    }
+    across, down = (column + 0.5) * width / similarity.shape[1], (row + 0.5) * height / similarity.shape[0]
+    data = _data(reference, candidates, match, [float(across - 0.5), float(down - 0.5)])
     head = "The candidates of image 2 are equally like the reference: undecided."
     if match.best is not None:
         head = f"Point {names[match.best]} of image 2 is most like the reference point of image 1."
     values = ", ".join(f"{name} {value:.2f}" for name, value in list(zip(names, match.cosines, strict=True))[:8])
     text = f"{head}\nCosine of features (1 = alike): {values}.\nBasis: features of a network."
-    pictures = (
-        Picture(partial(_draw_reference, request.images[0], reference), of=0),
-        Picture(partial(_draw_candidates, request.images[1], candidates, names, match), of=1),
-    )
-    return Evidence(text, data, match.confidence, pictures)
-
-
-def _draw_reference(pixels: Pixels, reference: Spot) -> Pixels:
-    canvas = Overlay(pixels)
-    canvas.point(reference.x, reference.y, REFERENCE, PALETTE[0])
-    canvas.legend("reference point (x, y in px)")
-    return canvas.pixels
-
-
-def _draw_candidates(pixels: Pixels, candidates: Sequence[Spot], names: Sequence[str], match: FeatureMatch) -> Pixels:
-    canvas = Overlay(pixels)
-    for number, spot in enumerate(candidates):
-        colour = PALETTE[0] if number == match.best else PALETTE[1]
-        canvas.point(spot.x, spot.y, f"{names[number]} {match.cosines[number]:.2f}", colour)
-    canvas.legend("cosine with the reference (-1 to 1); cyan: best")
-    return canvas.pixels
+    point = (reference.x, reference.y, REFERENCE, PALETTE[0])
+    points = [
+        (spot.x, spot.y, f"{names[n]} {match.cosines[n]:.2f}", PALETTE[0 if n == match.best else 1])
+        for n, spot in enumerate(candidates)
+    ]
+    first = overlay(request.images[0], "reference point (x, y in px)", points=[point])
+    second = overlay(request.images[1], "cosine with the reference (-1 to 1); cyan: best", points=points, of=1)
+    return Evidence(text, data, match.confidence, (first, second))
 
 
 def marker_arguments(args: SemanticArgs) -> Mapping[str, Json]:

@@ -15,14 +15,15 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, later_image
 from hybrid.types import Box, Json
+from tools._shared.batches import side_by_side
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import FORMS, coloured, expects, lit, pattern
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, overlay
 from tools.similarity import cues, models
 from tools.similarity.models import Features, Layers
 
@@ -80,16 +81,13 @@ def evidence_of(
         "candidates": candidates,
         "margin_0_1": round(ranked[0] - ranked[1], 4) if len(ranked) > 1 else None,
     }
-    pictures = tuple(
-        Picture(
-            partial(
-                _captioned, images[place + 1], f"image {place + 2}: {aspect} likeness {score:.2f} of 1", place == best
-            ),
-            of=place + 1,
-        )
-        for place, score in enumerate(scores)
-    )
-    return Evidence(describe(rows, aspect, best, sure, basis), data, sure, pictures)
+    pictures = []
+    for place, score in enumerate(scores, 1):
+        height, width = images[place].shape[:2]
+        frame = [(Box(0, 0, width, height), "closest to image 1", PALETTE[1])] if place - 1 == best else []
+        caption = f"image {place + 1}: {aspect} likeness {score:.2f} of 1"
+        pictures.append(overlay(images[place], caption, boxes=frame, of=place))
+    return Evidence(describe(rows, aspect, best, sure, basis), data, sure, tuple(pictures))
 
 
 def describe(rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | None, sure: float, basis: str) -> str:
@@ -109,14 +107,6 @@ def describe(rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | No
         for place in order[:4]
     ]
     return Lines().cut(head, *lines, f"Basis: {basis}.")
-
-
-def _captioned(pixels: Pixels, caption: str, best: bool) -> Pixels:
-    canvas = Overlay(pixels)
-    if best:
-        canvas.box(Box(0, 0, canvas.width, canvas.height), "closest to image 1", PALETTE[1])
-    canvas.legend(caption)
-    return canvas.pixels
 
 
 class Statistics(WeightFree[SimilarityArgs]):
@@ -142,8 +132,7 @@ class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]
 
     def compute(self, prepared: Sequence[list[Any]]) -> list[list[Layers]]:
         """The network's output for each image; all requests share passes of up to 32 images."""
-        rest = iter(self.model.predict([image for images in prepared for image in images]))
-        return [[next(rest) for _ in images] for images in prepared]
+        return side_by_side(self.model.predict, prepared)
 
     def finish(self, request: Request[SimilarityArgs], prepared: list[Any], output: list[Layers]) -> Evidence:
         """The likeness of the other images to the first. Raises `ToolError` for values that are not finite."""

@@ -166,12 +166,7 @@ def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str,
 
 
 def _mean(
-    name: str,
-    scores: Sequence[Score],
-    value: Callable[[Score], float],
-    how: Combine = "ratio",
-    *,
-    share: bool = False,
+    name: str, scores: Sequence[Score], value: Callable[[Score], float], how: Combine = "ratio", *, share: bool = False
 ) -> Metric:
     # Errors are no shares, nor are similarities on another scale.
     return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), how, share=share)

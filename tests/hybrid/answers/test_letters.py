@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.answers.base import Parsed
 from hybrid.answers.letters import USUAL_LETTERS, parse_letter
 from hybrid.types import LETTERS
 from tests.tables import cases
@@ -77,27 +76,12 @@ def test_more_choices_than_letters_is_an_error() -> None:
         parse_letter("A", ("",) * 9, letters=LETTERS[:8])
 
 
-@given(texts | wordy, option_texts)
-def test_never_raises_and_gives_offered_letters_only(text: str, choices: list[str]) -> None:
-    parsed = parse_letter(text, choices)
-    assert parsed.value is None or parsed.value in USUAL_LETTERS[: len(choices)]
-    assert (parsed.value is None) == (parsed.rule == "none")
-
-
 @given(st.sampled_from(CHOICES["Forensic_Detection"] + POINTS + YES_NO + SIDES), st.integers(0, 3))
 def test_a_reply_that_is_a_choice_is_that_choice(choice: str, place: int) -> None:
     choices = ["thing one", "thing two", "thing three"]
     choices.insert(place, choice)
     named = re.fullmatch("Point (.)", choice)
     assert parse_letter(choice, choices).value == (named[1] if named else USUAL_LETTERS[place])
-
-
-@pytest.mark.parametrize(
-    "piece", ["(", "(A", "A ", "the answer is ", "(A)\n", "_*`", "**(B)** or ", "Point ", "<", "not "]
-)
-def test_long_replies_end(piece: str) -> None:
-    assert isinstance(parse_letter(piece * (100_000 // len(piece)), POINTS), Parsed)
-    assert isinstance(parse_letter(piece * (100_000 // len(piece)) + "!", TWO_IMAGES), Parsed)
 
 
 def _parquet_choices(folder: Path) -> dict[str, tuple[str, ...]]:

@@ -4,6 +4,8 @@ A rule that takes time with the square of the length would need hours for these 
 every parser ends within the tests' own time only where each rule is linear or reads a bounded part.
 """
 
+import math
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from hybrid.answers import parse
 from hybrid.answers.base import READ_FIRST, READ_LAST, normalise, within_reach
 from hybrid.answers.views import official_continue, official_keep_shift, official_part, official_views
+from hybrid.answers.words import comparable
 from hybrid.benchmarks.actiview.metrics import official_answer
 from hybrid.benchmarks.blink import analyze_answer
 from hybrid.benchmarks.mm_sap.metrics import read_answer
@@ -38,10 +41,36 @@ def calls_in(text: str) -> None:
     read(text, (load("tools", "crop"),))
 
 
+def distinct(value: str) -> bool:
+    return set(value) <= set(LETTERS[: len(CHOICES)]) and len(set(value)) == len(value)
+
+
+PARTS = {1, 2, 3, 4}
+OF_ITS_KIND: Mapping[Kind, Callable[[Any], bool]] = {
+    Kind.CHOICE: lambda value: len(value) == 1 and distinct(value),
+    Kind.YES_NO: lambda value: value in ("yes", "no"),
+    Kind.INTEGER: lambda value: value >= 0,
+    Kind.NUMBER: math.isfinite,
+    Kind.TEXT: lambda value: bool(value.strip()) and comparable(comparable(value)) == comparable(value),
+    Kind.POINT: lambda value: math.isfinite(value.x) and math.isfinite(value.y),
+    Kind.BOX: lambda value: value.x0 < value.x1 and value.y0 < value.y1,
+    Kind.ORDER: distinct,
+    Kind.SCANPATH: lambda value: (
+        len(value.x) == len(value.y) == len(value.t_ms) > 0
+        and all(map(math.isfinite, (*value.x, *value.y, *value.t_ms)))
+    ),
+    Kind.VIEWS: lambda value: value <= PARTS,
+    Kind.CONTINUE: lambda value: value in ("yes", "no"),
+    Kind.VIEW_PLAN: lambda value: (value.part or value.keep or value.shift or PARTS) <= PARTS,
+    Kind.FREE: bool,
+}
+
+
 def every_parser(text: str) -> None:
     for kind in Kind:
         parsed = parse(text, kind, choices_of(kind))
         assert (parsed.value is None) == (parsed.rule == "none")
+        assert parsed.value is None or OF_ITS_KIND[kind](parsed.value), kind
     others(text)
 
 
@@ -49,7 +78,7 @@ def others(text: str) -> None:
     """The authors' own rules, and what is read of replies that are no answers."""
     for official in (official_views, official_continue, official_part, yes_no_rule, read_options, calls_in):
         official(text)
-    official_keep_shift(text, (1, 2))
+    assert {*official_part(text), *(official_keep_shift(text, (1, 2)) or ())} <= PARTS
     official_answer(text, CHOICES, "A")
     analyze_answer(text, 4)
     read_answer(text, CHOICES, "official")
@@ -83,10 +112,20 @@ def test_digits_that_lead_nowhere_are_not_tried_over_and_over(before: str, after
 pieces = st.sampled_from(
     [*SHAPES.values(), "Answer: ", "(B)", "yes", "no", "\n", "Y = [0.1]", "T: (3", "```", "1.", "e9", "nan", "wait, "]
 )
-texts = st.lists(pieces | st.text(st.characters(), max_size=20) | st.just("\udfff"), max_size=30).map("".join)
+signs = st.text("ABCDE12345.,- ()[]<>{}:\"'_*`andorpartkeepshiftXYT\n", max_size=30)
+texts = st.lists(pieces | signs | st.text(max_size=20) | st.just("\udfff"), max_size=30).map("".join)
 
 
-@settings(max_examples=60)
+@pytest.mark.parametrize(*cases(__file__, "test_a_piece_over_and_over_is_read_in_bounded_time"))
+def test_a_piece_over_and_over_is_read_in_bounded_time(kinds: tuple[str, ...], pieces: tuple[str, ...]) -> None:
+    for piece in pieces:
+        text = piece * (100_000 // len(piece))
+        for kind in map(Kind, kinds):
+            for said in (f"X = [{text}" if kind is Kind.SCANPATH else text, f"{text}}}"):
+                parse(said, kind, CHOICES)
+
+
+@settings(max_examples=200)
 @given(texts)
 def test_no_text_is_an_exception(text: str) -> None:
     every_parser(text)

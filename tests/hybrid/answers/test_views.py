@@ -1,8 +1,9 @@
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.answers.base import Parsed
 from hybrid.answers.views import (
     ViewPlan,
     official_continue,
@@ -16,27 +17,12 @@ from hybrid.answers.views import (
 from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "views"),
-    [
-        ("1", {1}),
-        ("1, 2", {1, 2}),
-        ("1,2.", {1, 2}),
-        ("1 2 4", {1, 2, 4}),
-        ("[3, 4]", {3, 4}),
-        ("parts 2 and 3", {2, 3}),
-        ("Part 1, Part 3", {1, 3}),
-        ("I need parts 2 and 3 of the 4 tiles.", {2, 3}),
-        ("Part 1 shows the sky and part 2 the sea.\nAnswer: 1, 3", {1, 3}),
-        ("Part 1 is not needed. I need part 4.", {4}),
-        ("The upper left corner", {1}),
-        ("lower-right and top right", {3, 4}),
-        ("the left half", {1, 2}),
-        ("All four parts", {1, 2, 3, 4}),
-        ("1, 5", {1}),
-        ("（２）", {2}),
-    ],
-)
+def plan_of(parts: Sequence[Sequence[int] | None]) -> ViewPlan:
+    """A plan by its three lists of parts."""
+    return ViewPlan(*(None if one is None else frozenset(one) for one in parts))
+
+
+@pytest.mark.parametrize(*cases(__file__, "test_strict_views", views=frozenset))
 def test_strict_views(text: str, views: set[int]) -> None:
     assert parse_views(text).value == views
 
@@ -46,19 +32,7 @@ def test_strict_views_without_an_answer(text: str) -> None:
     assert parse_views(text).value is None
 
 
-@pytest.mark.parametrize(
-    ("text", "views", "rule"),
-    [
-        ("parts 1 to 3", {1, 2, 3}, "only_numbers"),
-        ("1 through 2", {1, 2}, "only_numbers"),
-        ("Part 1 is dark. Answer: 2-4", {2, 3, 4}, "announced"),
-        ("I need part 2, but not part 3", {2}, "named_numbers"),
-        ("We need all of the 4 parts", {1, 2, 3, 4}, "all_parts"),
-        ("All", {1, 2, 3, 4}, "all_parts"),
-        ("the lower left and the right side", {2, 3, 4}, "positions"),
-        ("the bottom views, not the top half", {2, 4}, "positions"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_each_rule_of_views", views=frozenset))
 def test_each_rule_of_views(text: str, views: set[int], rule: str) -> None:
     found = parse_views(text)
     assert (found.value, found.rule) == (views, rule)
@@ -74,23 +48,7 @@ def test_positions_need_four_parts() -> None:
     assert parse_views("5, 6", 6).value == {5, 6}
 
 
-@pytest.mark.parametrize(
-    ("text", "views"),
-    [
-        ("1,2", {1, 2}),
-        ("1, 2", {1}),
-        ("1.3", {1, 3}),
-        ("2.", {2}),
-        ("upper", {2, 4}),
-        ("left", {1, 2}),
-        ("lowerleft,4", {2, 4}),
-        ("right,upperleft", {1, 3, 4}),
-        ("upperright, left", {3}),
-        ("7", {7}),
-        ("none", set()),
-        ("", set()),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_official_views", views=frozenset))
 def test_official_views(text: str, views: set[int]) -> None:
     found = official_views(text)
     assert (found.value, found.rule) == (views, "official")
@@ -110,16 +68,7 @@ def test_continue() -> None:
     assert official_continue("")
 
 
-@pytest.mark.parametrize(
-    ("text", "plan"),
-    [
-        ('{"part": "1,2", "reason": "the sign"}', ViewPlan(frozenset({1, 2}), None, None)),
-        ('```json\n{"part": [1, "3"]}\n```', ViewPlan(frozenset({1, 3}), None, None)),
-        ('Here it is: {"keep": "none", "shift": 4}', ViewPlan(None, frozenset(), frozenset({4}))),
-        ('{"part": "none"}', ViewPlan(frozenset(), None, None)),
-        ('{"keep": "1 and 2", "shift": null}', ViewPlan(None, frozenset({1, 2}), frozenset())),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_strict_plan", plan=plan_of))
 def test_strict_plan(text: str, plan: ViewPlan) -> None:
     assert parse_view_plan(text).value == plan
     assert parse_view_plan(f"  **{text}**\n").value == plan
@@ -152,37 +101,7 @@ def test_every_selection_is_read_back(views: set[int], gap: str) -> None:
         assert parse_views(variant, 9).value == views
 
 
-@given(st.text() | st.text(alphabet='12345,. and{}":partkeepshift\n'), st.integers(1, 16))
-def test_never_raises(text: str, n: int) -> None:
-    assert (parse_views(text, n).value or {1}) <= set(range(1, n + 1))
-    plan = parse_view_plan(text, n).value
-    assert plan is None or (plan.part or plan.keep or plan.shift or frozenset({1})) <= set(range(1, n + 1))
-    official_views(text)
-    official_continue(text)
-    assert set(official_part(text)) <= {1, 2, 3, 4}
-    assert set(official_keep_shift(text, (1, 2)) or ()) <= {1, 2, 3, 4}
-
-
-@pytest.mark.parametrize("piece", ["1", "1,", "1 ", "1 and ", "part ", '{"part":', "[", "not ", "upper ", "((", "all "])
-def test_long_replies_end(piece: str) -> None:
-    text = piece * (100_000 // len(piece))
-    assert isinstance(parse_views(text), Parsed)
-    assert isinstance(parse_views(text + "x"), Parsed)
-    assert isinstance(parse_view_plan(text + "}"), Parsed)
-    assert isinstance(official_views(text), Parsed)
-    assert isinstance(official_part(text), tuple)
-    assert official_keep_shift(text, (1,)) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "plan"),
-    [
-        ('I think {"part": "1, 3"} is best.', ViewPlan(frozenset({1, 3}), None, None)),
-        ('{"part": [1, null, "", "none", "4"]}', ViewPlan(frozenset({1, 4}), None, None)),
-        ('{"keep": "None", "shift": 2}', ViewPlan(None, frozenset(), frozenset({2}))),
-        ('{"keep": 1, "note": {"a": 1}}', ViewPlan(None, frozenset({1}), None)),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_plan_is_the_whole_object_between_its_braces", plan=plan_of))
 def test_a_plan_is_the_whole_object_between_its_braces(text: str, plan: ViewPlan) -> None:
     found = parse_view_plan(text)
     assert (found.value, found.rule) == (plan, "json")

@@ -31,10 +31,3 @@ def test_what_stands_behind_the_last_announcement_is_the_answer(text: str, said:
 @given(st.text("bcd ", min_size=1).filter(str.strip))
 def test_case_articles_and_punctuation_do_not_count(text: str) -> None:
     assert same(f"The {text.upper()}!", [text])
-
-
-@given(st.text(max_size=120))
-def test_any_text_is_read_without_an_error(text: str) -> None:
-    said = parse_text(text).value
-    assert said is None or said.strip()
-    assert comparable(comparable(text)) == comparable(text)

@@ -1,28 +1,10 @@
 """The printed cells: what their notes must say, and the arithmetic that a misread cell breaks."""
 
 from hybrid.scoring.published import Published, published
+from tests.tables import cases, stored
 
-REPAIRED_POINTS = {
-    ("Table 1", "test", "Claude 3 OPUS", "accuracy_macro"),
-    ("Table 1", "test", "Claude 3 OPUS", "Relative_Depth"),
-    ("Table 1", "test", "GPT-4V", "Relative_Depth"),
-    ("Table 1", "val", "GPT-4 Turbo", "accuracy_macro"),
-    ("Table 1", "test", "GPT-4 Turbo", "Art_Style"),
-    ("Table 4", "val", "GPT-4 Turbo", "accuracy_macro"),
-    ("Table 4", "val", "GPT-4 Turbo", "Visual_Similarity"),
-    ("Table 4", "val", "GPT-4 Turbo", "Relative_Depth"),
-    ("Table 4", "val", "GPT-4 Turbo", "Art_Style"),
-}
-SECOND_HALF = (
-    "Semantic_Correspondence",
-    "Spatial_Relation",
-    "Object_Localization",
-    "Visual_Correspondence",
-    "Multi-view_Reasoning",
-    "Relative_Reflectance",
-    "Forensic_Detection",
-    "IQ_Test",
-)
+REPAIRED_POINTS = set(cases(__file__, "REPAIRED_POINTS")[1])
+SECOND_HALF = stored(__file__, "SECOND_HALF")
 """The tasks of the lower half of BLINK's Tables 1 and 4, whose last rows cannot be read."""
 
 RECOMPUTED = {

@@ -19,14 +19,9 @@ from hybrid.serving.service import CachedTools
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Outcome
 from hybrid.weights import backends_in_use
+from tests.tables import stored
 
-LEARNED_ONLY: dict[str, dict[str, Any]] = {
-    "attributes": {"texts": ["a dog", "a cat"]},
-    "detection": {"names": ["dog"]},
-    "ocr": {},
-    "relation": {"subject": "dog", "relation": "on", "reference": "bed"},
-    "semantic_correspondence": {},
-}
+LEARNED_ONLY: dict[str, dict[str, Any]] = stored(__file__, "LEARNED_ONLY")
 """Arguments of a call of each tool without a weight-free backend."""
 
 

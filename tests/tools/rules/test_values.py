@@ -6,11 +6,7 @@ from hybrid.types import Box
 from tests.tables import cases
 from tools.rules.questions.answers import _region
 from tools.rules.questions.sentence import Thing
-from tools.rules.questions.values import (
-    Attribute,
-    relations_in,
-    values_in,
-)
+from tools.rules.questions.values import Attribute, relations_in, values_in
 
 CUP, BOX = Thing("cup"), Thing("box")
 

@@ -12,14 +12,8 @@ from typing import Final
 from hybrid.tool.finding_data import rows_of, whole_number
 from hybrid.tool.rules import RuleContext, SpecialistAnswer, asks, choose, heard, image_names
 from hybrid.types import Box, Finding, Json, Prompt
-from tools._shared.question_words import (
-    MAX_NAMES,
-    asked_question,
-    asks_for_text,
-    counted_thing,
-    named_things,
-    singular,
-)
+from tools._shared.abstaining import abstain
+from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, counted_thing, named_things, singular
 from tools.detection.rules import count_of, counted_choice
 
 # Phrases by which an option says that the picture does not show the answer.
@@ -42,8 +36,9 @@ async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     if (name := counted_thing(question)) is not None:
         return None if looked is None else _counted(prompt, ctx, name, looked)
     if re.search(r"(?i)\bhow many\b", question):
-        ctx.rule("no count", "the question counts some of a kind, which detection by name does not tell apart")
-        return None
+        return abstain(
+            ctx, "no count", "the question counts some of a kind, which detection by name does not tell apart"
+        )
     if asks_for_text(question) and (read := await heard(ctx, "ocr", image_names(prompt)[0], {})) is not None:
         written = written_choice(prompt.choices, str(read.data.get("text", "")))
         if written is not None:
@@ -94,8 +89,7 @@ def refusing(choices: tuple[str, ...]) -> int | None:
 def _counted(prompt: Prompt, ctx: RuleContext, name: str, finding: Finding) -> SpecialistAnswer | None:
     place = counted_choice(prompt, finding, name)
     if place is None:
-        ctx.rule("no count", f"no choice, or more than one, states {count_of(finding, name)} x {name}")
-        return None
+        return abstain(ctx, "no count", f"no choice, or more than one, states {count_of(finding, name)} x {name}")
     return choose(place, "detection", finding)
 
 

@@ -21,9 +21,7 @@ _Kind = TypeVar("_Kind", Counted, Described, Exists, Nearest, Placed, Related, W
 
 
 def _rule(
-    kind: type[_Kind],
-    answer: Callable[[_Kind, Prompt, RuleContext], Awaitable[SpecialistAnswer | None]],
-    *tools: str,
+    kind: type[_Kind], answer: Callable[[_Kind, Prompt, RuleContext], Awaitable[SpecialistAnswer | None]], *tools: str
 ) -> Rule:
     async def answered(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
         found = asked(prompt)

@@ -10,13 +10,13 @@ from hybrid.errors import ToolError
 from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import RuleContext, SpecialistAnswer, choose, image_names, say
 from hybrid.types import Box, Fault, Finding, Json, Kind, Prompt
+from tools._shared.abstaining import abstain
 from tools.detection.rules import DetectedThing, count_of, counted_choice, seen_from
 from tools.relation import RIVAL
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, RelationName, holds
 from tools.rules._shared.options_in_words import best_fitting, written_choice
 from tools.rules.questions.sentence import Thing
 from tools.rules.questions.values import (
-    Attribute,
     Counted,
     Described,
     Exists,
@@ -173,12 +173,7 @@ EDGE: Final = 0.05
 FRAME_PX: Final = 4
 # Share of a detected box's sides that is shown around it.
 ROUND_IT: Final = 0.1
-_TEXTS: Final[Mapping[Attribute, str]] = {
-    "color": "a {value} {name}",
-    "material": "a {name} made of {value}",
-    "shape": "a {value} {name}",
-    "pattern": "a {value} {name}",
-}
+_TEXT, _MATERIAL = "a {value} {name}", "a {name} made of {value}"
 
 
 async def exists(asked: Exists, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
@@ -197,8 +192,7 @@ async def counted(asked: Counted, prompt: Prompt, ctx: RuleContext) -> Specialis
         return say(str(count), "detection", finding)
     place = counted_choice(prompt, finding, asked.name)
     if place is None:
-        ctx.rule("no count", f"no choice states {count} x {asked.name}")
-        return None
+        return abstain(ctx, "no count", f"no choice states {count} x {asked.name}")
     return choose(place, "detection", finding, on_card=True)
 
 
@@ -215,8 +209,7 @@ async def nearest(asked: Nearest, prompt: Prompt, ctx: RuleContext) -> Specialis
     labels = [thing.letter or "" for thing in asked.things] if places is None else [*map(str, range(len(asked.things)))]
     near = finding.data.get("nearer")
     if not isinstance(near, str) or near not in labels:
-        ctx.rule("undecided", "depth does not say which is nearest")
-        return None
+        return abstain(ctx, "undecided", "depth does not say which is nearest")
     first = labels.index(near)
     sure = None if places is None else 0.5 + (finding.confidence - 0.5) * places.sure
     match asked.form:
@@ -251,8 +244,9 @@ async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> Specialis
             verdicts.append((finding.data.get("holds"), "relation", finding, finding.confidence))
     if len(verdicts) < len(relations):
         if any(relation in BY_DEPTH for relation in relations):
-            ctx.rule("not found", f"the boxes of {things[0].told} and {things[1].told} say nothing about depth")
-            return None
+            return abstain(
+                ctx, "not found", f"the boxes of {things[0].told} and {things[1].told} say nothing about depth"
+            )
         if (places := await places_of(prompt, ctx, things)) is None:
             return None
         verdicts = [_by_boxes(places, relation) for relation in relations]
@@ -262,8 +256,7 @@ async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> Specialis
             return _yes_no(prompt, held, tool, finding, sure)
     true = [place for place, verdict in enumerate(verdicts) if verdict[0] is True]
     if asked.relation is not None or len(true) != 1:
-        ctx.rule("undecided", f"{len(true)} of the relations asked for hold clearly")
-        return None
+        return abstain(ctx, "undecided", f"{len(true)} of the relations asked for hold clearly")
     _, tool, finding, sure = verdicts[true[0]]
     return choose(true[0], tool, finding, sure=sure)
 
@@ -287,8 +280,7 @@ async def placed(asked: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistA
     y = _third([part.y for part in parts], (box.y0 + box.y1) / 2 / size.height)
     fits = [_lies(part, parts, x, y) for part in parts]
     if None in fits or (asked.options and sum(map(bool, fits)) != 1):
-        ctx.rule("undecided", f"{asked.thing.told} lies near a border of the parts asked for")
-        return None
+        return abstain(ctx, "undecided", f"{asked.thing.told} lies near a border of the parts asked for")
     if asked.part is not None:
         return _yes_no(prompt, bool(fits[0]), places.tool, places.finding, places.sure)
     return choose(fits.index(True), places.tool, places.finding, sure=places.sure)
@@ -320,7 +312,8 @@ async def described(asked: Described, prompt: Prompt, ctx: RuleContext) -> Speci
     if places is None:
         return None
     name = asked.thing.name or "thing"
-    texts = [_TEXTS[asked.attribute].format(value=value.lower(), name=name) for value in asked.values]
+    form = _MATERIAL if asked.attribute == "material" else _TEXT
+    texts = [form.format(value=value.lower(), name=name) for value in asked.values]
     best = await best_fitting(prompt, ctx, texts, _region(places.boxes[0], bool(asked.thing.color)))
     return None if best is None else choose(best[0], "attributes", best[1])
 
@@ -339,8 +332,7 @@ async def written(asked: Written, prompt: Prompt, ctx: RuleContext) -> Specialis
     finding = await ctx.tool("ocr", [image_names(prompt)[0]], {})
     place = written_choice(prompt.choices, str(finding.data.get("text", "")))
     if place is None:
-        ctx.rule("not read", "not one choice alone stands in the text that ocr reads")
-        return None
+        return abstain(ctx, "not read", "not one choice alone stands in the text that ocr reads")
     return choose(place, "ocr", finding)
 
 

@@ -57,22 +57,18 @@ def placed(sentence: str, prompt: Prompt) -> Placed | Unclear | None:
         rf"(?:which|what) {_PART} of {PICTURE} (?:is|are) (?P<x>.+?){_LIES} (?:in|on|at)",
         rf"what is the (?:position|location) of (?P<x>.+?) (?:in|on|within) {PICTURE}",
     )
-    match = next((found for form in forms if (found := re.fullmatch(form, sentence, re.IGNORECASE))), None)
-    said = None
+    match, said = _first(forms, sentence), None
     if match is None:
         form = rf"(?:is|are) (?P<x>.+?){_LIES} (?:in|on|at) (?P<part>the {_WORDS} ?{_PART}?) of {PICTURE}"
         match = said = re.fullmatch(form, sentence, re.IGNORECASE)
     if match is None:
         return None
     if (thing := thing_in(match["x"])) is None:
-        return Unclear(f"{match['x'][:80]!r} names no thing that can be looked for by its name or its mark alone")
+        return _no_thing(match["x"])
     if said is not None:
-        part = part_in(said["part"]) if _yes_or_no(prompt) else None
-        return (
-            Unclear("it asks whether a thing lies in a part of the picture, in words unknown")
-            if part is None
-            else Placed(thing, part)
-        )
+        if _yes_or_no(prompt) and (part := part_in(said["part"])) is not None:
+            return Placed(thing, part)
+        return Unclear("it asks whether a thing lies in a part of the picture, in words unknown")
     options = parts_in(prompt.choices) if prompt.kind is Kind.CHOICE else None
     if options is None:
         return Unclear("it asks where in the picture a thing is, and the choices are not different parts of it")
@@ -88,8 +84,7 @@ def related(sentence: str, prompt: Prompt) -> Related | Unclear | None:
         rf"(?:which|what) side of (?P<y>.+?) (?:is|are) (?P<x>.+?){_LIES} (?:on|at)",
         rf"on (?:which|what) side of (?P<y>.+?) (?:is|are) (?P<x>.+?){_LIES}",
     )
-    match = next((found for form in forms if (found := re.fullmatch(form, sentence, re.IGNORECASE))), None)
-    if match is None:
+    if (match := _first(forms, sentence)) is None:
         return _holds(sentence, prompt)
     subject, reference = thing_in(match["x"]), thing_in(match["y"])
     if subject is None or reference is None:
@@ -280,13 +275,8 @@ def _described(sentence: str, prompt: Prompt) -> Described | Unclear | None:
     if (match := asks or made or either) is None:
         return None
     word = match["word"].lower()
-    attributes: dict[str, Attribute] = {
-        "what": "material",
-        "material": "material",
-        "shape": "shape",
-        "pattern": "pattern",
-    }
-    attribute = attributes.get(word, "color")
+    known: dict[str, Attribute] = {"what": "material", "material": "material", "shape": "shape", "pattern": "pattern"}
+    attribute = known.get(word, "color")
     if (thing := thing_in(match["x"])) is None or thing.letter:
         return _no_thing(match["x"])
     values = values_in(prompt.choices, attribute, thing) if prompt.kind is Kind.CHOICE else None

@@ -4,7 +4,7 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from hybrid.benchmarks.actiview.data import TASKS, task_of
 from hybrid.benchmarks.actiview.sample import write
 from hybrid.benchmarks.actiview.settings import read_settings
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, places, stitch, turn, whole
-from hybrid.benchmarks.card import Setting
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, decode
 from hybrid.running.data import mount, questions
@@ -57,8 +56,19 @@ def sound(folder: Path, tmp_path: Path, **given_settings: str) -> tuple[Question
 def edit(folder: Path, name: str, change: Callable[[Any], Any]) -> None:
     path = folder / "asset" / name
     content = json.loads(path.read_text())
-    changed = change(content)
-    path.write_text(json.dumps(content if changed is None else changed))
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def put(folder: Path, name: str, place: Sequence[str | int], value: object) -> None:
+    """Another value at a place of a file, given by keys and numbers from the outside in."""
+
+    def change(content: Any) -> None:
+        for step in place[:-1]:
+            content = content[step]
+        content[place[-1]] = value
+
+    edit(folder, name, change)
 
 
 @pytest.mark.parametrize("splits", [6, 16, *(pytest.param(one, marks=pytest.mark.system) for one in (8, 9))])
@@ -130,35 +140,17 @@ def test_lines_divide_and_places_have_names() -> None:
     assert turn(3, 4) == (3, 4, 1, 2)
 
 
-@pytest.mark.parametrize("setting", BENCHMARK.card.settings, ids=lambda setting: setting.name)
-def test_unknown_values_are_refused(setting: Setting) -> None:
-    with pytest.raises(UsageError, match=f"--setting {setting.name}=nonsense: the values are: {setting.values[0]}"):
-        BENCHMARK.card.chosen({setting.name: "nonsense"})
-
-
 @pytest.mark.parametrize(*cases(__file__, "test_combinations_without_a_meaning_are_refused"))
 def test_combinations_without_a_meaning_are_refused(chosen: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         read_settings(BENCHMARK.card.chosen(chosen))
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda d: d["data"][4].update(answer=9), "data.json, row 5, field answer: 9 is no option's number, 0 to"),
-        (lambda d: d["data"][4].update(answer=True), "row 5, field answer: True"),
-        (lambda d: d["data"][4].update(options=["x", "x"]), "row 5, field options: the same option appears twice"),
-        (lambda d: d["data"][4].update(options="x"), "row 5, column options: expected a list of texts"),
-        (lambda d: d["data"][4].update(question=None), "row 5, column question: expected text"),
-        (lambda d: d["data"][4].update(images=[]), "row 5, field images: expected 7 paths"),
-        (lambda d: d["data"][4]["images"].__setitem__(3, "./images/none.jpg"), "row 5, field images: there is no file"),
-        (lambda d: d["data"][4]["images"].__setitem__(3, "../../x.jpg"), "row 5, field images: there is no file"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_costs_itself_alone", list))
 def test_a_row_that_cannot_be_used_costs_itself_alone(
-    copy: Path, tmp_path: Path, change: Callable[[Any], None], said: str
+    copy: Path, tmp_path: Path, place: list[str | int], value: object, said: str
 ) -> None:
-    edit(copy, "data.json", change)
+    put(copy, "data.json", ["data", 4, *place], value)
     found = asked(copy, tmp_path)
     broken = [question for question in found if isinstance(question, BrokenQuestion)]
     assert [question.id for question in broken] == ["actiview0005"]
@@ -177,29 +169,16 @@ def test_a_row_that_cannot_be_used_costs_itself_alone(
 def test_files_that_cannot_be_used(
     copy: Path, tmp_path: Path, name: str, change: Callable[[Any], Any], said: str
 ) -> None:
-    def in_place(content: Any) -> None:
-        change(content)
-
-    edit(copy, name, in_place)
+    edit(copy, name, change)
     with pytest.raises(DataError, match=said):
         asked(copy, tmp_path, mode="shift", start="E")
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "said", "lost"),
-    [
-        ("data.json", lambda d: d["data"].__setitem__(1, 3), "row 2, .*the row is no object but int", 2),
-        ("data.json", lambda d: d["data"][1].update(id="actiview0001"), "row 2, field id: .* for the second time", 1),
-        ("data.json", lambda d: d["data"][1].update(category="weather"), "row 2, field category: 'weather'", 2),
-        ("groundtruth_views.json", lambda d: d.__setitem__(2, [0, 1]), "row 3: expected numbers of views from 1", 1),
-        ("groundtruth_views.json", lambda d: d.__setitem__(2, []), "row 3: expected numbers of views", 1),
-        ("shifting_level.json", lambda d: d["easy"].__setitem__(0, 4), "row 1: 4 is not a view from 0 to 3", 1),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_bad_row_is_missing_from_each_task_that_it_may_be_of", list))
 def test_a_bad_row_is_missing_from_each_task_that_it_may_be_of(
-    copy: Path, tmp_path: Path, name: str, change: Callable[[Any], None], said: str, lost: int
+    copy: Path, tmp_path: Path, name: str, place: list[str | int], value: object, said: str, lost: int
 ) -> None:
-    edit(copy, name, change)
+    put(copy, name, place, value)
     found = asked(copy, tmp_path, mode="shift", start="E")
     broken = [question for question in found if isinstance(question, BrokenQuestion)]
     assert len(broken) == lost == len({question.task for question in broken})
@@ -218,8 +197,8 @@ def test_missing_and_broken_files(copy: Path, tmp_path: Path) -> None:
 def test_flags_that_do_not_give_the_views_are_reported(
     copy: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    edit(copy, "data.json", lambda d: d["data"][0].update(contains_bbox=["no", "no", "no", 9]))
-    edit(copy, "groundtruth_views.json", lambda d: d.__setitem__(0, [1]))
+    put(copy, "data.json", ["data", 0, "contains_bbox"], ["no", "no", "no", 9])
+    put(copy, "groundtruth_views.json", [0], [1])
     assert len(sound(copy, tmp_path)) == PER_TASK * len(MADE)
     assert "row 1: contains_bbox ['no', 'no', 'no', 9] does not give the views (1,)" in caplog.text
 

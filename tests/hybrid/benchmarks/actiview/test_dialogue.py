@@ -138,12 +138,7 @@ def test_concatenated_parts(folder: Path, store: ImageStore) -> None:
 
 def test_any_view_on_average_is_for_zoom_and_shifting_concatenates(folder: Path, store: ImageStore) -> None:
     mounted = mount(
-        BENCHMARK,
-        str(folder),
-        split=None,
-        tasks=(),
-        settings={"mode": "average", "images": "any_view"},
-        store=store,
+        BENCHMARK, str(folder), split=None, tasks=(), settings={"mode": "average", "images": "any_view"}, store=store
     )
     found = [question for question in questions(BENCHMARK, mounted.source, 1) if isinstance(question, Question)]
     assert [question.protocol["images"] for question in found] == ["any_view", *["concat"] * 4]

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.actiview.data import clue_views
-from hybrid.benchmarks.actiview.sample import HEIGHT, MAKERS, WIDTH, flags, item, levels, write
-from hybrid.errors import UsageError
+from hybrid.benchmarks.actiview.sample import HEIGHT, WIDTH, flags, levels, write
 from hybrid.images import decode
 
 rects = st.tuples(st.integers(0, WIDTH - 31), st.integers(0, HEIGHT - 31)).map(lambda p: (*p, p[0] + 30, p[1] + 30))
@@ -53,35 +51,3 @@ def test_files_have_the_official_layout(tmp_path: Path) -> None:
         assert np.abs(again.astype(int) - original).mean() < 4
         assert views[number] == list(clue_views(row["contains_bbox"]))
         assert all(starts[name][number] == start for name, start in levels(row["contains_bbox"]).items())
-
-
-def test_files_are_equal_byte_for_byte(tmp_path: Path) -> None:
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        write(tmp_path / name, ("counting",), 2, seed)
-    content = {
-        name: {
-            path.relative_to(tmp_path / name): path.read_bytes()
-            for path in (tmp_path / name).rglob("*")
-            if path.is_file()
-        }
-        for name in "abc"
-    }
-    assert content["a"] == content["b"]
-    assert content["a"] != content["c"]
-    assert len(content["a"]) == 3 + 2 * 7
-
-
-@settings(max_examples=20)
-@given(task=st.text(max_size=12).filter(lambda name: name not in MAKERS))
-def test_unknown_tasks_are_named(task: str) -> None:
-    with pytest.raises(UsageError, match="cannot be generated; there are: geo_loc"):
-        item(task, 0, 0)
-
-
-def test_wrong_numbers_and_names_write_nothing(tmp_path: Path) -> None:
-    for tasks, per_task, seed in ((("counting",), 0, 0), (("counting",), 1, -1), (("counting", "event_multi"), 1, 0)):
-        with pytest.raises(UsageError):
-            write(tmp_path, tasks, per_task, seed)
-    with pytest.raises(UsageError, match="negative"):
-        item("counting", -1, 0)
-    assert list(tmp_path.iterdir()) == []

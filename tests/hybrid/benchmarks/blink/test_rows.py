@@ -11,24 +11,13 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK, TASKS
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.published import Published, published
-from tests.tables import stored
+from tests.tables import cases, stored
 
 FOLDERS = {"GPT-4V": "GPT4V", "GPT-4o": "GPT4o", "Qwen-VL-Max": "QwenVLMax", "LLaVA-v1.6-34B": "llava-v1.6-34b"}
 CELLS = published("blink")
 
 # Cells that the paper's text, as it is here, does not hold in a readable form.
-UNREADABLE = {
-    ("Table 1", "LLaVA-v1.5-13B-xtuner"): 1,
-    ("Table 1", "CogVLM"): 1,
-    ("Table 1", "LLaVA-v1.5-7B"): 1,
-    ("Table 1", "GPT-4 Turbo"): 3,
-    ("Table 1", "GPT-4o"): 5,
-    ("Table 4", "LLaVA-v1.5-13B-xtuner"): 1,
-    ("Table 4", "LLaVA-v1.5-7B"): 1,
-    ("Table 4", "LLaVA-v1.5-13B"): 1,
-    ("Table 4", "LLaVA-v1.6-34B"): 2,
-    ("Table 4", "Qwen-VL-Max"): 1,
-}
+UNREADABLE = {tuple(key): count for *key, count in cases(__file__, "UNREADABLE")[1]}
 
 # Macro over the 14 tasks of val, recomputed from all 19 models' published outputs.
 MACRO = stored(__file__, "MACRO")
@@ -82,14 +71,7 @@ def test_what_each_table_holds() -> None:
 
 def test_the_specialists() -> None:
     found = {(c.who, c.metric): c.value for c in CELLS if c.kind == "specialist"}
-    assert found == {
-        ("DIFT", "Visual_Correspondence"): 96.51,
-        ("DepthAnything", "Relative_Depth"): 97.58,
-        ("LoFTR", "Multi-view_Reasoning"): 90.22,
-        ("DIFT", "Semantic_Correspondence"): 71.22,
-        ("DIRE", "Forensic_Detection"): 68.94,
-        ("Ordinal Shading", "Relative_Reflectance"): 77.61,
-    }
+    assert found == {tuple(key): value for *key, value in cases(__file__, "SPECIALISTS")[1]}
 
 
 def test_the_cell_that_two_tables_print_differently_says_so() -> None:

@@ -11,12 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.hvsbench.data import (
-    human_paths,
-    letter,
-    rows,
-    types_present,
-)
+from hybrid.benchmarks.hvsbench.data import human_paths, letter, rows, types_present
 from hybrid.errors import DataError
 from hybrid.types import Scanpath
 from tests.tables import cases
@@ -70,11 +65,7 @@ def test_rows_of_no_known_type_alone_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_column_of_another_type_is_named(tmp_path: Path, column: str, kind: pa.DataType, value: object) -> None:
-    path = write(
-        tmp_path / "a.parquet",
-        [{**record(0, "Q1"), column: value}],
-        {column: kind},
-    )
+    path = write(tmp_path / "a.parquet", [{**record(0, "Q1"), column: value}], {column: kind})
     with pytest.raises(DataError, match=f"a.parquet, column {column}: the type"):
         list(rows(tmp_path, path))
 
@@ -113,23 +104,7 @@ def test_several_human_paths(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("", "holds no scanpath"),
-        ("somewhere", "holds no scanpath"),
-        ("X = [0.1] Y = [0.2] T = [5]", "scanpath 1 has 1 fixation"),
-        ("X = [0.1, nan] Y = [0.2, 0.2] T = [5, 5]", "not finite"),
-        ('{"X": [0.1, NaN], "Y": [0.2, 0.2], "T": [5, 5]}', "not finite"),
-        ("X = [0.1, 0.2] Y = [0.2] T = [5, 5]", "lists of 2, 1 and 2"),
-        ('{"X": [0.1, 0.2], "Y": [0.2], "T": [5, 5]}', "lists of 2, 1 and 2"),
-        ("X = [101, 200] Y = [30, 40] T = [5, 5]", "outside the image"),
-        ("X = [0.1, 0.2] Y = [0.3, 0.4] T = [5, -5]", "negative duration"),
-        (f"{as_lists(ONE)} X = [0.1] Y = [0.1] T = [5]", "scanpath 2 has 1 fixation"),
-        ('{"X": 3, "Y": 4}', "must be lists"),
-        ('{"X": ["a"], "Y": ["b"]}', "must hold numbers"),
-        ("[]", "no scanpath"),
-        ("[[[[[[0.1, 0.2]]]]]]", "nested too deeply"),
-        ("[" * 100_000, "nested too deeply"),
-    ],
+    [*cases(__file__, "test_answers_that_are_no_scanpath")[1], ("[" * 100_000, "nested too deeply")],
 )
 def test_answers_that_are_no_scanpath(text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):

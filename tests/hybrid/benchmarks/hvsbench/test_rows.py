@@ -17,6 +17,7 @@ from hybrid.benchmarks.hvsbench.sample import schema
 from hybrid.images import ImageStore
 from hybrid.running.data import mount
 from hybrid.types import BrokenQuestion, Exchange, Prompt, Question, Reply
+from tests.tables import cases
 
 HUMAN = "X = [0.5, 0.2, 0.8] Y = [0.5, 0.3, 0.6] T = [100, 200, 300]"
 
@@ -47,31 +48,12 @@ def one(tmp_path: Path, *changed: Mapping[str, Any]) -> Iterator[Question | Brok
 SCANPATH_ROW = {"question_type": "Q9", "question": "Give three lists, each containing 3 values."}
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"answer": "C"}, "row 1, column answer: 'C' is none of the 2 options"),
-        ({"answer": None}, "row 1, column answer: expected text"),
-        ({"question": None}, "row 1, column question: expected text"),
-        ({"question": "  "}, "row 1, column question: empty"),
-        ({"question": "Which?"}, "row 1, column question: no options"),
-        ({"question": "[A] the dog [B] the dog"}, "row 1, column question: two options read the same"),
-        ({"image": None}, "row 1, column image: the question Q5_7 has no image"),
-        ({"image": {"bytes": None, "path": "a.jpg"}}, "row 1, column image: expected embedded image bytes"),
-        ({"image": {"bytes": b"GIF89a", "path": None}}, "row 1, question Q5_7, column image"),
-        ({"question_type": "Q2", "answer": "some"}, "row 1, column answer: 'some' is no count"),
-        ({"question_type": "Q3", "answer": "AC"}, "row 1, column answer: 'AC' is no order of AB"),
-        ({**SCANPATH_ROW, "answer": "X = [0.1] Y = [0.1] T = [9]"}, "row 1, column answer: scanpath 1 has 1 fixation"),
-        ({**SCANPATH_ROW, "answer": "X = [0.1, nan] Y = [0.1, 0.1] T = [9, 9]"}, "row 1, column answer: .* not finite"),
-        (
-            {"question_type": "Q4", "question": "[A] [0.9, 0.9, 0.1, 0.1] [B] [0, 0, 1, 1]"},
-            "row 1, column question: the box",
-        ),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_costs_its_question_alone"))
 def test_a_row_that_cannot_be_used_costs_its_question_alone(
     tmp_path: Path, changed: dict[str, Any], message: str
 ) -> None:
+    if changed.get("image"):
+        changed["image"] = {key: value and value.encode() for key, value in changed["image"].items()}
     found = list(one(tmp_path, changed, {"index": 8}))
     broken = [question for question in found if isinstance(question, BrokenQuestion)]
     assert len(broken) == 1

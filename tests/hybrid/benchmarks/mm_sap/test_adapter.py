@@ -22,6 +22,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
 from hybrid.types import BrokenQuestion, Exchange, Kind, Prompt, Question, Reply
+from tests.tables import cases
 
 PER_SET = 3
 OPTIONS = ["red", "green", "blue", "white", REFUSAL]
@@ -92,20 +93,7 @@ def test_wrong_numbers_of_shuffles(sample: Path, tmp_path: Path, value: str) -> 
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {"options": None, "choices": OPTIONS},
-        {"options": dict(zip("ABCDE", OPTIONS, strict=True))},
-        {"options": '["red", "green", "blue", "white", "Sorry, I can\'t help with it"]'},
-        {"options": "A. red\nB. green\nC. blue\nD. white\nE. Sorry, I can’t help with it."},
-        {"options": None, **dict(zip("ABCDE", OPTIONS, strict=True))},
-        {"options": None, **{f"option{n}": text for n, text in enumerate(OPTIONS, 1)}},
-        {"answer": "(C)"},
-        {"answer": "blue"},
-        {"question": None, "query": "What colour?"},
-        {"image": picture()},
-        {"image": None, "image_path": "pictures/a.png"},
-        {"refusal": "E"},
-    ],
+    [*(one for (one,) in cases(__file__, "test_columns_are_found_under_many_names")[1]), {"image": picture()}],
 )
 def test_columns_are_found_under_many_names(tmp_path: Path, changed: dict[str, object]) -> None:
     folder = tmp_path / "data"
@@ -153,21 +141,10 @@ def test_no_files_and_no_parquet(tmp_path: Path) -> None:
         asked(tmp_path / "d", tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"answer": "E"}, "column answer: 'E' names none of the four options next to the refusal"),
-        ({"answer": "G"}, "column answer: 'G' names none"),
-        ({"answer": None}, "column answer: None names none"),
-        ({"options": ["red", "red", "blue", "white", REFUSAL]}, "the same option appears twice"),
-        ({"options": ["red", "green", "blue", "white", "pink"]}, "0 of them are the refusal sentence"),
-        ({"options": ["red", REFUSAL]}, "options: expected 5 texts"),
-        ({"question": None}, "column question: expected text"),
-        ({"image": {"bytes": b"no picture"}}, "column image: these 10 bytes are not an image"),
-        ({"image": None}, "column image: the question has no image"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_costs_itself_alone"))
 def test_a_row_that_cannot_be_used_costs_itself_alone(tmp_path: Path, changed: dict[str, object], said: str) -> None:
+    if isinstance(changed.get("image"), dict):
+        changed["image"] = {key: value.encode() for key, value in changed["image"].items()}
     table(tmp_path / "d", [row(), row(**changed), row()])
     found = asked(tmp_path / "d", tmp_path, shuffles="stored")
     assert [question.id for question in found] == ["basic_0001", "basic_0002", "basic_0003"]

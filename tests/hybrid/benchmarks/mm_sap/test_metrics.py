@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.mm_sap import BENCHMARK
-from hybrid.benchmarks.mm_sap.metrics import read_answer
 from hybrid.benchmarks.mm_sap.sample import REFUSAL
 from hybrid.scoring.published import published
 from hybrid.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Reply, Score
@@ -121,15 +120,6 @@ def test_the_identities_of_the_paper(answers: list[tuple[str, int, int]]) -> Non
             assert value[f"answer_rate.{task}"] + value[f"refusal_rate.{task}"] == pytest.approx(1)
     if sizes["BeyondVisQA"]:
         assert value["score_ku.BeyondVisQA"] == pytest.approx(1 - value["missed_refusals"])
-
-
-@given(st.text(max_size=60), st.sampled_from(["strict", "official"]), st.integers(2, 5))
-def test_no_reply_chooses_what_was_not_offered(text: str, parse: str, count: int) -> None:
-    found = read_answer(text, CHOICES[:count], parse)
-    assert found.value is None or 0 <= found.value < count
-    assert (found.value is None) == (found.rule == "none")
-    if not text.strip():
-        assert found.value is None
 
 
 def test_stored_letters() -> None:

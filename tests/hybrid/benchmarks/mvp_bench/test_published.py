@@ -20,6 +20,7 @@ from hybrid.scoring.predictions.mounted import join_predictions
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.score import Scored
 from hybrid.types import Kind, Question
+from tests.tables import cases
 
 pytestmark = pytest.mark.shared_data
 
@@ -29,26 +30,7 @@ ROUNDING = 0.0099
 """Percent; the paper rounds up here and there (75.4348 is printed as 75.44)."""
 
 # The published outputs of InstructBLIP are of another run than the paper's; percent, ours by rule only.
-DIFFERENT = {
-    ("Table 2", "InstructBLIP (7B)", "qAcc.high"): 40.87,
-    ("Table 2", "InstructBLIP (7B)", "qAcc.multi"): 45.60,
-    ("Table 2", "InstructBLIP (7B)", "aAcc.high"): 69.57,
-    ("Table 2", "InstructBLIP (7B)", "aAcc.all"): 72.40,
-    ("Table 2", "InstructBLIP (7B)", "mAcc"): 18.34,
-    ("Table 2", "InstructBLIP (7B)", "vanilla.cross_low"): 26.87,
-    ("Table 2", "InstructBLIP (7B)", "vanilla.cross_high"): 24.23,
-    ("Table 3", "InstructBLIP (7B)", "iAcc.natural"): 45.56,
-    ("Table 3", "InstructBLIP (7B)", "iAcc.all"): 45.27,
-    ("Table 3", "InstructBLIP (7B)", "aAcc.natural"): 72.80,
-    ("Table 3", "InstructBLIP (7B)", "aAcc.all"): 72.40,
-    ("Table 3", "InstructBLIP (7B)", "mAcc"): 18.34,
-    ("Table 3", "InstructBLIP (7B)", "circular.single"): 3.83,
-    ("Table 5", "GPT-4o", "pAcc.R1"): 62.16,
-    ("Table 5", "GPT-4o", "pAcc.I2"): 31.82,
-    ("Table 5", "GPT-4o", "pAcc.E1"): 60.53,
-    ("Table 5", "GPT-4o", "pAcc.E2"): 52.94,
-    ("Table 5", "GPT-4o", "pAcc.S1"): 84.62,
-}
+DIFFERENT = {tuple(key): value for *key, value in cases(__file__, "DIFFERENT")[1]}
 
 
 @cache
@@ -65,7 +47,7 @@ def ours(folder: Path, cell: Published) -> tuple[float, int]:
     return percent(folder, f"mcq_{FILES[cell.who]}" if rotated else FILES[cell.who])[cell.metric]
 
 
-def cells(*tables: str) -> list[Published]:
+def printed_cells(*tables: str) -> list[Published]:
     return [cell for cell in published("mvp_bench") if cell.source in tables and cell.who in FILES]
 
 
@@ -78,7 +60,7 @@ def key(cell: Published) -> tuple[str, str, str]:
 )
 @pytest.mark.parametrize("table", [pytest.param("Table 2", marks=pytest.mark.system), "Table 3", "Table 5"])
 def test_a_cell_is_the_papers_or_the_named_one(shared_data: Path, table: str, who: str) -> None:
-    printed = [cell for cell in cells(table) if cell.who == who]
+    printed = [cell for cell in printed_cells(table) if cell.who == who]
     found = {cell.metric: ours(shared_data / "mvp_bench", cell) for cell in printed}
     assert {name: n for name, (_, n) in found.items()} == {cell.metric: int(cell.n) for cell in printed}
     wanted = {cell.metric: DIFFERENT.get(key(cell), cell.value) for cell in printed}
@@ -94,13 +76,13 @@ def test_a_cell_is_the_papers_or_the_named_one(shared_data: Path, table: str, wh
     ],
 )
 def test_table_5(shared_data: Path, who: str, right: int) -> None:
-    table = [cell for cell in cells("Table 5") if cell.who == who]
+    table = [cell for cell in printed_cells("Table 5") if cell.who == who]
     assert len(table) == 13
     assert sum(abs(ours(shared_data / "mvp_bench", c)[0] - c.value) <= ROUNDING for c in table) == right
 
 
 def test_the_named_cells_really_differ() -> None:
-    printed = {key(cell): cell.value for cell in cells("Table 2", "Table 3", "Table 5")}
+    printed = {key(cell): cell.value for cell in printed_cells("Table 2", "Table 3", "Table 5")}
     assert len(printed) == 3 * (11 + 9 + 13)
     assert all(abs(printed[name] - value) > 0.01 for name, value in DIFFERENT.items())
 
