@@ -209,7 +209,7 @@ async def test_odd_images_give_a_finding_or_a_clear_refusal(
 
 @every_backend
 async def test_the_same_question_has_the_same_finding(
-    name: str, kind: str, services: Callable[[str, str], ToolService], answers: Answers, stored: ImageStore
+    name: str, kind: str, services: Callable[[str, str], CachedTools], answers: Answers, stored: ImageStore
 ) -> None:
     args = ASKED.get(name, {})
     first = await answers(name, kind, args)
