@@ -6,8 +6,7 @@
     uv run python -m bench.arbiter --rivals 20 --data ../shared/data/blink --recorded ../shared/data/blink_outputs
 
 DATA is BLINK's official layout; DIR holds a folder of saved outputs a model. The weight-free tools are asked once, and
-every model is weighed against what they said, of depth against the first cross-validation of its cues. `--rivals` sets
-the rule next to simpler ones, so many draws of each simulated tool (`bench/_rivals.py`). No readable answer counts as a
+every model is weighed against what they said. `--rivals` sets the rule next to simpler ones, so many draws of each simulated tool (`bench/_rivals.py`). No readable answer counts as a
 guess. Columns:
 
 - `mllm`, `specialist`: the parts alone.
@@ -32,7 +31,7 @@ import hashlib
 import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final, Literal, TypeVar
@@ -41,9 +40,8 @@ from bench._frame import options, write_json
 from bench._rivals import designs, out_of_fold, recorded_pairs
 from bench._rivals import table as rivals
 from bench._runs import finished
-from bench.depth import Answer, blink_out_of_fold
 from graphs._model_and_specialist import Proposal
-from graphs.arbiter import ruling, tool_confidence
+from graphs.arbiter import ruling
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.benchmarks.card import metric_of
 from hybrid.config import RunConfig, ServiceOptions
@@ -128,30 +126,6 @@ def heard(folder: RunFolder) -> SpecialistRun:
             answers = [step.data["specialist_answer"] for step in asked.reply.steps if "specialist_answer" in step.data]
             items.append(Item(question, asked.prompt, _specialist_answer(answers[0]) if answers else None))
     return SpecialistRun(benchmark, tuple(items), cases(folder))
-
-
-def with_depth(run: SpecialistRun, answers: Mapping[str, Answer]) -> SpecialistRun:
-    """The run with these answers to the items of `DEPTH`, in place of those by cues that were chosen on the items."""
-
-    def other(item: Item) -> Item:
-        answer = answers.get(item.question.id)
-        if answer is None:
-            return item
-        gold = "AB".index(str(item.question.target).strip("()"))
-        place = gold if answer.score else 1 - gold
-        finding = Finding("", {}, answer.confidence, "classical", "")
-        chosen = SpecialistAnswer(f"Answer: ({'AB'[place]})", "depth", finding, place, on_card=True)
-        return replace(item, specialist_answer=None if answer.score == 0.5 else chosen)
-
-    items, prior = tuple(map(other, run.items)), run.benchmark.card.prior_accuracy
-    counted = [case for case in run.counted if case.key[2] != DEPTH]
-    for item in items:
-        answer = item.specialist_answer
-        if item.question.task == DEPTH and answer is not None:
-            claimed = tool_confidence(item.prompt, Trust(), prior.guess(item.prompt), answer)
-            key, score = ("depth", "classical", DEPTH), credit(run.benchmark, item, answer.answer)
-            counted.append(CountedAnswer(item.question.id, item.question.unit, key, answer.confidence, score, claimed))
-    return replace(run, items=items, counted=tuple(counted))
 
 
 def _specialist_answer(data: Any) -> SpecialistAnswer:
@@ -332,8 +306,6 @@ def main() -> None:
     tasks = tuple(given.task or TASKS)
     with tempfile.TemporaryDirectory() as folder:
         specialist = heard(run_of(given.data, tasks, "specialist", Path(folder) / "specialist"))
-        if DEPTH in tasks:
-            specialist = with_depth(specialist, blink_out_of_fold(given.data)[0])
         models = []
         for path in sorted(each for each in given.recorded.iterdir() if each.is_dir()):
             ran = run_of(given.data, tasks, "mllm", Path(folder) / path.name, f"replay:{path}")

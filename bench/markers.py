@@ -242,7 +242,7 @@ def _changed(title: str, pictures: Sequence[tuple[Pixels, Sequence[Point]]]) -> 
                 for p in points
                 if p.label in found
             )
-        ms = 1000 * (time.perf_counter() - started) / len(pictures)
+        ms = 1000 * (time.perf_counter() - started) / max(1, len(pictures))
         print(f"{title}, {name:13s} a mark lost on {lost} of {len(pictures)}, {off} marks off, {ms:.0f} ms", flush=True)
 
 

@@ -4,31 +4,25 @@
     uv run python -m bench.readme_table --data ../shared/data --by-task    # that of bench/results/by_task.md
 
 DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, of which
-the full texts are read by our own parser). The depth tool's cues were chosen on these items of Relative_Depth, so there
-the specialists and the arbiter have the mean of ten cross-validations that choose the cues on the other folds
-(`bench/depth.py`). A question without a readable answer, an abstention of the specialist or an unreadable reply of the
-model, counts as a guess; by task, after the stroke, also as wrong, where that is another number.
+the full texts are read by our own parser). Nothing that ships was chosen on these items
+(`bench/results/shipped.md`). A question without a readable answer, an abstention of the specialist or an unreadable
+reply of the model, counts as a guess; by task, after the stroke, also as wrong, where that is another number.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from statistics import mean
 
 from bench._frame import options
 from bench._runs import finished
-from bench.arbiter import DEPTH, heard, recorded, replies, with_depth
-from bench.depth import blink_out_of_fold
 from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import Column, Table, as_markdown, bounds, signed
 from hybrid.display.tables import accuracy as fraction
-from hybrid.log.folder import RunFolder
 from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Counted, Scored
+from hybrid.scoring.score import Scored
 from hybrid.stats import contrast, interval
 from hybrid.types import Metric
 
@@ -60,29 +54,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
             service=ServiceOptions("classical"),
             out=Path(folder) / "run",
         )
-        run = finished(config)
-        held = out_of_fold(data, run)
-        return tuple(_held(held.get(one.solver, {}), one) for one in score_run(run, ScoreOptions(abstain="chance")))
-
-
-def out_of_fold(data: Path, folder: RunFolder) -> Mapping[str, Mapping[str, float]]:
-    """By solver and id the worth, 0..1, of its answer about depth: the mean over the cross-validations."""
-    run, model = heard(folder), recorded(folder, "")
-    worths = [replies(with_depth(run, answers), model) for answers in blink_out_of_fold(data / "blink")]
-    ids = [item.question.id for item in run.items if item.question.task == DEPTH]
-    rules = {"specialist": "specialist", "arbiter": "default"}
-    return {
-        solver: {identity: mean(worth[rule][identity] for worth in worths) for identity in ids}
-        for solver, rule in rules.items()
-    }
-
-
-def _held(worth: Mapping[str, float], scored: Scored) -> Scored:
-    def other(counted: Counted) -> Counted:
-        scores = tuple(replace(score, correct=worth.get(score.id, score.correct)) for score in counted.scores)
-        return replace(counted, scores=scores)
-
-    return replace(scored, counted={rule: other(counted) for rule, counted in scored.counted.items()})
+        return tuple(score_run(finished(config), ScoreOptions(abstain="chance")))
 
 
 def cell(scored: Scored, task: str | None) -> str:

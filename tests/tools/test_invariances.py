@@ -41,6 +41,7 @@ class Change:
         return across, (y - self.off + 0.5) / self.by - 0.5
 
 
+SAME = Change(lambda pixels: pixels)
 CHANGES: Mapping[str, Change] = {
     "mirror": Change(lambda pixels: pixels[:, ::-1], mirrored=True),
     "half": Change(scaled(0.5), by=0.5),
@@ -119,19 +120,17 @@ def asked_of(tool: str) -> Asked:
         return Asked(views())
     if tool == "correspondence":
         made = item("Visual_Correspondence", 1, 41)
-        ref, *others = (
-            named(name, *place) for name, place in zip(("REF", *"ABCD"), (made.facts.ref, *made.facts.candidates))
-        )
+        spots = (made.facts.ref, *made.facts.candidates)
+        ref, *others = (named(name, *place) for name, place in zip(("REF", *"ABCD"), spots, strict=True))
         return Asked(made.images, {"point": ref, "candidates": others})
     if tool == "depth":
         made = item("Relative_Depth", 1, 41)
-        return Asked(made.images, {"points": [named(n, *p) for n, p in zip("AB", made.facts.points)]})
+        return Asked(made.images, {"points": [named(n, *p) for n, p in zip("AB", made.facts.points, strict=False)]})
     if tool == "jigsaw":
         return Asked(item("Jigsaw", 2, 41).images)
     if tool == "reflectance":
-        flat = np.full((160, 200, 3), 128, np.uint8)
-        flat[:, :100], flat[:, 100:] = (60, 40, 38), (210, 150, 145)
-        return Asked((flat,), {"points": [named("A", 40, 80), named("B", 150, 80)]})
+        made = item("Relative_Reflectance", 0, 41)
+        return Asked(made.images, {"points": [named(n, *p) for n, p in zip("AB", made.facts.points, strict=True)]})
     if tool == "similarity":
         first, second = discs(), background(np.random.default_rng(5), "stripes", 180, 240)
         return Asked((first, second, np.asarray(cv2.convertScaleAbs(first, alpha=0.9), np.uint8)))
@@ -144,7 +143,7 @@ def asked_of(tool: str) -> Asked:
         return Asked((discs(),), boxes={"box": {name: around[0][name] for name in ("x0", "y0", "x1", "y1")}})
     if tool == "ocr":
         page = np.full((120, 320, 3), 245, np.uint8)
-        cv2.putText(page, "Gate 27 B", (30, 70), cv2.FONT_HERSHEY_SIMPLEX, 1.4, (20, 20, 20), 3, cv2.LINE_AA)
+        cv2.putText(page, "Gate 27", (30, 70), cv2.FONT_HERSHEY_SIMPLEX, 1.4, (20, 20, 20), 3, cv2.LINE_AA)
         return Asked((page,))
     return Asked((discs(),))
 
@@ -169,8 +168,10 @@ def meaning(tool: str, evidence: Evidence, change: Change, width: int) -> Any:
         return change.back(data["fixations"][1]["x_px"], data["fixations"][1]["y_px"], width)
     if tool == "forensics":
         return data["synthetic"]
+    if tool == "ocr":
+        return data["text"].split()
     names = {
-        "correspondence": "best", "depth": "nearer", "jigsaw": "best", "ocr": "text", "reflectance": "darker",
+        "correspondence": "best", "depth": "nearer", "jigsaw": "best", "reflectance": "darker",
         "saliency": "most_salient", "similarity": "best",
     }  # fmt: skip
     return data[names[tool]]
@@ -197,14 +198,14 @@ NOT_BY_NATURE: Mapping[tuple[str, str], str] = {
 @cache
 def plainly(tool: str) -> tuple[Asked, Evidence]:
     asked = asked_of(tool)
-    return asked, answer(tool, asked, Change(lambda pixels: pixels))
+    return asked, answer(tool, asked, SAME)
 
 
 @pytest.mark.parametrize(("tool", "change"), [(t, c) for t in HOLDS for c in CHANGES if (t, c) not in NOT_BY_NATURE])
 def test_an_answer_stays(tool: str, change: str) -> None:
     asked, plain = plainly(tool)
     width = asked.images[0].shape[1]
-    before = meaning(tool, plain, Change(lambda pixels: pixels), width)
+    before = meaning(tool, plain, SAME, width)
     after = meaning(tool, answer(tool, asked, CHANGES[change]), CHANGES[change], width)
     if tool in ("segmentation", "crop"):
         overlap = max(0, min(before[2], after[2]) - max(before[0], after[0]))
@@ -219,3 +220,21 @@ def test_an_answer_stays(tool: str, change: str) -> None:
     else:
         assert after == before
         assert tool == "forensics" or before is not None
+
+
+def test_the_order_of_pictures_and_the_names_of_points_decide_nothing() -> None:
+    (first, second, _), (points,) = asked_of("similarity").images, asked_of("depth").points.values()
+    likeness = [
+        answer("similarity", Asked(pair), SAME).data["candidates"] for pair in ((first, second), (second, first))
+    ]
+    assert likeness[0] == likeness[1]
+    forward, back = (answer("forensics", Asked(pair), SAME).data for pair in ((first, second), (second, first)))
+    assert forward["statistics"] == back["statistics"][::-1]
+    first_view, second_view = views()
+    assert answer("motion", Asked((second_view, first_view)), SAME).data["moved"] == "right"
+    renamed = [{**one, "label": "BA"["AB".index(one["label"])]} for one in points]
+    found = [
+        answer("depth", asked_of("depth")._replace(points={"points": named_so}), SAME).data["nearer_index"]
+        for named_so in (points, renamed, points[::-1])
+    ]
+    assert found[0] == found[1] == 1 - found[2]

@@ -36,7 +36,7 @@ from tools._shared.batches import shape
 from tools._shared.finding_text import Lines
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
-from tools.depth.cues import depth_of, measure, score_of, weights
+from tools.depth.cues import WEIGHTS, depth_of, measure, score_of
 from tools.depth.models import MAX_SIDE_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
 
@@ -145,7 +145,7 @@ class DepthCues(WeightFree[DepthArgs]):
         ranking = rank_by_cues(scores, spots, size[0])
         data: dict[str, Json] = {
             **_data(spots, [{"depth_0_1": depth_of(values)} for values in cues], ranking),
-            "cues": {name: [values[name] for values in cues] for name in weights()},
+            "cues": {name: [values[name] for values in cues] for name in WEIGHTS},
             "decided_by": _decisive(ranking, cues),
         }
         reason = _reason(ranking, cues, spots, size[0])
@@ -157,7 +157,7 @@ class DepthCues(WeightFree[DepthArgs]):
 
 NO_MAP = "Read from cues at the points: there is no depth map, and what hangs or stands raised misleads them."
 # Words for what distinguishes the nearest point, by cue.
-WORDED = {"position": "lies lower in the picture", "contrast": "has more local contrast", "warm": "has warmer colours"}
+WORDED = {"position": "lies lower in the picture", "clear": "lies behind less haze"}
 
 
 def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | None:
@@ -165,7 +165,7 @@ def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | No
     if ranking.nearest is None or ranking.runner_up is None:
         return None
     near, far = cues[ranking.nearest], cues[ranking.runner_up]
-    return max(weights(), key=lambda name: weights()[name] * (near[name] - far[name]))
+    return max(WEIGHTS, key=lambda name: WEIGHTS[name] * (near[name] - far[name]))
 
 
 def _reason(

@@ -40,7 +40,7 @@ def small_letters(grey: Grey) -> list[LetterReading]:
     import cv2
 
     fits = {label: np.full(grey.shape, -1, np.float32) for label in LABELS}
-    sizes = {label: (0, 0) for label in LABELS}
+    sizes = dict.fromkeys(LABELS, (0, 0))
     for label, box in boxes():
         height, width = box.shape
         if height > grey.shape[0] or width > grey.shape[1]:
