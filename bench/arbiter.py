@@ -6,8 +6,8 @@
     uv run python -m bench.arbiter --rivals 20 --data ../shared/data/blink --recorded ../shared/data/blink_outputs
 
 DATA is BLINK's official layout; DIR holds a folder of saved outputs a model. The weight-free tools are asked once, and
-every model is weighed against what they said. `--rivals` sets the rule next to simpler ones, so many draws of each simulated tool (`bench/_rivals.py`). No readable answer counts as a
-guess. Columns:
+every model is weighed against what they said. `--rivals` sets the rule next to simpler ones, so many draws of each
+simulated tool (`bench/_rivals.py`). No readable answer counts as a guess. Columns:
 
 - `mllm`, `specialist`: the parts alone.
 - `testified`: the tool whenever it answers, else the MLLM.

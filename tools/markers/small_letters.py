@@ -20,9 +20,10 @@ HEIGHTS_PX = (10, 11, 13)
 BLUR_PX = 1.0
 # Correlation from which a box is a candidate: drawn letters have 0.75 and more, chance in photographs up to 0.88.
 LEAST = 0.6
-MAX_CANDIDATES = 12
-# Grey levels that a box and its letter reach: without them flat places would correlate by chance.
-BLACK, WHITE = 40, 70
+MAX_CANDIDATES = 40
+# Grey levels that the darkest and the brightest tenth reach: those of drawn letters have at most 22 and at least 123,
+# half of what is alike by chance over 36 and under 80.
+BLACK, WHITE = 25, 110
 
 
 @lru_cache(maxsize=1)
