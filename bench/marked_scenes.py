@@ -13,7 +13,6 @@ import cv2
 import numpy as np
 
 from hybrid.marks.drawing import (
-    BLINK_STYLE,
     RGB,
     Color,
     Font,
@@ -98,7 +97,7 @@ def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> Ma
 
 
 def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
-    """A photograph with points A and B as BLINK draws them, near half of the time on one row, as a JPEG file."""
+    """A photograph with points A and B in BLINK's colour and size, in any font, half on one row, as a JPEG file."""
     height, width = photograph.shape[:2]
     y, x = int(rng.integers(30, height - 12)), int(rng.integers(15, width // 2 - 20))
     points = (Point(x, y, "A"), Point(width - 1 - x, y, "B"))
@@ -108,8 +107,9 @@ def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
             points = (Point(int(ax), int(ay), "A"), Point(int(bx), int(by), "B"))
             break
     quality = 95 if rng.random() < 0.5 else 85
-    pixels = _coded(draw_marks(photograph, points), quality)
-    return MarkedScene(pixels, photograph, points, (), BLINK_STYLE, "scene", quality)
+    style = MarkStyle(font=FONTS[int(rng.integers(len(FONTS)))])
+    pixels = _coded(draw_marks(photograph, points, (), style), quality)
+    return MarkedScene(pixels, photograph, points, (), style, "scene", quality)
 
 
 def boxed_scene(rng: np.random.Generator) -> MarkedScene:

@@ -151,7 +151,9 @@ class DepthCues(WeightFree[DepthArgs]):
         reason = _reason(ranking, cues, spots, size[0])
         order = sorted(range(len(spots)), key=lambda index: -scores[index])
         text = "\n".join((_head(spots, ranking), *_order(spots, order), *reason, NO_MAP))
-        pictures = (Picture(partial(_drawn_order, request.images[0], spots, order, ranking)),) if spots else ()
+        points = [(spots[index].label or str(index + 1), spots[index].x, spots[index].y) for index in order]
+        drawn = partial(draw_order, request.images[0], points, decided=ranking.nearest is not None)
+        pictures = (Picture(drawn),) if spots else ()
         return Evidence(text, data, ranking.confidence, pictures)
 
 
@@ -181,12 +183,6 @@ def _reason(
     if ranking.nearest is None or cue is None:
         return (f"Basis: no cue decides; {row}.",)
     return (f"Basis: {_name(spots, ranking.nearest)} {WORDED[cue]}; {row}.",)
-
-
-def _drawn_order(pixels: Pixels, spots: Sequence[Spot], order: Sequence[int], ranking: Ranking) -> Pixels:
-    """The points named by their order, nearest first, and a line between the two that were compared."""
-    points = [(spots[index].label or str(index + 1), spots[index].x, spots[index].y) for index in order]
-    return draw_order(pixels, points, decided=ranking.nearest is not None)
 
 
 class SpottedImage(NamedTuple):

@@ -21,9 +21,9 @@ BLUR_PX = 1.0
 # Correlation from which a box is a candidate: drawn letters have 0.75 and more, chance in photographs up to 0.88.
 LEAST = 0.6
 MAX_CANDIDATES = 40
-# Grey levels that the darkest and the brightest tenth reach: those of drawn letters have at most 22 and at least 123,
-# half of what is alike by chance over 36 and under 80.
-BLACK, WHITE = 25, 110
+# Grey levels that the darkest tenth of a box and the brightest one of its letter reach: drawn ones have 13 and
+# less, 126 and more; half of what is alike by chance over 29 and under 93.
+BLACK, WHITE = 20, 110
 
 
 @lru_cache(maxsize=1)
@@ -54,11 +54,13 @@ def small_letters(grey: Grey) -> list[LetterReading]:
     peaks = np.argwhere((best == cv2.dilate(best, np.ones((9, 9), np.uint8))) & (best >= LEAST))
     readings = []
     for y, x in sorted(peaks.tolist(), key=lambda place: -float(best[tuple(place)])):
-        low, high = np.percentile(grey[max(0, y - 4) : y + 5, max(0, x - 3) : x + 4], (10, 90))
-        if low <= BLACK and high >= WHITE:
-            near = {label: float(fit[y - 1 : y + 2, x - 1 : x + 2].max()) for label, fit in fits.items()}
-            scores = tuple(sorted(near.items(), key=lambda item: -item[1]))
-            height, width = sizes[scores[0][0]]
-            box = Box(x - width // 2, y - height // 2, x - width // 2 + width, y - height // 2 + height)
-            readings.append(LetterReading(Box(box.x0 + 3, box.y0 + 2, box.x1 - 3, box.y1 - 2), box, scores, False))
+        near = {label: float(fit[y - 1 : y + 2, x - 1 : x + 2].max()) for label, fit in fits.items()}
+        scores = tuple(sorted(near.items(), key=lambda item: -item[1]))
+        height, width = sizes[scores[0][0]]
+        left, top = x - width // 2, y - height // 2
+        inside = grey[max(0, top) : top + height, max(0, left) : left + width]
+        middle = grey[max(0, y - 4) : y + 5, max(0, x - 3) : x + 4]
+        if np.percentile(inside, 10) <= BLACK and np.percentile(middle, 90) >= WHITE:
+            glyph = Box(left + 3, top + 2, left + width - 3, top + height - 2)
+            readings.append(LetterReading(glyph, Box(left, top, left + width, top + height), scores, False))
     return readings[:MAX_CANDIDATES]

@@ -138,5 +138,4 @@ def _trust(marks: Marks) -> float:
 
 
 def _named(marks: Marks) -> list[PointMark | BoxMark]:
-    every: list[PointMark | BoxMark] = [*marks.points, *marks.boxes]
-    return [mark for mark in every if mark.label is not None]
+    return [mark for mark in (*marks.points, *marks.boxes) if mark.label is not None]

@@ -1,6 +1,6 @@
 """How the camera moved between two views, from matches: essential matrix, rotation, direction of the second camera.
 
-`relative_motion(matches, (h0, w0), (h1, w1), focal_ratio=1.1)`. Hartley and Zisserman,
+`best_motion(matches, (h0, w0), (h1, w1), focal_ratios=(0.8, 1.1))`. Hartley and Zisserman,
 Multiple View Geometry (2nd ed.), sections 9.6 and 9.7, of which 9.6.3 is the choice among four motions by the points
 before both cameras (cheirality); five-point solver of Nister (2004) in MAGSAC++ (Barath et al. 2020). A homography is
 fitted beside it (`flat.py`). Camera frame: x right, y down, z forward.
@@ -100,13 +100,6 @@ def _halves_agree(here: Array, there: Array, mapping: FlatMap, focal_ratio: floa
     between = (np.trace(halves[0].rotation @ halves[1].rotation.T) - 1) / 2
     turn, way = np.degrees(np.arccos(np.clip([between, halves[0].centre @ halves[1].centre], -1, 1)))
     return bool(turn <= SAME_TURN_DEG and way <= SAME_WAY_DEG)
-
-
-def relative_motion(
-    matches: Matches, first: tuple[int, int], second: tuple[int, int], focal_ratio: float
-) -> Motion | None:
-    """The motion under one focal length, as `best_motion`."""
-    return best_motion(matches, first, second, (focal_ratio,))
 
 
 def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> Motion | None:
