@@ -69,7 +69,7 @@ def measure(pixels: Pixels) -> CueMaps:
     work = shrink(pixels, WORK_PX)
     scale = max(work.shape[:2]) / WORK_PX
     side = max(1, round(DARK_PX * scale))
-    dark = cv2.erode(work.min(axis=2).astype(np.float32) / 255, np.ones((side, side), np.uint8))
+    dark = np.asarray(cv2.erode(work.min(axis=2).astype(np.float32) / 255, np.ones((side, side), np.uint8)), np.float32)
     return CueMaps({"clear": ranks(-blurred(dark, DARK_SIGMA_PX * scale), pixels.shape[:2], SEEN_DIFFERENCE)})
 
 
