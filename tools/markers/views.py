@@ -52,7 +52,6 @@ VIEWS = (
     View(1.0, (50, 255)),
     *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)),
     View(2.0, (60, 220)),
-    SMALL,
 )
 
 
@@ -67,7 +66,9 @@ def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> M
     if _all_sure(best, labels):
         return best
     legible = {view: _legible(pixels, view, wanted) for view in VIEWS}
-    for view in sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]:
+    likely = sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]
+    # Last: what looks like a small letter by chance would take another view's turn.
+    for view in [*likely, *([SMALL] if _legible(pixels, SMALL, wanted) > 0 else [])]:
         other = found(view)
         better = _complete(other, labels) and _trust(other) > _trust(best) + BETTER
         if better and not (labels and _contradicted(pixels, other, labels, kind)):
@@ -93,7 +94,8 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
     if scale == 1:
         return pixels
     size = (max(MIN_SIDE_PX, round(width * scale)), max(MIN_SIDE_PX, round(height * scale)))
-    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LANCZOS4
+    larger = cv2.INTER_LANCZOS4 if view is SMALL else cv2.INTER_CUBIC
+    how = cv2.INTER_AREA if scale < 1 else larger
     return np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
 
 
@@ -138,4 +140,5 @@ def _trust(marks: Marks) -> float:
 
 
 def _named(marks: Marks) -> list[PointMark | BoxMark]:
-    return [mark for mark in (*marks.points, *marks.boxes) if mark.label is not None]
+    every: list[PointMark | BoxMark] = [*marks.points, *marks.boxes]
+    return [mark for mark in every if mark.label is not None]
