@@ -59,8 +59,7 @@ from hybrid.types import LETTERS, Cell, Exchange, Finding, Metric, Outcome, Prom
 Half = Literal["all", "first", "second"]
 Part = TypeVar("Part", int, Half)
 
-DEPTH: Final = "Relative_Depth"
-TASKS: Final = (DEPTH, "Jigsaw", "Spatial_Relation")
+TASKS: Final = ("Relative_Depth", "Jigsaw", "Spatial_Relation")
 RULES: Final = ("mllm", "specialist", "testified", "default", "trust", "other half")
 PARTS: Final = ("mllm", "specialist")
 FOLDS: Final = 5

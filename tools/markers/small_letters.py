@@ -49,6 +49,7 @@ def small_letters(grey: Grey) -> list[LetterReading]:
         fit = cv2.matchTemplate(grey, box, cv2.TM_CCOEFF_NORMED)
         rows, columns = slice(height // 2, height // 2 + fit.shape[0]), slice(width // 2, width // 2 + fit.shape[1])
         np.maximum(fits[label][rows, columns], fit, out=fits[label][rows, columns])
+        # The last is the highest: what is painted over later must not leave an edge.
         sizes[label] = (height, width)
     best = np.maximum.reduce(list(fits.values()))
     peaks = np.argwhere((best == cv2.dilate(best, np.ones((9, 9), np.uint8))) & (best >= LEAST))
