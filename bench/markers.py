@@ -83,7 +83,7 @@ def judge(scene: MarkedScene, marks: Marks) -> list[Judged]:
     for drawn in scene.boxes:
         found = boxes.get(drawn.label)
         right = found is not None and found.color == drawn.color and _off(found.box_px, drawn.box) <= TOLERANCE_PX
-        crossing = "crossing" if _cross(*(item.box for item in scene.boxes)) else "not crossing"
+        crossing = "crossing" if share_of_union(*(item.box for item in scene.boxes)) > 0 else "not crossing"
         kinds = (f"color {drawn.color}", f"label {drawn.label}", crossing, _place(drawn.box, scene))
         judged.append(
             Judged((*shared, *kinds), right, share_of_union(found.box_px, drawn.box) if found is not None else 0.0)
@@ -106,11 +106,6 @@ def _place(box: Box, scene: MarkedScene) -> str:
     height, width = scene.pixels.shape[:2]
     touches = box.x0 <= 0 or box.y0 <= 0 or box.x1 >= width or box.y1 >= height
     return "at the border" if touches else "inside"
-
-
-def _cross(a: Box, b: Box) -> bool:
-    """Whether two boxes overlap: where neither holds the other, their lines cross."""
-    return a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1
 
 
 def _off(a: Box, b: Box) -> float:

@@ -37,7 +37,7 @@ from tools._shared.finding_text import Lines
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
 from tools.depth.cues import WEIGHTS, depth_of, measure, score_of
-from tools.depth.models import MAX_SIDE_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
+from tools.depth.models import MAX_SIDE_PX, DepthInput, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
 
 # Two points are on one row when their rows differ by at most this fraction of the height.
@@ -212,9 +212,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
 
     def finish(self, request: Request[DepthArgs], prepared: SpottedImage, output: DepthValues) -> Evidence:
         """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
-        return self._evidence(request, prepared.spots, depth_map(output, metric=self.model.metric))
-
-    def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], depth: DepthMap) -> Evidence:
+        spots, depth = prepared.spots, depth_map(output, metric=self.model.metric)
         size = (request.images[0].shape[0], request.images[0].shape[1])
         values = [depth.at(spot.x, spot.y, size) for spot in spots]
         depths = [value["depth_0_1"] for value in values]

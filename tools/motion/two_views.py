@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tools._shared.view_matches import FRAME_PX, Matches
-from tools.motion.flat import FlatMap, MapKind, flat_map, flat_wins, same_hand, sampson
+from tools.motion.flat import REACH, FlatMap, MapKind, flat_map, flat_wins, same_hand, sampson
 
 Array = npt.NDArray[np.float64]
 
@@ -116,7 +116,7 @@ def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> 
     in_front, rotation, translation, _ = cv2.recoverPose(essential, here, there, camera, mask=np.asarray(mask).copy())
     turn = np.asarray(rotation, np.float64)
     errors = sampson(np.linalg.inv(camera) @ essential @ np.linalg.inv(camera), here, there)
-    off_plane = int((mapping.errors[inliers] > mapping.reach).sum())
+    off_plane = int((mapping.errors[inliers] > REACH).sum())
     return Motion(
         rotation=turn,
         centre=np.asarray(-turn.T @ np.asarray(translation, np.float64), np.float64).ravel(),
