@@ -198,7 +198,8 @@ def _beside_clear_letters(
     for reading in readings:
         label, (x, y) = reading.label, (reading.centre[0] + away[0], reading.centre[1] + away[1])
         free = all(label != pair.label and reading is not pair.reading for pair in pairs) and label not in found
-        inside = 0 <= x < field.width and 0 <= y < field.height
+        # A letter so near to the upper border may be below its ring: there was no room above.
+        inside = 0 <= x < field.width and y < field.height and reading.centre[1] > 2 * away[1] > 0
         if free and inside and reading.score >= CLEAR_LETTER and not reading.clipped and label in (expected or LABELS):
             found[label] = MarkPair(label, reading.score, reading, replace(clear.ring, x=round(x), y=round(y)))
     return list(found.values())
