@@ -264,8 +264,8 @@ def test_a_grey_ring_that_does_not_show_lies_from_its_letter_as_the_other_one_do
     found = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
     assert (found["B"].x, found["B"].y) == pytest.approx((180, 150), abs=1)
     assert UNSURE <= found["B"].confidence <= COMPANION < found["A"].confidence
-    # Its letter may be the one below.
-    plain[0:40] = 76
+    # A letter below its ring, as there is no room above: the other one's is above.
+    plain[0:60] = 76
     pixels = grey(draw_marks(plain, [Point(60, 80, "A"), Point(180, 16, "B")]))
     marks = marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points
-    assert all(abs(mark.y - 16) <= 3 for mark in marks if mark.label == "B")
+    assert all(mark.y < 50 for mark in marks if mark.label == "B")
