@@ -94,8 +94,7 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
     if scale == 1:
         return pixels
     size = (max(MIN_SIDE_PX, round(width * scale)), max(MIN_SIDE_PX, round(height * scale)))
-    larger = cv2.INTER_LANCZOS4 if view is SMALL else cv2.INTER_CUBIC
-    how = cv2.INTER_AREA if scale < 1 else larger
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LANCZOS4 if view is SMALL else cv2.INTER_CUBIC
     return np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
 
 
