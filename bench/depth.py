@@ -4,24 +4,23 @@
     python -m bench.depth --generated 200      BLINK's kind of points on rendered scenes
     python -m bench.depth --objects 200        the middles of two objects of a rendered scene, as a model would ask
     python -m bench.depth --measured DIR       `DIR/rgb/NAME.*` and `DIR/depth/NAME.png` (16 bits, 0 unknown)
+    python -m bench.depth --fit 160            cues and weights by log loss, on scenes that nothing else is measured on
     python -m bench.depth --data DIR --weights DIR_OR_ID [--device cuda]     the learned backend
 
 An undecided item counts one half. On BLINK items and generated ones points come from the markers tool, as in a run.
-With `--data` and no weights follow what each cue scores alone and two nested cross-validations: cues, or cues and both
-slopes, are chosen by log loss on nine tenths of the items, ten times over, and judged on the last tenth. Our results on
-BLINK count the first. `--measured` takes pairs of random pixels whose depths differ by a quarter or more, half of them
-on one row; the demonstration data of Metric3D (three frames of KITTI with lidar, three of NYU Depth v2) has this layout
-once both files of a pair have one name.
+With `--data` and no weights follows what each cue scores alone. `--fit` chose the cues and their weights: on rendered
+scenes of its own seeds, with walls or haze, raised things and a depth of field. `--measured` takes pairs of random
+pixels whose depths differ by a quarter or more, half of them on one row; the demonstration data of Metric3D (three
+frames of KITTI with lidar, three of NYU Depth v2) has this layout once both files of a pair have one name.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
@@ -30,15 +29,18 @@ import numpy.typing as npt
 
 from bench._accuracy import bins, blink_rows, marks_on
 from bench._frame import options, write_json
+from bench.picture_changes import compressed
 from hybrid.benchmarks.blink.sample import row
 from hybrid.images import decode
+from hybrid.samples.geometry import steady
 from hybrid.samples.layouts import random_camera, random_scene
-from hybrid.samples.scenes import FIRST_SOLID, render
+from hybrid.samples.scenes import FIRST_SOLID, Camera, render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Backend, Evidence, Pixels, Request
 from tools._shared.args import PointArg
-from tools.depth import MAX_CERTAINTY, SAME_ROW, SAME_ROW_CONFIDENCE, TOOL, DepthArgs, clean_image, spots_of
-from tools.depth.cues import APPEARANCE, APPEARANCE_SLOPE, POSITION_SLOPE, measure
+from tools._shared.reading import shrink
+from tools.depth import SAME_ROW, TOOL, DepthArgs, clean_image, spots_of
+from tools.depth.cues import WEIGHTS, WORK_PX, CueMaps, blurred, measure, ranks
 
 Item = tuple[str, Pixels, str]
 """Id, image with its marks, letter of the nearer point."""
@@ -48,11 +50,12 @@ APART = 1.25
 """The farther of two points is at least this many times as far."""
 CURVE = (0.0, 0.55, 0.65, 0.8)
 """Where the rows by confidence begin: about 15 items each."""
-SLOPES = tuple(itertools.product((3.0, 5.0, 7.0), (0.5, 1.0, 2.0, 4.0)))
-"""Slopes of position and of appearance that the nested choice is between."""
-CUE_SETS: tuple[tuple[str, ...], ...] = ((), ("contrast",), ("warm",), APPEARANCE)
-"""Sets of appearance cues that the nested choice is between."""
-FOLDS, REPEATS = 10, 10
+FOLDS = 10
+RAISED = 0.25
+"""Share of solids that hang in the air."""
+HAZE_M = (20.0, 400.0)
+NO_HAZE_M = 1e5
+SIZES = ((500, 375), (500, 333), (375, 500))
 
 
 @dataclass(frozen=True)
@@ -77,10 +80,11 @@ class DepthRow:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far each cue of the nearer point lies above the farther one's, and whether they are on one row."""
+    """How far each cue of the nearer point lies above the farther one's, whether on one row, and of which scene."""
 
     cues: Mapping[str, float]
     same_row: bool
+    scene: int = 0
 
 
 def read_items(folder: Path) -> list[Item]:
@@ -231,7 +235,7 @@ def differences(items: Sequence[Item], requests: Sequence[Case]) -> list[Differe
 def cue_table(differences: Sequence[Difference]) -> None:
     """Print what each cue scores alone, with the sign and scale that the tool fixes."""
     print("cue alone: all / same row / other rows")
-    for name in ("position", *APPEARANCE):
+    for name in WEIGHTS:
         values = [(one.cues[name], one.same_row) for one in differences]
         print(f"  {name:9s} {share(values):.3f} / {share(values, same=True):.3f} / {share(values, same=False):.3f}")
 
@@ -242,75 +246,100 @@ def share(values: Iterable[tuple[float, bool]], *, same: bool | None = None) -> 
     return float(((chosen > 0) + 0.5 * (chosen == 0)).mean()) if chosen.size else float("nan")
 
 
-def nested(differences: Sequence[Difference], slopes: Sequence[tuple[float, float]], seed: int) -> list[DepthRow]:
-    """Accuracy out of fold of the choice among `CUE_SETS` and `slopes`, and its counts by confidence, printed.
-
-    Counts are means over the repeats: what each item gave, once.
-    """
-    answers, accuracies = list[Answer](), list[float]()
-    for repeat in out_of_fold(differences, slopes, seed):
-        accuracies.append(float(np.mean([answer.score for answer in repeat])))
-        answers += repeat
-    what = "cues chosen" if len(slopes) == 1 else "cues and slopes chosen"
-    print(
-        f"nested {FOLDS}-fold, {REPEATS} times, {what}: {np.mean(accuracies):.3f}, sd over splits "
-        f"{np.std(accuracies):.3f}, standard error of {len(differences)} items {math.sqrt(0.16 / len(differences)):.3f}"
+def varied(rng: np.random.Generator) -> tuple[Pixels, npt.NDArray[np.float32]]:
+    """A rendered scene and its depth (H, W), m: a wall or haze, some things raised, a depth of field, a JPEG file."""
+    plain = random_scene(rng, 8)
+    solids = tuple(
+        replace(one, centre=(one.centre[0], one.centre[1], one.centre[2] + float(rng.uniform(0.4, 1.6))))
+        if rng.random() < RAISED
+        else one
+        for one in plain.solids
     )
-    made = [DepthRow(f"nested, {what}", float(np.mean(accuracies)), len(differences), 0, _mean_confidence(answers))]
-    for low, high in itertools.pairwise((*CURVE, 1.01)):
-        chosen = [answer for answer in answers if low <= answer.confidence < high]
-        if chosen:
-            right, n = sum(answer.score for answer in chosen) / REPEATS, len(chosen) / REPEATS
-            print(f"  confidence {low:.2f}-{high:.2f}: right {right:.1f} of {n:.1f} a repeat")
-            made.append(
-                DepthRow(f"nested, {what}, {low:.2f}-{high:.2f}", right / n, round(n), 0, _mean_confidence(chosen))
-            )
-    return made
+    haze_m = NO_HAZE_M if plain.wall is not None else float(np.exp(rng.uniform(*np.log(HAZE_M))))
+    width, height = SIZES[int(rng.integers(len(SIZES)))]
+    focal = width / 2 / np.tan(np.deg2rad(rng.uniform(40, 70)) / 2)
+    pitch = float(np.deg2rad(rng.uniform(-4, 22)))
+    camera = Camera((0.0, 0.0, float(rng.uniform(0.6, 2.2))), 0.0, pitch, float(focal), width, height)
+    view = render(replace(plain, solids=solids, haze_m=haze_m), camera, rng)
+    rgb = view.rgb if rng.random() < 0.5 else defocused(rng, view.rgb, view.depth_m)
+    return compressed(int(rng.integers(60, 97)))(rgb), view.depth_m
 
 
-def out_of_fold(
-    differences: Sequence[Difference], slopes: Sequence[tuple[float, float]], seed: int
-) -> Iterator[list[Answer]]:
-    """Of each repeat the answers by the cues and slopes with the least log loss on the other folds."""
-    rivals = [(names, *pair) for names in CUE_SETS for pair in slopes]
-    evidence = np.array([[_evidence(one, *rival) for one in differences] for rival in rivals])
-    # Log odds of the right answer, so that its log loss is log(1 + exp(-x)).
-    losses, rng = np.logaddexp(0.0, -evidence), np.random.default_rng(seed)
-    for _ in range(REPEATS):
-        folds = rng.permutation(len(differences)) % FOLDS
-        held = np.empty(len(differences))
-        for fold in range(FOLDS):
-            best = int(losses[:, folds != fold].mean(axis=1).argmin())
-            held[folds == fold] = evidence[best, folds == fold]
-        yield [_judged(float(value), one.same_row) for value, one in zip(held, differences, strict=True)]
+def defocused(rng: np.random.Generator, rgb: Pixels, depth_m: npt.NDArray[np.float32]) -> Pixels:
+    """Blurred by how far inverse depth lies from that in focus, as by a thin lens."""
+    inverse = 1 / np.minimum(depth_m, 1e4)
+    away = np.abs(inverse - np.quantile(inverse, rng.uniform(0.3, 0.98))) * rng.uniform(2, 16)
+    blurred = [rgb, *(cv2.GaussianBlur(rgb, (0, 0), sigma) for sigma in (0.7, 1.4, 2.8, 5.6))]
+    # Without islands of single pixels.
+    level = cv2.medianBlur(np.digitize(away, (0.35, 1.0, 2.0, 4.0)).astype(np.uint8), 5)
+    return np.asarray(np.choose(level[..., None], blurred), np.uint8)
 
 
-def blink_out_of_fold(data: Path, seed: int = 0) -> list[dict[str, Answer]]:
-    """Of each repeat by id the answers to BLINK's items, the cues chosen on the other folds, at the tool's slopes."""
-    items = read_items(data)
-    found = differences(items, with_marks(items))
-    repeats = out_of_fold(found, ((POSITION_SLOPE, APPEARANCE_SLOPE),), seed)
-    return [{item[0]: answer for item, answer in zip(items, repeat, strict=True)} for repeat in repeats]
+def candidates(pixels: Pixels) -> CueMaps:
+    """The maps that a choice is between, turned so that larger should mean nearer; the tool's own among them."""
+    work = shrink(pixels, WORK_PX)
+    lab = np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
+    saturation = np.asarray(cv2.cvtColor(work, cv2.COLOR_RGB2HSV)[..., 1], np.float32)
+    light, mean = lab[..., 0], blurred(lab[..., 0], 12.0)
+    fine, coarse = (blurred(np.abs(light - blurred(light, sigma)), 12.0) for sigma in (1.0, 6.0))
+    rows, columns = np.mgrid[: work.shape[0], : work.shape[1]].astype(np.float32)
+    found = {
+        "contrast": (np.sqrt(np.maximum(blurred(light * light, 12.0) - mean * mean, 0)), 1e-4),
+        "warm": (blurred(lab[..., 2], 30.0), 1.0),
+        "saturated": (blurred(saturation, 20.0), 2.0),
+        "dark": (-blurred(light, 20.0), 0.2),
+        "fine": (fine, 0.01),
+        "in focus": (fine / (coarse + 0.3), 0.002),
+        "middle": (-np.hypot(columns / work.shape[1] - 0.5, rows / work.shape[0] - 0.5), 1e-4),
+    }
+    others = {name: ranks(values, pixels.shape[:2], step) for name, (values, step) in found.items()}
+    return CueMaps({**measure(pixels).cues, **others})
 
 
-def _evidence(one: Difference, names: Sequence[str], position: float, appearance: float) -> float:
-    """Log odds of the right answer."""
-    looks = [one.cues[name] for name in names]
-    return position * one.cues["position"] + (appearance * float(np.mean(looks)) if looks else 0.0)
+def drawn(number: int, seed: int) -> list[Difference]:
+    """Up to six pairs of points of each of so many scenes, half of them on one row; every pair names its scene."""
+    found = []
+    for index in range(number):
+        rng = generator("fit", 16, seed, index)
+        pixels, depth_m = varied(rng)
+        maps, size = candidates(pixels), pixels.shape[:2]
+        levels = np.where(np.isfinite(depth_m), depth_m * 1000, 0).clip(0, 65535).astype(np.uint16)
+        known = np.argwhere(steady(depth_m))
+        for pair in range(6 if len(known) > 1000 else 0):
+            near, far = _apart(rng, levels, known, same_row=pair % 2 == 0)
+            above, below = maps.at(*near, size), maps.at(*far, size)
+            same = abs(near[1] - far[1]) <= SAME_ROW * size[0]
+            found.append(Difference({name: above[name] - below[name] for name in above}, same, index))
+    return found
 
 
-def _mean_confidence(answers: Sequence[Answer]) -> float:
-    return float(np.mean([answer.confidence for answer in answers]))
+def choose(pairs: Sequence[Difference]) -> None:
+    """Print the log loss out of fold, by scene, of position with up to two more cues, and their weights: best first."""
+    names = [name for name in pairs[0].cues if name != "position"]
+    values = {name: np.array([pair.cues[name] for pair in pairs]) for name in ("position", *names)}
+    folds = np.array([pair.scene % FOLDS for pair in pairs])
+    tried = []
+    for more in range(3):
+        for chosen in itertools.combinations(names, more):
+            cues = np.stack([values[name] for name in ("position", *chosen)], axis=1)
+            losses = np.empty(len(pairs))
+            for fold in range(FOLDS):
+                held = folds == fold
+                losses[held] = np.logaddexp(0, -cues[held] @ fitted(cues[~held]))
+            tried.append((float(losses.mean()), chosen, fitted(cues)))
+    for loss, chosen, weights in sorted(tried, key=lambda one: one[0])[:12] + tried[:1]:
+        print(f"  log loss {loss:.4f}: position {', '.join(chosen)}: {np.round(weights, 2)}")
 
 
-def _judged(evidence: float, same_row: bool) -> Answer:
-    """An answer from log odds of the right point, with the confidence that the tool would give."""
-    confidence = 1 / (1 + math.exp(-min(abs(evidence), MAX_CERTAINTY)))
-    return Answer(
-        float(evidence > 0) if evidence else 0.5,
-        min(confidence, SAME_ROW_CONFIDENCE) if same_row else confidence,
-        same_row,
-    )
+def fitted(cues: npt.NDArray[np.float64], ridge: float = 1e-3) -> npt.NDArray[np.float64]:
+    """Weights (cues,) of a logistic regression without a constant: every row (pairs, cues) is of a right order."""
+    weights = np.zeros(cues.shape[1])
+    for _ in range(30):
+        wrong = 1 / (1 + np.exp(cues @ weights))
+        slope = cues.T @ wrong / len(cues) - ridge * weights
+        curve = (cues.T * (wrong * (1 - wrong))) @ cues / len(cues) + ridge * np.eye(len(weights))
+        weights = weights + np.linalg.solve(curve, slope)
+    return weights
 
 
 def run(title: str, items: Sequence[Item], requests: Sequence[Case], given: argparse.Namespace) -> list[DepthRow]:
@@ -325,18 +354,18 @@ def run(title: str, items: Sequence[Item], requests: Sequence[Case], given: argp
     rows = report(items, requests, backend, halves=title == "BLINK")
     if given.weights or title != "BLINK":
         return rows
-    compared = differences(items, requests)
-    cue_table(compared)
-    fixed = nested(compared, ((POSITION_SLOPE, APPEARANCE_SLOPE),), given.seed)
-    return [*rows, *fixed, *nested(compared, SLOPES, given.seed)]
+    cue_table(differences(items, requests))
+    return rows
 
 
 def main() -> None:
     """Print the tables that were asked for."""
-    flags = {"--data": Path, "--generated": 0, "--objects": 0, "--measured": Path, "--pairs": 200, "--seed": 0}
-    given = options(__doc__, {**flags, "--weights": str, "--device": "cpu", "--json": Path})
+    flags = {"--data": Path, "--generated": 0, "--objects": 0, "--measured": Path, "--pairs": 200}
+    given = options(__doc__, {**flags, "--seed": 0, "--fit": 0, "--weights": str, "--device": "cpu", "--json": Path})
     cv2.setNumThreads(1)
     tables = dict[str, list[DepthRow]]()
+    if given.fit:
+        choose(drawn(given.fit, given.seed))
     if given.data is not None:
         items = read_items(given.data)
         tables["BLINK"] = run("BLINK", items, with_marks(items), given)

@@ -12,8 +12,18 @@ from typing import Literal
 import cv2
 import numpy as np
 
-from hybrid.marks.drawing import RGB, Color, Font, LabelledBox, MarkStyle, draw_marks, label_patch, label_place
+from hybrid.marks.drawing import (
+    RGB,
+    Color,
+    Font,
+    LabelledBox,
+    MarkStyle,
+    draw_marks,
+    label_patch,
+    label_place,
+)
 from hybrid.samples.backgrounds import BACKGROUNDS, Background, background
+from hybrid.samples.geometry import SAME_ROW_SHARE
 from hybrid.samples.objects import share_of_union
 from hybrid.tool import Pixels
 from hybrid.types import Box, Point
@@ -84,6 +94,22 @@ def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> Ma
     quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
     pixels = _coded(draw_marks(plain, points, (), drawn), quality)
     return MarkedScene(pixels, plain, points, (), drawn, kind, quality)
+
+
+def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
+    """A photograph with points A and B in BLINK's colour and size, in any font, half on one row, as a JPEG file."""
+    height, width = photograph.shape[:2]
+    y, x = int(rng.integers(30, height - 12)), int(rng.integers(15, width // 2 - 20))
+    points = (Point(x, y, "A"), Point(width - 1 - x, y, "B"))
+    while rng.random() > SAME_ROW_SHARE:
+        (ax, bx), (ay, by) = rng.integers(8, width - 8, 2), rng.integers(8, height - 8, 2)
+        if abs(ax - bx) > 40 or abs(ay - by) > 60:
+            points = (Point(int(ax), int(ay), "A"), Point(int(bx), int(by), "B"))
+            break
+    quality = 95 if rng.random() < 0.5 else 85
+    style = MarkStyle(font=FONTS[int(rng.integers(len(FONTS)))])
+    pixels = _coded(draw_marks(photograph, points, (), style), quality)
+    return MarkedScene(pixels, photograph, points, (), style, "scene", quality)
 
 
 def boxed_scene(rng: np.random.Generator) -> MarkedScene:

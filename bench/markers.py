@@ -4,6 +4,7 @@
     python -m bench.markers --scenes 300 --seed 300000 --unasked     without the letters as arguments
     python -m bench.markers --overlap 400 --seed 400000              two boxes that overlap, by how and by how much
     python -m bench.markers --data DIR                               how often both letters are found on real images
+    python -m bench.markers --changed DIR [--scenes 60]              of other sizes, grey, compressed: what is lost
     python -m bench.markers --unmarked DIR                           how often a mark is seen where none is drawn
 
 A mark is right when its letter is and its centre is within 3 px; a box when letter and colour are and every side is
@@ -11,7 +12,9 @@ within 3 px. Rows are kinds of mark with the Wilson interval of 95 %: a row abov
 small one. A pair of overlapping boxes is right when both boxes are; the finder was fitted on other pairs.
 The font "opencv" is in no template, so its row is the held-out one. The last table is the card's
 reliability: how often everything in a finding was right, by the finding's confidence. `--fit` shows scenes to set
-constants on, which are never those that are measured without it (`hybrid/samples/seeds.py`).
+constants on, which are never those that are measured without it (`hybrid/samples/seeds.py`). `--changed` draws marks on
+BLINK's photographs of Jigsaw and Spatial_Relation, whose places are known, then takes its Relative_Depth, where a mark
+is off that is not where the picture as it is shows it.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ from bench.marked_scenes import (
     marked_scene,
     meeting,
     overlapping_scene,
+    scene_on,
 )
+from bench.picture_changes import CHANGES
 from hybrid.images import decode
 from hybrid.marks.drawing import MarkStyle
 from hybrid.marks.marks import Marks
@@ -41,13 +46,17 @@ from hybrid.marks.marks_json import marks_from
 from hybrid.samples.objects import share_of_union
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
+from hybrid.tool import Pixels
 from hybrid.types import Box, Point
+from tools._shared.reading import shrink
 from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, sure, told
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97)
 TOLERANCE_PX = 3.0
 PAIRS = 14
 """Set apart the seeds of overlapping pairs from those of other scenes."""
+PHOTOGRAPHS = 15
+"""Likewise of marks on photographs."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ def judge(scene: MarkedScene, marks: Marks) -> list[Judged]:
     for drawn in scene.boxes:
         found = boxes.get(drawn.label)
         right = found is not None and found.color == drawn.color and _off(found.box_px, drawn.box) <= TOLERANCE_PX
-        crossing = "crossing" if _cross(*(item.box for item in scene.boxes)) else "not crossing"
+        crossing = "crossing" if share_of_union(*(item.box for item in scene.boxes)) > 0 else "not crossing"
         kinds = (f"color {drawn.color}", f"label {drawn.label}", crossing, _place(drawn.box, scene))
         judged.append(
             Judged((*shared, *kinds), right, share_of_union(found.box_px, drawn.box) if found is not None else 0.0)
@@ -97,11 +106,6 @@ def _place(box: Box, scene: MarkedScene) -> str:
     height, width = scene.pixels.shape[:2]
     touches = box.x0 <= 0 or box.y0 <= 0 or box.x1 >= width or box.y1 >= height
     return "at the border" if touches else "inside"
-
-
-def _cross(a: Box, b: Box) -> bool:
-    """Whether two boxes overlap: where neither holds the other, their lines cross."""
-    return a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1
 
 
 def _off(a: Box, b: Box) -> float:
@@ -199,6 +203,44 @@ def real(folder: Path) -> None:
     print(f"Relative_Depth: both letters on {both}/{len(rows)} images, {ms:.0f} ms an image; least sure: {least}")
 
 
+def changed(folder: Path, seeds: range, purpose: Purpose) -> None:
+    """Print of each of `CHANGES` on how many pictures a mark is not passed on, or more than 3 px off."""
+    rows = blink_rows(folder, "Jigsaw", "Spatial_Relation", columns=("idx", "image_1"))
+    drawn = []
+    for seed in seeds:
+        rng = generator(purpose, PHOTOGRAPHS, seed)
+        row = rows[int(rng.integers(len(rows)))]
+        scene = scene_on(rng, shrink(decode(row["image_1"]["bytes"], row["idx"]), 500))
+        drawn.append((scene.pixels, scene.points))
+    _changed("marks on photographs", drawn)
+    rows = blink_rows(folder, "Relative_Depth", columns=("idx", "image_1"))
+    images = [decode(row["image_1"]["bytes"], row["idx"]) for row in rows]
+    _changed("Relative_Depth", [(pixels, _points(pixels)) for pixels in images])
+
+
+def _points(pixels: Pixels) -> tuple[Point, ...]:
+    marks = marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data)
+    return tuple(Point(mark.x, mark.y, mark.label) for mark in marks.points)
+
+
+def _changed(title: str, pictures: Sequence[tuple[Pixels, Sequence[Point]]]) -> None:
+    for name, change in CHANGES.items():
+        lost, off, started = 0, 0, time.perf_counter()
+        for pixels, points in pictures:
+            other = np.ascontiguousarray(change(pixels))
+            by = other.shape[1] / pixels.shape[1]
+            found = {point.label: point for point in _points(other)}
+            lost += not {point.label for point in points} <= set(found)
+            off += sum(
+                float(np.hypot((found[p.label].x + 0.5) / by - 0.5 - p.x, (found[p.label].y + 0.5) / by - 0.5 - p.y))
+                > TOLERANCE_PX
+                for p in points
+                if p.label in found
+            )
+        ms = 1000 * (time.perf_counter() - started) / max(1, len(pictures))
+        print(f"{title}, {name:13s} a mark lost on {lost} of {len(pictures)}, {off} marks off, {ms:.0f} ms", flush=True)
+
+
 def unmarked(folder: Path) -> None:
     """Print on how many photographs without marks (BLINK's Jigsaw and Spatial_Relation) a finding is believed."""
     rows = blink_rows(folder, "Jigsaw", "Spatial_Relation", columns=("idx", "image_1"))
@@ -217,12 +259,14 @@ def unmarked(folder: Path) -> None:
 
 def main() -> None:
     """Print the tables that were asked for."""
-    flags = {"--data": Path, "--unmarked": Path, "--scenes": 0, "--overlap": 0, "--seed": 200000}
+    flags = {"--data": Path, "--unmarked": Path, "--changed": Path, "--scenes": 0, "--overlap": 0, "--seed": 200000}
     given = options(__doc__, {**flags, "--unasked": False, "--fit": False})
     cv2.setNumThreads(1)
-    if given.scenes:
-        seeds = range(given.seed, given.seed + given.scenes)
-        purpose: Purpose = "fit" if given.fit else "evaluate"
+    seeds = range(given.seed, given.seed + given.scenes)
+    purpose: Purpose = "fit" if given.fit else "evaluate"
+    if given.changed is not None:
+        changed(given.changed, seeds, purpose)
+    elif given.scenes:
         measure(marked_scene, seeds, not given.unasked, "points", purpose)
         measure(boxed_scene, seeds, not given.unasked, "boxes", purpose)
     if given.overlap:

@@ -4,44 +4,32 @@
     uv run python -m bench.readme_table --data ../shared/data --by-task    # that of bench/results/by_task.md
 
 DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, of which
-the full texts are read by our own parser). The depth tool's cues were chosen on these items of Relative_Depth, so there
-the specialists and the arbiter have the mean of ten cross-validations that choose the cues on the other folds
-(`bench/depth.py`). A question without a readable answer, an abstention of the specialist or an unreadable reply of the
-model, counts as a guess; by task, after the stroke, also as wrong, where that is another number.
+the full texts are read by our own parser). Nothing that ships was chosen on these items
+(`bench/results/shipped.md`). A question without a readable answer, an abstention of the specialist or an unreadable
+reply of the model, counts as a guess; by task, after the stroke, also as wrong, where that is another number.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from statistics import mean
 
 from bench._frame import options
 from bench._runs import finished
-from bench.depth import Answer, blink_out_of_fold
-from graphs._model_and_specialist import Proposal
-from graphs.arbiter import ruling
-from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions, accuracy
+from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import Column, Table, as_markdown, bounds, signed
 from hybrid.display.tables import accuracy as fraction
-from hybrid.log.folder import RunFolder
-from hybrid.registry import load
 from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Counted, Scored
-from hybrid.scoring.tally import recorded_of
-from hybrid.solving.trust import Trust
+from hybrid.scoring.score import Scored
 from hybrid.stats import contrast, interval
-from hybrid.tool.rules import SpecialistAnswer
-from hybrid.types import Exchange, Finding, Metric, Prompt, Question, Reply
+from hybrid.types import Metric
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
 RULES: tuple[Abstain, ...] = ("chance", "wrong")
 SOLVERS = ("mllm", "specialist", "arbiter")
-DEPTH = "Relative_Depth"
-TASKS = ("Jigsaw", DEPTH, "Spatial_Relation")
+TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
 SILENT = "Spatial_Relation"
 """No specialist without weights answers any question of this task: to be ahead there is to be ahead of a guess."""
 
@@ -66,48 +54,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
             service=ServiceOptions("classical"),
             out=Path(folder) / "run",
         )
-        run = finished(config)
-        held = out_of_fold(data, run)
-        return tuple(_held(held.get(one.solver, {}), one) for one in score_run(run, ScoreOptions(abstain="chance")))
-
-
-def out_of_fold(data: Path, folder: RunFolder) -> Mapping[str, Mapping[str, float]]:
-    """By solver and id the worth, 0..1, of its answer about depth: the mean over the cross-validations."""
-    benchmark: Benchmark = load("hybrid.benchmarks", "blink")
-    questions, repeats = folder.questions(), blink_out_of_fold(data / "blink")
-    models = recorded_of(folder, "mllm", questions).by_id
-    worths: dict[str, dict[str, float]] = {"specialist": {}, "arbiter": {}}
-    for attempt in recorded_of(folder, "specialist", questions).by_id.values():
-        question, prompt = questions.by_id[attempt.id], attempt.exchanges[-1].prompt
-        if not isinstance(question, Question) or question.task != DEPTH:
-            continue
-        said = models[attempt.id].exchanges[-1].reply.text if attempt.id in models else ""
-        own = benchmark.score(question, (Exchange(prompt, Reply(said)),), ScoreOptions(abstain="chance")).correct
-        assert own is not None  # noqa: S101 - BLINK's answers are right or wrong
-        tool = [repeat[attempt.id] for repeat in repeats]
-        worths["specialist"][attempt.id] = mean(answer.score for answer in tool)
-        worths["arbiter"][attempt.id] = mean(
-            answer.score if _adopted(benchmark, question, prompt, said, answer) else own for answer in tool
-        )
-    return worths
-
-
-def _adopted(benchmark: Benchmark, question: Question, prompt: Prompt, said: str, answer: Answer) -> bool:
-    """Whether the arbiter takes this answer about depth in place of the model's reply; an undecided one is none."""
-    gold = "AB".index(str(question.target).strip("()"))
-    place = gold if answer.score else 1 - gold
-    finding = Finding("", {}, answer.confidence, "classical", "")
-    chosen = SpecialistAnswer(f"Answer: ({'AB'[place]})", "depth", finding, place, on_card=True)
-    heard = None if answer.score == 0.5 else chosen
-    return ruling(prompt, Trust(), benchmark.card.prior_accuracy, Proposal(said), heard).rule == "adopt"
-
-
-def _held(worth: Mapping[str, float], scored: Scored) -> Scored:
-    def other(counted: Counted) -> Counted:
-        scores = tuple(replace(score, correct=worth.get(score.id, score.correct)) for score in counted.scores)
-        return replace(counted, scores=scores)
-
-    return replace(scored, counted={rule: other(counted) for rule, counted in scored.counted.items()})
+        return tuple(score_run(finished(config), ScoreOptions(abstain="chance")))
 
 
 def cell(scored: Scored, task: str | None) -> str:

@@ -7,7 +7,7 @@ the marks over with `remove_marks` (`marks.py`) before they look at pixels.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -25,7 +25,7 @@ from hybrid.marks.boxes import (
     measured,
 )
 from hybrid.marks.drawing import LABELS
-from hybrid.marks.letters import LetterReading, grey_between, partial_score, read_labels
+from hybrid.marks.letters import Grey, LetterReading, grey_between, partial_score, read_labels
 from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.pairs import (
     CLEAR_LETTER,
@@ -70,15 +70,19 @@ BOX_SURE = 0.7
 
 
 def find_marks(
-    pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any", levels: tuple[int, int] = (0, 255)
+    pixels: Pixels,
+    labels: Sequence[str] = (),
+    kind: MarkKind = "any",
+    levels: tuple[int, int] = (0, 255),
+    read: Callable[[Grey], list[LetterReading]] = read_labels,
 ) -> Marks:
     """Find rings and boxes and their letters in an image (H, W, 3).
 
-    `labels` are those expected, each at most once; empty means any of A-D and REF. Letters are read between two
-    `levels` of grey: up to the first is black, from the second on white.
+    `labels` are those expected, each at most once; empty means any of A-D and REF. Letters are what `read` finds
+    between two `levels` of grey: up to the first is black, from the second on white.
     """
     grey = grey_between(pixels, levels)
-    readings = read_labels(grey)
+    readings = read(grey)
     field = RingField(pixels)
     boxes = () if kind == "point" else _find_boxes(pixels, field if kind == "any" else None, readings, labels)
     if kind == "box":
@@ -156,6 +160,7 @@ def _find_points(
     """Rings with their letters; unless boxes explain the letters better (`by_boxes`), those of hidden letters too."""
     readings = letters_only(field, readings)
     style, pairs = best_style(field, ring_pairs(field, readings, expected), readings, expected)
+    faint = _beside_clear_letters(field, pairs, readings, expected)
     if any(pair.ring.score < RING_ALONE for pair in pairs):
         pairs = unhidden(RingField(pixels, [pair.reading.box for pair in pairs]), pairs)
     # One picture's marks are one colour: naming each alone would follow what JPEG mixed in.
@@ -163,7 +168,8 @@ def _find_points(
     pairs = [replace(pair, ring=replace(pair.ring, color=common[0][0])) for pair in pairs]
     asked = [pair for pair in pairs if not expected or pair.label in expected]
     marks = [_point(field, pair.ring, pair.label, pair.reading, pair.letter_score, len(pairs) == 1) for pair in asked]
-    missing = _missing([pair.label for pair in asked], expected)
+    marks += [replace(_point(field, one.ring, one.label, one.reading, 1.0), confidence=MIN_TOGETHER) for one in faint]
+    missing = _missing([str(mark.label) for mark in marks], expected)
     if by_boxes > _named_confidence(marks):
         return _together(marks)
     if style is None:
@@ -178,6 +184,25 @@ def _find_points(
     if style is None:
         return _together(marks)
     return _together([*marks, *_name_rings(grey, field, style, rings, missing, bool(expected))])
+
+
+def _beside_clear_letters(
+    field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
+) -> list[MarkPair]:
+    """Marks of clear letters whose rings hardly show: as far from the letter as the clearest mark's ring from its."""
+    clear = max(pairs, key=lambda pair: pair.score, default=None)
+    if clear is None or min(clear.letter_score, clear.ring.score / RING_ALONE) < READ_LETTER:
+        return []
+    away = (clear.ring.x - clear.reading.centre[0], clear.ring.y - clear.reading.centre[1])
+    found: dict[str, MarkPair] = {}
+    for reading in readings:
+        label, (x, y) = reading.label, (reading.centre[0] + away[0], reading.centre[1] + away[1])
+        free = all(label != pair.label and reading is not pair.reading for pair in pairs) and label not in found
+        # A letter so near to the upper border may be below its ring: there was no room above.
+        inside = 0 <= x < field.width and y < field.height and reading.centre[1] > 2 * away[1] > 0
+        if free and inside and reading.score >= CLEAR_LETTER and not reading.clipped and label in (expected or LABELS):
+            found[label] = MarkPair(label, reading.score, reading, replace(clear.ring, x=round(x), y=round(y)))
+    return list(found.values())
 
 
 def _together(marks: Sequence[PointMark]) -> list[PointMark]:

@@ -31,6 +31,8 @@ CALM_GAIN = 0.4
 # Grey levels below which a step is noise.
 FLOOR = 12.0
 SIDE_PX = 3
+# Difference of channels, grey levels, below which a picture is one of grey tones.
+COLOURLESS = 8.0
 # A ring cut by the border must show this fraction of its circle.
 MIN_VISIBLE = 0.27
 # Loss of a ring's score for every pixel between its letter and its middle.
@@ -78,6 +80,8 @@ class RingField:
         red, green, blue = soft[..., 0], soft[..., 1], soft[..., 2]
         planes = np.stack([0.299 * red + 0.587 * green + 0.114 * blue, red - (green + blue) / 2, (green - blue) / 2])
         pad = ((0, 0), (_MARGIN, _MARGIN), (_MARGIN, _MARGIN))
+        # Of a grey picture's ring only luma is left, which says nothing of the colour that it was drawn in.
+        self.colourless = bool(np.abs(planes[1:]).max(initial=0) < COLOURLESS)
         self._planes = np.pad(planes, pad)
         self._soft = soft
         shows = np.ones((self.height, self.width), np.float32)
@@ -124,6 +128,22 @@ class RingField:
         rows = np.rint(y + radius * np.sin(angles)).astype(int)
         inside = (columns >= 0) & (columns < self.width) & (rows >= 0) & (rows < self.height)
         return np.asarray(self._soft[rows[inside], columns[inside]])
+
+    def share_apart(self, x: float, y: float, radius: float) -> float:
+        """Share of a circle, 0..1, where both sides differ from it by at least half of what they do on average.
+
+        A circle between a ring and a letter differs from them, and elsewhere from nothing.
+        """
+        angles = np.arange(4 * ANGLES) * (np.pi / 2 / ANGLES)
+        rows, columns = (
+            np.rint(at + np.multiply.outer((radius, max(0, radius - SIDE_PX), radius + SIDE_PX), turn(angles))).astype(
+                int
+            )
+            for at, turn in ((y, np.sin), (x, np.cos))
+        )
+        luma = self._planes[0, rows + _MARGIN, columns + _MARGIN]
+        apart = np.abs(luma[1:] - luma[0])
+        return float((apart >= apart.mean(axis=1, keepdims=True) / 2).all(axis=0).mean())
 
     def extent(self, x: float, y: float, mid_radius: float) -> tuple[float, float]:
         """Inner and outer radius of the line: where the colour is half way to that beside it, in pixels."""
@@ -232,6 +252,7 @@ def find_rings(
             x, y = at.x0 + column, at.y0 + row
             rgb = field.rgb(x, y, radius)
             color, fit = color_name(rgb)
+            fit = min(1.0, 1.6 * field.share_apart(x, y, radius)) if field.colourless else fit
             luma = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2]
             rings.append(Ring(x, y, radius, score * (0.65 + 0.35 * fit), color, luma))
             scores[max(0, row - radius) : row + radius + 1, max(0, column - radius) : column + radius + 1] = 0

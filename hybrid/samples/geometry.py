@@ -71,7 +71,7 @@ def relative_depth(rng: np.random.Generator, answer: int) -> Item:
     )
 
 
-def _steady(depth_m: FloatMap, side: int = 9) -> Mask:
+def steady(depth_m: FloatMap, side: int = 9) -> Mask:
     """Where depth is finite and changes by less than 8 % over a window, away from the borders."""
     filled = np.where(np.isfinite(depth_m), depth_m, 1e6).astype(np.float32)
     window = np.ones((side, side), np.uint8)
@@ -83,11 +83,11 @@ def _steady(depth_m: FloatMap, side: int = 9) -> Mask:
 
 def _mirrored_pair(rng: np.random.Generator, view: View) -> Pair | None:
     depth = view.depth_m
-    steady = _steady(depth)
+    still = steady(depth)
     mirrored = depth[:, ::-1]
     with np.errstate(invalid="ignore"):
         ratio = np.maximum(depth, mirrored) / np.minimum(depth, mirrored)
-        usable = steady & steady[:, ::-1] & (ratio > DEPTH_MARGIN) & np.isfinite(ratio)
+        usable = still & still[:, ::-1] & (ratio > DEPTH_MARGIN) & np.isfinite(ratio)
     width = depth.shape[1]
     usable[:, width // 2 - 20 :] = False
     places = np.flatnonzero(usable)
@@ -99,8 +99,8 @@ def _mirrored_pair(rng: np.random.Generator, view: View) -> Pair | None:
 
 def _free_pair(rng: np.random.Generator, view: View) -> Pair | None:
     """Two points, each on a surface chosen first, so that small solids are not crowded out by the ground."""
-    steady = _steady(view.depth_m)
-    places = [np.flatnonzero(steady & (view.ids == number)) for number in np.unique(view.ids[steady])]
+    still = steady(view.depth_m)
+    places = [np.flatnonzero(still & (view.ids == number)) for number in np.unique(view.ids[still])]
     places = [place for place in places if place.size > 100]
     if len(places) < 2:
         return None
@@ -264,7 +264,7 @@ def _seen_again(
     """Where points (N, 2) of the first view are in the second, (N, 2); NaN where they are hidden or on edges."""
     one, two = views
     height, width = two.ids.shape
-    smooth = _steady(one.depth_m, 5)
+    smooth = steady(one.depth_m, 5)
     targets = np.full(points.shape, np.nan)
     for number, (x, y) in enumerate(points.astype(int)):
         if not smooth[y, x]:

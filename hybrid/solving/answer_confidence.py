@@ -13,9 +13,8 @@ from hybrid.types import Json
 
 # Where nothing was measured: how much of the distance, in log-odds, to what is said of an answer is believed.
 #
-# A confidence orders answers less well on photographs than on the generated pictures that a card counts. Half-way is a
-# round number. That a curve is too steep was first seen on 62 photographs of BLINK (odd items of Relative_Depth, val):
-# on these the arbiter without a trust file is not blind to them.
+# A confidence orders answers less well elsewhere than on the pictures that a card counts: from 1 (as well) to 0 (not at
+# all). Half-way is never off by more than a half.
 CLAIM = 0.5
 # No probability is taken to be nearer to 0 or 1: one unforeseen case must be able to outweigh any giver.
 CERTAIN = 1e-4

@@ -1,66 +1,86 @@
-"""What changes of a picture change of a tool's answer: nothing, or left and right."""
+"""What changes of a picture change of an answer: for every tool with a backend that needs no weights.
+
+`HOLDS` says of each tool what its answer means, `NOT_BY_NATURE` what a change alters by itself, with the reason: of
+that nothing is claimed. `attributes`, `detection`, `relation`, `localization` and `semantic_correspondence` answer with
+a network, or with what one found.
+"""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 import pytest
 
+from bench.picture_changes import compressed, gamma, grey, padded, scaled
 from hybrid.benchmarks.blink.sample import item
 from hybrid.marks.drawing import draw_marks
-from hybrid.marks.marks_json import marks_from
+from hybrid.registry import load
 from hybrid.samples.backgrounds import background
-from hybrid.tool import Pixels, Request
-from hybrid.types import Point
-from tools.markers import MarkersArgs, locate
-from tools.motion import FeatureMotion, MotionArgs
-
-Change = Callable[[Pixels], Pixels]
+from hybrid.samples.objects import share_of_union
+from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import Box, Point
 
 
-def scaled(by: float) -> Change:
-    how = cv2.INTER_AREA if by < 1 else cv2.INTER_CUBIC
-    return lambda pixels: np.asarray(cv2.resize(pixels, None, fx=by, fy=by, interpolation=how), np.uint8)
+@dataclass(frozen=True)
+class Change:
+    """A change of a picture, and where its points and boxes then lie: `by` times, `off` px further, or mirrored."""
+
+    make: Callable[[Pixels], Pixels]
+    by: float = 1.0
+    off: float = 0.0
+    mirrored: bool = False
+
+    def there(self, x: float, y: float, width: int) -> tuple[float, float]:
+        across = width - 1 - x if self.mirrored else (x + 0.5) * self.by - 0.5 + self.off
+        return across, (y + 0.5) * self.by - 0.5 + self.off
+
+    def back(self, x: float, y: float, width: int) -> tuple[float, float]:
+        across = width - 1 - x if self.mirrored else (x - self.off + 0.5) / self.by - 0.5
+        return across, (y - self.off + 0.5) / self.by - 0.5
 
 
-def grey(pixels: Pixels) -> Pixels:
-    return np.repeat(np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)[..., None], 3, axis=2)
-
-
-def compressed(pixels: Pixels) -> Pixels:
-    return np.asarray(cv2.imdecode(cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, 50])[1], 1), np.uint8)
-
-
-def lighter(pixels: Pixels) -> Pixels:
-    return np.asarray(np.rint(255 * np.sqrt(pixels / 255)), np.uint8)
-
-
-def padded(pixels: Pixels) -> Pixels:
-    return np.pad(pixels, ((20, 20), (20, 20), (0, 0)))
-
-
+SAME = Change(lambda pixels: pixels)
 CHANGES: Mapping[str, Change] = {
-    "1.5 times": scaled(1.5),
-    "2 times": scaled(2.0),
-    "4 times": scaled(4.0),
-    "grey": grey,
-    "jpeg": compressed,
-    "lighter": lighter,
-    "padded": padded,
+    "mirror": Change(lambda pixels: pixels[:, ::-1], mirrored=True),
+    "half": Change(scaled(0.5), by=0.5),
+    "twice": Change(scaled(2.0), by=2.0),
+    "padded": Change(padded, off=20.0),
+    "grey": Change(grey),
+    "lighter": Change(gamma(0.5)),
+    "jpeg": Change(compressed(50)),
 }
+PLACE_PX = 4.0
+SHARE = 0.8
+"""How far a place may move, and how much of their union two boxes must share."""
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_marks_keep_their_letters_and_places(change: str) -> None:
-    plain = background(np.random.default_rng(901), "blobs", 200, 260)
-    pixels = CHANGES[change](draw_marks(plain, [Point(60, 80, "A"), Point(180, 150, "B")]))
-    by, off = (pixels.shape[1] / 260, 0) if change != "padded" else (1.0, 20)
-    found = {
-        mark.label: ((mark.x - off) / by, (mark.y - off) / by)
-        for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points
-    }
-    assert found == {"A": pytest.approx((60, 80), abs=3), "B": pytest.approx((180, 150), abs=3)}
+class Asked(NamedTuple):
+    """A call whose answer is clear; of its arguments points {x, y} and boxes {x0, y0, x1, y1} move with a picture."""
+
+    images: tuple[Pixels, ...]
+    args: Mapping[str, Any] = {}
+
+
+def moved(value: Any, change: Change, width: int) -> Any:
+    if isinstance(value, list):
+        return [moved(one, change, width) for one in value]
+    if isinstance(value, dict) and "x0" in value:
+        (x0, y0), (x1, y1) = (change.there(value[f"x{n}"], value[f"y{n}"], width) for n in (0, 1))
+        return {**value, "x0": min(x0, x1), "y0": y0, "x1": max(x0, x1), "y1": y1}
+    if isinstance(value, dict) and "x" in value:
+        return {**value, **dict(zip("xy", change.there(value["x"], value["y"], width), strict=True))}
+    return value
+
+
+def answer(tool: str, asked: Asked, change: Change) -> Evidence:
+    called, images = load("tools", tool), tuple(np.ascontiguousarray(change.make(one)) for one in asked.images)
+    backend = called.backend("classical" if called.backend("classical") else "learned").make()
+    backend.setup("cpu", None)
+    args = {name: moved(value, change, asked.images[0].shape[1]) for name, value in asked.args.items()}
+    return backend.run([Request(images, called.args.model_validate(args))])[0]
 
 
 @cache
@@ -68,16 +88,130 @@ def views() -> tuple[Pixels, ...]:
     return tuple(one[::2, ::2].copy() for one in item("Multi-view_Reasoning", 0, 41).images)
 
 
-def moved(*pair: Pixels) -> object:
-    (found,) = FeatureMotion().run([Request(tuple(map(np.ascontiguousarray, pair)), MotionArgs())])
-    return found.data["moved"]
+@cache
+def discs() -> Pixels:
+    """A large red disc and a small grey one on a calm ground."""
+    pixels = np.full((180, 240, 3), (150, 155, 150), np.uint8)
+    pixels = cv2.add(pixels, np.random.default_rng(3).integers(0, 9, pixels.shape).astype(np.uint8))
+    cv2.circle(pixels, (70, 90), 30, (200, 30, 30), -1, cv2.LINE_AA)
+    cv2.circle(pixels, (180, 60), 9, (135, 140, 138), -1, cv2.LINE_AA)
+    return np.asarray(cv2.GaussianBlur(pixels, (0, 0), 0.6), np.uint8)
 
 
-@pytest.mark.parametrize("change", [name for name in CHANGES if name != "4 times"])
-def test_a_camera_goes_to_the_same_side(change: str) -> None:
-    assert moved(*map(CHANGES[change], views())) == moved(*views()) == "left"
+@cache
+def marked() -> Pixels:
+    plain = background(np.random.default_rng(901), "blobs", 200, 260)
+    return draw_marks(plain, [Point(60, 80, "A"), Point(180, 150, "B")])
 
 
-def test_a_camera_goes_to_the_other_side_in_a_mirror_and_backwards() -> None:
-    first, second = views()
-    assert moved(first[:, ::-1], second[:, ::-1]) == moved(second, first) == "right"
+def named(names: str, *places: Any) -> list[Any]:
+    return [{"x": x, "y": y, "label": name} for name, (x, y) in zip(names, places, strict=False)]
+
+
+def generated(task: str, index: int) -> Asked:
+    made = item(task, index, 41)
+    if task != "Visual_Correspondence":
+        return Asked(made.images, {"points": named("AB", *made.facts.points)} if task != "Jigsaw" else {})
+    (ref,) = named("R", made.facts.ref)
+    return Asked(made.images, {"point": ref, "candidates": named("ABCD", *made.facts.candidates)})
+
+
+@cache
+def asked_of(tool: str) -> Asked:
+    disc = {"x0": 38, "y0": 58, "x1": 102, "y1": 122}
+    other = {"x0": 168, "y0": 48, "x1": 192, "y1": 72, "label": "B"}
+    page = np.full((120, 320, 3), 245, np.uint8)
+    cv2.putText(page, "Gate 27", (30, 70), cv2.FONT_HERSHEY_SIMPLEX, 1.4, (20, 20, 20), 3, cv2.LINE_AA)
+    stripes, darker = background(np.random.default_rng(5), "stripes", 180, 240), cv2.convertScaleAbs(discs(), alpha=0.9)
+    calls: Mapping[str, Callable[[], Asked]] = {
+        "correspondence": lambda: generated("Visual_Correspondence", 1),
+        "crop": lambda: Asked((discs(),), {"box": disc}),
+        "depth": lambda: generated("Relative_Depth", 1),
+        "forensics": lambda: Asked((discs(),)),
+        "jigsaw": lambda: generated("Jigsaw", 2),
+        "markers": lambda: Asked((marked(),), {"labels": ("A", "B")}),
+        "motion": lambda: Asked(views()),
+        "ocr": lambda: Asked((page,)),
+        "reflectance": lambda: generated("Relative_Reflectance", 0),
+        "saliency": lambda: Asked((discs(),), {"boxes": [{**disc, "label": "A"}, other]}),
+        "scanpath": lambda: Asked((discs(),)),
+        "segmentation": lambda: Asked((discs(),), {"box": disc}),
+        "similarity": lambda: Asked((discs(), stripes, np.asarray(darker, np.uint8))),
+    }
+    return calls[tool]()
+
+
+def box_of(corners: list[float], change: Change, width: int) -> list[float]:
+    (x0, y0), (x1, y1) = change.back(*corners[:2], width), change.back(*corners[2:], width)
+    return [min(x0, x1), y0, max(x0, x1), y1]
+
+
+# What is to stay the same: an answer, or places and boxes in pixels of the first picture.
+HOLDS: Mapping[str, Callable[[Any, Change, int], Any]] = {
+    "correspondence": lambda data, *_: data["best"],
+    "crop": lambda data, *at: box_of(data["crops"][0]["box_px"], *at),
+    "depth": lambda data, *_: data["nearer"],
+    "forensics": lambda data, *_: data["synthetic"],
+    "jigsaw": lambda data, *_: data["best"],
+    "markers": lambda data, change, width: {
+        one["label"]: change.back(one["x"], one["y"], width) for one in data["points_px"]
+    },
+    "motion": lambda data, change, _: data["moved"] and (data["moved"] == "left") != change.mirrored,
+    "ocr": lambda data, *_: data["text"].split(),
+    "reflectance": lambda data, *_: data["darker"],
+    "saliency": lambda data, *_: data["most_salient"],
+    "scanpath": lambda data, change, width: change.back(*(data["fixations"][1][f"{x}_px"] for x in "xy"), width),
+    "segmentation": lambda data, *at: box_of(data["box_px"], *at),
+    "similarity": lambda data, *_: data["best"],
+}
+NOT_BY_NATURE: Mapping[tuple[str, str], str] = {
+    ("jigsaw", "mirror"): "the missing quarter is the lower right one; in a mirror it is the lower left one",
+    ("jigsaw", "padded"): "a border between a piece and its place is no seam",
+    ("markers", "mirror"): "mirrored letters are no letters",
+    ("ocr", "mirror"): "mirrored letters are no letters",
+    ("depth", "padded"): "a border moves the horizon away from where an upright camera has it",
+    ("motion", "padded"): "a border moves the middle, which the camera is taken to look through",
+    ("reflectance", "grey"): "paints of one hue are told from others by their hue",
+    ("saliency", "grey"): "what stands out by colour does not stand out without it",
+    ("scanpath", "grey"): "what stands out by colour is not looked at first without it",
+    ("scanpath", "padded"): "a path starts in the middle, and a frame attracts the eye",
+}
+
+
+@cache
+def plainly(tool: str) -> Any:
+    asked = asked_of(tool)
+    return HOLDS[tool](answer(tool, asked, SAME).data, SAME, asked.images[0].shape[1])
+
+
+@pytest.mark.parametrize(("tool", "change"), [(t, c) for t in HOLDS for c in CHANGES if (t, c) not in NOT_BY_NATURE])
+def test_an_answer_stays(tool: str, change: str) -> None:
+    asked, before = asked_of(tool), plainly(tool)
+    after = HOLDS[tool](answer(tool, asked, CHANGES[change]).data, CHANGES[change], asked.images[0].shape[1])
+    if tool in ("segmentation", "crop"):
+        assert share_of_union(Box(*after), Box(*before)) >= SHARE
+    elif tool == "scanpath":
+        assert after == pytest.approx(before, abs=0.1 * asked.images[0].shape[1])
+    elif tool == "markers":
+        assert after == {name: pytest.approx(before[name], abs=PLACE_PX) for name in "AB"}
+    else:
+        assert after == before
+        assert (before is None) == (tool == "forensics")
+
+
+def test_the_order_of_pictures_and_the_names_of_points_decide_nothing() -> None:
+    (first, second, _), (points,) = asked_of("similarity").images, asked_of("depth").args.values()
+    likeness = [
+        answer("similarity", Asked(pair), SAME).data["candidates"] for pair in ((first, second), (second, first))
+    ]
+    assert likeness[0] == likeness[1]
+    forward, back = (answer("forensics", Asked(pair), SAME).data for pair in ((first, second), (second, first)))
+    assert forward["statistics"] == back["statistics"][::-1]
+    first_view, second_view = views()
+    assert answer("motion", Asked((second_view, first_view)), SAME).data["moved"] == "right"
+    renamed = [{**one, "label": "BA"["AB".index(one["label"])]} for one in points]
+    found = [
+        answer("depth", asked_of("depth")._replace(args={"points": named_so}), SAME).data["nearer_index"]
+        for named_so in (points, renamed, points[::-1])
+    ]
+    assert found[0] == found[1] == 1 - found[2]

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bench.marked_scenes import FONTS, RING_COLORS, background, boxed_scene, marked_scene, overlapping_scene
+from bench.picture_changes import grey
 from hybrid.errors import ToolError
 from hybrid.images import decode
 from hybrid.marks.drawing import LABELS, LabelledBox, MarkStyle, draw_marks
-from hybrid.marks.finding import find_marks
+from hybrid.marks.finding import COMPANION, find_marks
 from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.marks_json import marks_data, marks_from
 from hybrid.samples.seeds import generator
@@ -253,3 +254,18 @@ def red_share(pixels: np.ndarray, mark: PointMark) -> float:
     inside = (columns >= 0) & (columns < pixels.shape[1]) & (rows >= 0) & (rows < pixels.shape[0])
     ring = pixels[rows[inside], columns[inside]].astype(int)
     return float((ring[:, 0] - ring[:, 1:].max(axis=1) > 40).mean())
+
+
+def test_a_grey_ring_that_does_not_show_lies_from_its_letter_as_the_other_one_does() -> None:
+    plain = np.full((200, 260, 3), 200, np.uint8)
+    # The luma of pure red.
+    plain[130:170, 160:200] = 76
+    pixels = grey(draw_marks(plain, [Point(60, 80, "A"), Point(180, 150, "B")]))
+    found = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
+    assert (found["B"].x, found["B"].y) == pytest.approx((180, 150), abs=1)
+    assert UNSURE <= found["B"].confidence <= COMPANION < found["A"].confidence
+    # A letter below its ring, as there is no room above: the other one's is above.
+    plain[0:60] = 76
+    pixels = grey(draw_marks(plain, [Point(60, 80, "A"), Point(180, 16, "B")]))
+    marks = marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points
+    assert all(mark.y < 50 for mark in marks if mark.label == "B")

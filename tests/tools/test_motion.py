@@ -16,7 +16,7 @@ from hybrid.tool import Evidence, Pixels, Request
 from tests.tables import cases
 from tools._shared.view_matches import Matches
 from tools.motion import FeatureMotion, MotionArgs, judge, solve, views_of
-from tools.motion.two_views import best_motion, relative_motion
+from tools.motion.two_views import best_motion
 
 SIZE = (480, 640)
 
@@ -54,7 +54,7 @@ def cameras(turn_deg: float, ratio: float = 1.1) -> tuple[Camera, Camera]:
 @given(st.floats(5, 50), st.sampled_from([-1, 1]), st.integers(0, 999), st.floats(0.8, 1.5))
 def test_exact_points_give_side_turn_and_direction(turn: float, sign: int, seed: int, ratio: float) -> None:
     first, second = cameras(sign * turn, ratio)
-    motion = relative_motion(exact(first, second, seed), SIZE, SIZE, ratio)
+    motion = best_motion(exact(first, second, seed), SIZE, SIZE, (ratio,))
     assert motion is not None
     verdict = judge(motion, 150)
     assert verdict.moved == ("right" if sign > 0 else "left")

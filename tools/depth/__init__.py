@@ -36,8 +36,8 @@ from tools._shared.batches import shape
 from tools._shared.finding_text import Lines
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
-from tools.depth.cues import depth_of, measure, score_of, weights
-from tools.depth.models import MAX_SIDE_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
+from tools.depth.cues import WEIGHTS, depth_of, measure, score_of
+from tools.depth.models import MAX_SIDE_PX, DepthInput, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
 
 # Two points are on one row when their rows differ by at most this fraction of the height.
@@ -145,19 +145,21 @@ class DepthCues(WeightFree[DepthArgs]):
         ranking = rank_by_cues(scores, spots, size[0])
         data: dict[str, Json] = {
             **_data(spots, [{"depth_0_1": depth_of(values)} for values in cues], ranking),
-            "cues": {name: [values[name] for values in cues] for name in weights()},
+            "cues": {name: [values[name] for values in cues] for name in WEIGHTS},
             "decided_by": _decisive(ranking, cues),
         }
         reason = _reason(ranking, cues, spots, size[0])
         order = sorted(range(len(spots)), key=lambda index: -scores[index])
         text = "\n".join((_head(spots, ranking), *_order(spots, order), *reason, NO_MAP))
-        pictures = (Picture(partial(_drawn_order, request.images[0], spots, order, ranking)),) if spots else ()
+        points = [(spots[index].label or str(index + 1), spots[index].x, spots[index].y) for index in order]
+        drawn = partial(draw_order, request.images[0], points, decided=ranking.nearest is not None)
+        pictures = (Picture(drawn),) if spots else ()
         return Evidence(text, data, ranking.confidence, pictures)
 
 
 NO_MAP = "Read from cues at the points: there is no depth map, and what hangs or stands raised misleads them."
 # Words for what distinguishes the nearest point, by cue.
-WORDED = {"position": "lies lower in the picture", "contrast": "has more local contrast", "warm": "has warmer colours"}
+WORDED = {"position": "lies lower in the picture", "clear": "lies behind less haze"}
 
 
 def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | None:
@@ -165,7 +167,7 @@ def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | No
     if ranking.nearest is None or ranking.runner_up is None:
         return None
     near, far = cues[ranking.nearest], cues[ranking.runner_up]
-    return max(weights(), key=lambda name: weights()[name] * (near[name] - far[name]))
+    return max(WEIGHTS, key=lambda name: WEIGHTS[name] * (near[name] - far[name]))
 
 
 def _reason(
@@ -181,12 +183,6 @@ def _reason(
     if ranking.nearest is None or cue is None:
         return (f"Basis: no cue decides; {row}.",)
     return (f"Basis: {_name(spots, ranking.nearest)} {WORDED[cue]}; {row}.",)
-
-
-def _drawn_order(pixels: Pixels, spots: Sequence[Spot], order: Sequence[int], ranking: Ranking) -> Pixels:
-    """The points named by their order, nearest first, and a line between the two that were compared."""
-    points = [(spots[index].label or str(index + 1), spots[index].x, spots[index].y) for index in order]
-    return draw_order(pixels, points, decided=ranking.nearest is not None)
 
 
 class SpottedImage(NamedTuple):
@@ -216,9 +212,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
 
     def finish(self, request: Request[DepthArgs], prepared: SpottedImage, output: DepthValues) -> Evidence:
         """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
-        return self._evidence(request, prepared.spots, depth_map(output, metric=self.model.metric))
-
-    def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], depth: DepthMap) -> Evidence:
+        spots, depth = prepared.spots, depth_map(output, metric=self.model.metric)
         size = (request.images[0].shape[0], request.images[0].shape[1])
         values = [depth.at(spot.x, spot.y, size) for spot in spots]
         depths = [value["depth_0_1"] for value in values]

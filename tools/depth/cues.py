@@ -1,16 +1,15 @@
 """Weight-free cues of relative depth at points of an image, combined with weights that are fixed here.
 
-`bench/depth.py` prints what each cue scores and what the weights do out of fold. Every cue is turned so that larger
-means nearer and lies in 0..1 within the image.
+`bench/depth.py --fit` chose them and the weights on rendered scenes. Every cue is turned so that larger means nearer
+and lies in 0..1 within the image.
 
 - position: on a ground seen by an upright camera, what is lower in the picture is nearer (Hoiem, Efros and Hebert,
   "Geometric Context from a Single Image", 2005). It carries most of the evidence, and says nothing on one row.
-- contrast: air and a limited depth of field take contrast from what is far (aerial perspective), and the sky has none.
-- warm: the same air scatters short wavelengths, so what is far is bluer.
+- clear: without haze some channel of every neighbourhood is dark; the more air, the brighter it is (He, Sun and Tang,
+  "Single Image Haze Removal Using Dark Channel Prior", CVPR 2009).
 
-The last two speak of a neighbourhood and know no objects; together they are no map of depth. Distances along paths to
-the upper and the lower edge and to the centre were cues before: at points of one row they decided worse than chance or
-no better.
+Contrast, warm colour, saturation, darkness, fine detail, focus and the distance from the middle took less than 0.004
+off the log loss that these two leave (0.542).
 """
 
 from __future__ import annotations
@@ -31,65 +30,47 @@ CueMap = npt.NDArray[np.float32]
 GRID_PX = 128
 # Long side at which neighbourhoods are measured.
 WORK_PX = 512
-# Three neighbourhoods an octave apart, from a face to a person in a group; which one alone mattered little.
-CONTRAST_SIGMAS_PX = (6.0, 12.0, 24.0)
-WARM_SIGMA_PX = 30.0
-# Of b* in L*a*b*: smaller ones are not seen, and a picture without colour has no warmer places.
-SEEN_DIFFERENCE = 1.0
-# The cues that do not follow from the row, averaged with equal weights.
-APPEARANCE = ("contrast", "warm")
-# Log odds that a point one full height lower is nearer: 62 % for a tenth of the height, 82 % for three tenths.
-POSITION_SLOPE = 5.0
-# Log odds between the extremes of both appearance cues: they never exceed 88 % by themselves.
-APPEARANCE_SLOPE = 1.0
+# Side of the neighbourhood whose darkest channel counts, and the blur after it.
+DARK_PX = 15
+DARK_SIGMA_PX = 12.0
+# Of a channel, 0..1: smaller differences are not seen.
+SEEN_DIFFERENCE = 0.005
+# Log odds of each cue from one end of its range to the other: a point is nearer with 62 % where it is a tenth of the
+# height lower, with 82 % at three tenths; the clearest place against the haziest with 73 %.
+WEIGHTS: Mapping[str, float] = {"position": 5.0, "clear": 1.0}
 
 
 @dataclass(frozen=True)
 class CueMaps:
-    """Maps (h, w) in 0..1 of the appearance cues over a whole image, larger is nearer."""
+    """Maps (h, w) in 0..1 of the cues beside position over a whole image, larger is nearer."""
 
     cues: Mapping[str, CueMap]
 
     def at(self, x: float, y: float, size: tuple[int, int]) -> dict[str, float]:
         """Each cue at a point of the original image of `size` (H, W); position is exact, not that of a cell."""
-        appearance = {name: sample(cue, x, y, size) for name, cue in self.cues.items()}
-        return {"position": float(np.clip(y / size[0], 0.0, 1.0))} | appearance
-
-
-def weights() -> dict[str, float]:
-    """Log odds of each cue from one end of its range to the other."""
-    return {"position": POSITION_SLOPE} | {name: APPEARANCE_SLOPE / len(APPEARANCE) for name in APPEARANCE}
+        read = {name: sample(cue, x, y, size) for name, cue in self.cues.items()}
+        return {"position": float(np.clip(y / size[0], 0.0, 1.0))} | read
 
 
 def score_of(cues: Mapping[str, float]) -> float:
     """Log odds of a point from its cues; only differences between points of one image mean anything."""
-    return sum(slope * cues[name] for name, slope in weights().items())
+    return sum(slope * cues[name] for name, slope in WEIGHTS.items())
 
 
 def depth_of(cues: Mapping[str, float]) -> float:
     """Relative depth 0..1 of a point, larger is nearer: its score over the highest one possible."""
-    return score_of(cues) / (POSITION_SLOPE + APPEARANCE_SLOPE)
+    return score_of(cues) / sum(WEIGHTS.values())
 
 
 def measure(pixels: Pixels) -> CueMaps:
-    """The appearance cues of an RGB image (H, W, 3) uint8 of any size, without drawn marks."""
+    """The cues beside position of an RGB image (H, W, 3) uint8 of any size, without drawn marks."""
     import cv2
 
     work = shrink(pixels, WORK_PX)
-    colours = np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
-    grid, scale = _grid_size(*pixels.shape[:2]), max(work.shape[:2]) / WORK_PX
-    lightness, yellowness = colours[..., 0], colours[..., 2]
-    contrasts = [
-        _ranks(_resize(found, grid))
-        for sigma in CONTRAST_SIGMAS_PX
-        for found in (_edges(lightness, sigma * scale), _spread(lightness, sigma * scale))
-    ]
-    return CueMaps(
-        {
-            "contrast": np.mean(contrasts, axis=0, dtype=np.float32),
-            "warm": _ranks(_resize(_blur(yellowness, WARM_SIGMA_PX * scale), grid), SEEN_DIFFERENCE),
-        }
-    )
+    scale = max(work.shape[:2]) / WORK_PX
+    side = max(1, round(DARK_PX * scale))
+    dark = np.asarray(cv2.erode(work.min(axis=2).astype(np.float32) / 255, np.ones((side, side), np.uint8)), np.float32)
+    return CueMaps({"clear": ranks(-blurred(dark, DARK_SIGMA_PX * scale), pixels.shape[:2], SEEN_DIFFERENCE)})
 
 
 def sample(values: CueMap, x: float, y: float, size: tuple[int, int]) -> float:
@@ -107,42 +88,26 @@ def sample(values: CueMap, x: float, y: float, size: tuple[int, int]) -> float:
     return float(upper * (1 - (v - top)) + lower * (v - top))
 
 
-def _grid_size(height: int, width: int) -> tuple[int, int]:
-    factor = min(1.0, GRID_PX / max(height, width))
-    return max(1, round(width * factor)), max(1, round(height * factor))
+def ranks(values: CueMap, size: tuple[int, int], step: float) -> CueMap:
+    """Share of an image's cells that are lower by a `step` or more, ties shared: 0.5 everywhere on a constant map.
 
+    `values` (h, w) cover the image of `size` (H, W); the result has at most `GRID_PX` cells on its long side.
+    """
+    import cv2
 
-def _ranks(values: npt.NDArray[np.float32], step: float = 1e-4) -> CueMap:
-    """Share of cells that are lower by a `step` or more, ties shared: 0.5 everywhere on a constant map."""
+    factor = min(1.0, GRID_PX / max(size))
+    grid = max(1, round(size[1] * factor)), max(1, round(size[0] * factor))
+    cells = np.asarray(cv2.resize(values, grid, interpolation=cv2.INTER_AREA), np.float64)
     # Rounding keeps float noise from ordering the cells of a flat region.
-    rounded = np.round(values.ravel().astype(np.float64) / step)
+    rounded = np.round(cells.ravel() / step)
     # By hand: scipy.stats takes a second to import.
     _, cell, alike = np.unique(rounded, return_inverse=True, return_counts=True)
     lower = (alike.cumsum() - alike / 2)[cell]
-    return np.asarray(lower / rounded.size, np.float32).reshape(values.shape)
+    return np.asarray(lower / rounded.size, np.float32).reshape(cells.shape)
 
 
-def _edges(lightness: npt.NDArray[np.float32], sigma: float) -> CueMap:
-    """Mean length of the lightness gradient around each pixel."""
-    import cv2
-
-    gradient = np.hypot(cv2.Sobel(lightness, cv2.CV_32F, 1, 0), cv2.Sobel(lightness, cv2.CV_32F, 0, 1))
-    return _blur(np.asarray(gradient, np.float32), sigma)
-
-
-def _spread(lightness: npt.NDArray[np.float32], sigma: float) -> CueMap:
-    """Standard deviation of lightness around each pixel."""
-    mean = _blur(lightness, sigma)
-    return np.asarray(np.sqrt(np.maximum(_blur(lightness * lightness, sigma) - mean * mean, 0)), np.float32)
-
-
-def _blur(values: npt.NDArray[np.float32], sigma: float) -> CueMap:
+def blurred(values: CueMap, sigma: float) -> CueMap:
+    """By a Gaussian of at least half a pixel."""
     import cv2
 
     return np.asarray(cv2.GaussianBlur(values, (0, 0), max(sigma, 0.5)), np.float32)
-
-
-def _resize(values: CueMap, grid: tuple[int, int]) -> CueMap:
-    import cv2
-
-    return np.asarray(cv2.resize(values, grid, interpolation=cv2.INTER_AREA), np.float32)

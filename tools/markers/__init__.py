@@ -9,7 +9,7 @@ from both sides, and the two are paired under one style for the whole picture (`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -92,19 +92,16 @@ def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
 
 def sure(marks: Marks) -> Marks:
     """The marks that are passed on to other tools, drawn and listed in data: those of confidence `UNSURE` and more."""
-    return Marks(
-        tuple(mark for mark in marks.points if mark.confidence >= UNSURE),
-        tuple(mark for mark in marks.boxes if mark.confidence >= UNSURE),
-    )
+    return _those(marks, lambda mark: mark.confidence >= UNSURE)
 
 
 def told(marks: Marks) -> Marks:
     """The marks that the text names: the sure ones, and those that are drawn for sure, as their letter is clear."""
+    return _those(marks, lambda mark: mark.confidence >= UNSURE or mark.letter_score >= CLEAR_LETTER)
 
-    def drawn(mark: PointMark | BoxMark) -> bool:
-        return mark.confidence >= UNSURE or mark.letter_score >= CLEAR_LETTER
 
-    return Marks(tuple(filter(drawn, marks.points)), tuple(filter(drawn, marks.boxes)))
+def _those(marks: Marks, wanted: Callable[[PointMark | BoxMark], bool]) -> Marks:
+    return Marks(tuple(filter(wanted, marks.points)), tuple(filter(wanted, marks.boxes)))
 
 
 def all_marks(marks: Marks) -> list[PointMark | BoxMark]:
@@ -127,7 +124,7 @@ def least_sure(marks: Marks, colors: Sequence[str]) -> float:
 
 def describe(marks: Marks, args: MarkersArgs) -> str:
     """At most six lines for the model: each mark, its place, and what is unsure or missing."""
-    lines = [_say_point(mark) for mark in marks.points] + [_say_box(mark) for mark in marks.boxes]
+    lines = [_say(mark) for mark in all_marks(marks)]
     named = {mark.label for mark in all_marks(marks)}
     missing = [label for label in args.labels if label not in named]
     kept = lines[: MAX_LINES - bool(missing)]
@@ -137,20 +134,16 @@ def describe(marks: Marks, args: MarkersArgs) -> str:
     return text or "No drawn point or box was found in image 1."
 
 
-def _say_point(mark: PointMark) -> str:
-    head = f"Point {mark.label}" if mark.label else "A circled point without a readable letter"
+def _say(mark: PointMark | BoxMark) -> str:
+    if isinstance(mark, PointMark):
+        named, where = ("Point", "circled point"), f"circle at x={at('x', mark.x)}, y={at('y', mark.y)}"
+    else:
+        box = mark.box_px
+        to = f"to x={at('x', box.x1)}, y={at('y', box.y1)}"
+        named, where = ("Box", "box"), f"outline from x={at('x', box.x0)}, y={at('y', box.y0)} {to}"
+    head = f"{named[0]} {mark.label}" if mark.label else f"A {named[1]} without a readable letter"
     unsure = " (unsure)" if mark.confidence < UNSURE else ""
-    return f"{head}{unsure}: {mark.color} circle at x={at('x', mark.x)}, y={at('y', mark.y)}{unit()} of image 1."
-
-
-def _say_box(mark: BoxMark) -> str:
-    head = f"Box {mark.label}" if mark.label else "A box without a readable letter"
-    unsure = " (unsure)" if mark.confidence < UNSURE else ""
-    box = mark.box_px
-    return (
-        f"{head}{unsure}: {mark.color} outline from x={at('x', box.x0)}, y={at('y', box.y0)} "
-        f"to x={at('x', box.x1)}, y={at('y', box.y1)}{unit()} of image 1."
-    )
+    return f"{head}{unsure}: {mark.color} {where}{unit()} of image 1."
 
 
 def overlay(pixels: Pixels, marks: Marks) -> Pixels:

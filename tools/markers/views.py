@@ -14,9 +14,10 @@ import numpy as np
 
 from hybrid.marks.drawing import LABELS
 from hybrid.marks.finding import MarkKind, find_marks
-from hybrid.marks.letters import grey_between, read_labels
+from hybrid.marks.letters import Grey, LetterReading, grey_between, read_labels
 from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.tool import Pixels
+from tools.markers.small_letters import small_letters
 
 # Views longer than this are reduced to it.
 MAX_SIDE_PX = 1536
@@ -41,25 +42,33 @@ class View(NamedTuple):
 
     scale: float
     levels: tuple[int, int] = (0, 255)
+    read: Callable[[Grey], list[LetterReading]] = read_labels
 
 
 AS_IS = View(1.0)
+SMALL = View(2.0, read=small_letters)
 # Scaling and a second compression leave grey beside a letter, a gamma below 1 lifts its box: 50 is black there.
-VIEWS = (View(1.0, (50, 255)), *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)), View(2.0, (60, 220)))
+VIEWS = (
+    View(1.0, (50, 255)),
+    *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)),
+    View(2.0, (60, 220)),
+)
 
 
 def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> Marks:
     """The marks of an image (H, W, 3) in the view that shows them best, in pixels of the image."""
 
     def found(view: View) -> Marks:
-        return seen_in(pixels, view, lambda scaled: find_marks(scaled, labels, kind, view.levels))
+        return seen_in(pixels, view, lambda scaled: find_marks(scaled, labels, kind, view.levels, view.read))
 
     wanted = tuple(labels) or LABELS
     best = found(AS_IS)
     if _all_sure(best, labels):
         return best
     legible = {view: _legible(pixels, view, wanted) for view in VIEWS}
-    for view in sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]:
+    likely = sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]
+    # Last: what looks like a small letter by chance would take another view's turn.
+    for view in [*likely, *([SMALL] if _legible(pixels, SMALL, wanted) > 0 else [])]:
         other = found(view)
         better = _complete(other, labels) and _trust(other) > _trust(best) + BETTER
         if better and not (labels and _contradicted(pixels, other, labels, kind)):
@@ -85,7 +94,7 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
     if scale == 1:
         return pixels
     size = (max(MIN_SIDE_PX, round(width * scale)), max(MIN_SIDE_PX, round(height * scale)))
-    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LANCZOS4 if view is SMALL else cv2.INTER_CUBIC
     return np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
 
 
@@ -93,7 +102,7 @@ def _legible(pixels: Pixels, view: View, wanted: Sequence[str]) -> float:
     """How well the wanted letters read in a view: the sum of the clear ones' correlations."""
     if view.scale * max(pixels.shape[:2]) > MAX_SIDE_PX:
         return 0.0
-    readings = read_labels(grey_between(_scaled(pixels, view), view.levels))
+    readings = view.read(grey_between(_scaled(pixels, view), view.levels))
     best = [max((reading.score_of(label) for reading in readings), default=0.0) for label in wanted]
     return sum(score for score in best if score >= LEGIBLE)
 

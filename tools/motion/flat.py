@@ -21,6 +21,8 @@ MapKind = Literal["shift", "zoom", "plane"]
 NOISE = 1.25
 # Of a match: x and y in both views (r of GRIC).
 DATA_DIMENSIONS = 4
+# Squared error above which a match is off the homography: where GRIC's cost no longer grows.
+REACH = 2 * (DATA_DIMENSIONS - 2) * NOISE**2
 # Share of the inliers off the homography from which the motion is believed though the homography is preferred.
 MIN_OFF_SHARE = 0.1
 # Median distance from a shift or a zoom below which a homography is one.
@@ -34,11 +36,6 @@ class FlatMap(NamedTuple):
 
     errors: Array
     kind: MapKind
-
-    @property
-    def reach(self) -> float:
-        """Squared error above which a match is off the homography: where GRIC's cost no longer grows."""
-        return 2 * (DATA_DIMENSIONS - 2) * NOISE**2
 
 
 def flat_map(here: Array, there: Array) -> FlatMap:

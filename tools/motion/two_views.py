@@ -1,6 +1,6 @@
 """How the camera moved between two views, from matches: essential matrix, rotation, direction of the second camera.
 
-`relative_motion(matches, (h0, w0), (h1, w1), focal_ratio=1.1)`. Hartley and Zisserman,
+`best_motion(matches, (h0, w0), (h1, w1), focal_ratios=(0.8, 1.1))`. Hartley and Zisserman,
 Multiple View Geometry (2nd ed.), sections 9.6 and 9.7, of which 9.6.3 is the choice among four motions by the points
 before both cameras (cheirality); five-point solver of Nister (2004) in MAGSAC++ (Barath et al. 2020). A homography is
 fitted beside it (`flat.py`). Camera frame: x right, y down, z forward.
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tools._shared.view_matches import FRAME_PX, Matches
-from tools.motion.flat import FlatMap, MapKind, flat_map, flat_wins, same_hand, sampson
+from tools.motion.flat import REACH, FlatMap, MapKind, flat_map, flat_wins, same_hand, sampson
 
 Array = npt.NDArray[np.float64]
 
@@ -102,13 +102,6 @@ def _halves_agree(here: Array, there: Array, mapping: FlatMap, focal_ratio: floa
     return bool(turn <= SAME_TURN_DEG and way <= SAME_WAY_DEG)
 
 
-def relative_motion(
-    matches: Matches, first: tuple[int, int], second: tuple[int, int], focal_ratio: float
-) -> Motion | None:
-    """The motion under one focal length, as `best_motion`."""
-    return best_motion(matches, first, second, (focal_ratio,))
-
-
 def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> Motion | None:
     import cv2
 
@@ -123,7 +116,7 @@ def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> 
     in_front, rotation, translation, _ = cv2.recoverPose(essential, here, there, camera, mask=np.asarray(mask).copy())
     turn = np.asarray(rotation, np.float64)
     errors = sampson(np.linalg.inv(camera) @ essential @ np.linalg.inv(camera), here, there)
-    off_plane = int((mapping.errors[inliers] > mapping.reach).sum())
+    off_plane = int((mapping.errors[inliers] > REACH).sum())
     return Motion(
         rotation=turn,
         centre=np.asarray(-turn.T @ np.asarray(translation, np.float64), np.float64).ravel(),

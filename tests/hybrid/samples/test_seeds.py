@@ -86,7 +86,7 @@ NO_SCENES = (
 
 
 def test_generators_and_benches_seed_by_purpose() -> None:
-    """Two draw again from a number that a scene itself was given; one draws folds, and pixels of measured frames."""
+    """Two draw again from a number that a scene itself was given; one draws pixels of measured frames."""
     found = {
         f"{path.parent.name}/{path.name}": seeded
         for folder in ("hybrid/samples", "bench")
@@ -98,5 +98,5 @@ def test_generators_and_benches_seed_by_purpose() -> None:
         "samples/named.py": ["seed"],
         "samples/pop_out.py": ["self.seed"],
         "bench/saliency.py": ["scene.seed"],
-        "bench/depth.py": ["(seed, 14)", "seed"],
+        "bench/depth.py": ["(seed, 14)"],
     }
