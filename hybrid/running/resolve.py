@@ -141,7 +141,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
-    runner = choice.foreign.runner(store, _cache(config, store), config.service)
+    service = choice.foreign.runner(store, _cache(config, store), config.service)
     return ResolvedRun(
         benchmark=benchmark,
         mounted=mounted,
