@@ -15,7 +15,6 @@ before it is needed, and each also works where an event loop already runs, as in
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -108,10 +107,12 @@ def table(*paths: str | Path, **options: Unpack[ScoreArguments]) -> QuestionTabl
 
 def __getattr__(name: str) -> Any:
     """`run`, whose signature is made from the options of a run, and `Question`, when they are asked for."""
-    homes = {"run": "hybrid.cli.from_python", "Question": "hybrid.benchmarks.questions.from_python"}
+    homes = {"run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = getattr(importlib.import_module(homes[name]), name)
+    from hybrid.registry import beside
+
+    globals()[name] = getattr(beside(homes[name], "from_python"), name)
     return globals()[name]
 
 

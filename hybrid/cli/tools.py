@@ -123,12 +123,7 @@ def run_(
     # Notices of the service are shown when it logs them.
     if unchecked and finding.backend == "learned" and tool.looked_into:
         tell(f"note: {name}: its weights were not asked for known answers (--unchecked-weights)")
-    if as_json:
-        facts = {"backend": finding.backend, "version": finding.version, "confidence": finding.confidence}
-        click.echo(json.dumps({**facts, "text": finding.text, "data": finding.data}))
-    else:
-        about = f"{finding.backend} backend, version {finding.version}"
-        click.echo(f"{finding.text}\nconfidence {finding.confidence:.2f}, {about}")
+    _print(finding, as_json=as_json)
     if picture is not None:
         if not finding.images:
             raise UsageError("--picture: this finding has no picture")
@@ -157,6 +152,15 @@ async def _find(
         return await service.call(tool, tool.parse(arguments), refs)
     finally:
         service.close()
+
+
+def _print(finding: Finding, *, as_json: bool) -> None:
+    if as_json:
+        facts = {"backend": finding.backend, "version": finding.version, "confidence": finding.confidence}
+        click.echo(json.dumps({**facts, "text": finding.text, "data": finding.data}))
+        return
+    click.echo(finding.text)
+    click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
 
 
 for _further in (cache, check, fetch, gallery, new, serve, show):

@@ -39,7 +39,6 @@ def resolved_identity(
     """The options that count, and what those among them that name something were resolved to."""
     source, wording = mounted.source, Wording(config.sends_format_line, config.reasoning)
     handed_in, code_of_model = config.objects.model, dict[str, Json]()
-    # A class of an installed package has a version.
     if handed_in is not None and not is_installed(type(handed_in)):
         code_of_model = {"code": object_code(type(handed_in))}
     # Generated rows follow from seed and generator alone, so a larger sample is the same data.

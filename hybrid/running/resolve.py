@@ -128,9 +128,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     choice = choose_tools(config, benchmark.card)
     with closing(_reading(config, benchmark, store, forks=forks)) as reading:
         mounted: Mounted = next(reading)
-        # None where they are not known. Weights of tools for other routes are not wanted.
-        routes = mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
-        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, routes)
+        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, _routes(benchmark, mounted))
         opened = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
@@ -143,8 +141,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
-    cache = FindingCache(home() / "findings" if config.cache else None, store)
-    service = choice.foreign.runner(store, cache, config.service)
+    service = choice.foreign.runner(store, _cache(config, store), config.service)
     return ResolvedRun(
         benchmark=benchmark,
         mounted=mounted,
@@ -337,6 +334,11 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     return repeated(solvers, config.repeats)
 
 
+def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:
+    # None where they are not known. Weights of tools for other routes are not wanted.
+    return mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
+
+
 def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse) -> tuple[str, ...]:
     """The labels of what `--allow` and `--unchecked-weights` let in. Raises `UsageError` for what they do not."""
     # No weights were trained on generated questions.
@@ -348,6 +350,10 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     asked = () if mounted.is_sample else tuple((*where, task) for task in mounted.source.tasks)
     seen = permissions.seen(tuple(tools.tools.values()), tools.backends, asked)
     return (*permissions.check(caveats, config.allow), *unchecked, *partial, *seen)
+
+
+def _cache(config: RunConfig, store: ImageStore) -> FindingCache:
+    return FindingCache(home() / "findings" if config.cache else None, store)
 
 
 def _resources(

@@ -109,9 +109,6 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     if run.config.options_as_used:
         # Those of the last command: together with the defaults they derive this configuration again.
         kept["options"] = dict(run.config.options_as_used)
-    lacking = len(run.without_text)
-    texts: dict[str, Json] = {"with": len(run.sound) - lacking, "without": lacking}
-    supplied: dict[str, Json] = {} if run.config.context is None else {"supplied_texts": texts}
     folder.write_manifest(
         {
             "identity": run.identity,
@@ -126,7 +123,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
             "connection": _connections(run, before.get("connection", ())),
             "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
-            **supplied,
+            **_supplied(run),
             **_corrected_labels(run, tell),
             **_servers(run, before),
             **taken,
@@ -291,6 +288,13 @@ def _corrected_labels(run: ResolvedRun, tell: Tell) -> dict[str, Json]:
         if found.get(one.task) in (one.older, "neither"):
             tell(f"note: {one.task}: its labels were corrected on {one.on}; those of this run: {found[one.task]}")
     return {"corrected_labels": found} if found else {}
+
+
+def _supplied(run: ResolvedRun) -> dict[str, Json]:
+    """How many questions of this command have a text beside them, and how many have none."""
+    lacking = len(run.without_text)
+    texts: dict[str, Json] = {"with": len(run.sound) - lacking, "without": lacking}
+    return {} if run.config.context is None else {"supplied_texts": texts}
 
 
 def _servers(run: ResolvedRun, before: Mapping[str, Any]) -> dict[str, Json]:
