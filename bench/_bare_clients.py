@@ -20,8 +20,8 @@ from typing import Any
 
 from bench._frame import options
 
+# Takes a prompt and the data URL of its picture; returns the answer.
 Ask = Callable[[str, str], Awaitable[str]]
-"""Takes a prompt and the data URL of its picture; returns the answer."""
 KEY = "not-a-key"
 CROP_SCHEMA = {
     "type": "function",

@@ -28,8 +28,8 @@ from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 
 RESULTS = (b'"role":"tool"', b'"tool_result"', b'"functionResponse"')
 BOX = {"x0": 1, "y0": 1, "x1": 9, "y1": 9}
+# From the number of a batch and the place of a request, both from 0, to `succeeded`, `errored`, `expired`, `lost`.
 Fate = Callable[[int, int], str]
-"""From the number of a batch and the place of a request, both from 0, to `succeeded`, `errored`, `expired`, `lost`."""
 
 
 def all_succeed(batch: int, place: int) -> str:
@@ -42,23 +42,23 @@ def all_succeed(batch: int, place: int) -> str:
 class Behaviour:
     """What the server does beside answering."""
 
+    # So many times a batch is not ready when it is looked at.
     looks: int = 1
-    """So many times a batch is not ready when it is looked at."""
+    # So long it is not ready at least.
     seconds: float = 0.0
-    """So long it is not ready at least."""
     fate: Fate = all_succeed
+    # From the number of a batch to the state in which it ends, in OpenAI's words.
     ends: Callable[[int], str] = field(default=lambda _: "completed")
-    """From the number of a batch to the state in which it ends, in OpenAI's words."""
+    # Statuses with which the next batches are refused.
     refusals: list[int] = field(default_factory=list)
-    """Statuses with which the next batches are refused."""
+    # Numbers of batches that are taken, while the connection breaks before the client hears of it.
     loses_answer: set[int] = field(default_factory=set)
-    """Numbers of batches that are taken, while the connection breaks before the client hears of it."""
+    # Requests of one batch; OpenAI fails the batch, the others refuse it.
     most: int = 50_000
-    """Requests of one batch; OpenAI fails the batch, the others refuse it."""
+    # Requests that may wait together, 0 for any number; OpenAI fails the batch where there are more.
     queue: int = 0
-    """Requests that may wait together, 0 for any number; OpenAI fails the batch where there are more."""
+    # The line of the first batch that cannot be used.
     bad_line: int | None = None
-    """The line of the first batch that cannot be used."""
 
 
 @dataclass
@@ -74,8 +74,8 @@ class Batch:
     looks: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
     results: bytes = b""
+    # Of its requests, until it is deleted.
     file: str = ""
-    """Of its requests, until it is deleted."""
 
 
 class BatchServer:

@@ -39,10 +39,10 @@ ANSWER = "Answer: (A)"
 CROP_BOX = {"x0": 10, "y0": 10, "x1": 110, "y1": 90}
 BUFFER_BYTES = 1 << 20
 
+# The bytes of a response, or pieces of them that are sent one by one.
 Reply = bytes | Sequence[bytes]
-"""The bytes of a response, or pieces of them that are sent one by one."""
+# From the head and the body of a request to its reply. A `ConnectionError` breaks the connection off.
 Answer = Callable[[bytes, bytes], Reply | Awaitable[Reply]]
-"""From the head and the body of a request to its reply. A `ConnectionError` breaks the connection off."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Served:
     question: int
     tool_results: int
     request_bytes: int
+    # Seconds since the epoch, when the last byte of the request had come.
     began: float
-    """Seconds since the epoch, when the last byte of the request had come."""
     ended: float
 
 
@@ -61,8 +61,8 @@ class Served:
 class ChatServer:
     """A server that runs."""
 
+    # With `/v1` at its end, as clients want it.
     url: str
-    """With `/v1` at its end, as clients want it."""
 
     def count(self) -> int:
         """Requests answered so far."""

@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+# A frozen dataclass.
 Row = TypeVar("Row", bound=Any)
-"""A frozen dataclass."""
 Case = TypeVar("Case")
 
 SAMPLE_S = 0.1
@@ -120,16 +120,16 @@ def medians(rows: Iterable[Row], *by: str) -> list[Row]:
 class Ended:
     """A process that has ended, or was killed at a moment."""
 
+    # Seconds since the epoch, as `killed`.
     began: float
-    """Seconds since the epoch, as `killed`."""
     killed: float | None
     wall_s: float
+    # Processor time of the process and of all that it started and waited for.
     cpu_s: float
-    """Processor time of the process and of all that it started and waited for."""
+    # Resident memory of the largest of these processes.
     largest_mb: float
-    """Resident memory of the largest of these processes."""
+    # The most that each of the looks at its memory has seen.
     peaks_mb: tuple[float, ...]
-    """The most that each of the looks at its memory has seen."""
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

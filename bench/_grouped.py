@@ -30,13 +30,13 @@ DIFFICULTIES = (0.35, 0.6, 0.8, 0.9, 0.98)
 GAIN = 0.5
 DRAWS = 999
 SHUFFLES = 5
+# The task of every fourth question: the macro mean weighs the questions of the large one least.
 TASKS = ("large", "large", "middle", "small")
-"""The task of every fourth question: the macro mean weighs the questions of the large one least."""
 UNLIKE_SHARE = 0.6
+# The share of right answers of one solver, and what the other has more, where they are good at different tasks.
 UNLIKE = {"large": 0.3, "middle": -0.15, "small": -0.15}
-"""The share of right answers of one solver, and what the other has more, where they are good at different tasks."""
+# How often the two solvers answer, where a metric is over what was answered.
 ANSWERED = (0.9, 0.3)
-"""How often the two solvers answer, where a metric is over what was answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Kind:
     """A benchmark's metrics: how answers to them are drawn, and their true differences."""
 
     setting: str
+    # Of a number of clusters and the second solver's gain, by name of the metric.
     draw: Callable[[np.random.Generator, int, float], Mapping[str, Sides]]
-    """Of a number of clusters and the second solver's gain, by name of the metric."""
     truths: Callable[[float], Mapping[str, float]]
     gain: float
 

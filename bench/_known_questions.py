@@ -29,8 +29,8 @@ from tools.attributes import disc
 from tools.relation import PHRASES
 from tools.segmentation import shape_area
 
+# Of a mask's box with that of its shape, and the largest relative error of its area.
 MIN_OVERLAP, AREA_OFF = 0.7, 0.3
-"""Of a mask's box with that of its shape, and the largest relative error of its area."""
 
 Judgement = Callable[[Finding, ImageStore], bool | None]
 
@@ -55,8 +55,8 @@ class Known:
     make: Callable[[int, int], Question]
 
 
+# By name of the tool, which is that of the function.
 KNOWN: dict[str, Known] = {}
-"""By name of the tool, which is that of the function."""
 Maker = Callable[[int, int], Question]
 
 

@@ -24,8 +24,8 @@ from hybrid.registry import load
 from hybrid.types import Attempt, Box, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
 
 PICTURES = 300
+# Width and height.
 SIZE_PX = (96, 72)
-"""Width and height."""
 STARTED = 1_790_000_000.0
 LETTERS = "AB"
 WORDS = (
@@ -144,14 +144,14 @@ def _specialist(draw: Draw) -> Reply:
     return Reply(f"Answer: ({draw.letter})", usage=usage, steps=(_tool_step(draw), rule))
 
 
+# Each solver's answer, and its probability of being right.
 SOLVERS: Mapping[str, tuple[Callable[[Draw], Reply], float]] = {
     "controller": (_controller, 0.78),
     "mllm": (_mllm, 0.64),
     "specialist": (_specialist, 0.71),
 }
-"""Each solver's answer, and its probability of being right."""
+# Share of the questions on which the controller calls the tool.
 CALLS = 0.7
-"""Share of the questions on which the controller calls the tool."""
 IDENTITY: Mapping[str, Json] = {
     "hybrid": "0.1.0",
     "data": {"kind": "folder", "sha256": "5" * 64},

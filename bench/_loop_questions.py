@@ -10,15 +10,15 @@ import numpy as np
 from PIL import Image
 
 TASK = "Spatial_Relation"
+# Width and height.
 SIZE_PX = (640, 480)
-"""Width and height."""
 QUALITY = 90
+# Side of a patch of one colour before it is smoothed.
 COARSE_PX = 16
-"""Side of a patch of one colour before it is smoothed."""
 GREYS = (56, 200)
 CHOICES = ("yes", "no")
+# Rows of a group of the file: as the hub's own library (`datasets`) writes tables of images.
 GROUP_ROWS = 100
-"""Rows of a group of the file: as the hub's own library (`datasets`) writes tables of images."""
 
 
 def prompt(number: int) -> str:

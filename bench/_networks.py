@@ -30,12 +30,12 @@ class Network:
     title: str
     tool: str
     counted: str
+    # The function of this module that writes the checkpoint, which takes these options.
     writer: str
-    """The function of this module that writes the checkpoint, which takes these options."""
     options: Mapping[str, Any] = field(default_factory=dict)
     trained: str = ""
+    # How the bare loop runs it (`_bare_loops.py`); networks.toml says what the fields are.
     loop: Mapping[str, Any] = field(default_factory=dict)
-    """How the bare loop runs it (`_bare_loops.py`); networks.toml says what the fields are."""
 
     def build(self, folder: Path, real: bool) -> None:
         """Write the checkpoint, in real size or tiny."""
@@ -266,7 +266,7 @@ def forensics(folder: Path, real: bool) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
+# By the word of `--network`.
 NETWORKS: Mapping[str, Network] = {
     name: Network(**row) for name, row in tomllib.loads(Path(__file__).with_name("networks.toml").read_text()).items()
 }
-"""By the word of `--network`."""

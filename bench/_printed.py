@@ -13,8 +13,8 @@ from bench.scale import SHARES
 from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
 from hybrid.scoring.published import Published
 
+# Percent: a mean of cells that are rounded to .01, itself rounded; the papers also cut here and there.
 ROUNDED = 0.0101
-"""Percent: a mean of cells that are rounded to .01, itself rounded; the papers also cut here and there."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ def _sap_answers(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, s
         yield Derived(cell, 100 - refused.value, "100 - score_ku of Table 1")
 
 
+# Table 4 of MM-SAP spells one model differently.
 SAME_NAME = {"Yi-VL-6b": "Yi-VL-6B"}
-"""Table 4 of MM-SAP spells one model differently."""
 
 
 def _sap_refusals(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, str]) -> Iterator[Derived]:
@@ -171,10 +171,10 @@ HVS_FIELDS = {
     "accuracy.free_viewing": ("Q8", "Q10"),
     "accuracy.searching": ("Q11", "Q13"),
 }
+# Inferred from the printed values, which are multiples of 1 / n; some models' Q5 and Q10 are of one question less.
 HVS_SIZES = {name: rows for name, rows in SHARES.items() if name not in ("Q9", "Q12")}
-"""Inferred from the printed values, which are multiples of 1 / n; some models' Q5 and Q10 are of one question less."""
+# A fraction: the papers print four decimals.
 HVS_ROUNDED = 0.00015
-"""A fraction: the papers print four decimals."""
 
 
 def hvsbench(cells: Sequence[Published]) -> Iterator[Derived]:

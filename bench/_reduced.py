@@ -30,14 +30,14 @@ from hybrid.serving.service import CachedTools
 from hybrid.tool import ReducedPrecision, Tool
 from hybrid.types import ImageRef, Json
 
+# Fields whose whole numbers are decisions. Others count what is behind an answer (matches, votes) and are left out,
+# unless they are pixels; fractions are measured.
 CHOSEN = ("best", "best_index", "nearer_index", "darker_index", "count", "counts")
-"""Fields whose whole numbers are decisions. Others count what is behind an answer (matches, votes) and are left out,
-unless they are pixels; fractions are measured."""
+# Arguments of networks that their tool's questions do not reach.
 WORDS: Mapping[str, dict[str, Json]] = {
     "clipseg": {"words": "a coloured shape"},
     "clipseg_search": {"target": "a coloured shape"},
 }
-"""Arguments of networks that their tool's questions do not reach."""
 
 
 @dataclass(frozen=True)

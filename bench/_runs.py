@@ -20,8 +20,8 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import ProgressCallback, ask_run
 from hybrid.types import Attempt, Json, Question
 
+# Attempts that are appended together.
 GROUP = 1_000
-"""Attempts that are appended together."""
 
 
 def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) -> RunFolder:

@@ -41,15 +41,15 @@ from hybrid.tool import Pixels, Tool
 from hybrid.types import ImageRef, Json
 from tools._shared import reflection
 
+# Width and height of every picture, so that no batch falls apart by shape.
 SIZE = (640, 480)
-"""Width and height of every picture, so that no batch falls apart by shape."""
 TEXTS: tuple[str, ...] = tuple(NETWORKS["siglip2_base"].loop["given"]["text"])
+# As many as the bare loop asks for (networks.toml).
 NAMES = ("ball", "cube")
-"""As many as the bare loop asks for (networks.toml)."""
+# Inside of every picture.
 BOX_PX = (100, 90, 420, 360)
-"""Inside of every picture."""
+# Images a pass of the bare loop; pairs count as two.
 BATCH = 8
-"""Images a pass of the bare loop; pairs count as two."""
 MIN_RATIO = 0.8
 
 

@@ -23,6 +23,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 CALL = '{"images": ["img:1"], "box": {"x0": 10, "y0": 10, "x1": 50, "y1": 50}}'
 HERMES = f'<tool_call>\n{{"name": "crop", "arguments": {CALL}}}\n</tool_call>'
 BOX = '{"x0": 10, "y0": 10, "x1": 50, "y1": 50}'
+# How the same call is written; `two` are two of them, `cut` is one without its end.
 DIALECTS = {
     "hermes": HERMES,
     "two": f"{HERMES}\n{HERMES.replace('50', '40')}",
@@ -32,7 +33,6 @@ DIALECTS = {
     "pythonic": f'[crop(images=["img:1"], box={BOX})]',
     "mistral": f"[TOOL_CALLS]crop[ARGS]{CALL}",
 }
-"""How the same call is written; `two` are two of them, `cut` is one without its end."""
 THOUGHT = "I look closer first."
 COLOURS = {"red": (220, 20, 20), "green": (20, 180, 40), "blue": (30, 40, 220), "mixed": (0, 0, 0)}
 SPECIAL = ("<|im_end|>", "<|endoftext|>", "<|im_start|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>")

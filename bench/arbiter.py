@@ -33,8 +33,8 @@ from hybrid.solving.trust import MODEL, Trust, fold_of
 
 FOLDS: Final = 5
 TOOL: Final = ("tool", "learned")
+# Weight of the logistic regression's penalty: next to none, so that it has an answer where one side never loses.
 RIDGE: Final = 0.1
-"""Weight of the logistic regression's penalty: next to none, so that it has an answer where one side never loses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Duel:
     task: str
     tool: float
     model: float
+    # Of the tool, before anything was measured.
     claimed: AnswerConfidence
-    """Of the tool, before anything was measured."""
+    # Accuracy credited to an MLLM that was not measured.
     usual: float
-    """Accuracy credited to an MLLM that was not measured."""
 
 
 Rule = Callable[[Sequence[Duel], Sequence[Duel]], Sequence[bool]]
@@ -128,6 +128,7 @@ def out_of_fold(duels: Sequence[Duel]) -> dict[str, float]:
     return {name: share / len(duels) for name, share in {**right, "better part": best}.items()}
 
 
+# What a tool states, in log-odds, whose answer is right with these.
 KINDS: Final[Mapping[str, Callable[[float, random.Random], float]]] = {
     "honest": lambda true, draw: true,
     "overstates": lambda true, draw: 2 * true,
@@ -135,16 +136,15 @@ KINDS: Final[Mapping[str, Callable[[float, random.Random], float]]] = {
     "says nothing": lambda true, draw: 1.0,
     "noise": lambda true, draw: draw.gauss(1.0, 1.2),
 }
-"""What a tool states, in log-odds, whose answer is right with these."""
+# Of tool and MLLM on three tasks, about.
 SKILLS: Final = {
     "either": ((0.80, 0.60), (0.60, 0.75), (0.70, 0.70)),
     "alike": ((0.70, 0.70),) * 3,
     "both high": ((0.90, 0.875),) * 3,
 }
-"""Of tool and MLLM on three tasks, about."""
 SIZES: Final = (20, 50, 100)
+# Standard deviation, in log-odds, of what makes a question hard for both.
 SHARED: Final = (0.0, 1.5)
-"""Standard deviation, in log-odds, of what makes a question hard for both."""
 
 
 def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> list[Duel]:

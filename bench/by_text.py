@@ -42,8 +42,8 @@ from tools.rules.questions.recognising import asked as recognised
 from tools.rules.questions.sentence import Unclear
 
 WIDTH, HEIGHT = 640, 480
+# Ratio of depths from which one thing is farther than another.
 APART: Final = 1.25
-"""Ratio of depths from which one thing is farther than another."""
 INK: Final = {"red": (255, 0, 0), "blue": (0, 0, 255)}
 
 

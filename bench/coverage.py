@@ -29,8 +29,8 @@ from hybrid.types import Cell, Combine, Metric
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+# The score of an abstention.
 CHANCE = 0.25
-"""The score of an abstention."""
 ABSTAINED = 0.3
 CLUSTERS = (5, 10, 20, 50, 200)
 SHARES = (0.05, 0.5, 0.8, 0.95, 1.0)
@@ -72,10 +72,10 @@ class Measured:
     truth: float
     coverage: float
     width: float
+    # Share without an interval; it counts as not covered and in no width.
     missing: float
-    """Share without an interval; it counts as not covered and in no width."""
+    # Share with p < 0.05: the type I error where the true difference is 0, else the power.
     rejected: float | None = None
-    """Share with p < 0.05: the type I error where the true difference is 0, else the power."""
 
     @classmethod
     def of(
@@ -136,8 +136,8 @@ class IntervalPair:
     name: str
     helped: tuple[float, ...]
     harmed: tuple[float, ...]
+    # Share of the rows on which the first abstains, whatever the second does.
     abstained: float = 0.0
-    """Share of the rows on which the first abstains, whatever the second does."""
 
 
 def of_pairs(

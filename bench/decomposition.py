@@ -22,14 +22,14 @@ from bench._simulations import held
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, TERMS, Estimated, ToolQuestion, decompose, parts_of
 from hybrid.types import Combine
 
+# An estimate is regular where so many clusters or more are expected to be on either side of it.
 ENOUGH: Final = 10
-"""An estimate is regular where so many clusters or more are expected to be on either side of it."""
 TOOLS: Final = (("first tool",), ("second tool",))
 FIRST: Final = 0.7
 BY_TOOL: Final = (PARTS[0], PARTS[2])
 
+# Of each question: right alone, right with tools, a tool was called.
 Answers = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
-"""Of each question: right alone, right with tools, a tool was called."""
 Model = Callable[[np.random.Generator, int], Answers]
 
 

@@ -42,17 +42,17 @@ from tools._shared.reading import shrink
 from tools.depth import SAME_ROW, TOOL, DepthArgs, clean_image, spots_of
 from tools.depth.cues import WEIGHTS, WORK_PX, CueMaps, blurred, measure, ranks
 
+# Id, image with its marks, letter of the nearer point.
 Item = tuple[str, Pixels, str]
-"""Id, image with its marks, letter of the nearer point."""
 Case = Request[DepthArgs]
 
+# The farther of two points is at least this many times as far.
 APART = 1.25
-"""The farther of two points is at least this many times as far."""
+# Where the rows by confidence begin: about 15 items each.
 CURVE = (0.0, 0.55, 0.65, 0.8)
-"""Where the rows by confidence begin: about 15 items each."""
 FOLDS = 10
+# Share of solids that hang in the air.
 RAISED = 0.25
-"""Share of solids that hang in the air."""
 HAZE_M = (20.0, 400.0)
 NO_HAZE_M = 1e5
 SIZES = ((500, 375), (500, 333), (375, 500))

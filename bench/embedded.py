@@ -43,8 +43,8 @@ class Mean:
         return "-" if self.value is None else f"{self.value:.3f} ±{self.half:.3f}"
 
 
+# One task or one benchmark: its name, `n`, accuracies, and paired differences in points of 1.
 TaskRow = dict[str, Any]
-"""One task or one benchmark: its name, `n`, accuracies, and paired differences in points of 1."""
 
 
 def mean(values: Sequence[float]) -> Mean:
@@ -57,8 +57,8 @@ def mean(values: Sequence[float]) -> Mean:
     return Mean(middle, 1.96 * spread / math.sqrt(n), n)
 
 
+# By question id.
 Correct = Mapping[str, float]
-"""By question id."""
 
 
 def difference(first: Correct, second: Correct) -> Mean:

@@ -33,21 +33,21 @@ TEN = (
     *("depth_anything_v2_large", "aliked_lightglue", "owlv2_base", "dinov2_base_dense", "sam2_base_plus"),
     *("depth_anything_v2_small", "siglip2_base", "efficientloftr", "vit_small_forensics", "clipseg_search"),
 )
+# By tool the network, and the BLINK task whose questions call it.
 BUSY = {
     "depth": ("depth_anything_v2_small", "Relative_Depth"),
     "correspondence": ("aliked_lightglue", "Visual_Correspondence"),
     "detection": ("owlv2_base", "Counting"),
 }
-"""By tool the network, and the BLINK task whose questions call it."""
 TIME_UP = 124
+# A line of pytest about a test that has ended, over several processes or one.
 ENDED = re.compile(
     r"^(?:\[gw\d+\] \[ *\d+%\] (?P<first>PASSED|FAILED|SKIPPED|ERROR) )?(?P<name>tests/\S+::\S+)"
     r"(?(first)| (?P<last>PASSED|FAILED|SKIPPED|ERROR))",
     re.MULTILINE,
 )
-"""A line of pytest about a test that has ended, over several processes or one."""
+# Between two looks at the card.
 LOOK_S = 0.05
-"""Between two looks at the card."""
 PACKAGES = ("torch", "transformers", "timm", "kornia", "numpy")
 REAL_REQUESTS, TINY_REQUESTS = 64, 4
 NO_CARD = (
@@ -215,8 +215,8 @@ def _run(config: Any, device: str, scratch: Path) -> Row:
 STEPS: Mapping[str, Callable[[argparse.Namespace], Row]] = {
     step.__name__: step for step in (machine, tests, speed, reduced, busy, study)
 }
+# Steps with a row a network.
 LISTS = frozenset({"speed", "reduced"})
-"""Steps with a row a network."""
 
 
 def kept(path: Path) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from hybrid.tool import Pixels
 from tools.jigsaw import decide, fit_pieces
 
 EDGES = (0.0, 0.6, 0.7, 0.8, 0.9, 0.97)
+# Id, images (reference first), index of the right candidate from 0.
 Item = tuple[str, list[Pixels], int]
-"""Id, images (reference first), index of the right candidate from 0."""
 
 
 def read_items(folder: Path) -> list[Item]:

@@ -24,11 +24,11 @@ from hybrid.stats.kappa import kappa, shared_mistakes
 
 CLUSTERS = (10, 20, 50, 200)
 ROWS = (("1", 0.0), ("2", 0.3), ("3-5", 0.3), ("unequal", 0.3))
+# How often the first and the second solver are right.
 RIGHT = ((0.6, 0.7), (0.9, 0.95))
-"""How often the first and the second solver are right."""
 TRUTHS = (0.0, 0.3, 0.6)
+# Rates by task, where the errors are independent within each: the reference for the test of shared mistakes.
 TASKS = ((0.9, 0.85), (0.6, 0.5), (0.3, 0.4))
-"""Rates by task, where the errors are independent within each: the reference for the test of shared mistakes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Measured:
     rows: str
     setting: str
     truth: float
+    # Of the interval of kappa, no interval counted as not covering; None in the tests of shared mistakes.
     coverage: float | None
-    """Of the interval of kappa, no interval counted as not covering; None in the tests of shared mistakes."""
     width: float | None
+    # Share without an interval, or without a p value.
     missing: float
-    """Share without an interval, or without a p value."""
+    # Share with p < 0.05 of shared mistakes, whose truth is independence within tasks.
     rejected: float | None
-    """Share with p < 0.05 of shared mistakes, whose truth is independence within tasks."""
 
 
 def joint(right_a: float, right_b: float, value: float) -> NDArray[np.float64]:

@@ -29,12 +29,12 @@ class Killed:
     """The cost of one kill."""
 
     solver: str
+    # Replies that the server had sent when the process was killed.
     answered: int
-    """Replies that the server had sent when the process was killed."""
+    # Questions that were finished on disk.
     recorded: int
-    """Questions that were finished on disk."""
+    # Replies sent before the kill that were asked for again.
     asked_again: int
-    """Replies sent before the kill that were asked for again."""
     kept: int
     same_scores: bool
 

@@ -20,10 +20,10 @@ DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 
 Floats = npt.NDArray[np.float32]
 
+# Lamps of a night picture.
 LAMPS = 3
-"""Lamps of a night picture."""
+# Share of the daylight that remains at night.
 NIGHT_GAIN = 0.12
-"""Share of the daylight that remains at night."""
 
 
 @dataclass(frozen=True)

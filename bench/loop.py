@@ -37,8 +37,8 @@ INSPECT = "inspect"
 HYBRID = {"hybrid-mllm": ("--solver", "mllm"), "hybrid-controller": ("--solver", "controller", "--tools", "crop")}
 CLIENTS = (*HYBRID, *BARE, INSPECT)
 LATENCY_S = 0.1
+# Questions of the run that tells what start and end cost.
 FEW = 2
-"""Questions of the run that tells what start and end cost."""
 
 
 @dataclass(frozen=True)

@@ -36,13 +36,13 @@ from hybrid.stats import wilson
 from hybrid.tool import Pixels
 from hybrid.types import Point
 
+# Those of the paper's Figure 7, and others on pictures of the size they have.
 STYLES = (
     *(f"radius:{radius},color:{color},height:1024" for color in ("red", "gray") for radius in (5, 10, 15)),
     *(f"radius:{radius}" for radius in (5, 10, 15)),
     "color:gray",
     "color:white",
 )
-"""Those of the paper's Figure 7, and others on pictures of the size they have."""
 TOLERANCE = 0.01
 MIN_TOLERANCE_PX = 3.0
 

@@ -31,14 +31,14 @@ from hybrid.types import Box, Point
 LABEL_SETS: tuple[tuple[str, ...], ...] = (("A", "B"), ("A", "B", "C", "D"), ("REF",))
 RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")
 FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow", "opencv")
+# Least mean difference in grey levels between a ring's colour and its background for the ring to be visible.
 MIN_CONTRAST = 40.0
-"""Least mean difference in grey levels between a ring's colour and its background for the ring to be visible."""
+# Part of a box's side that other lines and letters leave free: a side drawn over does not say where it was.
 MIN_SHOWN = 0.5
-"""Part of a box's side that other lines and letters leave free: a side drawn over does not say where it was."""
 Meeting = Literal["crossing", "inside", "collinear"]
 MEETINGS: tuple[Meeting, ...] = ("crossing", "inside", "collinear")
+# Two boxes' sides at most this far apart are on one line: they touch or one covers the other.
 COLLINEAR_PX = 4
-"""Two boxes' sides at most this far apart are on one line: they touch or one covers the other."""
 MIN_BOX_PX = 40
 OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
     ("red", "green"),
@@ -46,13 +46,13 @@ OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
     ("red", "red"),
     ("green", "green"),
 )
+# Length of line by which a pair of boxes of one colour differs from any other, beyond the width of `NEARLY`.
 TOLD_APART_PX = 20
-"""Length of line by which a pair of boxes of one colour differs from any other, beyond the width of `NEARLY`."""
 NEARLY = np.ones((5, 5), np.uint8)
+# Range of the intersection over union of `overlapping_scene`'s boxes.
 OVERLAPS = (0.2, 0.8)
-"""Range of the intersection over union of `overlapping_scene`'s boxes."""
+# How far it may be from the number that was drawn for it: whole pixels do not give every number.
 SHARE_STEP = 0.02
-"""How far it may be from the number that was drawn for it: whole pixels do not give every number."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,10 +53,10 @@ from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, sure
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97)
 TOLERANCE_PX = 3.0
+# Set apart the seeds of overlapping pairs from those of other scenes.
 PAIRS = 14
-"""Set apart the seeds of overlapping pairs from those of other scenes."""
+# Likewise of marks on photographs.
 PHOTOGRAPHS = 15
-"""Likewise of marks on photographs."""
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ from tools.motion import TOOL, MotionArgs, solve, views_of
 ORBITS_DEG: Mapping[str, tuple[int, int]] = {"orbit-5-15": (5, 15), "orbit-15-30": (15, 30), "orbit-30-50": (30, 50)}
 HARD = tuple(one.name for one in SETS if one.kind != "planar")
 SIZE = (640, 480)
+# Least confidences at which a direction given for a degenerate pair is counted.
 SURE = (0.0, 0.6, 0.9)
-"""Least confidences at which a direction given for a degenerate pair is counted."""
 
 
 @dataclass(frozen=True)

@@ -32,13 +32,13 @@ from hybrid.benchmarks.hvsbench.multimatch import Floats, Ints, multimatch
 from hybrid.samples.seeds import generator
 
 SCREEN: Final = (512, 320)
+# Fixations of a prediction: what the questions ask for, and where longer ones are cut.
 PREDICTED: Final = 6
-"""Fixations of a prediction: what the questions ask for, and where longer ones are cut."""
 SUBJECTS: Final = 10
+# Fixations of a human path, least and most.
 LENGTHS: Final[Mapping[str, tuple[int, int]]] = {"6": (6, 6), "3 to 12": (3, 12)}
-"""Fixations of a human path, least and most."""
+# How coordinates are rounded, as fractions of the screen: MLLMs write two decimals. Rounding makes ties.
 DECIMALS: Final[Mapping[str, int | None]] = {"continuous": None, "two decimals": 2, "one decimal": 1}
-"""How coordinates are rounded, as fractions of the screen: MLLMs write two decimals. Rounding makes ties."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ SUBJECTS: Mapping[str, Subject] = {
     name: Subject(**row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
 
+# Without slow tests, simplest examples and mutmut's patience of fifteen times what the tests took.
 CONFIGURATION = """
 [tool.mutmut]
 source_paths = {sources}
@@ -55,7 +56,6 @@ pytest_add_cli_args_test_selection = {tests}
 timeout_multiplier = 4
 timeout_constant = 5
 """
-"""Without slow tests, simplest examples and mutmut's patience of fifteen times what the tests took."""
 
 
 def configuration(subject: Subject) -> str:
@@ -73,13 +73,13 @@ class Outcome:
     """The fate of the mutants of a subject."""
 
     subject: str
+    # All that there are.
     mutants: int
-    """All that there are."""
     tried: int
+    # The diff of each mutant that was tried and that no test noticed.
     survived: tuple[str, ...]
-    """The diff of each mutant that was tried and that no test noticed."""
+    # The diff of each that no test reaches; they count as surviving.
     unreached: tuple[str, ...]
-    """The diff of each that no test reaches; they count as surviving."""
 
     @property
     def unnoticed(self) -> int:

@@ -26,12 +26,12 @@ from hybrid.tool import Pixels, Request
 from tools.ocr import LearnedOcr, OcrArgs
 
 SIZE = (200, 640)
+# Every picture of this number has no text.
 EMPTY = 8
-"""Every picture of this number has no text."""
 FACES = ("aileron", "sans", "italic", "simplex", "complex")
 HERSHEY = {"simplex": cv2.FONT_HERSHEY_SIMPLEX, "complex": cv2.FONT_HERSHEY_COMPLEX}
+# Of capital letters.
 HEIGHTS_PX = (9, 12, 18, 28, 48)
-"""Of capital letters."""
 GROUNDS = ("plain", "shaded", "texture", "crowded")
 WORDS = (
     *("street", "exit", "open", "closed", "market", "garden", "bridge", "coffee", "river", "north"),

@@ -30,8 +30,8 @@ from tools._shared.view_matches import Matches, View
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
+# Photographs between one pair of a set and the next: neighbours in a folder are often alike.
 STRIDE = 7
-"""Photographs between one pair of a set and the next: neighbours in a folder are often alike."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ PICTURES: Mapping[str, str] = {
     "depth.webp": "the tool depth on a generated scene",
     "markers.webp": "the tool markers on the same",
 }
+# Those that need --data.
 RECORDED = ("report.png",)
-"""Those that need --data."""
 RUN = (
     *("run", "blink", "--data", "sample", "--task", "Relative_Depth", "--task", "Jigsaw"),
     *("--limit", "40", "--concurrency", "4"),
@@ -43,13 +43,13 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "blank": ("--solver", "controller", "--tool-output", "blank"),
     "shuffled": ("--solver", "controller", "--tool-output", "shuffled"),
 }
+# Of a page's column on GitHub and on the site.
 WIDTH_PX = 900
-"""Of a page's column on GitHub and on the site."""
 QUESTION = {"width": 1144, "height": 1400}
 FIRST_SCREEN = {"width": 1280, "height": 800}
 SCALE = 1.6
+# The palette is chosen for coverage: a small dot with a unique colour keeps it.
 COLOURS = 256
-"""The palette is chosen for coverage: a small dot with a unique colour keeps it."""
 MAX_EDGE_PX = 420
 
 

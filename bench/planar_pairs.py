@@ -21,14 +21,14 @@ from hybrid.tool import Pixels
 Level = Literal["mild", "medium", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 MIN_SIDE_PX = 160
+# Points keep this distance from the borders, so that their marks are whole.
 MARGIN_PX = 40.0
-"""Points keep this distance from the borders, so that their marks are whole."""
+# Candidates may come this near to the right and the lower border: their letters stand above them.
 FAR_MARGIN_PX = 20.0
-"""Candidates may come this near to the right and the lower border: their letters stand above them."""
+# Candidates are farther apart than this.
 APART_PX = 40.0
-"""Candidates are farther apart than this."""
+# Standard deviation of the noise of image 2, grey levels.
 NOISE_LEVELS = 4.0
-"""Standard deviation of the noise of image 2, grey levels."""
 
 Array = npt.NDArray[np.float64]
 

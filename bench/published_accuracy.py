@@ -21,8 +21,8 @@ from hybrid.scoring.published import published
 from hybrid.solving.answer_confidence import log_odds
 from hybrid.solving.trust import MODEL_WEIGHT
 
+# By task and model the accuracy, 0..1, and the number of items.
 Accuracies = Mapping[str, Mapping[str, tuple[float, int]]]
-"""By task and model the accuracy, 0..1, and the number of items."""
 
 
 def accuracies() -> Accuracies:

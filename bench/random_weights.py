@@ -24,8 +24,8 @@ from hybrid.tool import Tool
 
 TOOLS = ("semantic_correspondence", "similarity", "jigsaw", "saliency")
 IMAGENET = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
+# Standard deviation of the logarithm of scales, and three times that of biases.
 MOVED = 0.3
-"""Standard deviation of the logarithm of scales, and three times that of biases."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Outcome:
     seed: int
     right: int
     asked: int
+    # Of the tool's series: right answers, questions, and how many right ones are wanted.
     least: int
-    """Of the tool's series: right answers, questions, and how many right ones are wanted."""
 
 
 def random_network(seed: int, folder: Path) -> None:

@@ -27,8 +27,8 @@ from bench._frame import family, medians, options, table, turns, write_json
 
 TASK = "Visual_Correspondence"
 IN_FLIGHT = 16
+# CPUs of the cluster; 0 is the engine of this process.
 TURNS = (0, 1, 2)
-"""CPUs of the cluster; 0 is the engine of this process."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class ClusterRow:
     """One run, from its 16th finished question to its last."""
 
     cpus: int
+    # Questions a second.
     rate: float
-    """Questions a second."""
+    # How many cores the run had.
     cores: float
-    """How many cores the run had."""
+    # CPU a question, of all processes.
     cpu_ms: float
-    """CPU a question, of all processes."""
+    # CPU a question of the process that gives out the questions and records them.
     own_ms: float
-    """CPU a question of the process that gives out the questions and records them."""
     load: float
 
 

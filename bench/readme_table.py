@@ -30,12 +30,12 @@ MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
 RULES: tuple[Abstain, ...] = ("chance", "wrong")
 SOLVERS = ("mllm", "specialist", "arbiter")
 TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
+# No specialist without weights answers any question of this task: to be ahead there is to be ahead of a guess.
 SILENT = "Spatial_Relation"
-"""No specialist without weights answers any question of this task: to be ahead there is to be ahead of a guess."""
 
 
+# By model and solver.
 Measured = Mapping[str, Mapping[str, Scored]]
-"""By model and solver."""
 
 
 def all_measured(data: Path) -> Measured:

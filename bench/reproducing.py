@@ -39,8 +39,8 @@ MEANING: Final[Mapping[Status, str]] = DATA["meaning"]
 TITLES: Final[Mapping[str, str]] = DATA["titles"]
 BLINK_FILES: Final[Mapping[str, str]] = DATA["files"]["blink"]
 MVP_FILES: Final[Mapping[str, str]] = DATA["files"]["mvp_bench"]
+# Percent: the papers print two decimals and cut here and there instead of rounding.
 CUT = 0.0099
-"""Percent: the papers print two decimals and cut here and there instead of rounding."""
 
 
 @dataclass(frozen=True)

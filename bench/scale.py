@@ -34,20 +34,20 @@ from hybrid.types import Question
 
 SIZES = (1_000, 10_000, 85_147)
 FEW = 26
+# Rows of each type by the paper; the two types of scanpaths, of which it gives the sum, in halves.
 SHARES: Mapping[str, int] = {
     f"Q{place}": rows
     for place, rows in enumerate((819, 1886, 866, 800, 124, 818, 182, 808, 542, 870, 185, 541, 216), start=1)
 }
-"""Rows of each type by the paper; the two types of scanpaths, of which it gives the sum, in halves."""
+# So many generated questions of each type are copied until there are enough.
 COPIED = 20
-"""So many generated questions of each type are copied until there are enough."""
 ASKED = 1_000
+# So many rows of each type have their picture where the others are not read: a larger data set has no room for all.
 PICTURES = 4
-"""So many rows of each type have their picture where the others are not read: a larger data set has no room for all."""
+# Rows of a row group.
 GROUP = 500
-"""Rows of a row group."""
+# When a run is resumed with open questions, one in this many is open.
 OPEN_SHARE = 100
-"""When a run is resumed with open questions, one in this many is open."""
 
 
 @dataclass(frozen=True)

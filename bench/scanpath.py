@@ -41,8 +41,8 @@ from tools.scanpath.fixations import Fixation, degrees_per_px, fixate, returns
 
 TASKS = ("Spatial_Relation", "Relative_Depth")
 HALVES = {"all": slice(None), "even": slice(0, None, 2), "odd": slice(1, None, 2)}
+# A saccade at most so far from the horizontal is a horizontal one, from the vertical a vertical one.
 SIDEWAYS_DEG = 22.5
-"""A saccade at most so far from the horizontal is a horizontal one, from the vertical a vertical one."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class SeenPath:
         return np.diff(np.array(spots).reshape(-1, 2), axis=0) * degrees_per_px(self.size)
 
 
+# Of each statistic what was published of people, and where; shares are of saccades, `returning` is of fixations.
 PUBLISHED: Mapping[str, str] = {
     "median_deg": "grows with the image (von Wartburg 2007)",
     "mean_deg": "",
@@ -72,7 +73,6 @@ PUBLISHED: Mapping[str, str] = {
     "returning": "0.204 (Z22)",
     "paths_with_return": "",
 }
-"""Of each statistic what was published of people, and where; shares are of saccades, `returning` is of fixations."""
 
 
 def statistics(paths: Sequence[SeenPath]) -> dict[str, float]:

@@ -55,8 +55,8 @@ TASKS: Final = (
     *("Multi-view_Reasoning", "Object_Localization", "Relative_Depth", "Relative_Reflectance"),
     *("Semantic_Correspondence", "Spatial_Relation", "Visual_Correspondence", "Visual_Similarity"),
 )
+# Share of the questions about which the model with tools calls one.
 CALLED: Final = 0.7
-"""Share of the questions about which the model with tools calls one."""
 MEMORY: Final = Path("/dev/shm")  # noqa: S108 - of this machine's own
 
 
@@ -97,6 +97,7 @@ ARMS: Final = (
     Design("presence and less of content", (300, 300), presence=0.4, content=0.15),
     Design("presence, and content costs", (300, 300), presence=0.4, content=-0.15),
 )
+# Designs in which nothing brings anything: every asserted difference is false.
 NULLS: Final = (
     Design("20 of one task", (20,)),
     Design("200 of one task", (200,)),
@@ -110,7 +111,6 @@ NULLS: Final = (
     Design("specialists abstain", (60,) * 3, specialist=0.5, silent=0.3, unread=0.1),
     Design("tools at fault, 0.5 % failed", (60,) * 3, failed=0.005, faults=0.3),
 )
-"""Designs in which nothing brings anything: every asserted difference is false."""
 
 
 def _moved(share: float, effect: float) -> float:
@@ -207,6 +207,7 @@ def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) ->
     return Reply(text, usage=Usage(2, 1, tool_faults=int(fault is not None)), steps=(step,))
 
 
+# What sentences assert, by a pattern of a sentence's case and words.
 CLAIMS: Final = {
     "gain": "^gain.more",
     "loss": "^gain.less",
@@ -220,7 +221,6 @@ CLAIMS: Final = {
     "a task is worse": "^tasks.*worse on",
     "a task is better": "^tasks.*better on",
 }
-"""What sentences assert, by a pattern of a sentence's case and words."""
 
 
 def is_true(design: Design) -> dict[str, bool]:
@@ -284,12 +284,12 @@ def sentences(draws: int, seed: int, designs: Sequence[Design] = (*ARMS, *NULLS)
     yield f"| true, the worst design | {' | '.join(f'{least[name]:.2f}' for name in CLAIMS)} |"
 
 
+# Sizes of tasks, and the share of questions on which exactly one of two solvers is right.
 POWER: Final = (
     *(((n,), 0.4) for n in (4, 5, 6, 8, 10, 15, 20, 29, 60, 200)),
     *(((12,) * 5, 0.4), ((120, 60, 20), 0.4), ((120, 60, 20), 0.15), ((100, 20, 5), 0.3), ((100, 1), 0.3)),
     ((30,) * 14, 0.3),
 )
-"""Sizes of tasks, and the share of questions on which exactly one of two solvers is right."""
 
 
 def pair(
@@ -328,11 +328,11 @@ def power(draws: int, seed: int) -> Iterator[str]:
         yield f"| {name} | {discordant} | {size} | {1 - len(known) / draws:.2f} | {found} |"
 
 
+# Sizes of tasks, rows of a question, and the share of questions on which exactly one of two solvers is right.
 PLANNED: Final = (
     *(((29,), 1, 0.4), ((60,), 1, 0.2), ((200,), 1, 0.2), ((120, 60, 20), 1, 0.2), ((100, 50, 10), 1, 0.2)),
     *(((120, 60, 20), 5, 0.4), ((200, 2, 2), 1, 0.4), ((100, 1), 1, 0.4), ((30,) * 14, 1, 0.2), ((12,) * 5, 1, 0.4)),
 )
-"""Sizes of tasks, rows of a question, and the share of questions on which exactly one of two solvers is right."""
 
 
 def plan(draws: int, seed: int) -> Iterator[str]:

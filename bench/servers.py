@@ -43,8 +43,8 @@ _BOX = {"type": "object", "properties": {name: {"type": "number"} for name in ("
 _FIELDS = {"images": {"type": "array", "items": {"type": "string"}}, "box": _BOX}
 _PARAMETERS = {"type": "object", "properties": _FIELDS, "required": ["images"]}
 CROP = {"type": "function", "function": {"name": "crop", "description": "Enlarges.", "parameters": _PARAMETERS}}
+# Those that the network was taught (`bench/_tiny_qwen.py`), which is imported only where it is taught.
 DIALECTS = ("hermes", "qwen", "two", "cut", "pythonic", "mistral")
-"""Those that the network was taught (`bench/_tiny_qwen.py`), which is imported only where it is taught."""
 THOUGHTS = ("reasoning", "reasoning_content")
 Said = dict[str, Any]
 
@@ -382,6 +382,7 @@ def interrupted(server: Server, out: Path, limit: int) -> str:
 
 FEW = ("--limit", "8")
 _CALLS, _THOUGHTS = ("--enable-auto-tool-choice", "--tool-call-parser"), ("--reasoning-parser", "qwen3")
+# The options with which each server is started, by the name of the row.
 VARIANTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "vllm": {
         "vLLM, hermes and qwen3 parsers": (*_CALLS, "hermes", *_THOUGHTS),
@@ -391,7 +392,6 @@ VARIANTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "llama": {"llama.cpp": ()},
     "litellm": {"LiteLLM before llama.cpp": ()},
 }
-"""The options with which each server is started, by the name of the row."""
 
 
 @contextmanager

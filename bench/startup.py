@@ -42,10 +42,10 @@ POLL_S = 1.0
 HYBRID = ("help", "mllm", "controller", "replay", "resume", "score", "compare")
 BARE = ("import-langgraph", "aiohttp", "openai", "langgraph")
 CASES = (*HYBRID, *BARE)
+# The cases that end with the first request, and the names of their clients in `bench.loop`.
 ASKING = {"mllm": "hybrid-mllm", "controller": "hybrid-controller", "aiohttp": "aiohttp"} | {
     name: name for name in ("openai", "langgraph")
 }
-"""The cases that end with the first request, and the names of their clients in `bench.loop`."""
 
 
 @dataclass(frozen=True)

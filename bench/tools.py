@@ -42,8 +42,8 @@ from hybrid.tool import Tool
 from hybrid.types import Finding, ImageRef
 
 RANDOM = "random"
+# Exit code of a usage error, as of `hybrid`.
 USAGE = 2
-"""Exit code of a usage error, as of `hybrid`."""
 
 
 @dataclass(frozen=True)

@@ -33,23 +33,23 @@ from tools._shared.reading import shrink
 Kind = Literal["planar", "parallax", "straight"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+# Photographs are reduced to this side before they are warped.
 MAX_SIDE_PX = 640
-"""Photographs are reduced to this side before they are warped."""
+# Share of image 1 that image 2 must still show.
 MIN_VISIBLE = 0.35
-"""Share of image 1 that image 2 must still show."""
+# Points keep this share of a side from the borders.
 MARGIN = 0.08
-"""Points keep this share of a side from the borders."""
+# Candidates are farther apart than this share of the diagonal.
 APART = 0.08
-"""Candidates are farther apart than this share of the diagonal."""
+# Samples of image 1 along a side of a pixel, so that a nearer view has no gaps.
 SUPERSAMPLED = 2
-"""Samples of image 1 along a side of a pixel, so that a nearer view has no gaps."""
+# Regions of like colour into which a picture is parted.
 REGIONS = 7
-"""Regions of like colour into which a picture is parted."""
+# Regions that stand out of the ground.
 STANDING = 3
-"""Regions that stand out of the ground."""
 
+# Names of going down and up each axis of a camera.
 DIRECTIONS = (("left", "right"), ("up", "down"), ("backward", "forward"))
-"""Names of going down and up each axis of a camera."""
 
 Array = npt.NDArray[np.float64]
 
@@ -87,18 +87,18 @@ class Orbit:
     distance: float
 
 
+# Least and most turn about the vertical of a parallax set.
 ROUND_DEG: Mapping[Difficulty, tuple[float, float]] = {"easy": (6, 12), "medium": (10, 20), "extreme": (12, 30)}
-"""Least and most turn about the vertical of a parallax set."""
+# Most turn about the other axes.
 TILTS_DEG: Mapping[Difficulty, float] = {"easy": 2, "medium": 4, "extreme": 6}
-"""Most turn about the other axes."""
+# Turns of at most 30 degrees in the picture plane: people hold their cameras upright.
 PLANAR_CHANGES: Mapping[Difficulty, Change] = {
     "easy": CHANGES["mild"],
     "medium": CHANGES["medium"],
     "extreme": CHANGES["medium"],
 }
-"""Turns of at most 30 degrees in the picture plane: people hold their cameras upright."""
+# Least share of each side that a planar image 2 shows.
 CROPS: Mapping[Difficulty, float] = {"easy": 1.0, "medium": 0.85, "extreme": 0.65}
-"""Least share of each side that a planar image 2 shows."""
 
 
 def photographs(place: Path) -> list[bytes]:

@@ -30,10 +30,10 @@ from hybrid.serving.service import CachedTools
 # Before torch loads: with a team of threads in the test process of each core, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Where Linux keeps files in memory: to make a small one takes a fortieth of the time of a disk.
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
-"""Where Linux keeps files in memory: to make a small one takes a fortieth of the time of a disk."""
+# Free room that the folders of the tests need there; those of the default group take a tenth of a GB, all 0.6 GB.
 ROOM_BYTES = 4 * 2**30
-"""Free room that the folders of the tests need there; those of the default group take a tenth of a GB, all 0.6 GB."""
 
 
 def _folders_in_memory() -> None:
@@ -62,16 +62,16 @@ settings.register_profile("unshrunk", phases=[Phase.explicit, Phase.generate])
 # A helper's failed assert shows both sides, as one of a test does.
 pytest.register_assert_rewrite("tests.recomputed")
 
+# Events of Python's audit that start a process.
 STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
-"""Events of Python's audit that start a process."""
+# Programs that the package and its libraries ask once a process: the first test of a process would pay for all.
 ASKED_ONCE = frozenset({"git", "uname"})
-"""Programs that the package and its libraries ask once a process: the first test of a process would pay for all."""
+# Fixtures that train a model, build the site, or start a browser or a server.
 COSTLY = frozenset({"browser", "built", "tiny_vlm", "web"})
-"""Fixtures that train a model, build the site, or start a browser or a server."""
+# The processes that the running test started without being marked `system` or `slow`.
 UNMARKED: list[str] = []
-"""The processes that the running test started without being marked `system` or `slow`."""
+# Holds something while a test runs that may start none.
 WATCHED: list[bool] = []
-"""Holds something while a test runs that may start none."""
 
 # Collecting makes a million objects that all stay: looking through them again and again costs as much as making them.
 gc.disable()

@@ -59,8 +59,8 @@ class QueueModel(Scripted):
     replies: list[str | AssistantMessage | Exception]
     name: str = "queue:model"
     provider: str = "queue"
+    # Awaited before each reply.
     speaks: Callable[[], Awaitable[object]] | None = None
-    """Awaited before each reply."""
     calls: list[tuple[tuple[Message, ...], tuple[Tool, ...], CallKey]] = field(default_factory=list)
     closed: bool = False
 
@@ -198,10 +198,10 @@ class CountingBackend:
     gate: threading.Event = field(default_factory=threading.Event)
     draw: bool = False
     confidence: float = 0.75
+    # How many findings of each batch are not given.
     lose: int = 0
-    """How many findings of each batch are not given."""
+    # Called once a batch: lets time pass, or waits.
     takes: Callable[[], object] = lambda: None
-    """Called once a batch: lets time pass, or waits."""
 
     def setup(self, device: str, weights: str | None) -> None:
         self.setups.append((device, weights))

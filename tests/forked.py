@@ -26,10 +26,10 @@ import threading
 from contextlib import suppress
 
 STREAMS = (0, 1, 2)
+# Of transformers, for the demonstration model: to take one is to import its module.
 MODEL = (
     "AutoModelForImageTextToText AutoProcessor CLIPVisionModel LlamaModel LlavaForConditionalGeneration LlavaProcessor"
 )
-"""Of transformers, for the demonstration model: to take one is to import its module."""
 ROOMS = "baselines graphs tools hybrid.benchmarks hybrid.cli hybrid.exporting hybrid.scoring.sections"
 MODELS = "hybrid.models.chat_completions hybrid.models.embedded hybrid.models.providers"
 

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from aiohttp import web
 
+# Files in one answer of a list; the hub's own are longer, and followed in the same way.
 PAGE = 3
-"""Files in one answer of a list; the hub's own are longer, and followed in the same way."""
+# Endings of files that the hub keeps as LFS files.
 LARGE = (".parquet", ".jpg", ".png", ".safetensors")
-"""Endings of files that the hub keeps as LFS files."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Commit:
 @dataclass
 class DataSet:
     commits: list[Commit] = field(default_factory=list)
+    # Tokens that have access; None for everybody.
     readers: frozenset[str] | None = None
-    """Tokens that have access; None for everybody."""
 
     def at(self, revision: str) -> Commit | None:
         if revision == "main":
@@ -46,14 +46,14 @@ class DataSet:
 @dataclass
 class HubServer:
     url: str = ""
+    # Data sets and models, by their ids; none of one has the id of the other.
     sets: dict[str, DataSet] = field(default_factory=dict)
-    """Data sets and models, by their ids; none of one has the id of the other."""
+    # `cut` ends the connection in the middle of the content; a number is an error of that status.
     faults: deque[str] = field(default_factory=deque)
-    """`cut` ends the connection in the middle of the content; a number is an error of that status."""
+    # Whether every answer is a 503.
     down: bool = False
-    """Whether every answer is a 503."""
+    # Method, path and range, in order.
     requests: list[str] = field(default_factory=list)
-    """Method, path and range, in order."""
 
     def commit(self, name: str, folder: Path, readers: frozenset[str] | None = None) -> str:
         """The folder as the data set's newest commit; its sha."""

@@ -40,21 +40,21 @@ from hybrid.types import (
     Usage,
 )
 
+# Answers a question; None where it is not finished.
 Solver = Callable[[Question], Reply | None]
-"""Answers a question; None where it is not finished."""
 
 MODEL = "made:up"
 ABSTAINS, UNREADABLE, REFUSED = 0.15, 0.04, 0.1
+# A reply that no parser reads.
 UNREAD = "I cannot tell."
-"""A reply that no parser reads."""
 ALONE, SPECIALIST = {"Counting": 0.7, "Jigsaw": 0.5}, {"Counting": 0.5, "Jigsaw": 0.95}
+# How often a finding decides the controller's answer, and how often being offered tools changes it.
 ADOPTED, MOVED = 0.8, 0.15
-"""How often a finding decides the controller's answer, and how often being offered tools changes it."""
+# By route the tool that the specialist's rule asks.
 TOOLS = {"Counting": "detection", "Jigsaw": "jigsaw", "Relative_Depth": "depth", "yes_no": "detection"}
-"""By route the tool that the specialist's rule asks."""
 THING = "cup"
+# By answer how many things detection counts: choices state numbers, and a thing is there or not.
 COUNTS = {"(A)": 1, "(B)": 2, "(C)": 3, "(D)": 4, "yes": 1, "no": 0}
-"""By answer how many things detection counts: choices state numbers, and a thing is there or not."""
 
 
 @dataclass(frozen=True)
@@ -120,14 +120,14 @@ class Drawn:
     questions: tuple[Question, ...]
     seed: int
     samples: int
+    # The MLLM's answers, of each repetition.
     alone: Sequence[Mapping[str, str]]
-    """The MLLM's answers, of each repetition."""
     found: Mapping[str, str]
+    # Findings about other questions.
     other: Mapping[str, str]
-    """Findings about other questions."""
     adopts: Mapping[str, bool]
+    # The MLLM's answers where it is offered tools.
     moved: Mapping[str, str]
-    """The MLLM's answers where it is offered tools."""
     silent: frozenset[str]
     unread: frozenset[str]
 

@@ -54,17 +54,17 @@ class Block:
 
     language: str
     text: str
+    # Of the page, counted from 1, where its fence stands.
     line: int
-    """Of the page, counted from 1, where its fence stands."""
+    # Where its text is written.
     file: str | None = None
-    """Where its text is written."""
+    # The table of that file whose first lines it becomes.
     table: str | None = None
-    """The table of that file whose first lines it becomes."""
     exit_code: int = 0
+    # The module without which it is not run.
     needs: str | None = None
-    """The module without which it is not run."""
+    # The output of its commands, as the page shows it.
     shown: str | None = None
-    """The output of its commands, as the page shows it."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class Setting:
     """The surroundings of a page when it is followed, besides the program and an empty folder."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
+    # Words of the page, and what stands there instead: the address of a server that a test started.
     replace: Mapping[str, str] = field(default_factory=dict)
-    """Words of the page, and what stands there instead: the address of a server that a test started."""
+    # The folder is a copy of the checkout, whose code answers.
     checkout: bool = False
-    """The folder is a copy of the checkout, whose code answers."""
 
 
 @dataclass(frozen=True)

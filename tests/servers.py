@@ -29,8 +29,8 @@ from tests.runnable import forked
 
 START_S = 90
 STOP_S = 10
+# How soon a server on a thread sees that it is to end.
 POLL_S = 0.01
-"""How soon a server on a thread sees that it is to end."""
 
 
 class JsonHandler(BaseHTTPRequestHandler):
@@ -65,8 +65,8 @@ class LocalServer(ThreadingHTTPServer):
     """A server on a free port of 127.0.0.1."""
 
     daemon_threads = True
+    # A connection that finds the queue full is tried again a second later.
     request_queue_size = 128
-    """A connection that finds the queue full is tried again a second later."""
 
     def __init__(self, handler: Callable[..., BaseHTTPRequestHandler]) -> None:
         super().__init__(("127.0.0.1", 0), handler)

@@ -46,8 +46,8 @@ from tests.runnable import (
 
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
 SERVING = ("fastapi", "uvicorn", "accelerate")
+# The address of a model's server, as the pages have it.
 WRITTEN_AT = "http://127.0.0.1:8000/v1"
-"""The address of a model's server, as the pages have it."""
 CHECKPOINT = ROOT / "hybrid" / "models" / "embedded" / "checkpoint"
 
 
@@ -134,12 +134,12 @@ class Given:
     """The setting of a page, and the texts that its commands must print."""
 
     place: Callable[[Place], Setting] = nothing
+    # How each command of the page begins, in order, and a word of what it prints; empty where the page shows it.
     said: tuple[tuple[str, str], ...] = ()
-    """How each command of the page begins, in order, and a word of what it prints; empty where the page shows it."""
+    # Modules without which the page is not followed.
     needs: tuple[str, ...] = ()
-    """Modules without which the page is not followed."""
+    # A check of the folder in the end.
     after: tuple[Callable[[Path], None], ...] = field(default=())
-    """A check of the folder in the end."""
 
 
 def formatted(folder: Path) -> None:
@@ -229,13 +229,13 @@ def _given(row: Mapping[str, Any]) -> Given:
 GIVEN: Mapping[str, Given] = {
     name: _given(row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
+# Pages whose Python is run by a test of its own, which also checks what comes out.
 ELSEWHERE = {
     "docs/agents.md": "tests/hybrid/integrations/test_agents_page.py",
     "docs/python.md": "tests/hybrid/test_interface.py",
     "docs/tools-elsewhere.md": "tests/hybrid/integrations/test_page.py",
     "README.md": "tests/test_readme.py",
 }
-"""Pages whose Python is run by a test of its own, which also checks what comes out."""
 
 
 def given(name: str) -> Given:

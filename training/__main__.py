@@ -15,8 +15,8 @@ from typing import Final
 from training.conversations import Batch, write
 from training.learn import Schedule, train
 
+# Generated rows of a batch, which is written as a whole or not at all.
 ROWS: Final = 100
-"""Generated rows of a batch, which is written as a whole or not at all."""
 BATCHES: Final = Path(__file__).with_name("batches.toml")
 
 

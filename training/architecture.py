@@ -15,21 +15,21 @@ IMAGE_TOKENS: Final = (SIDE // PATCH) ** 2
 MEAN: Final = (0.5, 0.5, 0.5)
 SPREAD: Final = (0.25, 0.25, 0.25)
 BACKS: Final = 3
+# Bias of a head that looks back: its score falls by about four from one distance to the next.
 BACK: Final = 6.0
-"""Bias of a head that looks back: its score falls by about four from one distance to the next."""
+# Angle a token, in radians, from which a pair of channels tells near distances apart.
 SLOWEST: Final = 0.05
-"""Angle a token, in radians, from which a pair of channels tells near distances apart."""
+# Angle a token below which a pair of channels hardly turns over a conversation.
 FAR: Final = 0.02
-"""Angle a token below which a pair of channels hardly turns over a conversation."""
 LIKENESS: Final = 1.6
 NOTED: Final = 0.2
+# Scale of notes about earlier tokens and about a found token, next to `EMBEDDING_SPREAD`.
 FOUND: Final = 0.3
-"""Scale of notes about earlier tokens and about a found token, next to `EMBEDDING_SPREAD`."""
 EMBEDDING_SPREAD: Final = 0.1
+# By the decimals of a number, the periods of the waves in which its token begins.
 PERIODS: Final = {1: (2.0, 1.0, 0.5, 0.25), 2: (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03)}
-"""By the decimals of a number, the periods of the waves in which its token begins."""
+# Share of such a token's length that is waves; the rest tells it from all others.
 IN_WAVES: Final = 0.7
-"""Share of such a token's length that is waves; the rest tells it from all others."""
 
 
 def processor_of(words: Any) -> Any:

@@ -37,14 +37,14 @@ from training.policy import FRACTION, TaughtAsk, call_for, read
 from training.scenes import SCENES, look
 from training.sight import View
 
+# Most variants (rotations, pictures of a pair) that are asked: others are too alike.
 QUESTIONS_OF_A_ROW: Final = 2
-"""Most variants (rotations, pictures of a pair) that are asked: others are too alike."""
+# Findings of its own kind that are given to a question in turn.
 RECOMBINED: Final = 4
-"""Findings of its own kind that are given to a question in turn."""
+# Share of the questions that also get the message that the tool is not available.
 ABSENT: Final = 0.25
-"""Share of the questions that also get the message that the tool is not available."""
+# Share of the conversations with tools that are held in the text protocol.
 AS_TEXT: Final = 0.2
-"""Share of the conversations with tools that are held in the text protocol."""
 
 
 @dataclass(frozen=True)

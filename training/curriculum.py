@@ -13,17 +13,17 @@ from typing import Final
 from training.drills import drill
 from training.lessons import Lesson, Lessons, lesson
 
+# How often a conversation without tools, with native calls and with calls as text is drawn, of all conversations.
 WEIGHTS: Final[Mapping[str, float]] = {"plain": 0.4, "tools": 0.52, "text": 0.08}
-"""How often a conversation without tools, with native calls and with calls as text is drawn, of all conversations."""
 FIRST: Final[Mapping[str, float]] = {"drill": 0.3, "scene": 0.5}
 LAST: Final[Mapping[str, float]] = {"drill": 0.05, "scene": 0.08}
+# Shares of drills and of lessons in seeing: what they are at first falls to nothing over the share `EARLY` of the
+# steps, and is never less than what they are at last.
 EARLY: Final = 0.15
-"""Shares of drills and of lessons in seeing: what they are at first falls to nothing over the share `EARLY` of the
-steps, and is never less than what they are at last."""
+# Tokens beyond which a conversation is left out.
 MAX_LENGTH: Final = 1100
-"""Tokens beyond which a conversation is left out."""
+# Batches that are drawn together and sorted by length.
 POOL: Final = 20
-"""Batches that are drawn together and sorted by length."""
 
 
 def share(kind: str, spent: float) -> float:

@@ -21,8 +21,8 @@ from training.policy import ORDINALS, around
 from training.sight import HUES, SHAPES, Thing, described
 from training.vocabulary import WORDS
 
+# Share of the exercises that ask about listed things.
 ABOUT_SCENES: Final = 0.4
-"""Share of the exercises that ask about listed things."""
 
 
 def drill(rng: random.Random) -> dict[str, Any]:

@@ -23,12 +23,12 @@ from training.pictures import Eyes, Pictures
 from training.sight import SHAPES
 
 LOG: Final = logging.getLogger(__name__)
+# Weight of the readings of picture parts, against 1 for the texts.
 PARTS_WEIGHT: Final = 0.5
-"""Weight of the readings of picture parts, against 1 for the texts."""
+# Pictures in a step of seeing.
 SEEN_AT_ONCE: Final = 48
-"""Pictures in a step of seeing."""
+# Steps between two checkpoints.
 KEPT_STEPS: Final = 200
-"""Steps between two checkpoints."""
 
 
 @dataclass(frozen=True)

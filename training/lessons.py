@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+# Share of the conversations with tools that are learnt without their system message.
 UNTOLD: Final = 0.1
-"""Share of the conversations with tools that are learnt without their system message."""
+# Of a token of the last reply, against 1 for one of a call: an answer is a few tokens, a call many.
 ANSWER_WEIGHT: Final = 3.0
-"""Of a token of the last reply, against 1 for one of a call: an answer is a few tokens, a call many."""
+# Weight of a token of a description.
 SAID_WEIGHT: Final = 0.6
-"""Weight of a token of a description."""
 ANSWER_TOTAL: Final = 24.0
+# The most that the tokens of an answer, or of a call, weigh together: a scanpath is long, and hardly to be guessed.
 CALL_TOTAL: Final = 60.0
-"""The most that the tokens of an answer, or of a call, weigh together: a scanpath is long, and hardly to be guessed."""
+# The reading of a part without a thing.
 NOTHING: Final = "\n"
-"""The reading of a part without a thing."""
+# Conversations of a task and a form that the tokenizer is made from.
 OF_A_KIND: Final = 60
-"""Conversations of a task and a form that the tokenizer is made from."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Lesson:
     ids: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
     pictures: tuple[str, ...]
+    # How its one picture is described; None if it is not described.
     view: View | None = None
-    """How its one picture is described; None if it is not described."""
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:

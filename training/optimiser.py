@@ -12,15 +12,15 @@ from typing import Any, Final
 import torch
 from timm.optim.muon import zeropower_via_newtonschulz
 
+# The highest, of both.
 RATE: Final = 3e-3
-"""The highest, of both."""
+# Steps until it is reached.
 WARMUP: Final = 60
-"""Steps until it is reached."""
+# Share of it at the end.
 LOWEST: Final = 0.02
-"""Share of it at the end."""
 
+# Of each of the steps of Newton and Schulz (Jordan et al. 2024, Muon).
 COEFFICIENTS: Final = [(3.4445, -4.775, 2.0315)]
-"""Of each of the steps of Newton and Schulz (Jordan et al. 2024, Muon)."""
 NEWTON_STEPS: Final = 5
 MOMENTUM: Final = 0.95
 

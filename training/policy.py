@@ -20,8 +20,8 @@ from training.sight import View
 FRACTION: Final = r"[01]\.\d\d"
 ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
 HALF_X: Final = 0.04
+# Half the sides of the box around a fixation, as fractions of the image: about one degree of sight.
 HALF_Y: Final = 0.06
-"""Half the sides of the box around a fixation, as fractions of the image: about one degree of sight."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class TaughtAsk:
     images: tuple[str, ...]
 
 
+# Tasks of benchmarks that no weight-free tool helps with: the model first describes the picture, then answers.
 VIEWS: Final[Mapping[tuple[str, str], View]] = {
     ("blink", "Counting"): "ground",
     ("blink", "Spatial_Relation"): "ground",
@@ -46,10 +47,9 @@ VIEWS: Final[Mapping[tuple[str, str], View]] = {
     ("hvsbench", "Q6"): "prominence",
     ("hvsbench", "Q7"): "prominence",
 }
-"""Tasks of benchmarks that no weight-free tool helps with: the model first describes the picture, then answers."""
 
+# x0, y0, x1, y1 as fractions of the image.
 Corners = tuple[float, float, float, float]
-"""x0, y0, x1, y1 as fractions of the image."""
 Call = Callable[[TaughtAsk], ToolCall]
 Reading = Callable[[TaughtAsk, str], str | None]
 
@@ -241,6 +241,7 @@ def _order(text: str) -> str:
     return "".join(re.findall(r"\b([A-H]) [01]\.\d\d", line[1])) if line else ""
 
 
+# Lessons of the policy, by the wording of the generated questions.
 SKILLS: Final = (
     Skill(r"corner of the first image is missing", on_all("jigsaw"), later_image),
     Skill(r"Did the camera move left or right", on_all("motion"), side),
@@ -256,4 +257,3 @@ SKILLS: Final = (
     Skill(r"Predict where a person", scanpath, path),
     Skill(r"(?s)(?:arrow point\?|disc directly at the right of).*Options: ", closer_look, by_looking),
 )
-"""Lessons of the policy, by the wording of the generated questions."""

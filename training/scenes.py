@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     import numpy as np
 
 WIDTH, HEIGHT = 256, 192
+# Things of the first name in a rendered scene; there are up to three of other names.
 MAX_ALIKE: Final = 6
-"""Things of the first name in a rendered scene; there are up to three of other names."""
+# Stands where a conversation names its benchmark.
 SCENES: Final = "scenes"
-"""Stands where a conversation names its benchmark."""
 QUESTION: Final = "What is there to see?"
+# How far the wall stands behind things on the ground, where there is one.
 WALL_M: Final = (9.0, 12.0)
-"""How far the wall stands behind things on the ground, where there is one."""
+# Of each kind, the first number of its key: no generator of questions begins so with training seeds.
 KEYS: Final[dict[View, int]] = {"ground": 71, "prominence": 72}
-"""Of each kind, the first number of its key: no generator of questions begins so with training seeds."""
 
 
 def look(view: View, count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:

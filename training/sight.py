@@ -23,29 +23,30 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
+# Degrees, of `NAMED_COLOURS` in a picture.
 HUES: Final = {"red": 0, "orange": 30, "yellow": 54, "green": 130, "blue": 228, "purple": 282}
-"""Degrees, of `NAMED_COLOURS` in a picture."""
+# For each of 256 hues the place in `HUES` of the one nearest to it.
 NEAREST: Final = np.array(
     [np.argmin([abs((level * 360 / 256 - hue + 180) % 360 - 180) for hue in HUES.values()]) for level in range(256)]
 )
-"""For each of 256 hues the place in `HUES` of the one nearest to it."""
 MIN_SATURATION: Final = 0.36
+# Of a pixel with a colour, in HSV and 0..1: grounds and shadows are below.
 MIN_VALUE: Final = 0.12
-"""Of a pixel with a colour, in HSV and 0..1: grounds and shadows are below."""
+# Of a thing, as a share of the picture.
 MIN_AREA: Final = 0.0008
-"""Of a thing, as a share of the picture."""
+# Share of a thing's area up to which a region next to it is taken for its rim.
 SWALLOWED: Final = 0.15
-"""Share of a thing's area up to which a region next to it is taken for its rim."""
+# Of that thing, from its middle to the region's, in square roots of its area.
 REACH: Final = 0.8
-"""Of that thing, from its middle to the region's, in square roots of its area."""
+# Overlap (intersection over union) with an ellipse from which a region counts as round.
 ROUND: Final = 0.93
-"""Overlap (intersection over union) with an ellipse from which a region counts as round."""
 
 
+# Least share of a part of a picture for a thing in it to be named.
 MIN_SHOWN: Final = 0.05
-"""Least share of a part of a picture for a thing in it to be named."""
+# Width over height from which a picture is two pictures side by side.
 PANORAMA: Final = 2.0
-"""Width over height from which a picture is two pictures side by side."""
+# Reference colours of flags.
 PAINTS: Final = {
     "red": (205, 30, 45),
     "green": (0, 140, 70),
@@ -55,12 +56,11 @@ PAINTS: Final = {
     "yellow": (255, 205, 0),
     "orange": (255, 135, 30),
 }
-"""Reference colours of flags."""
 
+# Things on the ground from left to right, flat things from the largest to the smallest, or stripes.
 View = Literal["ground", "prominence", "flag"]
-"""Things on the ground from left to right, flat things from the largest to the smallest, or stripes."""
+# Names of round things, and of others.
 SHAPES: Final[Mapping[View, tuple[str, str]]] = {"ground": ("ball", "cube"), "prominence": ("circle", "square")}
-"""Names of round things, and of others."""
 
 
 @dataclass(frozen=True)

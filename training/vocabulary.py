@@ -17,22 +17,24 @@ END: Final = "<|end|>"
 ASSISTANT: Final = "<|assistant|>"
 IMAGE: Final = "<image>"
 SPECIAL: Final = (PAD, END, ASSISTANT, IMAGE, "<|system|>", "<|user|>", "<|tool|>", "<|tools|>")
+# Tokens that are part of the text, as a call is read from it.
 CALLS: Final = ("<tool_call>", "</tool_call>")
-"""Tokens that are part of the text, as a call is read from it."""
 SIZE: Final = 3600
+# How often each number and each deciding word is repeated, which is enough to make it a token.
 SAID: Final = 500
-"""How often each number and each deciding word is repeated, which is enough to make it a token."""
 
+# Words that decide; plurals are the word and an s.
 WORDS: Final = (
     *("red", "green", "blue", "yellow", "purple", "orange", "brown", "white", "black"),
     *("cube", "ball", "square", "circle", "disc", "arrow", "sign"),
     *("left", "right", "above", "below", "north", "south", "east", "west", "upper", "lower"),
     *("first", "second", "third", "fourth", "fifth", "yes", "no", "same", "darker"),
 )
-"""Words that decide; plurals are the word and an s."""
 NUMBERS: Final = (*(f"{value / 10:.1f}" for value in range(11)), *(f"{value / 100:.2f}" for value in range(101)))
 UNITS: Final = rf"[01]\.\d{{1,2}}(?!\d)|\d|[A-H](?=[A-H]*\b)|\b(?:{'|'.join(WORDS)})(?=s?\b)"
 
+# Of a tool only its name is shown: what it is for was learnt. Numbers with a point have two decimals. Text alone reads
+# the same as a string and as a list of one part, which is what servers make of it.
 TEMPLATE: Final = (
     "{%- macro value(v) -%}"
     "{%- if v is mapping -%}{{ '{' }}{%- for k, x in v.items() -%}{{ k | tojson }}: {{ value(x) }}"
@@ -51,9 +53,8 @@ TEMPLATE: Final = (
     '"arguments": {{ value(t.function.arguments) }}}</tool_call>{% endfor %}<|end|>{% endfor %}'
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-"""Of a tool only its name is shown: what it is for was learnt. Numbers with a point have two decimals. Text alone reads
-the same as a string and as a list of one part, which is what servers make of it."""
 
+# How a server tells a call from text, in the form of Qwen's.
 RESPONSE_TEMPLATE: Final[dict[str, Any]] = {
     "defaults": {"role": "assistant"},
     "start_anchor": ASSISTANT,
@@ -68,7 +69,6 @@ RESPONSE_TEMPLATE: Final[dict[str, Any]] = {
         "content": {"close_pattern": r"\s*<\|end\|>", "content": "text"},
     },
 }
-"""How a server tells a call from text, in the form of Qwen's."""
 
 
 def tokenizer(texts: Sequence[str], size: int = SIZE) -> Any:

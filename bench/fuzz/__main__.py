@@ -25,10 +25,10 @@ from bench._frame import options
 
 CORPUS = Path(__file__).parent / "corpus"
 INSTRUMENTED = ("hybrid", "tarfile")
+# Bytes of an input.
 MAX_LENGTH = 4096
-"""Bytes of an input."""
+# Seconds of processor time for `MAX_LENGTH` bytes; linear code takes a hundredth.
 SLOW_S = 1.0
-"""Seconds of processor time for `MAX_LENGTH` bytes; linear code takes a hundredth."""
 FOUND = "FINDING "
 DONE = re.compile(r"Done (\d+) runs in (\d+) second")
 COVERED = re.compile(r"cov: (\d+) ft: (\d+)")

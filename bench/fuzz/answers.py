@@ -16,8 +16,8 @@ from hybrid.types import Kind, Scanpath
 
 KINDS = tuple(Kind)
 CHOICES = ("yes", "no", "the left one", "2", "A", "is", "右", "The Cat (B)", "", "none of the above", "x" * 40, "left")
+# The first byte, modulo `OFFICIAL` + 2, that means the official parsers of views; the next one calls in a text.
 OFFICIAL = len(KINDS)
-"""The first byte, modulo `OFFICIAL` + 2, that means the official parsers of views; the next one calls in a text."""
 
 
 def target(data: bytes) -> None:

@@ -128,6 +128,7 @@ def own_questions(data: bytes) -> None:
     recipe_of(_written("own/recipe.yaml", data))
 
 
+# By the first byte of an input; any other byte is one of them too.
 READERS: Mapping[bytes, Callable[[bytes], None]] = {
     b"a": attempts,
     b"q": questions,
@@ -141,7 +142,6 @@ READERS: Mapping[bytes, Callable[[bytes], None]] = {
     b"w": texts,
     b"o": own_questions,
 }
-"""By the first byte of an input; any other byte is one of them too."""
 NAMED = tuple(READERS.values())
 
 

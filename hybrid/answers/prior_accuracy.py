@@ -43,10 +43,10 @@ def chance(prompt: Prompt) -> float:
 class PriorAccuracy:
     """Published accuracy of MLLMs and of a guess on a benchmark; empty where no rows are published."""
 
+    # By route the mean accuracy of MLLMs, 0..1; of a scanpath their mean score.
     accuracy: Mapping[str, float] = field(default_factory=dict)
-    """By route the mean accuracy of MLLMs, 0..1; of a scanpath their mean score."""
+    # By route the score, 0..1, that is expected of a guess at a scanpath.
     guessed: Mapping[str, float] = field(default_factory=dict)
-    """By route the score, 0..1, that is expected of a guess at a scanpath."""
 
     def guess(self, prompt: Prompt) -> float:
         """Expected score of a guess: its probability, 0..1, of being right, for a scanpath its expected score."""

@@ -45,17 +45,17 @@ Abstain = Literal["chance", "wrong"]
 class Source:
     """Where questions come from, and the store that takes the images."""
 
+    # The folder of the official layout; of a benchmark that `accepts_file` also one file.
     folder: Path
-    """The folder of the official layout; of a benchmark that `accepts_file` also one file."""
     store: ImageStore
     split: str
     tasks: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    # Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
+    # streamed, whatever the settings, and images, which need not be there, are not read.
     for_predictions: bool = False
-    """Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
-    streamed, whatever the settings, and images, which need not be there, are not read."""
+    # The folder that the paths of a table's images begin in, where it is not the table's own.
     images_root: Path | None = None
-    """The folder that the paths of a table's images begin in, where it is not the table's own."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,14 @@ class Benchmark(ABC):
     layout of its own, an oracle that names the letter of the target.
     """
 
+    # Whether the data are looked for in every folder below the given one; these may be many.
     searches_subfolders: ClassVar[bool] = False
-    """Whether the data are looked for in every folder below the given one; these may be many."""
 
+    # Whether the data may be one file.
     accepts_file: ClassVar[bool] = False
-    """Whether the data may be one file."""
 
+    # Whether images may lie elsewhere than the table that names them.
     takes_images_root: ClassVar[bool] = False
-    """Whether images may lie elsewhere than the table that names them."""
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = texts

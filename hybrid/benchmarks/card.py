@@ -18,12 +18,12 @@ from hybrid.types import BrokenQuestion, Cell, Combine, Json, Kind, Metric, Ques
 class ImageSource:
     """A collection that images of a benchmark come from."""
 
+    # As `hybrid.tool.image_sets` names it.
     name: str
-    """As `hybrid.tool.image_sets` names it."""
+    # The place in the paper that names it.
     where: str
-    """The place in the paper that names it."""
+    # The tasks that take images from it; empty for all.
     tasks: tuple[str, ...] = ()
-    """The tasks that take images from it; empty for all."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Setting:
 
     name: str
     default: str
+    # The values it takes; with `pattern` a description of them, such as `1 to 20`.
     values: tuple[str, ...]
-    """The values it takes; with `pattern` a description of them, such as `1 to 20`."""
     help: str
+    # A regular expression of the values, where they are too many to list.
     pattern: str | None = None
-    """A regular expression of the values, where they are too many to list."""
 
     def check(self, value: str) -> str:
         """The value. Raises `UsageError` that names the option, the value and those that it takes."""
@@ -49,14 +49,14 @@ class Setting:
 class Baseline:
     """A row or a study that a benchmark's paper reports, and the command that asks the same here."""
 
+    # As the paper calls it.
     name: str
-    """As the paper calls it."""
+    # The table or section of the paper.
     where: str
-    """The table or section of the paper."""
+    # From `hybrid` on; DIR, FILE and URL stand for the user's own, and the model for any other.
     command: str
-    """From `hybrid` on; DIR, FILE and URL stand for the user's own, and the model for any other."""
+    # Differences from the paper, beyond the model.
     differs: str = ""
-    """Differences from the paper, beyond the model."""
 
 
 # By group the values that a score may have; `task` and `base`, its id without a variant, are groups of every score.
@@ -67,47 +67,47 @@ Groups = Mapping[str, tuple[str, ...]]
 class Ratio:
     """How a metric is computed that is a sum over a sum."""
 
+    # What is added up: `correct`, or one of a score's values. `a|b` are several, the words of `<a|b>` in the name.
     of: str
-    """What is added up: `correct`, or one of a score's values. `a|b` are several, the words of `<a|b>` in the name."""
+    # The value that it is divided by the sum of; without one the number of scores.
     over: str = ""
-    """The value that it is divided by the sum of; without one the number of scores."""
+    # The scores that count.
     where: Groups = field(default_factory=dict)
-    """The scores that count."""
+    # The group that has a metric for each of its values.
     by: str = ""
-    """The group that has a metric for each of its values."""
+    # Metrics by the word that the name has for them, and the scores of each.
     cases: Mapping[str, Groups] = field(default_factory=dict)
-    """Metrics by the word that the name has for them, and the scores of each."""
+    # The groups whose scores are right or wrong as one: they are multiplied, and one that failed takes all along.
     unit: tuple[str, ...] = ()
-    """The groups whose scores are right or wrong as one: they are multiplied, and one that failed takes all along."""
+    # The fewest and the most scores of a unit; 0 for any number.
     rows: tuple[int, int] = (1, 0)
-    """The fewest and the most scores of a unit; 0 for any number."""
+    # The group over whose values the mean of the ratios is taken.
     strata: str = ""
-    """The group over whose values the mean of the ratios is taken."""
+    # So many values of `strata`, or of `by`, must be there.
     fewest: int = 1
-    """So many values of `strata`, or of `by`, must be there."""
+    # As `Metric` has it.
     share: bool = True
-    """As `Metric` has it."""
+    # Whether the metric is there without a score too.
     kept: bool = False
-    """Whether the metric is there without a score too."""
 
 
 @dataclass(frozen=True)
 class MetricCard:
     """A metric that a scorer prints, or a family of them: how it is computed, and by whose definition."""
 
+    # As printed; `<a|b>` stands for one of these words, `<word>` for any word of the data.
     name: str
-    """As printed; `<a|b>` stands for one of these words, `<word>` for any word of the data."""
+    # In plain text; its quantities are defined there or in `about`.
     formula: str
-    """In plain text; its quantities are defined there or in `about`."""
+    # The unit that `n` counts.
     counts: str
-    """The unit that `n` counts."""
+    # The place in the paper, the authors' code, or that it is ours.
     source: str
-    """The place in the paper, the authors' code, or that it is ours."""
     about: str = ""
+    # The range, and the unit where there is one.
     values: str = "0 to 1"
-    """The range, and the unit where there is one."""
+    # How it is computed, where that is a sum over a sum.
     ratio: Ratio | None = field(default=None, hash=False)
-    """How it is computed, where that is a sum over a sum."""
 
     def describes(self, name: str) -> bool:
         """Whether a name belongs to this metric."""
@@ -143,8 +143,8 @@ class Correction:
     split: str
     on: str
     said: str
+    # By the number of the question, from 1, the digest of its older answer.
     before: tuple[str, ...]
-    """By the number of the question, from 1, the digest of its older answer."""
 
     @property
     def older(self) -> str:
@@ -195,59 +195,59 @@ class BenchmarkCard:
     image_sources: tuple[ImageSource, ...]
     hub_id: str | None
     splits: tuple[str, ...]
+    # Expected number of questions of the main split, by task; 0 where it is not known. Empty where the data say which
+    # tasks there are.
     tasks: Mapping[str, int]
-    """Expected number of questions of the main split, by task; 0 where it is not known. Empty where the data say which
-    tasks there are."""
     settings: tuple[Setting, ...] = ()
+    # Splits whose answers are not public: they run and are never scored.
     hidden_splits: tuple[str, ...] = ()
-    """Splits whose answers are not public: they run and are never scored."""
+    # Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture. "*" for
+    # every choice, where the data say which tasks there are.
     rotatable: tuple[str, ...] = ()
-    """Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture. "*" for
-    every choice, where the data say which tasks there are."""
+    # Whether a question's text holds its options; else the dialogue writes them from the choices.
     options_in_text: bool = True
-    """Whether a question's text holds its options; else the dialogue writes them from the choices."""
+    # Tasks that `--data sample` can generate.
     sample_tasks: tuple[str, ...] = ()
-    """Tasks that `--data sample` can generate."""
+    # Whether generated rows depend on seed, task and number alone, so that a larger sample begins with the smaller.
     sample_extends: bool = False
-    """Whether generated rows depend on seed, task and number alone, so that a larger sample begins with the smaller."""
+    # Kinds of question whose reply the official parse reads when it ends as our format line asks (`Answer: (B)`).
+    #
+    # An answer to any other kind that was asked for with our line would count as unread, so such a run is not scored by
+    # the official parse.
     official_reads: frozenset[Kind] = frozenset(Kind)
-    """Kinds of question whose reply the official parse reads when it ends as our format line asks (`Answer: (B)`).
-
-    An answer to any other kind that was asked for with our line would count as unread, so such a run is not scored
-    by the official parse."""
+    # Whether the route of every prompt is its question's task: the tasks of a run then tell which rules are asked.
     routes_are_tasks: bool = False
-    """Whether the route of every prompt is its question's task: the tasks of a run then tell which rules are asked."""
+    # The routes of its prompts where they are no tasks. With neither, any rule may be asked.
     routes: tuple[str, ...] = ()
-    """The routes of its prompts where they are no tasks. With neither, any rule may be asked."""
+    # Settings that `--protocol official` implies where they are not given: each reads replies on the way to the answer
+    # as the papers' code does, which our format line is not written for.
     official_settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings that `--protocol official` implies where they are not given: each reads replies on the way to the answer
-    as the papers' code does, which our format line is not written for."""
+    # Of further files with one model's published predictions: `mcq_` where `mcq_NAME.jsonl` goes with `NAME.jsonl`.
     prediction_prefixes: tuple[str, ...] = ()
-    """Of further files with one model's published predictions: `mcq_` where `mcq_NAME.jsonl` goes with `NAME.jsonl`."""
 
+    # The tools that a model is offered where `--tools` names none, the same for every question; empty for all.
     tools_offered: tuple[str, ...] = ()
-    """The tools that a model is offered where `--tools` names none, the same for every question; empty for all."""
+    # Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by.
+    # Where none is named, the first of `metrics`.
     headline: tuple[str, ...] = ()
-    """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by.
-    Where none is named, the first of `metrics`."""
+    # Metrics shown in tables: every name that begins with one of these; empty for all. JSON always has all.
     reported: tuple[str, ...] = ()
-    """Metrics shown in tables: every name that begins with one of these; empty for all. JSON always has all."""
+    # Published accuracy of MLLMs and of a guess, by route.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """Published accuracy of MLLMs and of a guess, by route."""
+    # How `--images concat` joins pictures.
     joint: Joint = OUR_JOINT
-    """How `--images concat` joins pictures."""
+    # Results that the paper reports, and how to run them here.
     baselines: tuple[Baseline, ...] = ()
-    """Results that the paper reports, and how to run them here."""
+    # Every metric that `summarise` can give; a name that several describe is that of the first.
     metrics: tuple[MetricCard, ...] = ()
-    """Every metric that `summarise` can give; a name that several describe is that of the first."""
+    # Where to get data that the hub does not give: an address, and what lies there or must be requested.
     elsewhere: str = ""
-    """Where to get data that the hub does not give: an address, and what lies there or must be requested."""
+    # Labels that the authors have replaced.
     corrections: tuple[Correction, ...] = ()
-    """Labels that the authors have replaced."""
+    # Facts of this card that could not be checked against the data.
     unchecked: str = ""
-    """Facts of this card that could not be checked against the data."""
+    # Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often.
     counted_with: Mapping[str, str] = field(default_factory=dict)
-    """Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often."""
 
     def __post_init__(self) -> None:
         if not self.headline and self.metrics:

@@ -68,8 +68,8 @@ class AblationReport(Report):
     """The runs of an ablation, all tools first."""
 
     folder: Path
+    # The word of the solver in all of the runs.
     solver: str
-    """The word of the solver in all of the runs."""
     runs: tuple[AblatedRun, ...]
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
 

@@ -46,15 +46,15 @@ from hybrid.solving.trust import (
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score, base_id
 
+# Standard deviation of the normal prior of a slope: a network that understates may deserve one above 1, too.
 SPREAD = 1.0
-"""Standard deviation of the normal prior of a slope: a network that understates may deserve one above 1, too."""
 ROUNDS, CLOSE = 300, 1e-8
 MODEL_SOLVER = "mllm"
+# The setting of `--tool-output` under which tools say what they found.
 REAL = "real"
-"""The setting of `--tool-output` under which tools say what they found."""
 OPTIONS = ScoreOptions(abstain="wrong")
+# As `hybrid score` leaves the scores of a run; of the MLLM only answers count, which both rules score alike.
 AS_TABLES = ScoreOptions(abstain="chance")
-"""As `hybrid score` leaves the scores of a run; of the MLLM only answers count, which both rules score alike."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class CountedAnswer:
     id: str
     unit: str
     key: Key
+    # As it was stated, 0..1; None where none was stated.
     confidence: float | None
-    """As it was stated, 0..1; None where none was stated."""
+    # 1 right, 0 wrong, of a graded answer what it is worth, 0..1.
     score: float
-    """1 right, 0 wrong, of a graded answer what it is worth, 0..1."""
+    # Of a tool what was known of it and said by it before anything was measured; of the MLLM the usual skill and its
+    # share of the votes.
     claimed: AnswerConfidence
-    """Of a tool what was known of it and said by it before anything was measured; of the MLLM the usual skill and its
-    share of the votes."""
 
 
 def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
@@ -280,13 +280,13 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
 class _Contest(NamedTuple):
     """A question on which tool and MLLM are not equally right, in log-odds that the tool is the better one."""
 
+    # Of their accuracies on the route.
     known: float
-    """Of their accuracies on the route."""
+    # By name and backend what each says of its answer, against what it usually says; of the MLLM turned.
     apart: Mapping[tuple[str, str], float]
-    """By name and backend what each says of its answer, against what it usually says; of the MLLM turned."""
     won: bool
+    # The difference of their scores: 1 where one is right and the other wrong.
     weight: float
-    """The difference of their scores: 1 where one is right and the other wrong."""
 
 
 def _contests(by_key: Mapping[Key, Sequence[CountedAnswer]], trust: Trust) -> Iterator[_Contest]:

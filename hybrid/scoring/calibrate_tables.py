@@ -16,8 +16,8 @@ from hybrid.solving.trust import MODEL, Key, Measurement
 from hybrid.stats import Interval, wilson
 from hybrid.types import Json
 
+# Rows of the headline table, and columns of its names: the widest numbers leave no more.
 SHOWN, NAME, BACKEND = 24, 18, 10
-"""Rows of the headline table, and columns of its names: the widest numbers leave no more."""
 MORE = "More: --all has every route with its slope, --only NAME,... those of single tools."
 COUNTS = (Column("right"), Column("reliability"), Column("95 %"))
 

@@ -27,14 +27,14 @@ from hybrid.answers.offered import draw, offered
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.types import Exchange, Kind, Metric, Prompt, Question, Reply, Score
 
+# Ends of one dialogue that are followed: all of five letters in order, fifteen choices of parts times five options.
 MAX_ENDS = 120
-"""Ends of one dialogue that are followed: all of five letters in order, fifteen choices of parts times five options."""
+# Two values of a metric that differ by less are one: sums in another order.
 SAME = 1e-9
-"""Two values of a metric that differ by less are one: sums in another order."""
+# A metric is tested by so many of its clusters, and so many questions of each.
 TESTED_CLUSTERS, TESTED = 3, 2
-"""A metric is tested by so many of its clusters, and so many questions of each."""
+# Draws of all questions at once: so many questions over all draws, and so many draws at least and at most.
 ALL_WHOLE, MIN_WHOLE, MAX_WHOLE = 20_000, 4, 64
-"""Draws of all questions at once: so many questions over all draws, and so many draws at least and at most."""
 
 T = TypeVar("T")
 

@@ -33,12 +33,12 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.table import Answers
 from hybrid.scoring.tools_offered import tools_words
 
+# How the label of a run with a control starts (`run.py`).
 CONTROL = "tool output "
-"""How the label of a run with a control starts (`run.py`)."""
+# Metrics of ours, shown for every benchmark.
 OWN_METRICS = ("rotation.",)
-"""Metrics of ours, shown for every benchmark."""
+# Words for the form in which a model was shown findings, where it was not text and picture.
 FORMS = {"text": "findings as text", "image": "findings as pictures"}
-"""Words for the form in which a model was shown findings, where it was not text and picture."""
 
 
 class SolverPair(NamedTuple):
@@ -59,8 +59,8 @@ class ComparisonOptions:
     pairs: tuple[SolverPair, ...] | None = None
     allow_failed: bool = False
     margin: float = 0.05
+    # Whether a task whose labels were corrected is compared where solvers are scored by different ones.
     other_labels: Literal["refuse", "leave-out", "compare"] = "refuse"
-    """Whether a task whose labels were corrected is compared where solvers are scored by different ones."""
 
 
 @dataclass(frozen=True, eq=False)

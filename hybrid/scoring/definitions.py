@@ -30,8 +30,8 @@ class Definition:
     title: str
     about: str
     quantities: tuple[MetricCard, ...]
+    # Paragraphs for the docs.
     notes: str
-    """Paragraphs for the docs."""
 
     def formula(self, name: str) -> str:
         """That of the quantity of this name."""

@@ -19,14 +19,14 @@ from hybrid.scoring.groups import is_imported, role
 from hybrid.scoring.score import Scored
 from hybrid.types import Fault
 
+# Stands for every name that no tool has: these are a model's words.
 NO_SUCH: Final = "(no such tool)"
-"""Stands for every name that no tool has: these are a model's words."""
+# From this share of a tool's calls on, those that ended in faults limit what is said of tools.
 NOTED: Final = 0.05
-"""From this share of a tool's calls on, those that ended in faults limit what is said of tools."""
+# Faults of a tool that does not work.
 FAILED: Final = frozenset({Fault.TOOL_ERROR, Fault.TIMEOUT})
-"""Faults of a tool that does not work."""
+# Faults of a tool that is not there, or has no weights here. Any others are wrong calls of a model's own.
 NOT_THERE: Final = frozenset({Fault.UNKNOWN_TOOL, Fault.ABSENT})
-"""Faults of a tool that is not there, or has no weights here. Any others are wrong calls of a model's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class ToolFaults:
     tool: str
     calls: int
     kinds: Mapping[Fault, int]
+    # Text of the first fault, with file and line where code of the tool raised it.
     error: str = ""
-    """Text of the first fault, with file and line where code of the tool raised it."""
 
     @property
     def faults(self) -> int:

@@ -23,12 +23,12 @@ from hybrid.solving.styles import PLAIN
 from hybrid.types import Json
 
 REAL = "real"
+# The word of the MLLM alone; its other forms (captions, text only) belong to no group.
 ALONE = "mllm"
-"""The word of the MLLM alone; its other forms (captions, text only) belong to no group."""
 SPECIALIST = "specialist"
 RESULT_ONLY = "result_only"
+# The form of findings with text and pictures.
 BOTH = "both"
-"""The form of findings with text and pictures."""
 
 
 def word(scored: Scored) -> str:
@@ -92,8 +92,8 @@ def origin_of(scored: Scored) -> dict[str, str | None]:
     return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
 
 
+# Said where a run was made by no command: by a call from Python, or by a script.
 AGAIN = "ask again as before"
-"""Said where a run was made by no command: by a call from Python, or by a script."""
 
 
 def own_command(solvers: Sequence[Scored]) -> str:
@@ -113,26 +113,26 @@ class ComparisonGroup:
     """A hybrid solver with real tools, next to its parts and controls; None for one that is not there."""
 
     hybrid: Scored
+    # Its MLLM without tools.
     alone: Scored | None = None
-    """Its MLLM without tools."""
+    # The specialists without an MLLM.
     specialist: Scored | None = None
-    """The specialists without an MLLM."""
+    # The hybrid solver with blank tools of the same names.
     blank: Scored | None = None
-    """The hybrid solver with blank tools of the same names."""
+    # The hybrid solver with the tools' findings about other questions.
     shuffled: Scored | None = None
-    """The hybrid solver with the tools' findings about other questions."""
+    # The hybrid solver with the findings of a perfect tool.
     oracle: Scored | None = None
-    """The hybrid solver with the findings of a perfect tool."""
+    # Its MLLM with the specialist's finding in its prompt, in one call.
     result_only: Scored | None = None
-    """Its MLLM with the specialist's finding in its prompt, in one call."""
+    # The hybrid solver shown only the text of findings.
     as_text: Scored | None = None
-    """The hybrid solver shown only the text of findings."""
+    # The hybrid solver shown only the pictures of findings.
     as_pictures: Scored | None = None
-    """The hybrid solver shown only the pictures of findings."""
+    # The hybrid solver whose model meets its tools in the form in which it was trained.
     as_trained: Scored | None = None
-    """The hybrid solver whose model meets its tools in the form in which it was trained."""
+    # The hybrid solver in whose dialogue only the latest picture of a tool stays.
     latest_picture: Scored | None = None
-    """The hybrid solver in whose dialogue only the latest picture of a tool stays."""
 
     @property
     def parts(self) -> tuple[Scored, ...]:

@@ -45,8 +45,8 @@ from hybrid.types import LETTERS, Attempt, Exchange, Kind, Outcome, Score
 
 CONFIGURATION = "verdicts.json"
 TEXTS = Path(__file__).with_name("judge.toml")
+# Readable replies that are put to a judge among the others.
 MIXED = 20
-"""Readable replies that are put to a judge among the others."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class UnreadReply:
     id: str
     ask: int
     exchange: Exchange
+    # What our parser reads in it, of one that is mixed in.
     known: str | None = None
-    """What our parser reads in it, of one that is mixed in."""
 
 
 @dataclass(frozen=True)

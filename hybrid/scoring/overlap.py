@@ -27,15 +27,15 @@ from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, Questi
 from hybrid.stats import combine, contrast
 from hybrid.types import Cell, Metric, Outcome, Score
 
+# Both rules of what no answer counts; an output follows one of them.
 RULES: tuple[Abstain, ...] = ("chance", "wrong")
-"""Both rules of what no answer counts; an output follows one of them."""
 
+# Above this share of failed questions nothing is tested, unless `--allow-failed` is given.
 FAILED_SHARE = 0.01
-"""Above this share of failed questions nothing is tested, unless `--allow-failed` is given."""
 
+# Why nothing is tested: too much failed, questions of a mean over tasks are not asked yet, one solver answered nothing,
+# or the metric is over other units for one.
 Untested = Literal["failed", "waiting", "unanswered", "units"]
-"""Why nothing is tested: too much failed, questions of a mean over tasks are not asked yet, one solver answered
-nothing, or the metric is over other units for one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +48,8 @@ class Overlap:
 
     every: Questions
     places: Places
+    # Whether solvers are tested though too many questions failed.
     allow_failed: bool = False
-    """Whether solvers are tested though too many questions failed."""
 
     @classmethod
     def of(cls, solvers: Sequence[Scored], again: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:

@@ -17,8 +17,8 @@ from hybrid.types import BrokenQuestion, Json, Question
 
 Questions = Mapping[str, Question | BrokenQuestion]
 
+# So many digits of a fingerprint are printed: enough to tell two apart.
 SHOWN_SHA256 = 12
-"""So many digits of a fingerprint are printed: enough to tell two apart."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Data:
 
     benchmark: str
     split: str
+    # Kind, seed, revision, sha256 of the files; empty for predictions without their questions.
     facts: Mapping[str, Json]
-    """Kind, seed, revision, sha256 of the files; empty for predictions without their questions."""
     settings: Mapping[str, str]
 
     @classmethod

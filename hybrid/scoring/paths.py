@@ -25,8 +25,8 @@ from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.runs import score_run, write_submission
 from hybrid.scoring.score import Scored
 
+# The default worth of no answer in tables: that of a guess.
 TABLES_RULE: Abstain = "chance"
-"""The default worth of no answer in tables: that of a guess."""
 
 
 class TableArguments(TypedDict, total=False):

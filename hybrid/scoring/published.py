@@ -20,20 +20,20 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 class Published:
     """One printed cell. `value` is as printed, in the unit of the table (percent unless `note` says otherwise)."""
 
+    # A model, a specialist, `human` or `chance`.
     who: str
-    """A model, a specialist, `human` or `chance`."""
+    # model | specialist | human | chance
     kind: str
-    """model | specialist | human | chance"""
+    # The metric or task of the cell, in the words of the benchmark's own metrics where they exist.
     metric: str
-    """The metric or task of the cell, in the words of the benchmark's own metrics where they exist."""
     value: float
+    # The table, such as "Table 4".
     source: str
-    """The table, such as "Table 4"."""
     split: str
+    # Number of questions behind the cell; empty where the paper does not say.
     n: str
-    """Number of questions behind the cell; empty where the paper does not say."""
+    # Subset, checkpoint and whatever limits comparison; empty for nothing.
     note: str
-    """Subset, checkpoint and whatever limits comparison; empty for nothing."""
 
 
 def published(benchmark: str) -> tuple[Published, ...]:

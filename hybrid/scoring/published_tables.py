@@ -14,11 +14,11 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.label_changes import is_concerned, printed_otherwise
 from hybrid.scoring.published import Published, published
 
+# Columns of numbers in one block.
 WIDEST = 8
-"""Columns of numbers in one block."""
 
+# Metric and split of a column.
 Head = tuple[str, str]
-"""Metric and split of a column."""
 
 
 def published_below(comparison: Comparison) -> tuple[Table, ...]:

@@ -19,11 +19,11 @@ from hybrid.log.folder import read_lines
 from hybrid.types import Attempt, Exchange, Kind, Outcome
 
 VERDICTS = "verdicts.jsonl"
+# Share of readable replies that a judge has to read as the parser does.
 AGREEMENT = 0.9
-"""Share of readable replies that a judge has to read as the parser does."""
 
+# Kinds of ask whose answers can be listed.
 JUDGED = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER)
-"""Kinds of ask whose answers can be listed."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class ReplyReading:
     known: str | None = None
 
 
+# By question id with variant, and number of the ask from 0.
 Readings = Mapping[tuple[str, int], ReplyReading]
-"""By question id with variant, and number of the ask from 0."""
 
 
 def read_readings(path: Path) -> Readings:

@@ -17,14 +17,14 @@ from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
 from hybrid.types import Box, Finding, Json
 
+# Overlap over union from which two boxes are one: a model writes coordinates with few digits.
 SAME_BOX = 0.75
-"""Overlap over union from which two boxes are one: a model writes coordinates with few digits."""
 
+# The argument of a tool that looks for drawn letters, by their letters.
 LABELS = "labels"
-"""The argument of a tool that looks for drawn letters, by their letters."""
 
+# The argument of a tool that looks for things, by their names: its findings carry these names.
 NAMES = "names"
-"""The argument of a tool that looks for things, by their names: its findings carry these names."""
 
 
 def recorded_tools(tools: Iterable[str], calls: Sequence[TracedCall]) -> CallTool:

@@ -25,10 +25,10 @@ from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestio
 from hybrid.scoring.study_tables import decomposition_table
 from hybrid.types import Json
 
+# Columns of MED's trajectories by ours.
 MED = {"accuracy_reward": "correct", "tool_call_counts": "calls"}
-"""Columns of MED's trajectories by ours."""
+# The tools of a question whose calls were only counted.
 CALLED, NOT_CALLED = ("calls",), ()
-"""The tools of a question whose calls were only counted."""
 
 Row = Mapping[str, object]
 
@@ -38,10 +38,10 @@ class RecordedPair:
     """The questions that both files have, in the order of the first."""
 
     questions: tuple[ToolQuestion, ...]
+    # Whether gain and harm can be split by whether a tool was called.
     has_calls: bool
-    """Whether gain and harm can be split by whether a tool was called."""
+    # Questions that one of the files lacks.
     only_one: int
-    """Questions that one of the files lacks."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -52,8 +52,8 @@ class RecordedPair:
         return (*([] if self.has_calls else [uncounted]), *([lacking] if self.only_one else []), known)
 
 
+# The parts of a file without calls: all questions count as if none had one, and the parts are called so.
 UNSPLIT = {PARTS[1]: "gains", PARTS[3]: "harms"}
-"""The parts of a file without calls: all questions count as if none had one, and the parts are called so."""
 
 
 @dataclass(frozen=True, repr=False)

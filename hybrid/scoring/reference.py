@@ -20,10 +20,10 @@ ReferenceKind = Literal["chance", "human", "published"]
 
 LABELS = {GUESS: "uniform guess", FREQUENT: FREQUENT}
 PERCENT = 100
+# How the note of a printed cell begins that is no percentage.
 IN_FRACTIONS = "fraction"
-"""How the note of a printed cell begins that is no percentage."""
+# Before a task in the name of its accuracy, where a benchmark has it among its metrics.
 OF_TASKS = "accuracy."
-"""Before a task in the name of its accuracy, where a benchmark has it among its metrics."""
 ORDER: Mapping[ReferenceKind, int] = {"chance": 0, "human": 1, "published": 2}
 
 
@@ -31,15 +31,15 @@ ORDER: Mapping[ReferenceKind, int] = {"chance": 0, "human": 1, "published": 2}
 class ReferenceLine:
     """One mark: a value of one task, or of one metric over all tasks, that no solver of the comparison reached."""
 
+    # The task that it is of, or the metric's name where it is over all tasks.
     task: str
-    """The task that it is of, or the metric's name where it is over all tasks."""
+    # Who: `uniform guess`, `Human`, `GPT-4o`.
     label: str
-    """Who: `uniform guess`, `Human`, `GPT-4o`."""
     kind: ReferenceKind
+    # A fraction, 0..1.
     value: float
-    """A fraction, 0..1."""
+    # Whatever limits the comparison, and where it is printed; empty for nothing.
     note: str
-    """Whatever limits the comparison, and where it is printed; empty for nothing."""
 
 
 def reference_lines(comparison: Comparison, chance: Sequence[Result]) -> tuple[ReferenceLine, ...]:

@@ -25,13 +25,13 @@ from hybrid.scoring.tally import OTHER, Tally
 from hybrid.stats import interval
 from hybrid.types import BrokenQuestion, Json, Metric, Outcome, Question, Score, Usage
 
+# Questions by id, broken rows among them.
 AnyQuestions = Mapping[str, Question | BrokenQuestion]
-"""Questions by id, broken rows among them."""
 
+# How the metrics that count a failed question as wrong begin.
 WITH_FAILED = "with_failed."
-"""How the metrics that count a failed question as wrong begin."""
+# How the metrics that count what a judge read begin.
 JUDGED = "judged."
-"""How the metrics that count what a judge read begin."""
 
 
 @dataclass(frozen=True)
@@ -60,37 +60,37 @@ class Scored:
     benchmark: str
     solver: str
     counted: Mapping[Abstain, Counted]
+    # The rule that `scores` and `metrics` follow.
     abstain: Abstain
-    """The rule that `scores` and `metrics` follow."""
     questions: Mapping[str, Question | BrokenQuestion]
     data: Data
+    # Questions of the run that this solver has not been asked yet: no part of any number.
     open: int = 0
-    """Questions of the run that this solver has not been asked yet: no part of any number."""
+    # The cost of the asks; None where it was not recorded.
     usage: Usage | None = None
-    """The cost of the asks; None where it was not recorded."""
+    # Seconds during which at least one question was being asked; None where it was not recorded.
     wall_s: float | None = None
-    """Seconds during which at least one question was being asked; None where it was not recorded."""
     labels: tuple[str, ...] = ()
+    # A line for each thing that is wrong with what the run holds of this solver.
     damage: tuple[str, ...] = ()
-    """A line for each thing that is wrong with what the run holds of this solver."""
+    # Why an answered question has no score, by id.
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why an answered question has no score, by id."""
+    # Why the scores are not on disk now.
     not_kept: str | None = None
-    """Why the scores are not on disk now."""
+    # Where asked for, the scores in which unreadable replies count as a judge read them.
     judged: Mapping[Abstain, Counted] = field(default_factory=dict)
-    """Where asked for, the scores in which unreadable replies count as a judge read them."""
+    # The format of predictions, and the rows that did not fit.
     origin: Origin | None = None
-    """The format of predictions, and the rows that did not fit."""
+    # The solver's own name in its run, which `solver` may add to; the name of predictions.
     recorded: str = ""
-    """The solver's own name in its run, which `solver` may add to; the name of predictions."""
+    # The run, with its traces; None for predictions that were scored as they lie on disk.
     folder: RunFolder | None = None
-    """The run, with its traces; None for predictions that were scored as they lie on disk."""
+    # The MLLM of the run as it is called everywhere (`openai:gpt-4o`); of predictions and imports their name.
     model: str | None = None
-    """The MLLM of the run as it is called everywhere (`openai:gpt-4o`); of predictions and imports their name."""
+    # The output of the run's tool calls: `real`, or the control in force.
     tool_output: str = "real"
-    """The output of the run's tool calls: `real`, or the control in force."""
+    # Whether these are the scores of another one here, with a judge's readings: no solver of its own.
     read_by_judge: bool = False
-    """Whether these are the scores of another one here, with a judge's readings: no solver of its own."""
 
     @property
     def in_batches(self) -> bool:

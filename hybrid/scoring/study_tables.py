@@ -21,6 +21,7 @@ PART_COLUMNS = (
     Column("part", "left"),
     *map(Column, ("value", "95 %", "questions", "of these called", "of these changed")),
 )
+# An effect by its quantity, in the order of a study.
 WORDS = {
     gain.PRESENCE: "presence: blank tools - alone",
     gain.CONTENT: "content: with tools - blank tools",
@@ -33,7 +34,6 @@ WORDS = {
     effects.TRAINED: "tools as trained - in our form",
     effects.LATEST: "the latest picture alone - all kept",
 }
-"""An effect by its quantity, in the order of a study."""
 
 
 def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:

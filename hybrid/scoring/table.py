@@ -78,11 +78,11 @@ class Questions:
     """The questions that any of some solvers has, in the order of the first, and where each repetition has them."""
 
     solvers: tuple[Scored, ...]
+    # Of each solver every repetition, itself one.
     again: tuple[tuple[Answers, ...], ...]
-    """Of each solver every repetition, itself one."""
     ids: Objects
+    # Of each repetition the place of a question among its scores; -1 where it lacks it.
     at: tuple[tuple[Places, ...], ...]
-    """Of each repetition the place of a question among its scores; -1 where it lacks it."""
 
     @classmethod
     def of(cls, again: Sequence[Sequence[Answers]], solvers: Sequence[Scored]) -> Questions:

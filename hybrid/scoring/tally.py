@@ -33,8 +33,8 @@ from hybrid.serving.sources import ours
 from hybrid.texts import text_hash
 from hybrid.types import Attempt, BrokenQuestion, Outcome, Question, Score, Usage
 
+# The other rule of what no answer counts.
 OTHER: Mapping[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
-"""The other rule of what no answer counts."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Replies:
 
     asked: Iterable[Question | BrokenQuestion]
     attempts: Mapping[str, Attempt]
+    # Ids that were asked and not finished.
     failed: Collection[str] = frozenset()
-    """Ids that were asked and not finished."""
+    # Whether the replies are answers that somebody else's extraction stored: these are compared as they are.
     stored: bool = False
-    """Whether the replies are answers that somebody else's extraction stored: these are compared as they are."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,19 @@ class Tally:
     """One solver's scores before they are summed, in the order of the questions."""
 
     scores: tuple[Score, ...]
+    # Those without an answer once more, under the other rule of what that counts.
     unanswered: tuple[Score, ...]
-    """Those without an answer once more, under the other rule of what that counts."""
+    # Questions that the solver has not been asked yet.
     open: int
-    """Questions that the solver has not been asked yet."""
     usage: Usage
+    # Seconds during which at least one question was being asked; None where it was not recorded.
     wall_s: float | None
-    """Seconds during which at least one question was being asked; None where it was not recorded."""
+    # A line for each thing that is wrong with the file of the attempts.
     damage: tuple[str, ...] = ()
-    """A line for each thing that is wrong with the file of the attempts."""
+    # By id why an answered question has no score.
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """By id why an answered question has no score."""
+    # Why the scores are not on disk now.
     not_kept: str | None = None
-    """Why the scores are not on disk now."""
 
 
 @dataclass(frozen=True)
@@ -203,8 +203,8 @@ def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
     return Score(question.id, question.task, 0.0, outcome, groups=question.groups, cluster=question.cluster)
 
 
+# When an attempt began, in seconds since 1970 (None where it does not say), and how many seconds it took.
 Span = tuple[float | None, float]
-"""When an attempt began, in seconds since 1970 (None where it does not say), and how many seconds it took."""
 
 
 def wall_seconds(attempts: Sequence[Span]) -> float | None:

@@ -13,8 +13,8 @@ from hybrid.registry import load_solver, solver_names
 from hybrid.scoring.groups import is_imported, word
 from hybrid.scoring.score import Scored
 
+# So many missing tools are named as missing; where more are, the tools offered are named.
 FEW = 2
-"""So many missing tools are named as missing; where more are, the tools offered are named."""
 
 
 def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:

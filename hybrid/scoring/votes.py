@@ -27,22 +27,22 @@ from hybrid.types import Attempt, Exchange, Outcome, Prompt, Question, Reply, Sc
 class VotedQuestion:
     """One question whose answer was voted on."""
 
+    # The solver's own score.
     vote: Score
-    """The solver's own score."""
+    # The score of each sample as the reply; None where the dialogue would have gone on otherwise.
     samples: tuple[Score | None, ...]
-    """The score of each sample as the reply; None where the dialogue would have gone on otherwise."""
+    # Samples of the last vote, which is about the answer.
     last: int
-    """Samples of the last vote, which is about the answer."""
+    # Those of them without a readable answer.
     unreadable: int
-    """Those of them without a readable answer."""
+    # Model calls of all votes that ended in a refusal.
     refused: int
-    """Model calls of all votes that ended in a refusal."""
+    # Samples of all votes.
     drawn: int
-    """Samples of all votes."""
+    # Of the readable samples of the last vote those for its winner, 0..1; None where there is no such share.
     share: float | None
-    """Of the readable samples of the last vote those for its winner, 0..1; None where there is no such share."""
+    # Probability, 0..1, that the vote claims for its winner.
     confidence: float | None
-    """Probability, 0..1, that the vote claims for its winner."""
 
     @property
     def known(self) -> tuple[Score, ...]:

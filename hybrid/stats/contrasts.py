@@ -17,11 +17,11 @@ from hybrid.types import Combine, Metric
 
 EXACT = "exact over questions (Suissa and Shuster), not below the skewed t"
 
+# The tests of `contrast` for fewer than `FEW` single questions: of right and wrong, and of all else.
 SWAPPED = "randomisation of answers, not below the skewed t"
-"""The tests of `contrast` for fewer than `FEW` single questions: of right and wrong, and of all else."""
 
+# Clusters from which on the skewed t is used for single questions too.
 FEW = 30
-"""Clusters from which on the skewed t is used for single questions too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +189,8 @@ class PairedDifference:
     difference: float | None
     scatter: Scatter | None
     clusters: int
+    # The weight of an effective cluster: 1 / their number where all are alike.
     unit: float = 0.0
-    """The weight of an effective cluster: 1 / their number where all are alike."""
 
 
 def paired_difference(rows_a: Rows, rows_b: Rows, how: Combine, *, share: bool = True) -> PairedDifference:

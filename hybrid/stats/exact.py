@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 
+# Shares tried in each of the three rounds that look for the worst share of questions on which the solvers differ.
 _STEPS = 400
-"""Shares tried in each of the three rounds that look for the worst share of questions on which the solvers differ."""
 
 
 @cache

@@ -20,21 +20,21 @@ from hybrid.stats import Interval
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# The name of the method of `kappa`'s interval.
 ADDED_CELLS = "linearised with half a question added to each cell, by clusters, Student's t"
-"""The name of the method of `kappa`'s interval."""
 
 EXACT = "exact, given the wrong answers in each stratum"
+# The names of the two tests of `shared_mistakes`.
 OVER_CLUSTERS = "Mantel-Haenszel over clusters"
-"""The names of the two tests of `shared_mistakes`."""
 
+# Questions that are spread over the cells of the table of labels: half a one for each cell of two labels.
 _ADDED = 2.0
-"""Questions that are spread over the cells of the table of labels: half a one for each cell of two labels."""
 
+# Clusters' worth of belief that the rows of a cluster are all alike, as for the interval of a metric.
 _EFFECT_PRIOR = 0.25
-"""Clusters' worth of belief that the rows of a cluster are all alike, as for the interval of a metric."""
 
+# A share this small, next to a question's, counts as zero.
 _ROUNDING = 1e-12
-"""A share this small, next to a question's, counts as zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class Kappa:
     """
 
     value: float | None
+    # 0 for full agreement, which the interval does not believe.
     error: float | None
-    """0 for full agreement, which the interval does not believe."""
     interval: Interval | None
     n: int
+    # Entries with the same label from both.
     agreed: int
-    """Entries with the same label from both."""
+    # Entries on which raters with these shares of labels would agree if they were independent.
     expected: float
-    """Entries on which raters with these shares of labels would agree if they were independent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class SharedMistakes:
     expected_within: float
     ratio: float | None
     p_value: float | None
+    # The method behind `p_value`, or "none".
     test: str
-    """The method behind `p_value`, or "none"."""
 
 
 def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str], level: float = 0.95) -> Kappa:

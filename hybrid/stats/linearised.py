@@ -18,11 +18,11 @@ from hybrid.types import Cell, Combine, Metric
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# A residual this small next to its numerator counts as zero.
 _ROUNDING = 1e-12
-"""A residual this small next to its numerator counts as zero."""
 
+# Keeps a cluster that is nearly all of its stratum from dividing by zero: its share is nearly zero as well.
 _MIN_FREE = 1e-9
-"""Keeps a cluster that is nearly all of its stratum from dividing by zero: its share is nearly zero as well."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Rows:
     stratum: Indices
     numerator: Floats
     denominator: Floats
+    # Every cell is a separate cluster and worth 0 or 1 of 1.
     single: bool
-    """Every cell is a separate cluster and worth 0 or 1 of 1."""
 
     @property
     def bounded(self) -> bool:
@@ -136,8 +136,8 @@ class Estimate:
     sizes: Floats
     squares: Floats
     shares: Floats
+    # How many have a denominator.
     clusters: int
-    """How many have a denominator."""
 
     @property
     def variance(self) -> float:

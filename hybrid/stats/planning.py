@@ -23,17 +23,17 @@ from hybrid.stats.linearised import Estimate, Rows, estimate, paired_rows
 from hybrid.stats.scatter import SKEWED_T, quantile_of
 from hybrid.types import Combine, Metric
 
+# Assumed share of questions on which exactly one of two solvers is right: the recorded answers of four models to 1,901
+# BLINK val questions give 0.37 to 0.49 over the six pairs.
 TYPICAL_DISCORDANT = 0.4
-"""Assumed share of questions on which exactly one of two solvers is right: the recorded answers of four models to 1,901
-BLINK val questions give 0.37 to 0.49 over the six pairs."""
+# Of answers to a design: the standard error of a power of 0.8 is 0.016.
 DRAWS = 600
-"""Of answers to a design: the standard error of a power of 0.8 is 0.016."""
+# Degrees of freedom from which on the formula is as good as drawing answers.
 MANY = 100
-"""Degrees of freedom from which on the formula is as good as drawing answers."""
+# Shares of differing answers are so far apart where answers have to be drawn for several pairs of solvers.
 COARSE = 0.05
-"""Shares of differing answers are so far apart where answers have to be drawn for several pairs of solvers."""
+# Below so many degrees of freedom over no fewer questions tasks are so unequal that answers have to be drawn.
 UNEQUAL = 30
-"""Below so many degrees of freedom over no fewer questions tasks are so unequal that answers have to be drawn."""
 
 
 @dataclass(frozen=True)

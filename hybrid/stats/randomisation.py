@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from hybrid.stats.linearised import Floats, Rows, paired_rows, value_of
 from hybrid.types import Combine, Metric
 
+# Up to this many differing clusters, all 2^16 = 65,536 rearrangements are counted instead of drawn ones.
 ENUMERATED = 16
-"""Up to this many differing clusters, all 2^16 = 65,536 rearrangements are counted instead of drawn ones."""
 
+# Numbers held at a time: 32 MB.
 _BLOCK = 4_000_000
-"""Numbers held at a time: 32 MB."""
 
+# Differences this near to each other, next to the values, count as equal.
 _ROUNDING = 1e-9
-"""Differences this near to each other, next to the values, count as equal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from hybrid.stats.linearised import Floats
 
+# The method of `contrast` for many clusters, or several rows a cluster.
 SKEWED_T = "skewed t over clusters"
-"""The method of `contrast` for many clusters, or several rows a cluster."""
 
+# Clusters' worth of belief that a cluster which differs between two solvers differs in all of its rows.
 _JUMP_PRIOR = 0.1
-"""Clusters' worth of belief that a cluster which differs between two solvers differs in all of its rows."""
 
 
 @dataclass(frozen=True)

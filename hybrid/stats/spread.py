@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from hybrid.stats import Interval
 
+# The name of the method of the interval.
 OVER_RUNS = "Student's t over runs"
-"""The name of the method of the interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,8 @@ def asked(
     return found
 
 
+# Tasks in which a rule may call no tool, by benchmark: it has none, or cannot read the wording of the question.
 SILENT = {"mvp_bench": {"cross", "yes_no"}}
-"""Tasks in which a rule may call no tool, by benchmark: it has none, or cannot read the wording of the question."""
 
 
 @pytest.mark.parametrize("benchmark", ["blink", "mvp_bench", "mm_sap", "hvsbench", "actiview"])

@@ -8,8 +8,8 @@ import pytest
 from bench._scripted_server import Behaviour, Scripted, Wanted, behaviours
 from bench.conformity import Kind, main, measured
 
+# One of so many stands for the others where each push runs.
 EVERY = 9
-"""One of so many stands for the others where each push runs."""
 ALL = behaviours()
 FAST = ALL[::EVERY]
 PAGE = Path(__file__).parents[2] / "bench" / "results" / "conformity.md"

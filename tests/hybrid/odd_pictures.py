@@ -192,8 +192,8 @@ class Odd:
     data: Callable[[], bytes]
     seen: Seen = "colours"
     plain: bool = False
+    # The greatest mean difference, of 255, to the picture seen.
     off: float = 1.0
-    """The greatest mean difference, of 255, to the picture seen."""
 
 
 ODD = (

@@ -12,8 +12,8 @@ UNTESTED = {
     "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
     "unanswered": "not tested: one of the solvers answered nothing",
 }
+# How the cells of a metric are combined, and the cells.
 Side = tuple[str, Sequence[Cell]]
-"""How the cells of a metric are combined, and the cells."""
 Rows = Sequence[tuple[JsonObject, ...]]
 
 

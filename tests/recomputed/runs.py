@@ -18,8 +18,8 @@ JsonObject = dict[str, Any]
 FAILED = {"not_recorded", "outage", "broken"}
 RULES = ("chance", "wrong")
 HEADLINE = {"blink": "accuracy_macro", "mvp_bench": "mAcc"}
+# Of the three made-up runs: what sets the names of their solvers apart.
 SUFFIXES = ("", " [blank]", " [shuffled]")
-"""Of the three made-up runs: what sets the names of their solvers apart."""
 
 
 class Cell(NamedTuple):
@@ -37,10 +37,10 @@ class Runs(NamedTuple):
     benchmark: str
     scores: Mapping[str, Mapping[str, JsonObject]]
     questions: Mapping[str, JsonObject]
+    # By solver where its attempts and scores lie.
     folders: Mapping[str, Path]
-    """By solver where its attempts and scores lie."""
+    # The worth of no answer: a guess, or nothing.
     rule: str = "chance"
-    """The worth of no answer: a guess, or nothing."""
 
     @property
     def first(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from tests.recomputed.solvers import chance, cost, each_metric, models, outcomes
 from tests.recomputed.study import decomposition, effects, knowledge, tool_only, unchanged
 from tests.recomputed.traces import evidence, tool_use
 
+# By section its rows.
 RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
     "metrics": each_metric,
     **{
@@ -30,4 +31,3 @@ RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
         )
     },
 }
-"""By section its rows."""

@@ -23,13 +23,13 @@ from tests.recomputed.runs import (
 )
 from tests.recomputed.sums import t_quantile, value
 
+# Of the winner's share.
 BINS = {
     (0.0, 0.5): "above 0% to 50%",
     (0.5, 0.75): "above 50% to 75%",
     (0.75, 0.999): "above 75%, not all",
     (0.999, 1.0): "all agree",
 }
-"""Of the winner's share."""
 
 
 def answers(question: JsonObject) -> list[str]:

@@ -14,13 +14,13 @@ from tests.recomputed.traces import calls
 
 HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
 WRONG, RIGHT = "wrong alone", "right alone"
+# By part which questions it is of, whether a tool was called, and what they became with tools.
 FACTORS = {
     "gain with a call": (WRONG, True, "right"),
     "gain without a call": (WRONG, False, "right"),
     "harm with a call": (RIGHT, True, "wrong"),
     "harm without a call": (RIGHT, False, "wrong"),
 }
-"""By part which questions it is of, whether a tool was called, and what they became with tools."""
 
 
 class Asked(NamedTuple):
@@ -181,11 +181,11 @@ def _wilson(k: int, n: int) -> JsonObject:
     return {"low": low, "high": 1.0 if k == n else high}
 
 
+# By unit what an ask took; no made-up run has a price.
 USAGE: Mapping[str, Callable[[JsonObject], float]] = {
     "seconds": lambda used: used["seconds"],
     "tokens": lambda used: used["input_tokens"] + used["output_tokens"],
 }
-"""By unit what an ask took; no made-up run has a price."""
 
 
 def unchanged(runs: Runs) -> Iterator[JsonObject]:

@@ -28,8 +28,8 @@ class Linear(NamedTuple):
     shares: dict[str, float]
     unit: float
     freedom: float
+    # Ratio, weight and effective number of clusters of each.
     strata: list[tuple[float, float, float]]
-    """Ratio, weight and effective number of clusters of each."""
 
 
 def linear(how: str, cells: Sequence[Cell]) -> Linear:

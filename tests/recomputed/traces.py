@@ -8,8 +8,8 @@ from tests.recomputed.rows import gated, measured, result, withheld
 from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, failed, rightness, unit
 from tests.recomputed.solvers import answers, key
 
+# By task the tool whose finding decides.
 ASKED = {"Counting": "detection", "Jigsaw": "jigsaw", "Relative_Depth": "depth", "yes_no": "detection"}
-"""By task the tool whose finding decides."""
 CLASS = {
     (False, "right", True): "correct adoption",
     (True, "right", True): "confirmed",
@@ -79,6 +79,7 @@ def cases(runs: Runs) -> list[Case]:
     return found
 
 
+# Over which cases, and which of them count.
 RATES: Mapping[str, tuple[Callable[[Case], bool], Callable[[Case], bool]]] = {
     "adoption": (lambda c: not c.alone and c.finding == "right", lambda c: c.hybrid),
     "over-trust": (lambda c: c.alone and c.finding == "wrong", lambda c: not c.hybrid),
@@ -86,7 +87,6 @@ RATES: Mapping[str, tuple[Callable[[Case], bool], Callable[[Case], bool]]] = {
     "harmed without a finding": (lambda c: c.alone and c.finding == "none", lambda c: not c.hybrid),
     "right findings": (lambda c: c.finding in ("right", "wrong"), lambda c: c.finding == "right"),
 }
-"""Over which cases, and which of them count."""
 
 
 def evidence(runs: Runs) -> Iterator[JsonObject]:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.tools.tiny_checkpoints import write
 
+# Fixtures of weights: torch and transformers take seconds to load in each process that tests one of them.
 NETWORKS = frozenset({"depth_checkpoint", "things_checkpoint"})
-"""Fixtures of weights: torch and transformers take seconds to load in each process that tests one of them."""
 
 
 @pytest.hookimpl(tryfirst=True)

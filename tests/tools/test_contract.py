@@ -27,6 +27,7 @@ from tests.tables import stored
 
 PLACES: tuple[dict[str, Json], ...] = stored(__file__, "PLACES")
 BOXES: tuple[dict[str, Json], ...] = stored(__file__, "BOXES")
+# Arguments of a plain call; a tool that is not named is called without any.
 ASKED: Mapping[str, dict[str, Json]] = {
     "attributes": {"texts": ["a red ball", "a blue ball"]},
     "correspondence": {"point": PLACES[0], "candidates": PLACES},
@@ -39,18 +40,17 @@ ASKED: Mapping[str, dict[str, Json]] = {
     "segmentation": {"points": PLACES[:1]},
     "semantic_correspondence": {"point": PLACES[0], "candidates": PLACES},
 }
-"""Arguments of a plain call; a tool that is not named is called without any."""
+# BLINK tasks whose images suit a tool that cannot take any others.
 TASKS: Mapping[str, str] = {
     "correspondence": "Visual_Correspondence",
     "jigsaw": "Jigsaw",
     "motion": "Multi-view_Reasoning",
     "reflectance": "Relative_Reflectance",
 }
-"""BLINK tasks whose images suit a tool that cannot take any others."""
 TINY: Mapping[str, str] = stored(__file__, "TINY")
 BACKENDS = [(name, backend.name) for name in names("tools") for backend in load("tools", name).card.backends]
+# Two backends for each change, one that needs another tool; all of them, with their networks, in `-m system`.
 QUICK = {("crop", "classical"), ("depth", "classical")}
-"""Two backends for each change, one that needs another tool; all of them, with their networks, in `-m system`."""
 Answers = Callable[[str, str, Mapping[str, Json]], Awaitable[Finding | ToolError]]
 every_backend = pytest.mark.parametrize(
     ("name", "kind"), [pytest.param(*one, marks=() if one in QUICK else pytest.mark.system) for one in BACKENDS]

@@ -53,8 +53,8 @@ CHANGES: Mapping[str, Change] = {
     "jpeg": Change(compressed(50)),
 }
 PLACE_PX = 4.0
+# How far a place may move, and how much of their union two boxes must share.
 SHARE = 0.8
-"""How far a place may move, and how much of their union two boxes must share."""
 
 
 class Asked(NamedTuple):

@@ -68,8 +68,8 @@ def processed(folder: Path, pixels: Pixels) -> Any:
     return AutoImageProcessor.from_pretrained(folder)(Image.fromarray(pixels), return_tensors="pt").pixel_values
 
 
+# Of two tensors that are computed in the same way.
 EXACT = 1e-5
-"""Of two tensors that are computed in the same way."""
 
 
 @pytest.mark.parametrize("family", ["depth_anything", "depth_pro", "dpt", "dpt_dinov2", "zoedepth"])

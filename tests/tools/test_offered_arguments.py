@@ -27,15 +27,15 @@ WORDS = re.compile(
     rf"|at least (?P<least>{NUMBER})|at most (?P<most>{NUMBER})|(?P<low>{NUMBER})(?: to (?P<high>{NUMBER}))?)"
     r"(?: entries| names)?"
 )
+# Arguments that exclude or need each other, which the card says in words.
 CROSS_FIELD: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "crop": lambda args: (
         sum(key in args for key in ("box", "point", "grid")) <= 1 and ("share" not in args or "point" in args)
     ),
     "segmentation": lambda args: bool(args.get("points") or "box" in args) != ("words" in args),
 }
-"""Arguments that exclude or need each other, which the card says in words."""
+# Items of a list that may be empty, as no schema says how many it may hold.
 LONG = 2
-"""Items of a list that may be empty, as no schema says how many it may hold."""
 
 
 def bounds(node: Mapping[str, Any]) -> dict[str, float]:
@@ -209,8 +209,8 @@ def test_what_is_missing_or_unknown_is_refused(name: str) -> None:
     assert all(refused(tool, {key: value for key, value in whole.items() if key != gone}) for gone in required)
 
 
+# Tools that a page makes itself; its own test runs the calls of them.
 MADE_THERE = frozenset({"tally"})
-"""Tools that a page makes itself; its own test runs the calls of them."""
 
 
 def written() -> Iterator[tuple[str, str]]:

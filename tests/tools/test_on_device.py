@@ -42,13 +42,13 @@ FAMILIES = [
     ("scanpath", "clipseg"),
     ("semantic_correspondence", "dinov2"),
 ]
+# Families whose random weights, as transformers draws them, answer nearly one value everywhere.
 FLAT = frozenset((*(family for name, family in FAMILIES if name == "depth"), "grounding_dino", "sam2", "clipseg"))
-"""Families whose random weights, as transformers draws them, answer nearly one value everywhere."""
+# Detectors that know certain names alone.
 CLOSED = frozenset({"rt_detr_v2", "d_fine", "rf_detr"})
-"""Detectors that know certain names alone."""
 REDUCED = ("depth_anything_v2_small", "siglip2_base", "dinov2_base", "owlv2_base", "vit_small_forensics")
+# Of a finding in float32 on two devices: that of the cards, which is also that of batches.
 TOLERANCE = 1e-3
-"""Of a finding in float32 on two devices: that of the cards, which is also that of batches."""
 QUESTIONS = 3
 
 

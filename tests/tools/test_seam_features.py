@@ -29,8 +29,8 @@ from tools.jigsaw import (
 from tools.jigsaw.checks import CHECKS
 
 REFERENCE, *PIECES = CHECKS[-1].pose().images
+# No seam tells these two pieces apart; the second, image 3, has the picture's pattern.
 TIED = (REFERENCE, *PIECES[2:])
-"""No seam tells these two pieces apart; the second, image 3, has the picture's pattern."""
 
 
 @pytest.fixture(scope="module")

@@ -173,10 +173,10 @@ def _kornia(folder: Path) -> None:
     save_file(LoFTR(pretrained=None).state_dict(), folder / "loftr.safetensors")
 
 
+# Checkpoints that are no one model with one configuration.
 CODED: Mapping[str, Callable[[Path], None]] = {
     "ocr": _ocr,
     "timm_detector": _timm_detector,
     "community_detector": _community_detector,
     "kornia": _kornia,
 }
-"""Checkpoints that are no one model with one configuration."""

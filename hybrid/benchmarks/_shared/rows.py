@@ -47,8 +47,8 @@ class DataRow:
     values: Mapping[str, Any]
     where: str
     unread: Mapping[str, str] = field(default_factory=dict)
+    # By column the embedded images on their way into the store (`stored_ahead`).
     storing: Mapping[str, Future[StoredImage]] = field(default_factory=dict, repr=False, compare=False)
-    """By column the embedded images on their way into the store (`stored_ahead`)."""
 
     def cell(self, column: str) -> Any:
         """The content of a cell; None if the column is absent or the cell empty. Raises `DataError` if unreadable."""

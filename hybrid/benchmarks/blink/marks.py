@@ -34,11 +34,11 @@ BLEEDS_PX = 4.0
 class Restyle:
     """Style of the marks; None leaves a property as it was."""
 
+    # Outer radius of the ring in pixels of the resized picture.
     radius_px: int | None = None
-    """Outer radius of the ring in pixels of the resized picture."""
     color: Color | None = None
+    # Height of the picture; its width follows.
     height_px: int | None = None
-    """Height of the picture; its width follows."""
 
 
 def read_restyle(setting: str) -> Restyle:

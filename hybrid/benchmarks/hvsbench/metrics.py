@@ -55,12 +55,12 @@ CROP: Final = 6
 class Rules:
     """Parameters of the similarity of two scanpaths."""
 
+    # Width and height in pixels; the images of COCO-Search18 and COCO-FreeView as HAT reads them.
     screen: tuple[int, int] = (512, 320)
-    """Width and height in pixels; the images of COCO-Search18 and COCO-FreeView as HAT reads them."""
+    # Fixations of a prediction that count.
     crop: int = CROP
-    """Fixations of a prediction that count."""
+    # Whether human paths are cut too, as one loader of HAT does; the paper cuts predictions only.
     crop_truth: bool = False
-    """Whether human paths are cut too, as one loader of HAT does; the paper cuts predictions only."""
 
 
 def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:

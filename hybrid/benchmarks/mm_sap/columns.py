@@ -52,8 +52,8 @@ class Columns:
     type: str | None
     refusal: str | None
     set: str | None
+    # Base of numeric answers: 0, 1, or None if answers are not numbers.
     origin: int | None
-    """Base of numeric answers: 0, 1, or None if answers are not numbers."""
 
     @property
     def read(self) -> tuple[str, ...]:

@@ -36,12 +36,12 @@ class Question:
     """
 
     question: str
+    # Paths, bytes of image files, Pillow images or RGB arrays (H, W, 3) of 8 bits; one or several.
     images: Picture | Sequence[Picture]
-    """Paths, bytes of image files, Pillow images or RGB arrays (H, W, 3) of 8 bits; one or several."""
     answer: object
     choices: Sequence[str] = ()
+    # Its number where it is empty.
     id: str = ""
-    """Its number where it is empty."""
     kind: str = ""
     task: str = ""
     hint: str = ""

@@ -32,10 +32,10 @@ class Index:
     """Where the rows of a table are."""
 
     places: Mapping[str, tuple[At, ...]]
+    # By the hash of an id the first row that has it.
     first: Mapping[int, At]
-    """By the hash of an id the first row that has it."""
+    # By the line of a row its number from 0; empty where units are not counted by rows.
     number: Mapping[int, int]
-    """By the line of a row its number from 0; empty where units are not counted by rows."""
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -49,10 +49,10 @@ class Hub:
 
     id: str
     splits: tuple[str, ...]
+    # Patterns of the tables' paths; `{split}` is the split.
     files: tuple[str, ...] = field(metadata={"check": _inside})
-    """Patterns of the tables' paths; `{split}` is the split."""
+    # Patterns of further files, which the tables name.
     images: tuple[str, ...] = field(default=(), metadata={"check": _inside})
-    """Patterns of further files, which the tables name."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ class PublishedRow:
     """A number that a paper printed."""
 
     who: str
+    # 0 to 1.
     value: float = field(metadata={"check": _fraction})
-    """0 to 1."""
+    # The paper and its table.
     source: str
-    """The paper and its table."""
+    # The metric or task of the cell; the recipe's first metric where the file does not say.
     metric: str = ""
-    """The metric or task of the cell; the recipe's first metric where the file does not say."""
+    # The recipe's first where the file does not say.
     split: str = ""
-    """The recipe's first where the file does not say."""
     n: str = ""
     kind: Literal["model", "specialist", "human", "chance"] = "model"
     note: str = ""
@@ -78,10 +78,10 @@ class SampleScene:
     """A scene of `hybrid.samples.named` that generated rows are drawn from, and what stands in their other cells."""
 
     scene: str
+    # By their column the text of the cell; of several, one row after the other has the next; `{unit}` is a number.
     cells: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By their column the text of the cell; of several, one row after the other has the next; `{unit}` is a number."""
+    # As of `Samples`, for this scene alone.
     question: str = field(default="", metadata=_SHOWN)
-    """As of `Samples`, for this scene alone."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class Samples:
     """The questions that `--data sample` draws for a recipe."""
 
     scenes: tuple[SampleScene, ...]
+    # Rows of one unit.
     rows: int = field(default=1, metadata={"check": check_units})
-    """Rows of one unit."""
+    # Whether the rows of a unit are one question whose options go round.
     cyclic: bool = False
-    """Whether the rows of a unit are one question whose options go round."""
+    # How the answer's cell writes a letter.
     letter: Literal["A", "(A)", "(a)"] = "A"
-    """How the answer's cell writes a letter."""
+    # The cell of the question, with its options where `{choices}` stands, and the number of the unit for `{unit}`.
     question: str = field(default="{question}", metadata=_SHOWN)
-    """The cell of the question, with its options where `{choices}` stands, and the number of the unit for `{unit}`."""

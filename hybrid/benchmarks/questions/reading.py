@@ -32,18 +32,18 @@ class Reader:
     """One table and how its rows become questions."""
 
     folder: Path
+    # The folder that the paths of images begin in.
     images_root: Path
-    """The folder that the paths of images begin in."""
     table: Table
     layout: Layout
     columns: Columns
     index: Index
+    # How a question is put where the layout does not say: `prompt`, `hint`, `option`.
     texts: Mapping[str, str]
-    """How a question is put where the layout does not say: `prompt`, `hint`, `option`."""
     cyclic: bool = False
     rows_a_unit: int = 1
+    # Of what is named by the number of a row: tells tables of one data set apart.
     prefix: str = ""
-    """Of what is named by the number of a row: tells tables of one data set apart."""
 
     def questions(self, task: str, store: ImageStore | None) -> Iterator[Question | BrokenQuestion]:
         """The questions of a task. Without a store images are neither read nor looked for."""

@@ -62,15 +62,15 @@ def _one_of(word: str, words: Collection[str]) -> None:
 class Layout:
     """How the rows of a table become questions. What is not said is guessed where it is certain."""
 
+    # By our name theirs.
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata={"check": _known})
-    """By our name theirs."""
     kind: Kind | None = None
     answer: Answer | None = None
+    # The name of a pattern by which one cell holds all options.
     split_choices: str | None = field(default=None, metadata={"check": partial(_one_of, words=PATTERNS)})
-    """The name of a pattern by which one cell holds all options."""
     prompt: str | None = field(default=None, metadata={"check": partial(check_template, known=PLACEHOLDERS)})
+    # How one option is written: `({letter}) {text}`.
     option: str | None = field(default=None, metadata={"check": partial(check_template, known=("letter", "text"))})
-    """How one option is written: `({letter}) {text}`."""
 
 
 @dataclass(frozen=True)
@@ -92,15 +92,15 @@ class Recipe(Layout):
     hub: Hub
     metrics: tuple[Counted, ...]
     cluster: Units = Units()
+    # Whether each question is asked once for every cyclic permutation of its options.
     variants: Literal["cyclic", "none"] = "none"
-    """Whether each question is asked once for every cyclic permutation of its options."""
+    # Questions of the first split by task; empty where the tasks are those that the data say.
     expected: Mapping[str, int] = field(default_factory=dict)
-    """Questions of the first split by task; empty where the tasks are those that the data say."""
+    # Collections that its images come from, each with the place that says so.
     image_sources: Mapping[str, str] = field(default_factory=dict)
-    """Collections that its images come from, each with the place that says so."""
     published: tuple[PublishedRow, ...] = ()
+    # Facts that could not be checked against the data.
     unchecked: str = ""
-    """Facts that could not be checked against the data."""
     samples: Samples | None = None
 
     @property

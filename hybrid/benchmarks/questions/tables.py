@@ -43,8 +43,8 @@ class Table(Protocol):
     """One file of rows."""
 
     path: Path
+    # The unit of `At.line`: lines or rows.
     counted: str
-    """The unit of `At.line`: lines or rows."""
 
     def columns(self) -> tuple[str, ...]:
         """The names of its columns; of JSON lines every key of a row."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hybrid.benchmarks.base import PredictedRow, Prediction
 from hybrid.types import Question
 
+# So many ids are named where a list is counted.
 NAMED = 5
-"""So many ids are named where a list is counted."""
 
 
 @dataclass(frozen=True)

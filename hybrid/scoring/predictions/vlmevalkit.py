@@ -21,11 +21,11 @@ from hybrid.scoring.predictions.base import Recognised, letter_of
 NEEDED = ("index", "question", "prediction")
 IDS = ("idx", "id", "question_id")
 TASKS = ("category", "task", "sub_task", "split")
+# The rotations of its circular data sets have the index of their question plus a multiple of this.
 ROTATED_FROM = 1_000_000
-"""The rotations of its circular data sets have the index of their question plus a multiple of this."""
 
+# The text that VLMEvalKit writes where the provider did not reply.
 FAILED = "Failed to obtain answer via API."
-"""The text that VLMEvalKit writes where the provider did not reply."""
 
 Cells = Mapping[str, str]
 

@@ -18,8 +18,8 @@ from hybrid.serving.sources import codes_outside
 from hybrid.types import Json
 
 _COMPUTED: WeakKeyDictionary[Comparison, dict[str, SectionResult]] = WeakKeyDictionary()
+# Loaded once for a comparison: an import that hangs is waited for once.
 _KNOWN: WeakKeyDictionary[Comparison, tuple[Section, ...]] = WeakKeyDictionary()
-"""Loaded once for a comparison: an import that hangs is waited for once."""
 
 
 def computed(comparison: Comparison) -> dict[str, SectionResult]:

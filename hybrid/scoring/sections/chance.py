@@ -36,8 +36,8 @@ from hybrid.types import Metric, Outcome, Question, Score
 NAME = "chance"
 ACCURACY = "accuracy"
 GUESS, FREQUENT, ABOVE = "guess", "most frequent answer", "above guess"
+# Draws for each question that cannot be listed: so many over all questions, within these two.
 ALL_DRAWN, MIN_DRAWS, MAX_DRAWS = 6000, 4, 64
-"""Draws for each question that cannot be listed: so many over all questions, within these two."""
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:

@@ -35,6 +35,7 @@ def uncounted(usage: Usage) -> str:
     return f"tokens and USD unknown: of {missing} of {calls} model calls no tokens are told" if missing else ""
 
 
+# In the order in which they are preferred. A solver that calls no model costs no dollar and no token.
 COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
     (
         "USD per question",
@@ -44,7 +45,6 @@ COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
     ("tokens per question", "tokens", lambda usage: None if (known := tokens(usage)) is None else float(sum(known))),
     ("seconds per question", "seconds", lambda usage: usage.seconds),
 )
-"""In the order in which they are preferred. A solver that calls no model costs no dollar and no token."""
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:

@@ -60,8 +60,8 @@ from hybrid.types import Cell, Combine, Metric
 NAME: Final = "decomposition"
 GAIN: Final = "gain"
 PARTS: Final = ("gain with a call", "gain without a call", "harm with a call", "harm without a call")
+# How each part enters the gain.
 SIGNS: Final = (1, 1, -1, -1)
-"""How each part enters the gain."""
 EQUATION: Final = "gain = gain with a call + gain without a call - harm with a call - harm without a call"
 
 
@@ -73,10 +73,10 @@ class Term:
     mass: str
     policy: str
     quality: str
+    # Whether the part is of the questions that are right alone, or of those that are wrong.
     right: bool
-    """Whether the part is of the questions that are right alone, or of those that are wrong."""
+    # Whether it is of the questions with a call, or of those without.
     call: bool
-    """Whether it is of the questions with a call, or of those without."""
 
     @property
     def factors(self) -> tuple[str, str, str]:
@@ -103,8 +103,8 @@ class ToolQuestion:
     alone: float
     with_tools: float
     tools: tuple[str, ...]
+    # The later repetitions with tools.
     later: tuple[ToolQuestion, ...] = ()
-    """The later repetitions with tools."""
 
     @property
     def asked(self) -> tuple[ToolQuestion, ...]:

@@ -43,8 +43,8 @@ from hybrid.scoring.table import Flags, answered
 from hybrid.types import Metric
 
 NAME = "differences"
+# So many differences are named at most; the chart has all.
 NAMED = 4
-"""So many differences are named at most; the chart has all."""
 
 
 def rows(comparison: Comparison) -> list[Result]:

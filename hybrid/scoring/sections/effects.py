@@ -34,8 +34,8 @@ RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle"
 TEXT, PICTURES = FORMS = "text alone", "pictures alone"
 TRAINED, LATEST = ASKED = "as trained", "latest picture alone"
 
+# A quantity and the two cells that it is the difference of: the second minus the first.
 Cells = tuple[str, Scored | None, Scored | None]
-"""A quantity and the two cells that it is the difference of: the second minus the first."""
 
 
 def cells(group: ComparisonGroup) -> tuple[Cells, ...]:

@@ -70,11 +70,12 @@ EvidenceClass = Literal[
 ]
 
 DEFINED: Final = definition(__doc__)
+# By name what belongs to a class; every question belongs to exactly one.
 CLASSES: Final[Mapping[EvidenceClass, str]] = {
     name: DEFINED.formula(name).removeprefix("questions with: ") for name in get_args(EvidenceClass)
 }
-"""By name what belongs to a class; every question belongs to exactly one."""
 
+# By MLLM alone right, finding, hybrid right.
 WITH_FINDING: Final[Mapping[tuple[bool, Verdict, bool], EvidenceClass]] = {
     (False, "right", True): "correct adoption",
     (True, "right", True): "confirmed",
@@ -85,7 +86,6 @@ WITH_FINDING: Final[Mapping[tuple[bool, Verdict, bool], EvidenceClass]] = {
     (False, "wrong", False): "wrong from both",
     (False, "wrong", True): "right despite both",
 }
-"""By MLLM alone right, finding, hybrid right."""
 
 
 def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> EvidenceClass:

@@ -46,8 +46,8 @@ NAME = "sampling"
 ACCURACY = "accuracy"
 VOTE, SINGLE, BEST = "vote", "single sample", "best of samples"
 UNANIMOUS = 0.999
+# Bins of the winner's share: above the first, up to and with the second; the last are unanimous.
 SHARES = ((0.0, 0.5), (0.5, 0.75), (0.75, UNANIMOUS), (UNANIMOUS, 1.0))
-"""Bins of the winner's share: above the first, up to and with the second; the last are unanimous."""
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:

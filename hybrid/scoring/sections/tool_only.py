@@ -89,8 +89,8 @@ def _of_part(part: Part, without: Sequence[Scored]) -> Iterator[Result]:
         yield from part.gated(row)
 
 
+# How much each question counts for one setting next to the others, by how right each is.
 ByOne = Callable[[Floats, Sequence[Floats]], Floats]
-"""How much each question counts for one setting next to the others, by how right each is."""
 
 
 def _solved_by(one: Floats, others: Sequence[Floats]) -> Floats:

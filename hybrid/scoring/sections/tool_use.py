@@ -47,6 +47,7 @@ from hybrid.scoring.score import Scored, group_of, rightness
 from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"
+# Of a tool call, as a table lists them; the last is none of the tool's or the solver's.
 FAULTS: Final = (
     Fault.UNREADABLE_CALL,
     Fault.UNKNOWN_TOOL,
@@ -56,7 +57,6 @@ FAULTS: Final = (
     Fault.TIMEOUT,
     Fault.ABSENT,
 )
-"""Of a tool call, as a table lists them; the last is none of the tool's or the solver's."""
 
 
 def fault_row(fault: Fault) -> str:
@@ -74,8 +74,8 @@ class CallsOfQuestion:
 
     score: Score
     group: str
+    # In order; a name that no tool has is `NO_SUCH`.
     calls: tuple[Called, ...]
-    """In order; a name that no tool has is `NO_SUCH`."""
 
     def to(self, tool: str) -> tuple[Called, ...]:
         """Those to one tool; all for the empty name."""

@@ -44,8 +44,8 @@ from hybrid.types import Attempt
 NAME: Final = "unchanged"
 UNCHANGED: Final = "same answer as alone"
 CALLS: Final = "calls"
+# In which the saving is told, in this order.
 UNITS: Final = (CALLS, "seconds", "tokens", "USD")
-"""In which the saving is told, in this order."""
 
 
 def rows(found: Comparison) -> Iterator[Result]:

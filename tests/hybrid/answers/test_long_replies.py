@@ -88,8 +88,8 @@ def others(text: str) -> None:
         read_frame(text)
 
 
+# Shapes of the normal suite; the others take longer together than all else here.
 OFTEN = ("digits", "fences")
-"""Shapes of the normal suite; the others take longer together than all else here."""
 
 
 @pytest.mark.parametrize(

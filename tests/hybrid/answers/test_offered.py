@@ -103,8 +103,8 @@ def test_what_cannot_be_listed_is_said_to_be_so() -> None:
     assert offered(Prompt(("?",), Kind.ORDER, ("x",) * 8)) is None
 
 
+# Kinds whose only guess is an empty reply.
 NOT_GUESSED = (Kind.NUMBER, Kind.TEXT, Kind.POINT, Kind.BOX, Kind.FREE)
-"""Kinds whose only guess is an empty reply."""
 
 
 @given(PROMPTS)

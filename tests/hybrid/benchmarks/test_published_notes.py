@@ -4,8 +4,8 @@ from hybrid.scoring.published import Published, published
 from tests.tables import cases, stored
 
 REPAIRED_POINTS = set(cases(__file__, "REPAIRED_POINTS")[1])
+# The tasks of the lower half of BLINK's Tables 1 and 4, whose last rows cannot be read.
 SECOND_HALF = stored(__file__, "SECOND_HALF")
-"""The tasks of the lower half of BLINK's Tables 1 and 4, whose last rows cannot be read."""
 
 RECOMPUTED = {
     *(("GPT-4o", task) for task in SECOND_HALF),

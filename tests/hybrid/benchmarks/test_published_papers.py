@@ -11,8 +11,8 @@ from tests.tables import cases
 pytestmark = pytest.mark.shared_data
 
 NUMBER = r"(?<![\w.])\d+\.?\d*"
+# A cell of MVP-Bench's text, which repeats a formula's number: `63.3363.3363.33`.
 TWICE = re.compile(r"^(\d{1,3}\.\d\d)(?:\1|$|\D)")
-"""A cell of MVP-Bench's text, which repeats a formula's number: `63.3363.3363.33`."""
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import click
 from hybrid.cli import cli
 
 Words = tuple[str, ...]
+# A model that could be asked; no server listens there.
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
-"""A model that could be asked; no server listens there."""
+# Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only.
 WAITING: frozenset[Words] = frozenset({("view",), ("tools", "serve"), ("quickstart",), ("tools", "gallery")})
-"""Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only."""
 
 
 def commands(group: click.Group = cli, *words: str) -> dict[Words, click.Command]:
@@ -39,8 +39,8 @@ class Given:
     data: Path
     model: Path
     image: Path
+    # A folder in which nothing lies that is asked for.
     free: Path
-    """A folder in which nothing lies that is asked for."""
 
     def bases(self) -> Mapping[Words, Words]:
         """By command what makes it succeed; {out} is a name that is free."""

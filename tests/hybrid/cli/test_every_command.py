@@ -24,17 +24,17 @@ KINDS = (
     *("a folder", "a file", "a link to nothing", "a link to itself", "below a file", "a name too long"),
     *("what cannot be read", "where nothing can be made"),
 )
+# For what is written alone: as a file that is read it never ends.
 FULL = "a full disk"
-"""For what is written alone: as a file that is read it never ends."""
+# Exit codes of a command that ran to an end of its own.
 ENDS = {0, 2, 3}
-"""Exit codes of a command that ran to an end of its own."""
 
 
 TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
+# Commands that work for seconds each time, or start a process where no finding is kept yet.
 WORKING = frozenset(
     {("quickstart",), ("ablate",), ("study",), ("tools", "check"), ("run",), ("tools", "run"), ("completion",)}
 )
-"""Commands that work for seconds each time, or start a process where no finding is kept yet."""
 
 
 def of_all(*leave_out: tuple[str, ...]) -> Any:
@@ -141,13 +141,13 @@ def test_a_path_that_the_system_refuses_is_one_line(
         told_well(command(*words, *told), f"{' '.join(words)}, {param.name}: {kind}: {told}")
 
 
+# Options whose values hold a path behind a word.
 KEYED = {
     "--weights": ("depth={}", "detection={}"),
     "--setting": ("context={}",),
     "--model": ("replay:{}", "hf:{}"),
     "--args": ("markers={}",),
 }
-"""Options whose values hold a path behind a word."""
 
 
 @of_all(*command_tree.WAITING)
@@ -201,8 +201,8 @@ class _Interrupting:
             raise KeyboardInterrupt
 
 
+# A hook cannot be taken away again: it is armed for one call at a time.
 INTERRUPTING = _Interrupting()
-"""A hook cannot be taken away again: it is armed for one call at a time."""
 
 
 @of_all(*command_tree.WAITING)

@@ -20,6 +20,7 @@ from hybrid.types import Fault
 
 pytestmark = pytest.mark.system
 
+# Runs first in each Python that finds it: packages are as if they were not installed, in worker processes too.
 WITHOUT = """
 import sys
 from importlib.machinery import PathFinder
@@ -35,7 +36,6 @@ class Without(PathFinder):
 
 sys.meta_path[sys.meta_path.index(PathFinder)] = Without
 """
-"""Runs first in each Python that finds it: packages are as if they were not installed, in worker processes too."""
 COMMANDS = """
 import contextlib, io, json, sys
 from hybrid.cli import main
@@ -51,10 +51,10 @@ for words in json.loads(sys.argv[1]):
     ended.append([code, out.getvalue(), err.getvalue()])
 print(json.dumps(ended))
 """
+# The extra `diffusers` brings `local`.
 ABSENT = sorted({*LOCAL, "diffusers"})
-"""The extra `diffusers` brings `local`."""
+# The rest is what `pip install -e .` installs.
 BARE = sorted({*ABSENT, *EXTRA_OF, "opencv-python-headless"})
-"""The rest is what `pip install -e .` installs."""
 ROOT = Path(__file__).resolve().parents[3]
 
 

@@ -29,13 +29,13 @@ class Able:
     side: int = 1024
     sees: bool = True
     calls: int = 2
+    # Why tools are refused.
     tools: str = ""
-    """Why tools are refused."""
+    # In the place of calls.
     says: str = ""
-    """In the place of calls."""
     in_text: bool = False
+    # Why the conversation does not go on after a call.
     results: str = ""
-    """Why the conversation does not go on after a call."""
     disc: str = "(630, 110)"
     rejects: Mapping[str, str] = field(default_factory=dict)
     counts: bool = True

@@ -11,10 +11,10 @@ from tests.hybrid.cli import command_tree
 
 Command = Callable[..., Any]
 TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
+# Options whose text is free, whose words only a provider knows, or that hold for another kind of PATH.
 ANYTHING = frozenset({"title", "args_json", "image_detail", "reasoning_effort", "data"})
-"""Options whose text is free, whose words only a provider knows, or that hold for another kind of PATH."""
+# Commands whose options are those of `hybrid run`, or that take minutes.
 OF_RUN = frozenset({("ablate",), ("study",), ("quickstart",)})
-"""Commands whose options are those of `hybrid run`, or that take minutes."""
 
 
 def nonsense(param: click.Parameter) -> Iterator[str]:

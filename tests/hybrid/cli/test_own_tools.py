@@ -20,6 +20,7 @@ from hybrid.registry import described_by, load, loaded, look_also_in, names, out
 from hybrid.serving.contract import breaches
 from tests.tables import cases
 
+# A whole tool.
 FORTY_LINES = '''"""Redness: how red an image is."""
 
 from collections.abc import Sequence
@@ -58,7 +59,6 @@ TOOL = Tool(
     args=RednessArgs,
 )
 '''
-"""A whole tool."""
 
 
 pytestmark = pytest.mark.usefixtures("tools_as_they_were")
@@ -271,6 +271,7 @@ def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
     assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ("the same question has two findings",)
 
 
+# A tool with a learned backend only, which takes whatever a file holds and has no known answers.
 LEARNED = """
 from pathlib import Path
 
@@ -312,7 +313,6 @@ TOOL = Tool(
     args=Args,
 )
 """
-"""A tool with a learned backend only, which takes whatever a file holds and has no known answers."""
 
 
 @pytest.fixture

@@ -106,6 +106,7 @@ from hybrid.tool import Args, BackendCard, Card, Tool
 
 TOOL = Tool(Card("{name}", "Says nothing.", "All.", (BackendCard("classical", "1", object, "nothing"),)), Args)
 """
+# A whole thing of each kind, by the folder of the kind.
 TEXTS = {
     "tools": TOOL,
     "graphs": SOLVER,
@@ -115,7 +116,6 @@ TEXTS = {
     "sections": SECTION,
     "exports": EXPORTER,
 }
-"""A whole thing of each kind, by the folder of the kind."""
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,8 @@ from hybrid.errors import UsageError
 from tests.tables import stored
 
 Command = Callable[..., Any]
+# All are right but the third.
 REPLIES = stored(__file__, "REPLIES")
-"""All are right but the third."""
 
 
 @pytest.fixture

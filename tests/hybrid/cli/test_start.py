@@ -32,8 +32,8 @@ finally:
     last = {name.partition(".")[0] for name in sys.modules}
     print(json.dumps([sorted(at_first[0]), sorted(last)]), file=sys.stderr)
 """
+# Libraries that only a learned tool needs.
 LEARNED = {"torch", "torchvision", "transformers", "timm", "kornia"}
-"""Libraries that only a learned tool needs."""
 GRAPHS = {"langchain_core", "langchain", "langgraph"}
 ARRAYS = {"numpy", "cv2", "pyarrow", "scipy"}
 

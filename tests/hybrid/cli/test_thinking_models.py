@@ -15,8 +15,8 @@ from tests.servers import JsonHandler, LocalServer, listening
 pytestmark = pytest.mark.system
 
 Command = Callable[..., Any]
+# A body, or the pieces of a stream, and its status.
 Says = tuple[Any, int]
-"""A body, or the pieces of a stream, and its status."""
 
 THOUGHT = "I want to look. " * 2_000
 SIGNED = {"google": {"thought_signature": "c2ln"}}

@@ -20,6 +20,7 @@ BOXES = (
     {"x0": 10, "y0": 12, "x1": 60, "y1": 70, "label": "A"},
     {"x0": 70, "y0": 20, "x1": 120, "y1": 90, "label": "B"},
 )
+# BLINK tasks whose generated images a tool is for; another one gets as many as it takes of a rendered scene.
 TASKS: Mapping[str, str] = {
     "correspondence": "Visual_Correspondence",
     "jigsaw": "Jigsaw",
@@ -27,7 +28,7 @@ TASKS: Mapping[str, str] = {
     "reflectance": "Relative_Reflectance",
     "similarity": "Multi-view_Reasoning",
 }
-"""BLINK tasks whose generated images a tool is for; another one gets as many as it takes of a rendered scene."""
+# Arguments of a plain call; a tool that is not named, such as one that was added, is called without any.
 ARGS: Mapping[str, Mapping[str, Any]] = {
     "correspondence": {"point": POINTS[0], "candidates": POINTS},
     "crop": {"point": POINTS[0], "share": 0.3},
@@ -39,7 +40,6 @@ ARGS: Mapping[str, Mapping[str, Any]] = {
     "segmentation": {"points": POINTS[:1]},
     "similarity": {"aspect": "style"},
 }
-"""Arguments of a plain call; a tool that is not named, such as one that was added, is called without any."""
 
 
 @pytest.mark.system

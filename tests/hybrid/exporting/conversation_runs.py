@@ -38,8 +38,8 @@ from hybrid.types import Json
 TURNS = 4
 PUZZLE = {"images": ["img:1", "img:2", "img:3"]}
 BOX = {"x0": 2.0, "y0": 3.0, "x1": 30.0, "y1": 33.0}
+# The placeholder of the answer in a reply.
 RIGHT, WRONG = "{right}", "{wrong}"
-"""The placeholder of the answer in a reply."""
 
 
 def call(tool: str, **args: Json) -> tuple[str, Mapping[str, Json]]:
@@ -52,8 +52,8 @@ class Said:
 
     words: str = ""
     calls: tuple[tuple[str, Mapping[str, Json]], ...] = ()
+    # The arguments of a call that are no JSON.
     broken: str = ""
-    """The arguments of a call that are no JSON."""
 
 
 CROP = call("crop", images=["img:1"], box=BOX)
@@ -81,8 +81,8 @@ SAID: Mapping[str, tuple[Said, ...]] = {
 BROKEN = "val_Relative_Depth_3"
 
 
+# Apart from each of its replies.
 THOUGHT = "A closer look is needed."
-"""Apart from each of its replies."""
 
 
 @dataclass
@@ -93,8 +93,8 @@ class ScriptClient:
     rules: ImageRules = field(default_factory=ImageRules)
     as_text: bool = False
     name: str = "script:model"
+    # By solver and question the arranged messages of each request.
     requests: dict[tuple[str, str], list[tuple[Message, ...]]] = field(default_factory=dict)
-    """By solver and question the arranged messages of each request."""
 
     @property
     def images(self) -> ImageEncoder:

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[3]
 SERVE = [sys.executable, "-m", "hybrid", "tools", "serve"]
 STRANGE = Path(__file__).with_name("strange_server.py")
 PLAIN = Path(__file__).with_name("plain_server.py")
+# Values of `--mcp-image` for the plain server.
 PLAIN_IMAGES = {f"plain_{name}": "image" for name in ("look", "dies", "odd", "refuses", "unwilling", "variables")}
-"""Values of `--mcp-image` for the plain server."""
 STRANGE_IMAGES = {
     **{f"strange_{name}": "image" for name in ("invert", "fails", "hangs", "hostile")},
     "strange_measure": "photo_base64:base64",

@@ -52,8 +52,8 @@ def conversation(image: Callable[..., ImageRef]) -> list[Message]:
     ]
 
 
+# The version of Google's interface, which its package chooses.
 VERSION = re.compile(r"^/v\d\w*/(?=models/)")
-"""The version of Google's interface, which its package chooses."""
 
 
 def named(node: Any, images: dict[str, str]) -> Any:

@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 DESK = {"width": 1280, "height": 800}
+# Windows in which the pages are shown.
 PHONE = {"width": 390, "height": 844}
-"""Windows in which the pages are shown."""
 TAGS = (Tag("blink", "val_Counting_0", "mllm", "counts wrongly", "one too few"),)
 HARM = "window.pwned = true"
+# Texts that must be shown and nothing else.
 HOSTILE = (
     f"<script>{HARM}</script>",
     f'<img src=x onerror="{HARM}">',
@@ -51,7 +52,6 @@ HOSTILE = (
     "${" + HARM + "} `" + HARM + "` {{ " + HARM + " }} \\u003cscript\\u003e --> <!-- ]]>",
     "__proto__",
 )
-"""Texts that must be shown and nothing else."""
 
 TITLES = {
     "blink": "BLINK",

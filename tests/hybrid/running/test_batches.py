@@ -30,8 +30,8 @@ from hybrid.scoring.runs import score_run
 
 APIS = {"openai:m": "/v1", "anthropic:m": "", "google_genai:m": ""}
 PRICE = Price(10, 10)
+# Of a request to the server at the ordinary price.
 USD = 1100 * 10 / 1e6
-"""Of a request to the server at the ordinary price."""
 
 
 @pytest.fixture(autouse=True)

@@ -127,8 +127,8 @@ async def test_who_is_shown_no_image_is_not_asked(config: RunConfig, fakes: Any,
     assert not any("whether it sees" in note for note in (await estimate(run)).notes)
 
 
+# As vLLM hands on a call in Hermes' form by its parser `qwen3_xml`.
 DROPPED = AssistantMessage("<think>\nI call crop.\n</think>\n\n", finish_reason="stop")
-"""As vLLM hands on a call in Hermes' form by its parser `qwen3_xml`."""
 
 
 @pytest.fixture

@@ -207,20 +207,20 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     assert [spent.output_tokens / shifts.questions for _, spent in shifts.levels] == [126, 127, 128]
 
 
+# The tools that the model of the next test calls, by task; of BLINK's generated tasks those with such a tool.
 TOOLS: Mapping[str, str] = stored(__file__, "TOOLS")
-"""The tools that the model of the next test calls, by task; of BLINK's generated tasks those with such a tool."""
+# As long as what GPT-4o is known to write.
 REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"
-"""As long as what GPT-4o is known to write."""
 
 
 @dataclass
 class Counting(Scripted):
     """Calls the tool of a question's task and answers at the length of GPT-4o; counts its requests as they go out."""
 
+    # By id of the question.
     tasks: Mapping[str, str]
-    """By id of the question."""
+    # The questions in which it called a tool.
     calling: set[str] = field(default_factory=set)
-    """The questions in which it called a tool."""
     name: str = "openai:gpt-4o"
     provider: str = "openai"
 

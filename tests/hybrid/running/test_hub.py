@@ -17,13 +17,13 @@ from hybrid.running.hub import HubCopy, fetch, listing
 from tests.tables import cases
 
 BLINK = "BLINK-Benchmark/BLINK"
+# Every benchmark with a data set on the hub, and tasks of it that can be generated.
 TASKS = {
     "blink": ("Spatial_Relation",),
     "hvsbench": ("Q1", "Q2", "Q9"),
     "mm_sap": ("BasicVisQA", "KnowVisQA", "BeyondVisQA"),
     "mvp_bench": ("yes_no", "cross", "single"),
 }
-"""Every benchmark with a data set on the hub, and tasks of it that can be generated."""
 
 
 def bench(name: str) -> Benchmark:

@@ -12,6 +12,7 @@ from hybrid.running.probes import FRAME_POINT, FRAME_SIZE, read_frame
 from hybrid.solving.coordinates import FRAMES
 
 WIDTH, HEIGHT = FRAME_SIZE
+# A place as a model of each frame writes it.
 WRITTEN: Mapping[str, Callable[[float, float], tuple[float, float]]] = {
     "pixels": lambda x, y: (x, y),
     "fractions": lambda x, y: (x / WIDTH, y / HEIGHT),
@@ -19,7 +20,6 @@ WRITTEN: Mapping[str, Callable[[float, float], tuple[float, float]]] = {
     "fractions_yx": lambda x, y: (y / HEIGHT, x / WIDTH),
     "thousandths_yx": lambda x, y: (1000 * y / HEIGHT, 1000 * x / WIDTH),
 }
-"""A place as a model of each frame writes it."""
 
 
 @given(

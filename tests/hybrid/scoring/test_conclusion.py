@@ -87,12 +87,13 @@ def test_the_sentences_of_a_case(name: str, made_up_runs: Any, tmp_path: Path) -
         assert any(words in text[name] for name in whole), (case, text)
 
 
+# The sentence that a case is a part of; those of `limits` are of the sentence of that name.
 PART_OF = {
     **dict.fromkeys(("called.few",), "gain"),
     **{f"{part}.{state}": "content" for part in ("presence", "content") for state in ("more", "less", "open", "none")},
 }
-"""The sentence that a case is a part of; those of `limits` are of the sentence of that name."""
 
+# Cases with a test of their own below.
 BY_HAND = {
     "gain.units",
     "specialists.units",
@@ -115,7 +116,6 @@ BY_HAND = {
     "limits.unreadable",
     *(f"trained.{state}" for state in ("more", "less", "open", "untested")),  # test_as_trained.py
 }
-"""Cases with a test of their own below."""
 
 
 def test_every_case_is_walked() -> None:

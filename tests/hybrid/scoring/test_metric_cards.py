@@ -25,8 +25,9 @@ from hybrid.types import Prompt, Question, Reply, Score
 from tests.tables import cases
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
+# Benchmarks that are looked at in every run of the tests.
 MANY_METRICS = ("hvsbench", "mm_sap", "mvp_bench")
-"""Benchmarks that are looked at in every run of the tests."""
+# The ways of asking that between them print every metric; the defaults where nothing is said.
 SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "actiview": (
         *({"mode": mode} for mode in ("full", "single", "shift", "mixed", "average", "commonsense", "guess")),
@@ -37,12 +38,11 @@ SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     ),
     "mvp_bench": ({"mcq": "both"},),
 }
-"""The ways of asking that between them print every metric; the defaults where nothing is said."""
 
+# Benchmarks whose questions take long to draw: so many tasks.
 FEW = {"actiview": 1, "blink": 2}
-"""Benchmarks whose questions take long to draw: so many tasks."""
+# The benchmark with metrics over several questions of a task.
 TWICE = "hvsbench"
-"""The benchmark with metrics over several questions of a task."""
 
 
 def printed(name: str, data: Path, store: Path) -> frozenset[str]:

@@ -42,8 +42,8 @@ SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
 class Obedient(Scripted):
     """Answers each question in the form of its kind: in our line, or bare where the line is not asked for."""
 
+    # By id of the question.
     kinds: Mapping[str, Kind]
-    """By id of the question."""
     lined: bool
     name: str = "openai:mock"
     provider: str = "openai"
@@ -76,8 +76,8 @@ async def ran(config: RunConfig) -> ResolvedRun:
 
 
 GENERATED = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
+# Benchmarks of one class: the first of them is looked at in every run of the tests.
 RECIPES = [name for name in GENERATED if isinstance(load("hybrid.benchmarks", name), RecipeBenchmark)]
-"""Benchmarks of one class: the first of them is looked at in every run of the tests."""
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from hybrid.scoring.sections.agreement import RATIO
 from hybrid.stats import mcnemar
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
+# Means of the fourteen tasks in percent, as printed.
 PRINTED = {"GPT4o": 60.04, "GPT4V": 51.14, "llava-v1.6-34b": 46.80, "QwenVLMax": 40.28}
-"""Means of the fourteen tasks in percent, as printed."""
 BOTH_WRONG = {("GPT4o", "GPT4V"): (499, 378), ("GPT4V", "QwenVLMax"): (668, 570)}
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.system]

@@ -18,11 +18,11 @@ from tests.tables import cases, stored
 from tools._shared.batches import by_form, together
 
 SIZES = ((120, 90), (90, 120), (120, 90), (200, 60))
+# Arguments that are asked in turn, of a tool or of one family of it; a tool that is not named is asked without.
 ASKED: Mapping[str, list[dict[str, Json]]] = stored(__file__, "ASKED")
-"""Arguments that are asked in turn, of a tool or of one family of it; a tool that is not named is asked without."""
 FAMILIES = tuple(cases(__file__, "FAMILIES")[1])
+# The module whose passes count, where a small one runs after it: what decodes matches, or masks from prompts.
 NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel", "sam3": "Sam3ViTModel"}
-"""The module whose passes count, where a small one runs after it: what decodes matches, or masks from prompts."""
 
 
 @pytest.fixture

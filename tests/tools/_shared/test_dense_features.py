@@ -6,8 +6,8 @@ import pytest
 from hybrid.errors import ToolError
 from tools._shared.dense_features import FeatureInput, FeatureMap, feature_map
 
+# Three rows of four patches, on an image of patches of 10 px.
 GRID = np.random.default_rng(3).normal(0, 4, (3, 4, 3)).astype(np.float32)
-"""Three rows of four patches, on an image of patches of 10 px."""
 
 
 def test_the_map_of_an_image_has_its_size_and_only_finite_features() -> None:

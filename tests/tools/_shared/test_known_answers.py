@@ -51,11 +51,11 @@ def depth_scenes() -> tuple[Item, ...]:
 
 
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
+# Tools whose questions take half a second and more to draw.
 DRAWN_LONG = {"correspondence", "depth", "jigsaw", "motion", "similarity"}
-"""Tools whose questions take half a second and more to draw."""
 SKY_M = 1000.0
+# Values of a picture that takes long to draw.
 LARGE = 1_200_000
-"""Values of a picture that takes long to draw."""
 
 
 def thumbnail(pixels: Pixels) -> np.ndarray:

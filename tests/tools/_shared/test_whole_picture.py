@@ -17,12 +17,12 @@ from tools.saliency import models as saliency
 from tools.semantic_correspondence import DenseMatch, SemanticArgs
 from tools.similarity.models import Features
 
+# Mean, standard deviation and interpolation that the authors of a family trained or evaluated with.
 STATISTICS = {
     "dinov2": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225), Image.Resampling.BICUBIC),
     "dinov3": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225), Image.Resampling.BILINEAR),
     "siglip": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5), Image.Resampling.BICUBIC),
 }
-"""Mean, standard deviation and interpolation that the authors of a family trained or evaluated with."""
 
 
 def reference(pixels: Pixels, family: str, height: int, width: int) -> np.ndarray:

@@ -21,8 +21,8 @@ from hybrid.types import ImageRef, Outcome
 from hybrid.weights import backends_in_use
 from tests.tables import stored
 
+# Arguments of a call of each tool without a weight-free backend.
 LEARNED_ONLY: dict[str, dict[str, Any]] = stored(__file__, "LEARNED_ONLY")
-"""Arguments of a call of each tool without a weight-free backend."""
 
 
 @pytest.fixture

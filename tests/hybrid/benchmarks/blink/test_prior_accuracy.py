@@ -9,8 +9,8 @@ import pytest
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.scoring.published import published
 
+# As the card says.
 ASKED_THROUGH_AN_API = ("GPT-4V", "GPT-4 Turbo", "GPT-4o", "Gemini Pro", "Claude 3 OPUS")
-"""As the card says."""
 
 
 def test_prior_accuracies_are_the_means_of_the_printed_cells() -> None:

@@ -19,8 +19,8 @@ IMAGES = {"Jigsaw": 3, "Multi-view_Reasoning": 2, "Visual_Correspondence": 2}
 CHOICES = stored(__file__, "CHOICES")
 
 
+# A row that several tests look at.
 once = cache(row)
-"""A row that several tests look at."""
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -46,8 +46,8 @@ samples:
 
 
 FILES = ("{split}.tsv", "{split}.csv", "{split}.jsonl", "a/*.parquet")
+# Kinds of tables with the forms that their column of right answers has.
 WRITTEN = [*itertools.product(FILES, ("letter", "index0")), (FILES[0], "text"), (FILES[0], "index1")]
-"""Kinds of tables with the forms that their column of right answers has."""
 
 
 @pytest.mark.parametrize(("file", "answer"), WRITTEN)

@@ -24,11 +24,11 @@ class Paired(NamedTuple):
     """The rows of one pair by one metric, over all questions or within one group."""
 
     family: str
+    # The row of the difference.
     main: Result
-    """The row of the difference."""
     values: tuple[float | None, float | None]
+    # How many questions of the pair became what; empty for a metric besides the headline one.
     counts: dict[str, float | None]
-    """How many questions of the pair became what; empty for a metric besides the headline one."""
 
 
 COUNTS = ("failed", "both answered", "helped", "harmed", "none a", "none b")

@@ -47,6 +47,7 @@ def called(tool: str = "jigsaw", best: int | None = None, fault: Fault | None = 
     return Step("tool", tool, "", seconds, fault, call if fault else {**call, **told})
 
 
+# A letter for what tools say: right, wrong, undecided, another tool, nothing.
 STEPS: Mapping[str, tuple[Step, ...]] = {
     "r": (called(best=0),),
     "w": (called(best=1),),
@@ -54,7 +55,6 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
     "x": (called("crop", 0),),
     "-": (),
 }
-"""A letter for what tools say: right, wrong, undecided, another tool, nothing."""
 
 
 def attempt(identity: str, reply: str, steps: tuple[Step, ...] = (), route: str = "Jigsaw") -> Attempt:
