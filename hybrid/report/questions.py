@@ -159,7 +159,13 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
         shown = tuple(pictures.of(ref, f"by {step.name}", drawn) for ref in step.images)
         steps.append(StepEntry(step.kind, step.name, step.text, step.seconds, fault, step.data, shown))
         known |= {ref.name: (ref.image.width, ref.image.height) for ref in step.images}
-    prompt = () if _is_plain(asked, question) else asked.parts
+    prompt = asked.parts
+    if not isinstance(question, BrokenQuestion):
+        parts: tuple[Any, ...] = tuple(part.image if isinstance(part, ImageRef) else part for part in prompt)
+        text = (question.text,) if question.text else ()
+        # The page shows the question's text and images above.
+        if parts in ((*text, *question.images), (*question.images, *text)):
+            prompt = ()
     return AskEntry(
         prompt=tuple(one if isinstance(one, str) else pictures.of(one, "shown in the prompt") for one in prompt),
         steps=tuple(steps),
@@ -167,12 +173,3 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
         outcome=reply.outcome.value,
         **{name: getattr(reply.usage, name) for name in OF_USAGE},
     )
-
-
-def _is_plain(prompt: Prompt, question: AnyQuestion) -> bool:
-    """Whether a prompt is the question's text and images as the page shows them above."""
-    if isinstance(question, BrokenQuestion):
-        return False
-    shown: tuple[Any, ...] = tuple(part.image if isinstance(part, ImageRef) else part for part in prompt.parts)
-    text = (question.text,) if question.text else ()
-    return shown in ((*text, *question.images), (*question.images, *text))

@@ -156,19 +156,19 @@ class AblationReport(Report):
             "metric": self.metric,
             "abstain": self.full.scored.abstain,
             "tools_offered": list(self.full.tools_offered),
-            "runs": {run.planned.name: self._run_json(run) for run in self.runs},
+            "runs": {
+                run.planned.name: {
+                    "name": run.name,
+                    "folder": str(self.folder / run.planned.name),
+                    "tools_offered": list(run.tools_offered),
+                    "left_out": [name for name in self.full.tools_offered if name not in run.tools_offered],
+                    **run.scored.as_json(self.options.by),
+                    **{key: getattr(run.scored.usage, key, None) for key in ("model_calls", "tool_calls", "cost_usd")},
+                }
+                for run in self.runs
+            },
             "results": [row.as_json() for row in self.results],
             "conclusion": [*self.conclusion()],
-        }
-
-    def _run_json(self, run: AblatedRun) -> dict[str, Json]:
-        return {
-            "name": run.name,
-            "folder": str(self.folder / run.planned.name),
-            "tools_offered": list(run.tools_offered),
-            "left_out": [name for name in self.full.tools_offered if name not in run.tools_offered],
-            **run.scored.as_json(self.options.by),
-            **{name: getattr(run.scored.usage, name, None) for name in ("model_calls", "tool_calls", "cost_usd")},
         }
 
     def conclusion(self) -> tuple[str, ...]:
@@ -176,10 +176,16 @@ class AblationReport(Report):
         waiting = {run.name: run.scored.open for run in self.runs if run.scored.open}
         compared = len(self.runs) > 1
         called = any(run.scored.usage is None or run.scored.usage.tool_calls for run in self.runs)
+        on_single = []
+        if self.against_none is not None:
+            tools_offered_by = {run.name: run.tools_offered for run in self.runs}
+            rows = self._differences(self.against_none.comparison.solvers[0].solver)
+            of_one_tool = [(tools_offered_by[row.b][0], row) for row in rows]
+            on_single = self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
         return (
             *([UNCALLED.format(runs=len(self.runs))] if compared and not called else ()),
             *self._on_missing(),
-            *self._on_single(),
+            *on_single,
             *(f"{name}: {count} questions not asked yet are left out." for name, count in waiting.items()),
             *([SHARED_OUT] if compared else ()),
         )
@@ -192,12 +198,6 @@ class AblationReport(Report):
             for row in self.results
             if (row.section, row.quantity, row.group, row.metric, row.a, row.detail) == wanted
         ]
-
-    @cached_property
-    def _idle(self) -> frozenset[str]:
-        """The tools that were offered to the run with all of them and never called there."""
-        called = {one.tool for one in tool_faults(self.full.scored)}
-        return frozenset(self.full.tools_offered if self.full.scored.folder else ()) - called
 
     def _on_missing(self) -> list[str]:
         """The differences of leaving out all tools, then each one."""
@@ -212,18 +212,13 @@ class AblationReport(Report):
             for run in self.runs
             if self._lacks_one(run) and run.tools_offered and run.name in rows
         ]
-        sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", self._idle)
+        # Offered to the run with all tools, and never called there.
+        called = {one.tool for one in tool_faults(self.full.scored)}
+        idle = frozenset(self.full.tools_offered if self.full.scored.folder else ()) - called
+        sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", idle)
         if of_one_tool:
             sentences.append(COVER + ("" if self.against_none else ALONE))
         return sentences
-
-    def _on_single(self) -> list[str]:
-        if self.against_none is None:
-            return []
-        tools_offered_by = {run.name: run.tools_offered for run in self.runs}
-        rows = self._differences(self.against_none.comparison.solvers[0].solver)
-        of_one_tool = [(tools_offered_by[row.b][0], row) for row in rows]
-        return self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
 
     def _on_each(
         self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str, idle: Collection[str] = ()
@@ -286,31 +281,26 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         raise UsageError(f"{folder} holds no ablation: there is no run in {full}")
     identity = RunFolder(full).manifest["identity"]
     refuse_hidden(load("hybrid.benchmarks", identity["benchmark"]), identity["split"])
-    name = solver or _only_solver(RunFolder(full))
+    if not solver:
+        named = [name for name in RunFolder(full).solvers() if REPEAT not in name and name in solver_names()]
+        known = [name for name in named if load_solver(name).offers_tools]
+        if len(known) != 1:
+            offering = ", ".join(known) or "no solver that offers tools"
+            raise UsageError(f"{full} has answers of {offering}: give --solver")
+        (solver,) = known
     runs = []
     for planned in ablation(identity.get("tools_offered") or (), add_one=True).runs:
         run = RunFolder(folder / planned.name)
         if not (run.path / MANIFEST).is_file():
             continue
         _refuse_other(run, {**identity, "tools_offered": list(tools_of(planned))}, full)
-        if name in run.solvers() and run.finished(name):
-            (scored,) = scored_at(run.path / name, options)
+        if solver in run.solvers() and run.finished(solver):
+            (scored,) = scored_at(run.path / solver, options)
             runs.append(AblatedRun(planned, replace(scored, solver=planned.about)))
     if not runs or runs[0].planned.name != FULL:
-        raise UsageError(f"{full} has no answer of {name!r} yet: there is nothing to compare with")
+        raise UsageError(f"{full} has no answer of {solver!r} yet: there is nothing to compare with")
     compared = ComparisonOptions(options.get("by"), allow_failed=options.get("allow_failed", False))
-    return AblationReport(folder, name, tuple(runs), compared)
-
-
-def _only_solver(run: RunFolder) -> str:
-    """The solver of a run that offers tools, as it was asked first. Raises `UsageError` unless there is one."""
-    named = [name for name in run.solvers() if REPEAT not in name and name in solver_names()]
-    known = [name for name in named if load_solver(name).offers_tools]
-    if len(known) != 1:
-        raise UsageError(
-            f"{run.path} has answers of {', '.join(known) or 'no solver that offers tools'}: give --solver"
-        )
-    return known[0]
+    return AblationReport(folder, solver, tuple(runs), compared)
 
 
 def _refuse_other(run: RunFolder, identity: Mapping[str, Json], full: Path) -> None:

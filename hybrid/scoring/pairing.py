@@ -87,8 +87,10 @@ def check_same(
         if isinstance(of_a, Records) and isinstance(of_b, Records) and of_a.line(identity) == of_b.line(identity):
             continue
         one, other = of_a[identity], of_b[identity]
+        part = None if same else unlike(one, other, strict=strict)
         # The fingerprint of the same data is of its tables: pictures in files of their own may have changed.
-        part = _other_images(one, other) if same else unlike(one, other, strict=strict)
+        if same and isinstance(one, Question) and isinstance(other, Question) and one.images != other.images:
+            part = "images"
         if part and not (part == "target" and one.task in relabelled):
             different[identity] = part
     if different:
@@ -97,12 +99,6 @@ def check_same(
             f"these are different questions under the same ids, which cannot be compared:\n  {both}\n"
             f"  {len(different)} of the {len(shared)} ids that both have differ; {identity} differs in {part}"
         )
-
-
-def _other_images(a: Question | BrokenQuestion, b: Question | BrokenQuestion) -> str | None:
-    if isinstance(a, BrokenQuestion) or isinstance(b, BrokenQuestion) or a.images == b.images:
-        return None
-    return "images"
 
 
 def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict: bool = False) -> str | None:

@@ -110,13 +110,14 @@ class _Guessing:
     def metrics(self, scores: Sequence[Score], names: Sequence[str]) -> dict[str, Expected]:
         """The metrics of a guess at a solver's questions, of which those that failed are missing as they are there."""
         kept = [score for score in scores if score.id in self.guesses]
-        guesses = [_lost(self.guesses[score.id]) if score.outcome.failed else self.guesses[score.id] for score in kept]
+        guesses = []
+        for score in kept:
+            guess = self.guesses[score.id]
+            if score.outcome.failed:
+                # As a question that was not answered.
+                guess = Guess((End(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
+            guesses.append(guess)
         return metrics_of_a_guess(self.benchmark, [self.questions[score.id] for score in kept], guesses, names)
-
-
-def _lost(guess: Guess) -> Guess:
-    """The question as one that was not answered."""
-    return Guess((End(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
 
 
 def _guess_row(guess: Expected, unit: str, metric: str, group: str, n: int) -> Result:

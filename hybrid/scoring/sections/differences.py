@@ -126,15 +126,14 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     if not seen:
         return f"{opening} No difference is established, which does not say that there is none."
     more = f", and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
-    return f"{opening} Established: {'; '.join(map(_in_words, seen[:NAMED]))}{more}."
-
-
-def _in_words(row: Result) -> str:
-    """The better solver of a pair first, and the interval of its lead."""
-    value, low, high = row.value or 0.0, row.low or 0.0, row.high or 0.0
-    better, worse = (row.b, row.a) if value > 0 else (row.a, row.b)
-    low, high = (low, high) if value > 0 else (-high, -low)
-    return f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]"
+    established = []
+    for row in seen[:NAMED]:
+        value, low, high = row.value or 0.0, row.low or 0.0, row.high or 0.0
+        # The better solver of a pair first, and the interval of its lead.
+        better, worse = (row.b, row.a) if value > 0 else (row.a, row.b)
+        low, high = (low, high) if value > 0 else (-high, -low)
+        established.append(f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]")
+    return f"{opening} Established: {'; '.join(established)}{more}."
 
 
 SECTION = statistic(rows, lead, chart="intervals", charted=("difference",), order=20)
