@@ -59,13 +59,14 @@ def state(entry: SolverEntry) -> str:
     return "right" if entry.correct >= 1 else "partly" if entry.correct > 0 else "wrong"
 
 
-def _opening(page: QuestionPage) -> str:
-    return cut(" · ".join(filter(None, (page.text or page.error, " / ".join(page.choices)))), TEXT_SHOWN)
-
-
 QUESTION_COLUMNS = (
     Column("task", "Task", "choice", "minmax(6rem, 11rem)"),
-    Column(WORDS, "Text", "search", "minmax(8rem, 1fr)", _opening),
+    Column(
+        *(WORDS, "Text", "search", "minmax(8rem, 1fr)"),
+        value=lambda page: cut(
+            " · ".join(filter(None, (page.text or page.error, " / ".join(page.choices)))), TEXT_SHOWN
+        ),
+    ),
     Column("picture", "Picture", "none", "", lambda page: page.pictures[0].file or "" if page.pictures else ""),
     Column("sampled", "on the error sheet", "flag"),
 )

@@ -70,6 +70,11 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
     """The facts that a run's manifest has on it and on these solvers."""
     manifest = folder.manifest
     identity: Mapping[str, Any] = manifest["identity"]
+    # The tools that the solvers had, each with what answered: `depth classical:cues-2`.
+    known, backends = manifest.get("solvers", {}), dict[str, dict[str, None]]()
+    for name in solvers or known:
+        for tool, facts_of_tool in known.get(name, {}).get("tools", {}).items():
+            backends.setdefault(tool, {})[str(facts_of_tool.get("backend", ""))] = None
     record: dict[str, str] = {
         "benchmark": load("hybrid.benchmarks", identity["benchmark"]).card.title,
         RUN: folder.path.as_posix(),
@@ -79,7 +84,7 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
         "settings": _listed(identity.get("settings", {})),
         **{name: str(identity.get(key, "")) for name, key in SAID.items()},
         "limits": _listed(identity.get("limits", {})),
-        "tools": _backends(manifest.get("solvers", {}), solvers),
+        "tools": ", ".join(f"{tool} {' or '.join(own)}".strip() for tool, own in sorted(backends.items())),
         "imported": _named(identity.get("imported"), "name"),
         "asked": _asked_when(folder, solvers),
         "hybrid": str(identity.get("hybrid", "")),
@@ -97,15 +102,6 @@ def _named(record: Mapping[str, Any] | None, name: str) -> str:
 
 def _listed(record: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in record.items() if value is not None)
-
-
-def _backends(known: Mapping[str, Mapping[str, Any]], solvers: Sequence[str]) -> str:
-    """The tools that the solvers of a run had, each with what answered: `depth classical:cues-2`."""
-    by_tool: dict[str, dict[str, None]] = {}
-    for name in solvers or known:
-        for tool, facts_of_tool in known.get(name, {}).get("tools", {}).items():
-            by_tool.setdefault(tool, {})[str(facts_of_tool.get("backend", ""))] = None
-    return ", ".join(f"{tool} {' or '.join(backends)}".strip() for tool, backends in sorted(by_tool.items()))
 
 
 def _asked_when(folder: RunFolder, solvers: Sequence[str]) -> str:

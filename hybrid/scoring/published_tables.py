@@ -74,9 +74,11 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
     columns = (Column("who", "left"), *map(Column, names))
     decimals = max(len(f"{cell.value:.6f}".rstrip("0").partition(".")[2]) for cell in cells)
     notes: dict[str, int] = {}
-    lines: list[tuple[str, ...]] = [
-        ("questions", *(_count([row[head] for row in rows if head in row]) for head in heads))
+    # The number of questions behind a column, where most of its cells name the same one.
+    known = [
+        {row[head].n for row in rows if head in row and row[head].n and row[head].kind != "human"} for head in heads
     ]
+    lines: list[tuple[str, ...]] = [("questions", *(own.pop() if len(own) == 1 else NONE for own in known))]
     for row in rows:
         shown = [row.get(head) for head in heads]
         present = [cell for cell in shown if cell is not None]
@@ -105,9 +107,3 @@ def _rows(cells: Sequence[Published]) -> list[dict[Head, Published]]:
 def _mark(note: str, notes: dict[str, int]) -> str:
     """The number of a note, which it gets where it is met first."""
     return f" [{notes.setdefault(note, len(notes) + 1)}]" if note else ""
-
-
-def _count(cells: Sequence[Published]) -> str:
-    """The number of questions behind a column, where most of its cells name the same one."""
-    known = {cell.n for cell in cells if cell.n and cell.kind != "human"}
-    return known.pop() if len(known) == 1 else NONE

@@ -117,7 +117,15 @@ def tally(
     made = replace(tally_replies(benchmark, replies, options), damage=recorded.damage)
     if not keep:
         return made
-    return replace(made, not_kept=_keep(folder, solver, basis, made))
+    try:
+        path = folder.write_scores(solver, made.scores)
+        rest = (made.open, made.wall_s, made.usage, made.unanswered, made.damage, made.reasons)
+        kept = _ScoresBasis(basis, _sha256(path), *rest)
+        write_sealed(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept))
+    except OSError as error:
+        why = f"the scores of {folder.path} are not kept there ({error.strerror or error})"
+        return replace(made, not_kept=why)
+    return made
 
 
 def recorded_of(folder: RunFolder, solver: str, asked: Questions) -> Recorded:
@@ -130,18 +138,6 @@ def recorded_of(folder: RunFolder, solver: str, asked: Questions) -> Recorded:
             f"{folder.path / QUESTIONS} (the first is {unknown[0]!r}): they are of another run, or questions are lost"
         )
     return recorded
-
-
-def _keep(folder: RunFolder, solver: str, basis: _Basis, made: Tally) -> str | None:
-    """Write the scores; why they cannot be, where they cannot."""
-    try:
-        path = folder.write_scores(solver, made.scores)
-        rest = (made.open, made.wall_s, made.usage, made.unanswered, made.damage, made.reasons)
-        kept = _ScoresBasis(basis, _sha256(path), *rest)
-        write_sealed(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept))
-    except OSError as error:
-        return f"the scores of {folder.path} are not kept there ({error.strerror or error})"
-    return None
 
 
 def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions) -> Tally:

@@ -19,22 +19,19 @@ FEW = 2
 
 def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
     """For each solver the words for its tools among those of the same name; none where all offer the same tools."""
-    offered = [_tools_offered(one) for one in solvers]
+    # None for a solver that offers none or whose tools were not recorded.
+    offered: list[tuple[str, ...] | None] = []
+    for one in solvers:
+        known = one.folder is not None and not is_imported(one) and word(one) in solver_names()
+        tools = one.manifest["identity"].get("tools_offered") if known else None
+        offered.append(tuple(tools) if tools is not None and load_solver(word(one)).offers_tools else None)
     named = [(one.benchmark, word(one)) for one in solvers]
     # Of each solver every tool that it or another of its name offers.
     whole = [
-        [tool for other, tools in zip(named, offered, strict=True) if other == name for tool in tools or ()]
+        [tool for other, own in zip(named, offered, strict=True) if other == name for tool in own or ()]
         for name in named
     ]
     return [() if own is None else _called(own, every) for own, every in zip(offered, whole, strict=True)]
-
-
-def _tools_offered(scored: Scored) -> tuple[str, ...] | None:
-    """The tools that a solver offered; None for one that offers none or whose tools were not recorded."""
-    if scored.folder is None or is_imported(scored) or word(scored) not in solver_names():
-        return None
-    tools_offered = scored.manifest["identity"].get("tools_offered")
-    return tuple(tools_offered) if tools_offered is not None and load_solver(word(scored)).offers_tools else None
 
 
 def _called(tools_offered: tuple[str, ...], whole: Sequence[str]) -> tuple[str, ...]:
