@@ -78,11 +78,6 @@ SOLVER_COLUMNS = (
 )
 
 
-def group_column(name: str) -> Column:
-    """The column of a group of `--by`."""
-    return Column(name, name, "choice", "", lambda page: {one.name: one.value for one in page.groups}.get(name, "-"))
-
-
 def cut(text: str, most: int) -> str:
     """The text on one line, at most so many characters long."""
     # A reply of a megabyte is not split into words for its first lines.
@@ -134,8 +129,8 @@ class QuestionList:
     """
 
     def __init__(self, solvers: int, by: str) -> None:
-        more = () if by == "task" else (group_column(by),)
-        self._columns = (*QUESTION_COLUMNS, *more)
+        group = Column(by, by, "choice", "", lambda page: {one.name: one.value for one in page.groups}.get(by, "-"))
+        self._columns = (*QUESTION_COLUMNS, *(() if by == "task" else (group,)))
         self.ids: list[str] = []
         # Questions that a solver was asked, each solver for itself; questions on the error sheet.
         self.answers = self.sampled = 0

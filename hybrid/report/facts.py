@@ -38,8 +38,18 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
         runs.setdefault(one.folder.path.resolve() if one.folder else one.solver, []).append(one)
     by_run = {}
     for members in runs.values():
-        folder = members[0].folder
-        by_run[members[0].solver if folder is None else folder.path.as_posix()] = _record(members)
+        first = members[0]
+        if first.folder is None:
+            # Predictions that were scored as they lie on disk.
+            origin = " ".join(first.origin.lines()) if first.origin else ""
+            name, record = first.solver, {"data": str(first.data), "predictions": origin}
+        else:
+            known = run_facts(first.folder, [one.recorded for one in members])
+            name, record = first.folder.path.as_posix(), {fact.name: fact.value for fact in known}
+        counts = {one.solver: len(one.scores) for one in members}
+        same = len(set(counts.values())) == 1
+        record["questions"] = str(len(first.scores)) if same else ", ".join(f"{one} {n}" for one, n in counts.items())
+        by_run[name] = {fact: value for fact, value in record.items() if value}
     listed: list[Fact] = []
     for name in dict.fromkeys(name for record in by_run.values() for name in record):
         values = {origin: record.get(name, "") for origin, record in by_run.items()}
@@ -50,20 +60,6 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
         else:
             listed += [Fact(f"{name} ({origin})", value) for origin, value in values.items() if value]
     return tuple(listed)
-
-
-def _record(members: Sequence[Scored]) -> dict[str, str]:
-    """The facts of one run, or of predictions that were scored as they lie on disk."""
-    first = members[0]
-    if first.folder is None:
-        origin = " ".join(first.origin.lines()) if first.origin else ""
-        record = {"data": str(first.data), "predictions": origin}
-    else:
-        record = {fact.name: fact.value for fact in run_facts(first.folder, [one.recorded for one in members])}
-    counts = {one.solver: len(one.scores) for one in members}
-    same = len(set(counts.values())) == 1
-    record["questions"] = str(len(first.scores)) if same else ", ".join(f"{name} {n}" for name, n in counts.items())
-    return {name: value for name, value in record.items() if value}
 
 
 def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...]:

@@ -10,7 +10,7 @@ here shares a gain out among tools, or says what two of them do together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -240,8 +240,16 @@ class AblationReport(Report):
                 several = f"Of the other {len(open_)} none changes"
                 nothing = several if len(open_) > 1 else "The other one does not change"
             told = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
-            shown = _reach([row for _, row in open_], sum(row.p_holm is not None for row in family))
-            sentences.append(f"{nothing} {self.metric} measurably on {open_[0][1].n} questions: {told}. {shown}.")
+            # How large a difference must be to be shown by itself: half of its interval, widened by the adjustment.
+            tests = sum(row.p_holm is not None for row in family)
+            wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
+            ends = (row.interval for _, row in open_ if row.interval is not None)
+            halves = sorted(wider * (one.high - one.low) / 2 for one in ends)
+            least, most = fraction(halves[0]), fraction(halves[-1])
+            about = least if least == most else f"{least} to {most}"
+            shown = f"a difference of about {about} or more would have been shown."
+            adjusted = f"Adjusted for {tests} test{'s' * (tests > 1)}, {shown}"
+            sentences.append(f"{nothing} {self.metric} measurably on {open_[0][1].n} questions: {told}. {adjusted}")
         if len(tested) < len(rows):
             sentences.append(f"{len(rows) - len(tested)} of {len(rows)} differences could not be tested.")
         return sentences
@@ -252,15 +260,6 @@ NOT_SHOWN = "That the tools together change anything is not shown: without any"
 
 def _estimate(row: Result) -> str:
     return f"{signed(row.value)} (95 % [{row.low:.3f}, {row.high:.3f}], p (Holm) {row.p_holm:.3f})"
-
-
-def _reach(rows: Sequence[Result], tests: int) -> str:
-    """How large a difference must be to be shown by itself: half of its interval, widened by the adjustment."""
-    wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
-    halves = sorted(wider * (row.high - row.low) / 2 for row in rows if row.low is not None and row.high is not None)
-    least, most = fraction(halves[0]), fraction(halves[-1])
-    about = least if least == most else f"{least} to {most}"
-    return f"Adjusted for {tests} test{'s' * (tests > 1)}, a difference of about {about} or more would have been shown"
 
 
 def ablation_at(folder: Path, solver: str | None = None, options: TableArguments | None = None) -> AblationReport:
@@ -293,7 +292,12 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         run = RunFolder(folder / planned.name)
         if not (run.path / MANIFEST).is_file():
             continue
-        _refuse_other(run, {**identity, "tools_offered": list(tools_of(planned))}, full)
+        expected = {**identity, "tools_offered": list(tools_of(planned))}
+        if changes := difference(expected, run.manifest["identity"]):
+            raise UsageError(
+                f"{run.path} is not a run of this ablation; next to {full} it differs in more than the tools offered:\n"
+                + "\n".join(f"  {change}" for change in changes)
+            )
         if solver in run.solvers() and run.finished(solver):
             (scored,) = scored_at(run.path / solver, options)
             runs.append(AblatedRun(planned, replace(scored, solver=planned.about)))
@@ -301,12 +305,3 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         raise UsageError(f"{full} has no answer of {solver!r} yet: there is nothing to compare with")
     compared = ComparisonOptions(options.get("by"), allow_failed=options.get("allow_failed", False))
     return AblationReport(folder, solver, tuple(runs), compared)
-
-
-def _refuse_other(run: RunFolder, identity: Mapping[str, Json], full: Path) -> None:
-    changes = difference(dict(identity), run.manifest["identity"])
-    if changes:
-        raise UsageError(
-            f"{run.path} is not a run of this ablation; next to {full} it differs in more than the tools offered:\n  "
-            + "\n  ".join(changes)
-        )

@@ -79,11 +79,6 @@ class Heard:
         return tuple(sorted({call.tool for call in self.calls if call.fault is None}))
 
     @property
-    def only_faults(self) -> bool:
-        """Whether tools were called and none answered."""
-        return bool(self.calls) and not self.tools
-
-    @property
     def no_trace(self) -> bool:
         """Whether not even the calls are known."""
         return self.unread in (NO_TRACE, DAMAGED)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hybrid.errors import UsageError
 from hybrid.log.lines import Records
@@ -32,11 +31,6 @@ class Data:
     settings: Mapping[str, str]
 
     @classmethod
-    def of_run(cls, identity: Mapping[str, Any]) -> Data:
-        """From the identity in a manifest."""
-        return cls(identity["benchmark"], identity["split"], identity.get("data", {}), identity.get("settings", {}))
-
-    @classmethod
     def of_predictions(cls, benchmark: str, split: str) -> Data:
         """Of predictions that were scored as they lie on disk."""
         return cls(benchmark, split, {}, {})
@@ -45,14 +39,6 @@ class Data:
     def generated(self) -> bool:
         """Whether the questions were generated."""
         return self.facts.get("kind") == "sample"
-
-    def same_as(self, other: Data) -> bool:
-        """Whether both are known to be the same data."""
-        return bool(self.facts) and (self.benchmark, self.split, self.facts) == (
-            other.benchmark,
-            other.split,
-            other.facts,
-        )
 
     def __str__(self) -> str:
         """`blink val, folder, sha256 4ccd46bb3f5f`."""
@@ -77,7 +63,8 @@ def check_same(
         raise UsageError(
             f"two benchmarks cannot be compared:\n  {both}\nname runs of one of them; `hybrid report` takes both"
         )
-    same = data_a.same_as(data_b)
+    # Both are known to be the same data.
+    same = bool(data_a.facts) and (data_a.split, data_a.facts) == (data_b.split, data_b.facts)
     if of_a is of_b or (same and data_a.settings != data_b.settings):
         return
     shared = [identity for identity in of_a if identity in of_b]

@@ -78,7 +78,7 @@ def _scored(
         counted=counted_twice(benchmark, questions, made, rule),
         abstain=rule,
         questions=questions,
-        data=Data.of_run(identity),
+        data=Data(identity["benchmark"], identity["split"], identity.get("data", {}), identity.get("settings", {})),
         open=made.open,
         usage=None if imported else made.usage,
         wall_s=None if imported else made.wall_s,

@@ -106,10 +106,17 @@ def tally(
     """
     refuse_our_line(folder, benchmark, asked, options)
     # Before the replies are read: what is written meanwhile belongs to the next scoring.
-    basis = _basis(folder, benchmark, solver, asked, options)
+    identity, before = folder.manifest["identity"], folder.extent(attempts_of(solver))
+    inputs = {
+        "identity": hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
+        QUESTIONS: asked.extent.sha256 if asked.extent else "",
+        ATTEMPTS: _sha256(folder.path / solver / ATTEMPTS),
+        f"{ATTEMPTS} as the manifest has it": before.sha256 if before else "",
+    }
+    basis = _Basis(inputs, scorer_of(benchmark), options.parse, options.abstain)
     if (known := _tally_on_disk(folder, solver, basis, asked)) is not None:
         return known
-    stored = folder.manifest["identity"].get("imported", {}).get("field") == "stored"
+    stored = identity.get("imported", {}).get("field") == "stored"
     recorded = recorded_of(folder, solver, asked)
     lost = [identity for identity in asked.by_id if identity not in recorded.by_id] if recorded.damage else ()
     failed = {*recorded.unfinished, *lost}
@@ -244,18 +251,6 @@ def scorer_of(benchmark: Benchmark) -> str:
 @cache
 def _code(benchmark: str) -> str:
     return ours().sha256((__name__, "hybrid.answers", f"hybrid.benchmarks.{benchmark}"))
-
-
-def _basis(folder: RunFolder, benchmark: Benchmark, solver: str, asked: Questions, options: ScoreOptions) -> _Basis:
-    identity = json.dumps(folder.manifest["identity"], sort_keys=True).encode()
-    inputs = {
-        "identity": hashlib.sha256(identity).hexdigest(),
-        QUESTIONS: asked.extent.sha256 if asked.extent else "",
-        ATTEMPTS: _sha256(folder.path / solver / ATTEMPTS),
-    }
-    before = folder.extent(attempts_of(solver))
-    inputs[f"{ATTEMPTS} as the manifest has it"] = before.sha256 if before else ""
-    return _Basis(inputs, scorer_of(benchmark), options.parse, options.abstain)
 
 
 def _sha256(path: Path) -> str:

@@ -117,6 +117,12 @@ def _row(cells: Cells, where: str) -> PredictedRow:
         raise DataError(
             f"{where}, column index: {value} is a rotation of a circular data set; only plain sheets are read"
         )
+    texts = [cells.get(letter, "").strip() for letter in string.ascii_uppercase]
+    texts = ["" if text == "nan" else text for text in texts]
+    count = next((place for place, text in enumerate(texts) if not text), len(texts))
+    if any(texts[count:]):
+        letter = string.ascii_uppercase[count]
+        raise DataError(f"{where}, column {letter}: empty, but a later option is not")
     return PredictedRow(
         where=where,
         reply=cells.get("prediction", ""),
@@ -124,20 +130,10 @@ def _row(cells: Cells, where: str) -> PredictedRow:
         task=_first(cells, TASKS),
         index=int(number),
         text=cells.get("question", "").strip() or None,
-        choices=_choices(cells, where),
+        choices=tuple(texts[:count]),
         answer=letter_of(answer) if answer else None,
     )
 
 
 def _first(cells: Cells, names: Sequence[str]) -> str | None:
     return next((cells[name].strip() for name in names if cells.get(name, "").strip()), None)
-
-
-def _choices(cells: Cells, where: str) -> tuple[str, ...]:
-    texts = [cells.get(letter, "").strip() for letter in string.ascii_uppercase]
-    texts = ["" if text == "nan" else text for text in texts]
-    count = next((place for place, text in enumerate(texts) if not text), len(texts))
-    if any(texts[count:]):
-        letter = string.ascii_uppercase[count]
-        raise DataError(f"{where}, column {letter}: empty, but a later option is not")
-    return tuple(texts[:count])

@@ -201,7 +201,7 @@ def _of_group(found: Comparison, group: ComparisonGroup, alone: str, whole: Over
     headline = whole.headline(found.rule)
     how: Combine = "mean_of_ratios" if headline and headline[0].combine == "mean_of_ratios" else "ratio"
     unread = int(whole.kept.sum()) - len(every)
-    lost = sum(any(one.id in of and of[one.id].only_faults for of in said) for one in every)
+    lost = sum(any(one.id in of and of[one.id].calls and not of[one.id].tools for of in said) for one in every)
     notes = (
         whole.left_out,
         f"{unread} without a readable trace" if unread else "",
