@@ -34,13 +34,16 @@ class Conversations(Exporter):
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`."""
+        return write_conversations(run, path, options, self.form, _row)
 
-        def made(row: Row, images: list[str]) -> dict[str, Json]:
-            messages, tools = row.conversation.messages, row.conversation.tools
-            said: list[Json] = [openai_message(message, tools) for message in messages]
-            return {"messages": said, "tools": [spec(tool) for tool in tools], "images": images}
 
-        return write_conversations(run, path, options, self.form, made)
+def _row(row: Row, images: list[str]) -> dict[str, Json]:
+    conversation = row.conversation
+    return {
+        "messages": [openai_message(message, conversation.tools) for message in conversation.messages],
+        "tools": [spec(tool) for tool in conversation.tools],
+        "images": images,
+    }
 
 
 def openai_message(message: Message, tools: Sequence[Tool]) -> dict[str, Json]:

@@ -68,7 +68,16 @@ def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:
 
 
 def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Table:
-    rows = [row for row in _rows(cells) if any(head in row for head in heads)]
+    # The cells by row; a cell that would be in a row twice begins another.
+    by_who: list[tuple[str, dict[Head, Published]]] = []
+    for cell in cells:
+        head = (cell.metric, cell.split)
+        free = next((row for who, row in by_who if who == cell.who and head not in row), None)
+        if free is None:
+            by_who.append((cell.who, {head: cell}))
+        else:
+            free[head] = cell
+    rows = [row for _, row in by_who if any(head in row for head in heads)]
     splits = {split for _, split in heads}
     names = [metric if len(splits) == 1 else f"{metric} ({split})" for metric, split in heads]
     columns = (Column("who", "left"), *map(Column, names))
@@ -89,19 +98,6 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
         lines.append((name, *(value + mark for value, mark in zip(values, marks, strict=True))))
     split = f" ({splits.pop()})" if len(splits) == 1 else ""
     return Table(title + split, columns, tuple(lines), tuple(f"[{place}] {note}" for note, place in notes.items()))
-
-
-def _rows(cells: Sequence[Published]) -> list[dict[Head, Published]]:
-    """The cells by row; a cell that would be in a row twice begins another."""
-    lines: list[tuple[str, dict[Head, Published]]] = []
-    for cell in cells:
-        head = (cell.metric, cell.split)
-        free = next((row for who, row in lines if who == cell.who and head not in row), None)
-        if free is None:
-            lines.append((cell.who, {head: cell}))
-        else:
-            free[head] = cell
-    return [row for _, row in lines]
 
 
 def _mark(note: str, notes: dict[str, int]) -> str:

@@ -31,14 +31,14 @@ def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
         [tool for other, own in zip(named, offered, strict=True) if other == name for tool in own or ()]
         for name in named
     ]
-    return [() if own is None else _called(own, every) for own, every in zip(offered, whole, strict=True)]
-
-
-def _called(tools_offered: tuple[str, ...], whole: Sequence[str]) -> tuple[str, ...]:
-    """The words for the tools offered among others; none where every tool of the others is offered."""
-    missing = [name for name in dict.fromkeys(whole) if name not in tools_offered]
-    if len(tools_offered) < 2:
-        said = f"only {tools_offered[0]}" if tools_offered else "no tools"
-    else:
-        said = f"without {', '.join(missing)}" if len(missing) <= FEW else f"tools {', '.join(tools_offered)}"
-    return (said,) if missing else ()
+    words: list[tuple[str, ...]] = []
+    for tools_of_one, every in zip(offered, whole, strict=True):
+        missing = [name for name in dict.fromkeys(every) if name not in (tools_of_one or ())]
+        if tools_of_one is None or not missing:
+            words.append(())
+        elif len(tools_of_one) < 2:
+            words.append((f"only {tools_of_one[0]}" if tools_of_one else "no tools",))
+        else:
+            few = len(missing) <= FEW
+            words.append((f"without {', '.join(missing)}" if few else f"tools {', '.join(tools_of_one)}",))
+    return words
