@@ -35,13 +35,21 @@ def loads(owner: Hashable, what: Sequence[str]) -> None:
 @contextmanager
 def loading(what: str) -> Iterator[None]:
     """Something is loaded inside; where that is shown, transformers and the hub draw no bars of their own."""
-    owner = object()
+    owner, hidden = object(), None
     loads(owner, (what,))
     try:
-        # Their import takes long as well.
-        with _other_bars_hidden():
-            yield
+        if _shows and OTHER_BARS not in os.environ:
+            # Their import takes long as well.
+            from transformers.utils import logging
+
+            # Those of the hub as well.
+            if logging.is_progress_bar_enabled():
+                logging.disable_progress_bar()
+                hidden = logging
+        yield
     finally:
+        if hidden is not None:
+            hidden.enable_progress_bar()
         loads(owner, ())
 
 
@@ -53,20 +61,3 @@ def loading_shown_by(show: Show) -> Iterator[None]:
         yield
     finally:
         _shows.remove(show)
-
-
-@contextmanager
-def _other_bars_hidden() -> Iterator[None]:
-    hidden = bool(_shows) and OTHER_BARS not in os.environ
-    if hidden:
-        from transformers.utils import logging
-
-        # Those of the hub as well.
-        hidden = logging.is_progress_bar_enabled()
-    if hidden:
-        logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if hidden:
-            logging.enable_progress_bar()

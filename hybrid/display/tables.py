@@ -88,7 +88,11 @@ def as_narrow(table: Table) -> str:
     if max(map(display_width, rows)) <= NARROW:
         blocks: list[list[str]] = [rows]
     else:
-        grouped = _is_grouped(table)
+        # The first names become lines of their own where they repeat, and folding the headings is not enough.
+        names, sides = [row[0] for row in table.rows], [column.align for column in table.columns]
+        runs = sum(name != before for name, before in zip(names, [None, *names], strict=False))
+        wide = _total([_widths(table, place).most for place in range(len(sides))])
+        grouped = sides[:2] == ["left", "left"] and wide > NARROW and 2 * runs <= len(names)
         blocks = [list(_block(table, widths, grouped=grouped)) for widths in _blocks(table, grouped=grouped)]
     head = [*filled(one_line(table.title), NARROW, 2), ""] if table.title else []
     foot = ["", *(line for note in table.notes for line in filled(one_line(note), NARROW))] if table.notes else []
@@ -189,23 +193,17 @@ class _Widths:
     least: int
 
 
-def _is_grouped(table: Table) -> bool:
-    """Whether the first names become lines of their own: where they repeat, and folding the headings is not enough."""
-    sides = [column.align for column in table.columns]
-    if sides[:2] != ["left", "left"]:
-        return False
-    names = [row[0] for row in table.rows]
-    runs = sum(name != before for name, before in zip(names, [None, *names], strict=False))
-    wide = _total([_widths(table, place).most for place in range(len(sides))])
-    return wide > NARROW and 2 * runs <= len(names)
-
-
 def _blocks(table: Table, *, grouped: bool) -> Iterator[dict[int, int]]:
     """The columns of each block of a narrow table with their widths, by place; without the first of a grouped one."""
     # Lines below a group are set in, so that they have less room.
     start, whole = (1, NARROW - GAP) if grouped else (0, NARROW)
     widths = [_widths(table, place) for place in range(len(table.columns))]
-    names = range(start, start + _names(table, widths[start:], start))
+    # Columns of names, at least one, begin every block, as far as they leave room.
+    sides = [column.align for column in table.columns[start:]]
+    count = sides.index("right") if "right" in sides else len(sides)
+    while count > 1 and _total([each.least for each in widths[start : start + count]]) > NAMED:
+        count -= 1
+    names = range(start, start + max(1, count))
     first = {place: widths[place] for place in names}
     room = whole - _total([each.least for each in first.values()]) - GAP
     block = dict(first)
@@ -226,15 +224,6 @@ def _widths(table: Table, place: int) -> _Widths:
         head += 1
     most = max(2, head, *(display_width(one_line(row[place])) for row in table.rows))
     return _Widths(most, most if table.columns[place].align == "right" else min(most, MIN_WIDTH))
-
-
-def _names(table: Table, widths: Sequence[_Widths], start: int) -> int:
-    """How many columns from `start` on begin every block: those of names, at least one, as far as they leave room."""
-    sides = [column.align for column in table.columns[start:]]
-    count = sides.index("right") if "right" in sides else len(sides)
-    while count > 1 and _total([each.least for each in widths[:count]]) > NAMED:
-        count -= 1
-    return max(1, count)
 
 
 def _total(widths: Sequence[int]) -> int:

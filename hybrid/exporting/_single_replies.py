@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybrid.errors import UsageError
@@ -46,7 +45,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> SingleReplies:
         )
     (scored,) = (one for one in run.scored if one.recorded == solver)
     places: Counter[str] = Counter()
-    rows = []
+    rows, alone = [], {}
     answered = {question.id: (attempt, score) for question, attempt, score in run.answers(scored, steps=False)}
     for question in run.folder.questions().sound:
         attempt, score = answered.get(question.id, (None, None))
@@ -54,20 +53,14 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> SingleReplies:
             prompt, reply = attempt.exchanges[-1].prompt, attempt.exchanges[-1].reply.text
             right = gold(run.benchmark, question, prompt)
             rows.append(SingleReply(question, prompt, reply, right, score, places[question.task]))
+            shown = Prompt(
+                (question.text,) if question.text else (), question.kind, question.choices, route=question.route
+            )
+            alone[question.id] = Attempt(question.id, (Exchange(shown, Reply(reply)),), 0.0)
         places[question.task] += 1
     if not rows:
         raise UsageError(f"{run.folder.path}/{solver} has no finished question that could be exported")
-    _refuse_changed(run, rows, form)
-    return SingleReplies(tuple(rows), lost(scored))
-
-
-def _refuse_changed(run: ExportedRun, rows: Sequence[SingleReply], form: str) -> None:
-    """Raise `UsageError` where a score needs more than the last reply, which is all that the format keeps."""
-    alone = {}
-    for row in rows:
-        asked = row.question
-        prompt = Prompt((asked.text,) if asked.text else (), asked.kind, asked.choices, route=asked.route)
-        alone[asked.id] = Attempt(asked.id, (Exchange(prompt, Reply(row.text)),), 0.0)
+    # The format keeps the last reply alone: a score that needs more would be another one there.
     again = tally_replies(run.benchmark, Replies([row.question for row in rows], alone), run.options)
     read = {score.id: (score.correct, score.values) for score in again.scores}
     changed = [row.score.id for row in rows if (row.score.correct, row.score.values) != read[row.score.id]]
@@ -77,3 +70,4 @@ def _refuse_changed(run: ExportedRun, rows: Sequence[SingleReply], form: str) ->
             f"of {len(changed)} of {len(rows)} needs more than the last one ({first(changed)}); parquet and inspect "
             "keep every ask"
         )
+    return SingleReplies(tuple(rows), lost(scored))

@@ -44,31 +44,28 @@ class LmmsEval(Exporter):
         (scored,) = run.scored
         date = datetime.fromtimestamp(run.began(scored), UTC).strftime("%Y%m%d_%H%M%S")
         folder = path / re.sub(r'["<>:/|\\?*\[\]]+', "__", run.model_of(scored))
-        files = {
-            folder / f"{date}_samples_{task}.jsonl": "".join(
-                json.dumps(_sample(row), ensure_ascii=False) + "\n" for row in rows
-            )
-            for task, rows in by_task.items()
-        }
+        files: dict[Path, str] = {}
+        for task, rows in by_task.items():
+            samples = [
+                {
+                    "doc_id": row.place,
+                    "target": row.gold,
+                    "doc_hash": _sha256(json.dumps([row.question.id, row.question.text, list(row.question.choices)])),
+                    "prompt_hash": _sha256(row.prompt.text),
+                    "target_hash": _sha256(row.gold),
+                    METRIC: {"id": row.question.id, "sub_task": row.question.task, "score": row.score.correct},
+                    "filtered_resps": [row.text],
+                    "input": row.prompt.text,
+                }
+                for row in rows
+            ]
+            lines = [json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples]
+            files[folder / f"{date}_samples_{task}.jsonl"] = "".join(lines)
         summary = _results(run, scored, by_task, date)
         files[folder / f"{date}_results.json"] = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
         for file, text in files.items():
             write_atomic(file, text.encode("utf-8", "replace"))
         return Written(tuple(files), replies.notes)
-
-
-def _sample(row: SingleReply) -> Mapping[str, Json]:
-    prompt, question = row.prompt.text, row.question
-    return {
-        "doc_id": row.place,
-        "target": row.gold,
-        "doc_hash": _sha256(json.dumps([question.id, question.text, list(question.choices)])),
-        "prompt_hash": _sha256(prompt),
-        "target_hash": _sha256(row.gold),
-        METRIC: {"id": question.id, "sub_task": question.task, "score": row.score.correct},
-        "filtered_resps": [row.text],
-        "input": prompt,
-    }
 
 
 def _results(

@@ -73,21 +73,20 @@ def sharegpt_turns(messages: Sequence[Message], tools: Sequence[Tool]) -> list[d
     spoken = (message for message in messages if not isinstance(message, SystemMessage))
     for model, group in groupby(spoken, lambda message: isinstance(message, AssistantMessage)):
         between = list(group)
+        for message in between:
+            if isinstance(message, AssistantMessage):
+                turn = {"from": "gpt", "value": _free(message.text)}
+                if message.calls:
+                    calls = _free(json.dumps([function_of(call, tools) for call in message.calls], ensure_ascii=False))
+                    said = f"{turn['value']}\n{CALL[0]}{calls}{CALL[1]}" if turn["value"] else calls
+                    turn = {"from": "function_call", "value": said}
+                turns.append(turn)
         if model:
-            turns += [_said(message, tools) for message in between if isinstance(message, AssistantMessage)]
             continue
         result = any(isinstance(message, ToolMessage) for message in between)
         parts = [_free(part) if isinstance(part, str) else PLACE for message in between for part in parts_of(message)]
         turns.append({"from": "observation" if result else "human", "value": "\n".join(filter(None, parts))})
     return turns
-
-
-def _said(message: AssistantMessage, tools: Sequence[Tool]) -> dict[str, str]:
-    text = _free(message.text)
-    if not message.calls:
-        return {"from": "gpt", "value": text}
-    calls = _free(json.dumps([function_of(call, tools) for call in message.calls], ensure_ascii=False))
-    return {"from": "function_call", "value": f"{text}\n{CALL[0]}{calls}{CALL[1]}" if text else calls}
 
 
 def _free(text: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from hybrid.errors import DataError, UsageError
@@ -44,30 +44,27 @@ def write_sheet(path: Path, rows: Sequence[SingleReply]) -> None:
     Raises:
         UsageError: a reply would not come back as it was; no file is left.
     """
+    options = string.ascii_uppercase[: max(len(row.question.choices) for row in rows)]
+    sheet: list[Row] = [("index", "question", *options, "answer", "category", "idx", "prediction")]
+    for index, row in enumerate(rows):
+        asked = row.question
+        choices = (*asked.choices, *[""] * (len(options) - len(asked.choices)))
+        sheet.append((index, asked.text, *choices, row.gold, asked.task, asked.id, row.text))
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        WRITERS[path.suffix.lower()](path, _sheet(rows))
+        WRITERS[path.suffix.lower()](path, sheet)
         _refuse_loss(path, rows)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
 
 
-def _sheet(rows: Sequence[SingleReply]) -> Iterator[Row]:
-    options = string.ascii_uppercase[: max(len(row.question.choices) for row in rows)]
-    yield ("index", "question", *options, "answer", "category", "idx", "prediction")
-    for index, row in enumerate(rows):
-        asked = row.question
-        choices = (*asked.choices, *[""] * (len(options) - len(asked.choices)))
-        yield (index, asked.text, *choices, row.gold, asked.task, asked.id, row.text)
-
-
-def _write_tsv(path: Path, rows: Iterator[Row]) -> None:
+def _write_tsv(path: Path, rows: Sequence[Row]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter="\t").writerows(rows)
 
 
-def _write_xlsx(path: Path, rows: Iterator[Row]) -> None:
+def _write_xlsx(path: Path, rows: Sequence[Row]) -> None:
     from openpyxl import Workbook
     from openpyxl.utils.exceptions import IllegalCharacterError
 
@@ -88,7 +85,7 @@ def _write_xlsx(path: Path, rows: Iterator[Row]) -> None:
 
 
 # By suffix what writes a sheet.
-WRITERS: Mapping[str, Callable[[Path, Iterator[Row]], None]] = {".xlsx": _write_xlsx, ".tsv": _write_tsv}
+WRITERS: Mapping[str, Callable[[Path, Sequence[Row]], None]] = {".xlsx": _write_xlsx, ".tsv": _write_tsv}
 
 
 def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:

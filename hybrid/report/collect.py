@@ -112,8 +112,14 @@ def collect_run(folder: RunFolder, title: str = "") -> Pages:
 
 
 def _pages(tabs: Sequence[Sequence[Found]], report: ReportOptions, options: CompareArguments) -> Pages:
-    made = [_benchmark_pages(tab, report, options) for tab in tabs]
     paths = [list(dict.fromkeys(path.as_posix() for one in tab for path in one.files)) for tab in tabs]
+    made = []
+    for tab, own in zip(tabs, paths, strict=True):
+        solvers, compared = side_by_side([(one.scored, one.path.as_posix()) for one in tab], options)
+        overview = overview_of(compare(solvers, compared), Commands((*own,), _words(options)))
+        sampled = error_sheet(solvers, report.sample_errors, report.seed)
+        book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"), sampled)
+        made.append(BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages()))
     tags: tuple[Tag, ...] = ()
     if report.tags is not None:
         tags = read_tags(report.tags)
@@ -124,8 +130,8 @@ def _pages(tabs: Sequence[Sequence[Found]], report: ReportOptions, options: Comp
         check_tags(tags, known, report.tags)
         words = (*_words(options), "--tags", report.tags.as_posix())
         for place, one in enumerate(made):
-            if own := [tag for tag in tags if tag.benchmark == one.key]:
-                section = _tag_section(tabs[place], own, Commands((*paths[place],), words))
+            if tagged := [tag for tag in tags if tag.benchmark == one.key]:
+                section = _tag_section(tabs[place], tagged, Commands((*paths[place],), words))
                 overview = replace(one.overview, sections=(*one.overview.sections, section))
                 made[place] = replace(one, overview=overview)
     if not report.made_by:
@@ -139,15 +145,6 @@ def _site(report: ReportOptions, benchmarks: Sequence[BenchmarkPages], tags: Seq
     title = report.title or ", ".join(dict.fromkeys(one.overview.title for one in benchmarks))
     made_by = f"{report.made_by} (hybrid {__version__}, {now})"
     return Pages(title, made_by, tuple(benchmarks), home() / "images", tuple(tags))
-
-
-def _benchmark_pages(tab: Sequence[Found], report: ReportOptions, options: CompareArguments) -> BenchmarkPages:
-    solvers, compared = side_by_side([(one.scored, one.path.as_posix()) for one in tab], options)
-    paths = dict.fromkeys(path.as_posix() for one in tab for path in one.files)
-    overview = overview_of(compare(solvers, compared), Commands((*paths,), _words(options)))
-    sampled = error_sheet(solvers, report.sample_errors, report.seed)
-    book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"), sampled)
-    return BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages())
 
 
 def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], commands: Commands) -> OverviewSection:

@@ -59,13 +59,14 @@ def state(entry: SolverEntry) -> str:
     return "right" if entry.correct >= 1 else "partly" if entry.correct > 0 else "wrong"
 
 
-def _opening(page: QuestionPage) -> str:
-    return cut(" · ".join(filter(None, (page.text or page.error, " / ".join(page.choices)))), TEXT_SHOWN)
-
-
 QUESTION_COLUMNS = (
     Column("task", "Task", "choice", "minmax(6rem, 11rem)"),
-    Column(WORDS, "Text", "search", "minmax(8rem, 1fr)", _opening),
+    Column(
+        *(WORDS, "Text", "search", "minmax(8rem, 1fr)"),
+        value=lambda page: cut(
+            " · ".join(filter(None, (page.text or page.error, " / ".join(page.choices)))), TEXT_SHOWN
+        ),
+    ),
     Column("picture", "Picture", "none", "", lambda page: page.pictures[0].file or "" if page.pictures else ""),
     Column("sampled", "on the error sheet", "flag"),
 )
@@ -75,11 +76,6 @@ SOLVER_COLUMNS = (
     Column("tool", "Tool called", "any", "", lambda entry: entry.tools),
     Column("outcome", "Outcome", "any"),
 )
-
-
-def group_column(name: str) -> Column:
-    """The column of a group of `--by`."""
-    return Column(name, name, "choice", "", lambda page: {one.name: one.value for one in page.groups}.get(name, "-"))
 
 
 def cut(text: str, most: int) -> str:
@@ -133,8 +129,8 @@ class QuestionList:
     """
 
     def __init__(self, solvers: int, by: str) -> None:
-        more = () if by == "task" else (group_column(by),)
-        self._columns = (*QUESTION_COLUMNS, *more)
+        group = Column(by, by, "choice", "", lambda page: {one.name: one.value for one in page.groups}.get(by, "-"))
+        self._columns = (*QUESTION_COLUMNS, *(() if by == "task" else (group,)))
         self.ids: list[str] = []
         # Questions that a solver was asked, each solver for itself; questions on the error sheet.
         self.answers = self.sampled = 0

@@ -103,17 +103,13 @@ def chunks(questions: Iterable[QuestionPage]) -> Iterator[Chunk]:
         text = as_json(page)
         texts.append(text)
         chars += len(text)
-        files.update(image_files(page))
+        asks = [ask for solver in page.solvers for ask in solver.asks]
+        prompts = (part for ask in asks for part in ask.prompt if not isinstance(part, str))
+        steps = (picture for ask in asks for step in ask.steps for picture in step.pictures)
+        pictures = chain(page.pictures, prompts, steps)
+        files.update(picture.file for picture in pictures if picture.file is not None)
         if len(texts) >= CHUNK_QUESTIONS or chars >= CHUNK_CHARS:
             yield Chunk(start, f"[{','.join(texts)}]", frozenset(files))
             start, texts, chars, files = number, [], 0, set()
     if texts:
         yield Chunk(start, f"[{','.join(texts)}]", frozenset(files))
-
-
-def image_files(page: QuestionPage) -> Iterator[str]:
-    """The files of all images that a question's page shows."""
-    asks = [ask for solver in page.solvers for ask in solver.asks]
-    prompts = (part for ask in asks for part in ask.prompt if not isinstance(part, str))
-    steps = (picture for ask in asks for step in ask.steps for picture in step.pictures)
-    return (picture.file for picture in chain(page.pictures, prompts, steps) if picture.file is not None)

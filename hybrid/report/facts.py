@@ -38,8 +38,18 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
         runs.setdefault(one.folder.path.resolve() if one.folder else one.solver, []).append(one)
     by_run = {}
     for members in runs.values():
-        folder = members[0].folder
-        by_run[members[0].solver if folder is None else folder.path.as_posix()] = _record(members)
+        first = members[0]
+        if first.folder is None:
+            # Predictions that were scored as they lie on disk.
+            origin = " ".join(first.origin.lines()) if first.origin else ""
+            name, record = first.solver, {"data": str(first.data), "predictions": origin}
+        else:
+            known = run_facts(first.folder, [one.recorded for one in members])
+            name, record = first.folder.path.as_posix(), {fact.name: fact.value for fact in known}
+        counts = {one.solver: len(one.scores) for one in members}
+        same = len(set(counts.values())) == 1
+        record["questions"] = str(len(first.scores)) if same else ", ".join(f"{one} {n}" for one, n in counts.items())
+        by_run[name] = {fact: value for fact, value in record.items() if value}
     listed: list[Fact] = []
     for name in dict.fromkeys(name for record in by_run.values() for name in record):
         values = {origin: record.get(name, "") for origin, record in by_run.items()}
@@ -52,24 +62,15 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
     return tuple(listed)
 
 
-def _record(members: Sequence[Scored]) -> dict[str, str]:
-    """The facts of one run, or of predictions that were scored as they lie on disk."""
-    first = members[0]
-    if first.folder is None:
-        origin = " ".join(first.origin.lines()) if first.origin else ""
-        record = {"data": str(first.data), "predictions": origin}
-    else:
-        record = {fact.name: fact.value for fact in run_facts(first.folder, [one.recorded for one in members])}
-    counts = {one.solver: len(one.scores) for one in members}
-    same = len(set(counts.values())) == 1
-    record["questions"] = str(len(first.scores)) if same else ", ".join(f"{name} {n}" for name, n in counts.items())
-    return {name: value for name, value in record.items() if value}
-
-
 def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...]:
     """The facts that a run's manifest has on it and on these solvers."""
     manifest = folder.manifest
     identity: Mapping[str, Any] = manifest["identity"]
+    # The tools that the solvers had, each with what answered: `depth classical:cues-2`.
+    known, backends = manifest.get("solvers", {}), dict[str, dict[str, None]]()
+    for name in solvers or known:
+        for tool, facts_of_tool in known.get(name, {}).get("tools", {}).items():
+            backends.setdefault(tool, {})[str(facts_of_tool.get("backend", ""))] = None
     record: dict[str, str] = {
         "benchmark": load("hybrid.benchmarks", identity["benchmark"]).card.title,
         RUN: folder.path.as_posix(),
@@ -79,7 +80,7 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
         "settings": _listed(identity.get("settings", {})),
         **{name: str(identity.get(key, "")) for name, key in SAID.items()},
         "limits": _listed(identity.get("limits", {})),
-        "tools": _backends(manifest.get("solvers", {}), solvers),
+        "tools": ", ".join(f"{tool} {' or '.join(own)}".strip() for tool, own in sorted(backends.items())),
         "imported": _named(identity.get("imported"), "name"),
         "asked": _asked_when(folder, solvers),
         "hybrid": str(identity.get("hybrid", "")),
@@ -97,15 +98,6 @@ def _named(record: Mapping[str, Any] | None, name: str) -> str:
 
 def _listed(record: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in record.items() if value is not None)
-
-
-def _backends(known: Mapping[str, Mapping[str, Any]], solvers: Sequence[str]) -> str:
-    """The tools that the solvers of a run had, each with what answered: `depth classical:cues-2`."""
-    by_tool: dict[str, dict[str, None]] = {}
-    for name in solvers or known:
-        for tool, facts_of_tool in known.get(name, {}).get("tools", {}).items():
-            by_tool.setdefault(tool, {})[str(facts_of_tool.get("backend", ""))] = None
-    return ", ".join(f"{tool} {' or '.join(backends)}".strip() for tool, backends in sorted(by_tool.items()))
 
 
 def _asked_when(folder: RunFolder, solvers: Sequence[str]) -> str:

@@ -174,7 +174,11 @@ class LiveSite:
         self._number += 1
         folder = self._root / str(self._number)
         write_site(collect_run(self._run, self._title), folder)
-        return Made(folder, _files(folder), stamp)
+        # By its path in a browser every file of the pages; of links and of other kinds of file none.
+        served = (path for path in folder.rglob("*") if path.suffix in MEDIA_TYPES)
+        plain = (path for path in served if path.is_file() and not path.is_symlink())
+        files = {f"/{path.relative_to(folder).as_posix()}": path for path in plain}
+        return Made(folder, {**files, "/": folder / INDEX}, stamp)
 
 
 def stamp_of(run: RunFolder) -> Stamp:
@@ -187,15 +191,6 @@ def stamp_of(run: RunFolder) -> Stamp:
                 yield str(path), status.st_size, status.st_mtime_ns
 
     return tuple(stamps())
-
-
-def _files(folder: Path) -> dict[str, Path]:
-    """Every file of the pages by its path in a browser; of links and of other kinds of file none."""
-    served = (path for path in folder.rglob("*") if path.suffix in MEDIA_TYPES)
-    files = {
-        f"/{path.relative_to(folder).as_posix()}": path for path in served if path.is_file() and not path.is_symlink()
-    }
-    return files | {"/": folder / INDEX}
 
 
 class PageServer(ThreadingHTTPServer):

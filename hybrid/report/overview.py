@@ -60,7 +60,13 @@ def overview_of(comparison: Comparison, commands: Commands) -> Overview:
         )
         for one in made.values()
     ]
-    if _is_published(comparison):
+    measured = {metric.name for one in comparison.solvers for metric in one.metrics if comparison.is_shown(metric.name)}
+    measured |= {score.task for one in comparison.solvers for score in one.scores}
+    splits = {one.data.split for one in comparison.solvers}
+    # Nobody printed numbers of generated questions.
+    if not any(one.data.generated for one in comparison.solvers) and any(
+        cell.metric in measured and cell.split in splits for cell in published(comparison.solvers[0].benchmark)
+    ):
         command = commands.words("compare", "--published")
         sections.append(OverviewSection("published", PUBLISHED_TITLE, "", (), published_below(comparison), command))
     rows = {name: shown(one) for name, one in made.items()}
@@ -112,17 +118,6 @@ def _front(
         yield Chart("intervals", f"Difference by {by}", differing)
     elif accuracies := tuple(row for row in rows.get(TASKS, ()) if row.group):
         yield Chart("bars", f"Accuracy by {by}", accuracies)
-
-
-def _is_published(comparison: Comparison) -> bool:
-    """Whether a paper printed anything that is measured here; nobody printed numbers of generated questions."""
-    if any(one.data.generated for one in comparison.solvers):
-        return False
-    measured = {metric.name for one in comparison.solvers for metric in one.metrics if comparison.is_shown(metric.name)}
-    measured |= {score.task for one in comparison.solvers for score in one.scores}
-    splits = {one.data.split for one in comparison.solvers}
-    cells = published(comparison.solvers[0].benchmark)
-    return any(cell.metric in measured and cell.split in splits for cell in cells)
 
 
 def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:

@@ -54,7 +54,10 @@ class Pictures:
     def of(self, ref: ImageRef, what: str, drawn: Drawn | None = None) -> PicturePayload:
         """A picture of an image that was shown, or of one that a tool made; `what` opens its caption."""
         file = self.file(ref.image)
-        over = None if drawn is None else _over(ref, drawn)
+        over, size = None, (ref.image.width, ref.image.height)
+        if drawn is not None and ref.parent not in (None, ref.name) and ref.box in (None, Box(0, 0, *size)):
+            # It lies over an image of its size that it is made of all of; a crop does not.
+            over = ref.parent if drawn.sizes.get(ref.parent or "") == size else None
         facts = [what, f"{ref.image.width} x {ref.image.height} pixels"]
         if over is not None:
             facts.insert(0, f"drawn over {over}")
@@ -68,11 +71,3 @@ class Pictures:
         if file is None:
             facts.append(ABSENT)
         return PicturePayload(ref.name, file, ref.image.width, ref.image.height, ", ".join(filter(None, facts)), over)
-
-
-def _over(ref: ImageRef, drawn: Drawn) -> str | None:
-    """The image that this one lies over: of the same size, and this one is made of all of it; None for a crop."""
-    size = (ref.image.width, ref.image.height)
-    if ref.parent is None or ref.parent == ref.name or drawn.sizes.get(ref.parent) != size:
-        return None
-    return ref.parent if ref.box in (None, Box(0, 0, *size)) else None

@@ -101,35 +101,27 @@ class QuestionBook:
 
     def pages(self) -> Iterator[QuestionPage]:
         """A page for each question, in the order of the data."""
-        return (self._page(self._question(identity)) for identity in self.ids)
-
-    def _page(self, question: AnyQuestion) -> QuestionPage:
-        groups = tuple(Fact(name, value) for name, value in question.groups.items())
-        entries = tuple(reader.entry(question, self._pictures) for reader in self._readers)
-        sampled = question.id in self._sampled
-        if isinstance(question, BrokenQuestion):
-            return QuestionPage(question.id, question.task, groups, "", (), "", (), entries, question.error, sampled)
-        return QuestionPage(
-            id=question.id,
-            task=question.task,
-            groups=groups,
-            text=question.text,
-            choices=question.choices,
-            target=target_in_words(self._benchmark, question),
-            pictures=tuple(self._pictures.of(ref, "image of the question") for ref in show(question.images)),
-            solvers=entries,
-            sampled=sampled,
-        )
-
-    def _question(self, identity: str) -> AnyQuestion:
-        """The question from the source that knows most of it: with images, else with a text."""
-
-        def known(question: AnyQuestion) -> tuple[bool, bool, bool]:
+        for identity in self.ids:
+            # From the source that knows most of it: with images, else with a text.
+            question = max(
+                (source[identity] for source in self._sources if identity in source),
+                key=lambda one: isinstance(one, Question) and 1 + 2 * bool(one.images) + bool(one.text),
+            )
+            groups = tuple(Fact(name, value) for name, value in question.groups.items())
+            entries = tuple(reader.entry(question, self._pictures) for reader in self._readers)
+            shared, sampled = (question.id, question.task, groups), question.id in self._sampled
             if isinstance(question, BrokenQuestion):
-                return False, False, False
-            return True, bool(question.images), bool(question.text)
-
-        return max((source[identity] for source in self._sources if identity in source), key=known)
+                yield QuestionPage(*shared, "", (), "", (), entries, question.error, sampled)
+                continue
+            yield QuestionPage(
+                *shared,
+                text=question.text,
+                choices=question.choices,
+                target=target_in_words(self._benchmark, question),
+                pictures=tuple(self._pictures.of(ref, "image of the question") for ref in show(question.images)),
+                solvers=entries,
+                sampled=sampled,
+            )
 
 
 def target_in_words(benchmark: Benchmark, question: Question) -> str:
@@ -159,7 +151,13 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
         shown = tuple(pictures.of(ref, f"by {step.name}", drawn) for ref in step.images)
         steps.append(StepEntry(step.kind, step.name, step.text, step.seconds, fault, step.data, shown))
         known |= {ref.name: (ref.image.width, ref.image.height) for ref in step.images}
-    prompt = () if _is_plain(asked, question) else asked.parts
+    prompt = asked.parts
+    if not isinstance(question, BrokenQuestion):
+        parts: tuple[Any, ...] = tuple(part.image if isinstance(part, ImageRef) else part for part in prompt)
+        text = (question.text,) if question.text else ()
+        # The page shows the question's text and images above.
+        if parts in ((*text, *question.images), (*question.images, *text)):
+            prompt = ()
     return AskEntry(
         prompt=tuple(one if isinstance(one, str) else pictures.of(one, "shown in the prompt") for one in prompt),
         steps=tuple(steps),
@@ -167,12 +165,3 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
         outcome=reply.outcome.value,
         **{name: getattr(reply.usage, name) for name in OF_USAGE},
     )
-
-
-def _is_plain(prompt: Prompt, question: AnyQuestion) -> bool:
-    """Whether a prompt is the question's text and images as the page shows them above."""
-    if isinstance(question, BrokenQuestion):
-        return False
-    shown: tuple[Any, ...] = tuple(part.image if isinstance(part, ImageRef) else part for part in prompt.parts)
-    text = (question.text,) if question.text else ()
-    return shown in ((*text, *question.images), (*question.images, *text))

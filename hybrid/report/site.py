@@ -22,7 +22,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,14 @@ def write_site(pages: Pages, out: Path) -> Path:
     """
     place = out.resolve()
     refuse_other(place)
-    _check_keys(pages)
+    keys = [one.key for one in pages.benchmarks]
+    ids = [[section.id for section in one.overview.sections] for one in pages.benchmarks]
+    # A key becomes a folder and a part of links.
+    of_sections = [("the id of a section", _SECTION, own) for own in ids]
+    for what, pattern, names in [("the key of a benchmark", _KEY, keys), *of_sections]:
+        for name in names:
+            if not pattern.fullmatch(name) or names.count(name) > 1:
+                raise ValueError(f"{name!r} cannot be {what}, or is there twice")
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh = place.with_name(f".{place.name}.{uuid.uuid4().hex[:12]}")
     try:
@@ -86,19 +93,6 @@ def refuse_other(place: Path) -> None:
     ours = isinstance(marker, dict) and marker.get("report") == "hybrid"
     if not ours and any(place.iterdir()):
         raise UsageError(f"{place} holds something else than a report ({MARKER} is not there): choose another folder")
-
-
-def _check_keys(pages: Pages) -> None:
-    keys = [one.key for one in pages.benchmarks]
-    ids = [[section.id for section in one.overview.sections] for one in pages.benchmarks]
-    # A key becomes a folder and a part of links.
-    for what, pattern, names in (
-        ("the key of a benchmark", _KEY, keys),
-        *(("the id of a section", _SECTION, one) for one in ids),
-    ):
-        for name in names:
-            if not pattern.fullmatch(name) or names.count(name) > 1:
-                raise ValueError(f"{name!r} cannot be {what}, or is there twice")
 
 
 def _put_in_place(fresh: Path, place: Path) -> None:
@@ -131,21 +125,14 @@ def _write(pages: Pages, folder: Path) -> None:
     lists = [_write_benchmark(one, folder, version, images) for one in pages.benchmarks]
     answers = sum(listed.answers for listed in lists)
     (folder / "data").mkdir(exist_ok=True)
-    (folder / "data" / "site.js").write_bytes(script("site", version, _site_values(pages, lists)))
-    if pages.live:
-        (folder / "live.json").write_text(json.dumps({"version": version, "answers": answers}) + "\n")
-    (folder / MARKER).write_text(json.dumps({"report": "hybrid", "format": FORMAT, "version": version}) + "\n")
-
-
-def _site_values(pages: Pages, lists: Sequence[QuestionList]) -> dict[str, Any]:
     named = [(one.key, [solver.name for solver in one.overview.solvers]) for one in pages.benchmarks]
-    return {
+    site = {
         # Notes kept by a browser for one report are not shown in another, and outlive its being written anew.
         "id": hashlib.sha256(json.dumps([pages.title, named]).encode()).hexdigest()[:16],
         "title": pages.title,
         "made_by": pages.made_by,
         "live": pages.live,
-        "answers": sum(listed.answers for listed in lists),
+        "answers": answers,
         "tags": pages.tags,
         "benchmarks": [
             {
@@ -159,6 +146,10 @@ def _site_values(pages: Pages, lists: Sequence[QuestionList]) -> dict[str, Any]:
             for one, listed in zip(pages.benchmarks, lists, strict=True)
         ],
     }
+    (folder / "data" / "site.js").write_bytes(script("site", version, site))
+    if pages.live:
+        (folder / "live.json").write_text(json.dumps({"version": version, "answers": answers}) + "\n")
+    (folder / MARKER).write_text(json.dumps({"report": "hybrid", "format": FORMAT, "version": version}) + "\n")
 
 
 def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, images: _Images) -> QuestionList:

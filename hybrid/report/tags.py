@@ -120,11 +120,11 @@ def _crossed(title: str, given: Sequence[Given]) -> Table:
     columns = (*heads, None)
     tagged = [cell(None, head) for head in columns]
     names = sorted({name for name, _, _ in given}, key=lambda name: (-len(cell(name, None)), name))
-    rows = [(name, *(_share(cell(name, head), of) for head, of in zip(columns, tagged, strict=True))) for name in names]
+    rows = []
+    for name in names:
+        some = [len(cell(name, head)) for head in columns]
+        shares = (f"{n} ({n / len(of):.0%})" if n else "0" for n, of in zip(some, tagged, strict=True))
+        rows.append((name, *shares))
     last = ("tagged answers", *(str(len(of)) for of in tagged))
     note = "Shares are of the tagged answers of the column; an answer with several tags counts in each of their rows."
     return Table(title, (Column("tag", "left"), *map(Column, heads), Column("all")), (*rows, last), (note,))
-
-
-def _share(some: Collection[object], of: Collection[object]) -> str:
-    return f"{len(some)} ({len(some) / len(of):.0%})" if some else "0"

@@ -10,7 +10,7 @@ here shares a gain out among tools, or says what two of them do together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -156,19 +156,19 @@ class AblationReport(Report):
             "metric": self.metric,
             "abstain": self.full.scored.abstain,
             "tools_offered": list(self.full.tools_offered),
-            "runs": {run.planned.name: self._run_json(run) for run in self.runs},
+            "runs": {
+                run.planned.name: {
+                    "name": run.name,
+                    "folder": str(self.folder / run.planned.name),
+                    "tools_offered": list(run.tools_offered),
+                    "left_out": [name for name in self.full.tools_offered if name not in run.tools_offered],
+                    **run.scored.as_json(self.options.by),
+                    **{key: getattr(run.scored.usage, key, None) for key in ("model_calls", "tool_calls", "cost_usd")},
+                }
+                for run in self.runs
+            },
             "results": [row.as_json() for row in self.results],
             "conclusion": [*self.conclusion()],
-        }
-
-    def _run_json(self, run: AblatedRun) -> dict[str, Json]:
-        return {
-            "name": run.name,
-            "folder": str(self.folder / run.planned.name),
-            "tools_offered": list(run.tools_offered),
-            "left_out": [name for name in self.full.tools_offered if name not in run.tools_offered],
-            **run.scored.as_json(self.options.by),
-            **{name: getattr(run.scored.usage, name, None) for name in ("model_calls", "tool_calls", "cost_usd")},
         }
 
     def conclusion(self) -> tuple[str, ...]:
@@ -176,10 +176,16 @@ class AblationReport(Report):
         waiting = {run.name: run.scored.open for run in self.runs if run.scored.open}
         compared = len(self.runs) > 1
         called = any(run.scored.usage is None or run.scored.usage.tool_calls for run in self.runs)
+        on_single = []
+        if self.against_none is not None:
+            tools_offered_by = {run.name: run.tools_offered for run in self.runs}
+            rows = self._differences(self.against_none.comparison.solvers[0].solver)
+            of_one_tool = [(tools_offered_by[row.b][0], row) for row in rows]
+            on_single = self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
         return (
             *([UNCALLED.format(runs=len(self.runs))] if compared and not called else ()),
             *self._on_missing(),
-            *self._on_single(),
+            *on_single,
             *(f"{name}: {count} questions not asked yet are left out." for name, count in waiting.items()),
             *([SHARED_OUT] if compared else ()),
         )
@@ -192,12 +198,6 @@ class AblationReport(Report):
             for row in self.results
             if (row.section, row.quantity, row.group, row.metric, row.a, row.detail) == wanted
         ]
-
-    @cached_property
-    def _idle(self) -> frozenset[str]:
-        """The tools that were offered to the run with all of them and never called there."""
-        called = {one.tool for one in tool_faults(self.full.scored)}
-        return frozenset(self.full.tools_offered if self.full.scored.folder else ()) - called
 
     def _on_missing(self) -> list[str]:
         """The differences of leaving out all tools, then each one."""
@@ -212,18 +212,13 @@ class AblationReport(Report):
             for run in self.runs
             if self._lacks_one(run) and run.tools_offered and run.name in rows
         ]
-        sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", self._idle)
+        # Offered to the run with all tools, and never called there.
+        called = {one.tool for one in tool_faults(self.full.scored)}
+        idle = frozenset(self.full.tools_offered if self.full.scored.folder else ()) - called
+        sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", idle)
         if of_one_tool:
             sentences.append(COVER + ("" if self.against_none else ALONE))
         return sentences
-
-    def _on_single(self) -> list[str]:
-        if self.against_none is None:
-            return []
-        tools_offered_by = {run.name: run.tools_offered for run in self.runs}
-        rows = self._differences(self.against_none.comparison.solvers[0].solver)
-        of_one_tool = [(tools_offered_by[row.b][0], row) for row in rows]
-        return self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
 
     def _on_each(
         self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str, idle: Collection[str] = ()
@@ -245,8 +240,16 @@ class AblationReport(Report):
                 several = f"Of the other {len(open_)} none changes"
                 nothing = several if len(open_) > 1 else "The other one does not change"
             told = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
-            shown = _reach([row for _, row in open_], sum(row.p_holm is not None for row in family))
-            sentences.append(f"{nothing} {self.metric} measurably on {open_[0][1].n} questions: {told}. {shown}.")
+            # How large a difference must be to be shown by itself: half of its interval, widened by the adjustment.
+            tests = sum(row.p_holm is not None for row in family)
+            wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
+            ends = (row.interval for _, row in open_ if row.interval is not None)
+            halves = sorted(wider * (one.high - one.low) / 2 for one in ends)
+            least, most = fraction(halves[0]), fraction(halves[-1])
+            about = least if least == most else f"{least} to {most}"
+            shown = f"a difference of about {about} or more would have been shown."
+            adjusted = f"Adjusted for {tests} test{'s' * (tests > 1)}, {shown}"
+            sentences.append(f"{nothing} {self.metric} measurably on {open_[0][1].n} questions: {told}. {adjusted}")
         if len(tested) < len(rows):
             sentences.append(f"{len(rows) - len(tested)} of {len(rows)} differences could not be tested.")
         return sentences
@@ -257,15 +260,6 @@ NOT_SHOWN = "That the tools together change anything is not shown: without any"
 
 def _estimate(row: Result) -> str:
     return f"{signed(row.value)} (95 % [{row.low:.3f}, {row.high:.3f}], p (Holm) {row.p_holm:.3f})"
-
-
-def _reach(rows: Sequence[Result], tests: int) -> str:
-    """How large a difference must be to be shown by itself: half of its interval, widened by the adjustment."""
-    wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
-    halves = sorted(wider * (row.high - row.low) / 2 for row in rows if row.low is not None and row.high is not None)
-    least, most = fraction(halves[0]), fraction(halves[-1])
-    about = least if least == most else f"{least} to {most}"
-    return f"Adjusted for {tests} test{'s' * (tests > 1)}, a difference of about {about} or more would have been shown"
 
 
 def ablation_at(folder: Path, solver: str | None = None, options: TableArguments | None = None) -> AblationReport:
@@ -286,37 +280,28 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         raise UsageError(f"{folder} holds no ablation: there is no run in {full}")
     identity = RunFolder(full).manifest["identity"]
     refuse_hidden(load("hybrid.benchmarks", identity["benchmark"]), identity["split"])
-    name = solver or _only_solver(RunFolder(full))
+    if not solver:
+        named = [name for name in RunFolder(full).solvers() if REPEAT not in name and name in solver_names()]
+        known = [name for name in named if load_solver(name).offers_tools]
+        if len(known) != 1:
+            offering = ", ".join(known) or "no solver that offers tools"
+            raise UsageError(f"{full} has answers of {offering}: give --solver")
+        (solver,) = known
     runs = []
     for planned in ablation(identity.get("tools_offered") or (), add_one=True).runs:
         run = RunFolder(folder / planned.name)
         if not (run.path / MANIFEST).is_file():
             continue
-        _refuse_other(run, {**identity, "tools_offered": list(tools_of(planned))}, full)
-        if name in run.solvers() and run.finished(name):
-            (scored,) = scored_at(run.path / name, options)
+        expected = {**identity, "tools_offered": list(tools_of(planned))}
+        if changes := difference(expected, run.manifest["identity"]):
+            raise UsageError(
+                f"{run.path} is not a run of this ablation; next to {full} it differs in more than the tools offered:\n"
+                + "\n".join(f"  {change}" for change in changes)
+            )
+        if solver in run.solvers() and run.finished(solver):
+            (scored,) = scored_at(run.path / solver, options)
             runs.append(AblatedRun(planned, replace(scored, solver=planned.about)))
     if not runs or runs[0].planned.name != FULL:
-        raise UsageError(f"{full} has no answer of {name!r} yet: there is nothing to compare with")
+        raise UsageError(f"{full} has no answer of {solver!r} yet: there is nothing to compare with")
     compared = ComparisonOptions(options.get("by"), allow_failed=options.get("allow_failed", False))
-    return AblationReport(folder, name, tuple(runs), compared)
-
-
-def _only_solver(run: RunFolder) -> str:
-    """The solver of a run that offers tools, as it was asked first. Raises `UsageError` unless there is one."""
-    named = [name for name in run.solvers() if REPEAT not in name and name in solver_names()]
-    known = [name for name in named if load_solver(name).offers_tools]
-    if len(known) != 1:
-        raise UsageError(
-            f"{run.path} has answers of {', '.join(known) or 'no solver that offers tools'}: give --solver"
-        )
-    return known[0]
-
-
-def _refuse_other(run: RunFolder, identity: Mapping[str, Json], full: Path) -> None:
-    changes = difference(dict(identity), run.manifest["identity"])
-    if changes:
-        raise UsageError(
-            f"{run.path} is not a run of this ablation; next to {full} it differs in more than the tools offered:\n  "
-            + "\n  ".join(changes)
-        )
+    return AblationReport(folder, solver, tuple(runs), compared)

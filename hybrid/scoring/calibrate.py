@@ -88,9 +88,16 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
             # The rotations of a question's options are no more questions.
             if not isinstance(question, Question) or ROTATED.search(attempt.id):
                 continue
-            if attempt.id in scores:
-                for case in _model_case(benchmark, question, attempt, scores[attempt.id]):
-                    by_key.setdefault((attempt.id, case.key, b""), case)
+            score = scores.get(attempt.id)
+            value = None if score is None or score.answer is None else worth(benchmark, score)
+            if value is not None:
+                # The MLLM's own answer, which could be read.
+                asked = attempt.exchanges[-1]
+                key = (*MODEL, counted_route(asked.prompt))
+                confidence = confidence_in(asked.reply.steps)
+                claimed = AnswerConfidence(benchmark.card.prior_accuracy.usual(asked.prompt), confidence)
+                case = CountedAnswer(question.id, question.unit, key, confidence, value, claimed)
+                by_key.setdefault((attempt.id, key, b""), case)
             for exchange in attempt.exchanges:
                 prompt = to_json(Prompt, exchange.prompt)
                 for case in _cases(benchmark, question, attempt, exchange):
@@ -108,17 +115,6 @@ def worth(benchmark: Benchmark, score: Score) -> float | None:
     leading = (name.split(".")[0] for name in benchmark.card.headline)
     value = next((score.values[name] for name in leading if name in score.values), None)
     return None if value is None else min(max(value, 0.0), 1.0)
-
-
-def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, score: Score) -> Iterator[CountedAnswer]:
-    """The worth of the MLLM's own answer, where it could be read."""
-    value = worth(benchmark, score)
-    if score.answer is None or value is None:
-        return
-    asked = attempt.exchanges[-1]
-    confidence = confidence_in(asked.reply.steps)
-    claimed = AnswerConfidence(benchmark.card.prior_accuracy.usual(asked.prompt), confidence)
-    yield CountedAnswer(question.id, question.unit, (*MODEL, counted_route(asked.prompt)), confidence, value, claimed)
 
 
 def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[CountedAnswer]:
@@ -158,10 +154,14 @@ def _as_reply(
     the best of several (ActiView's any view) shall see this one alone. Where the ask offers a part of the choices
     under other letters (MM-SAP's second pass), the answer is put in the letters of the question.
     """
-    if not _same_ask(question, exchange.prompt):
-        letter = _letter_in(question, exchange.prompt, specialist_answer.get("letter"))
-        return None if letter is None else (Exchange(exchange.prompt, Reply(f"Answer: ({letter})")),)
-    heard = Exchange(exchange.prompt, Reply(str(specialist_answer["answer"])))
+    prompt = exchange.prompt
+    if not _same_ask(question, prompt):
+        text = dict(zip(LETTERS, prompt.choices, strict=False)).get(str(specialist_answer.get("letter")))
+        # A letter for parts of a picture, say, names no choice of the question.
+        if prompt.kind is not question.kind or text is None or question.choices.count(text) != 1:
+            return None
+        return (Exchange(prompt, Reply(f"Answer: ({LETTERS[question.choices.index(text)]})")),)
+    heard = Exchange(prompt, Reply(str(specialist_answer["answer"])))
     return tuple(
         heard if other is exchange else other
         for other in attempt.exchanges
@@ -171,18 +171,6 @@ def _as_reply(
 
 def _same_ask(question: Question, prompt: Prompt) -> bool:
     return prompt.kind is question.kind and prompt.choices in (question.choices, ())
-
-
-def _letter_in(question: Question, prompt: Prompt, letter: Json) -> str | None:
-    """The question's letter of the choice that a letter names in this prompt; None where there is no one such choice.
-
-    A letter for parts of a picture, say, names no choice of the question.
-    """
-    offered = dict(zip(LETTERS, prompt.choices, strict=False))
-    text = offered.get(str(letter))
-    if prompt.kind is not question.kind or text is None or question.choices.count(text) != 1:
-        return None
-    return LETTERS[question.choices.index(text)]
 
 
 def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[str] = ()) -> tuple[CountedAnswer, ...]:
@@ -236,7 +224,13 @@ def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> M
     """
     identity, solvers = manifest["identity"], manifest["solvers"].values()
     counted = {case.key[:2] for case in answers}
-    relied = _with_needs({tool for tool, _ in counted - {MODEL}})
+    # The tools, and those whose findings they are given.
+    relied, waiting = set[str](), {tool for tool, _ in counted - {MODEL}}
+    while waiting:
+        relied |= waiting
+        cards = [_tool(name).card for name in waiting]
+        needs = (own for card in cards for own in (card.needs, *(backend.needs for backend in card.backends)))
+        waiting = {need.tool for own in needs for need in own} - relied
     tools: dict[str, Json] = {}
     for name, facts in (entry for solver in solvers for entry in solver.get("tools", {}).items()):
         if name in relied and tools.setdefault(name, facts) != facts:
@@ -253,17 +247,6 @@ def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> M
     )
 
 
-def _with_needs(tools: Collection[str]) -> frozenset[str]:
-    """The tools, and those whose findings they are given."""
-    names, waiting = set[str](), set(tools)
-    while waiting:
-        names |= waiting
-        cards = [_tool(name).card for name in waiting]
-        needs = (own for card in cards for own in (card.needs, *(backend.needs for backend in card.backends)))
-        waiting = {need.tool for own in needs for need in own} - names
-    return frozenset(names)
-
-
 def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measurement], ...]:
     """The measurement of each tool or MLLM on each route, sorted by their names."""
     by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
@@ -273,7 +256,17 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     for key, own in sorted(by_key.items()):
         said = [log_odds(case.claimed.said) for case in own if case.claimed.said is not None]
         counted[key] = Measurement(sum(case.score for case in own), len(own), mean(said) if said else None)
-    slopes = _slopes(_contests(by_key, Trust(counted)))
+    trust, contests = Trust(counted), list[_Contest]()
+    own_answers = {(case.id, key[2]): case for key, cases in by_key.items() if key[:2] == MODEL for case in cases}
+    for key, case in ((key, case) for key, cases in by_key.items() if key[:2] != MODEL for case in cases):
+        other = own_answers.get((case.id, key[2]))
+        if other is not None and case.score != other.score:
+            tool = trust.tool(key, case.claimed)
+            model = trust.model(key[2], other.claimed.rate, other.claimed.said)
+            apart = {key[:2]: tool.apart, MODEL: -model.apart}
+            known, distance = log_odds(tool.rate) - log_odds(model.rate), case.score - other.score
+            contests.append(_Contest(known, apart, distance > 0, abs(distance)))
+    slopes = _slopes(contests)
     return tuple((key, replace(one, slope=slopes.get(key[:2], CLAIM))) for key, one in counted.items())
 
 
@@ -289,24 +282,11 @@ class _Contest(NamedTuple):
     weight: float
 
 
-def _contests(by_key: Mapping[Key, Sequence[CountedAnswer]], trust: Trust) -> Iterator[_Contest]:
-    own = {(case.id, key[2]): case for key, cases in by_key.items() if key[:2] == MODEL for case in cases}
-    for key, case in ((key, case) for key, cases in by_key.items() if key[:2] != MODEL for case in cases):
-        other = own.get((case.id, key[2]))
-        if other is not None and case.score != other.score:
-            tool = trust.tool(key, case.claimed)
-            model = trust.model(key[2], other.claimed.rate, other.claimed.said)
-            apart = {key[:2]: tool.apart, MODEL: -model.apart}
-            known, distance = log_odds(tool.rate) - log_odds(model.rate), case.score - other.score
-            yield _Contest(known, apart, distance > 0, abs(distance))
-
-
-def _slopes(contests: Iterable[_Contest]) -> dict[tuple[str, str], float]:
+def _slopes(known: Sequence[_Contest]) -> dict[tuple[str, str], float]:
     """The most probable slopes, none below 0, with normal priors of mean `CLAIM`, one after another.
 
     The function is concave in all of them, and no step lowers it (Boehning and Lindsay 1988).
     """
-    known = list(contests)
     slopes = dict.fromkeys((name for one in known for name in one.apart), CLAIM)
     for _ in range(ROUNDS):
         before = dict(slopes)

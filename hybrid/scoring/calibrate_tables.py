@@ -7,7 +7,7 @@ An answer is one of a tool, or of the MLLM alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybrid.display.tables import NONE, Column, Table, accuracy, as_narrow, bounds
@@ -42,7 +42,10 @@ class _Pooled:
 
 def headline(measured: Measurements) -> list[str]:
     """Sentences on which tool was right most and least often, then a table over all routes."""
-    pooled = list(_pooled(measured))
+    pooled = []
+    for tool, backend in dict.fromkeys(key[:2] for key, _ in measured):
+        own = [one for key, one in measured if key[:2] == (tool, backend)]
+        pooled.append(_Pooled(tool, backend, len(own), float(sum(one.right for one in own)), sum(one.n for one in own)))
     tools = sorted((one for one in pooled if (one.tool, one.backend) != MODEL), key=lambda one: -one.right / one.n)
     said = []
     if len(tools) > 1:
@@ -90,12 +93,6 @@ def as_json(measured: Measurements) -> list[Json]:
         }
         for (tool, backend, route), one in measured
     ]
-
-
-def _pooled(measured: Measurements) -> Iterator[_Pooled]:
-    for tool, backend in dict.fromkeys(key[:2] for key, _ in measured):
-        own = [one for key, one in measured if key[:2] == (tool, backend)]
-        yield _Pooled(tool, backend, len(own), float(sum(one.right for one in own)), sum(one.n for one in own))
 
 
 def _counts(right: float, n: int) -> tuple[str, str, str]:

@@ -17,7 +17,7 @@ import json
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean, stdev
@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from hybrid.answers.offered import draw, offered
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.types import Exchange, Kind, Metric, Prompt, Question, Reply, Score
+from hybrid.types import Exchange, Kind, Prompt, Question, Reply, Score
 
 # Ends of one dialogue that are followed: all of five letters in order, fifteen choices of parts times five options.
 MAX_ENDS = 120
@@ -120,7 +120,11 @@ class Guesser:
         Raises:
             DataError, UsageError: the question cannot be scored.
         """
-        key = question.id if question.kind is Kind.SCANPATH else _scored_by(question)
+        # All that dialogue and verdict depend on: not the words of a question, nor its pictures.
+        target = json.dumps([question.target, question.protocol], sort_keys=True, default=str)
+        variant, images = question.id.removeprefix(question.base), len(question.images)
+        said = (question.task, question.kind, question.choices, question.route, question.given)
+        key = question.id if question.kind is Kind.SCANPATH else (*said, target, variant, images)
         if key not in self._known:
             listed = self._listed(question)
             drawn = () if listed else (End(1 / self._draws, self._drawn(question, n)) for n in range(self._draws))
@@ -188,16 +192,6 @@ def at_once(work: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a dialogue waited for something else than a reply")
 
 
-def _scored_by(question: Question) -> object:
-    """A key of all that dialogue and verdict depend on: not of the words of a question, nor of its pictures."""
-    target = json.dumps([question.target, question.protocol], sort_keys=True, default=str)
-    variant = question.id.removeprefix(question.base)
-    return (
-        *(question.task, question.kind, question.choices, question.route, question.given),
-        *(target, variant, len(question.images)),
-    )
-
-
 def _of(question: Question, score: Score) -> Score:
     return replace(score, id=question.id, task=question.task, groups=question.groups, cluster=question.cluster)
 
@@ -218,7 +212,13 @@ def metrics_of_a_guess(
         for metric in benchmark.summarise([_of(q, g.expected) for q, g in zip(questions, guesses, strict=True)])
         if metric.name in names and metric.value is not None and metric.cells
     }
-    places = _tested_places(at_expected.values(), questions)
+    # All questions of some clusters of each metric: drawn by its name where those of others are too few.
+    chosen: set[str] = set()
+    for metric in at_expected.values():
+        clusters = {cell.cluster for cell in metric.cells}
+        wanted = max(0, min(TESTED_CLUSTERS, len(clusters)) - len(clusters & chosen))
+        chosen.update(random.Random(metric.name).sample(sorted(clusters - chosen), wanted))
+    places = [place for place, question in enumerate(questions) if question.unit in chosen]
     affine = _affine(benchmark, [questions[place] for place in places], [guesses[place] for place in places])
     drawn_clusters = {q.unit for q, guess in zip(questions, guesses, strict=True) if not guess.exact}
     by_name = {name: Expected(metric.value) for name, metric in at_expected.items() if metric.value is not None}
@@ -260,16 +260,6 @@ def _whole_draws(
 def _one(guess: Guess, rng: random.Random) -> Score:
     (end,) = rng.choices(guess.ends, [end.probability for end in guess.ends])
     return end.score
-
-
-def _tested_places(metrics: Iterable[Metric], questions: Sequence[Question]) -> list[int]:
-    """Places of all questions of some clusters of each metric: drawn by its name where those of others are too few."""
-    chosen: set[str] = set()
-    for metric in metrics:
-        clusters = {cell.cluster for cell in metric.cells}
-        wanted = max(0, min(TESTED_CLUSTERS, len(clusters)) - len(clusters & chosen))
-        chosen.update(random.Random(metric.name).sample(sorted(clusters - chosen), wanted))
-    return [place for place, question in enumerate(questions) if question.unit in chosen]
 
 
 def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]) -> set[str]:

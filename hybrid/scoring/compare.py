@@ -202,20 +202,16 @@ def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str
         return None
     pairs: dict[frozenset[str], SolverPair] = {}
     for word in words:
-        pair = _pair_of(word, known)
+        # A name may hold a colon itself.
+        cuts = [place for place, sign in enumerate(word) if sign == ":"]
+        both = [SolverPair(word[:cut], word[cut + 1 :]) for cut in cuts]
+        fitting = [pair for pair in both if pair.a in known and pair.b in known and pair.a != pair.b]
+        if len(fitting) != 1:
+            raise UsageError(f"--pairs {word}: give two different solvers as A:B; there are: {', '.join(known)}")
+        (pair,) = fitting
         if pairs.setdefault(frozenset(pair), pair) != pair or list(words).count(word) > 1:
             raise UsageError(f"--pairs {word}: this pair is given twice")
     return tuple(pairs.values())
-
-
-def _pair_of(word: str, known: Sequence[str]) -> SolverPair:
-    """The two solvers of A:B; a name may hold a colon itself."""
-    cuts = [place for place, sign in enumerate(word) if sign == ":"]
-    pairs = [SolverPair(word[:cut], word[cut + 1 :]) for cut in cuts]
-    fitting = [pair for pair in pairs if pair.a in known and pair.b in known and pair.a != pair.b]
-    if len(fitting) != 1:
-        raise UsageError(f"--pairs {word}: give two different solvers as A:B; there are: {', '.join(known)}")
-    return fitting[0]
 
 
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:

@@ -28,7 +28,6 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.label_changes import partly_there
-from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
@@ -40,7 +39,11 @@ OVERWEIGHT = 3  # From so many times the weight of its questions on, a task is n
 
 def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     """The parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
-    solvers = _concerned(found, groups)
+    # Those that the first sentences are about; the specialists' abstentions are in their own sentence.
+    concerned = [one for group in groups for one in (group.hybrid, group.alone, group.blank) if one is not None]
+    solvers = tuple({one.solver: one for one in concerned}.values()) or tuple(
+        one for one in found.found.solvers if not one.read_by_judge
+    )
     names = {one.solver for one in solvers}
     rows = [row for row in found.of("outcomes") if row.a in names]
     kinds = {kind.value: kind for kind in Outcome}
@@ -85,14 +88,6 @@ def _faults(found: ConclusionRows) -> Iterator[str]:
             faulty.setdefault(listed([*map(str, faults)]), []).append(short_name(one))
     for tools, names in list(faulty.items())[:NAMED]:
         yield worded("limits.faults", solver=listed(names), tools=tools)
-
-
-def _concerned(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> tuple[Scored, ...]:
-    """The solvers that the first sentences are about; the specialists' abstentions are in their own sentence."""
-    concerned = [one for group in groups for one in (group.hybrid, group.alone, group.blank) if one is not None]
-    return tuple({one.solver: one for one in concerned}.values()) or tuple(
-        one for one in found.found.solvers if not one.read_by_judge
-    )
 
 
 def _power(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:

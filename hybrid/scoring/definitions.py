@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,18 +49,17 @@ def definition(text: str | None) -> Definition:
     _, *parts = _DEFAULT.split(blocks[at])
     usual = {"values": "0 to 1"} | {key: _joined(said) for key, said in zip(parts[::2], parts[1::2], strict=True)}
     items = re.split(r"^- ", blocks[at + 1], flags=re.MULTILINE)[1:]
-    cards = tuple(_card(_joined(item), usual) for item in items)
-    return Definition(_joined(title), "\n".join(map(_joined, blocks[:at])), cards, "\n\n".join(blocks[at + 2 :]))
-
-
-def _card(item: str, usual: Mapping[str, str]) -> MetricCard:
-    found = _ITEM.fullmatch(item)
-    own = _OWN.fullmatch(found["own"] or "") if found else None
-    if found is None or own is None:
-        raise ValueError(f"no item NAME (VALUES) = FORMULA. REMARK [n: N; source: SOURCE]: {item!r}")
-    counts, source = own["n"] or usual["n"], own["source"] or usual["source"]
-    values = found["values"] or usual["values"]
-    return MetricCard(found["name"], found["formula"], counts, source, found["about"] or "", values)
+    cards = []
+    for item in map(_joined, items):
+        found = _ITEM.fullmatch(item)
+        own = _OWN.fullmatch(found["own"] or "") if found else None
+        if found is None or own is None:
+            raise ValueError(f"no item NAME (VALUES) = FORMULA. REMARK [n: N; source: SOURCE]: {item!r}")
+        counts, source = own["n"] or usual["n"], own["source"] or usual["source"]
+        values = found["values"] or usual["values"]
+        cards.append(MetricCard(found["name"], found["formula"], counts, source, found["about"] or "", values))
+    about, notes = "\n".join(map(_joined, blocks[:at])), "\n\n".join(blocks[at + 2 :])
+    return Definition(_joined(title), about, tuple(cards), notes)
 
 
 def _joined(block: str) -> str:

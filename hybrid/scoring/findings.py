@@ -15,11 +15,11 @@ are refreshed, read it once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
 from hybrid.config import Limits
@@ -41,13 +41,10 @@ from hybrid.solving.rules import table
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
-from hybrid.tool.rules import CallTool
 from hybrid.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Step
 
 # Of the answer that the findings come to. `none`: they come to no answer. `unread`: the answer cannot be known.
 Verdict = Literal["right", "wrong", "none", "unread"]
-
-T = TypeVar("T")
 
 VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "none", "unread")
 
@@ -80,11 +77,6 @@ class Heard:
     def tools(self) -> tuple[str, ...]:
         """The tools that answered a call; one that ended in a fault said nothing."""
         return tuple(sorted({call.tool for call in self.calls if call.fault is None}))
-
-    @property
-    def only_faults(self) -> bool:
-        """Whether tools were called and none answered."""
-        return bool(self.calls) and not self.tools
 
     @property
     def no_trace(self) -> bool:
@@ -120,17 +112,13 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
             verdicts[score.id] = before[1]
         return verdicts
 
-    return _finished(all_of())
-
-
-def _finished(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, also for a caller that is itself run by an event loop of this thread."""
+    # The caller may itself be run by an event loop of this thread.
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return asyncio.run(all_of())
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
+        return pool.submit(asyncio.run, all_of()).result()
 
 
 @lru_cache(maxsize=64)
@@ -159,7 +147,13 @@ async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> He
     went on with; every ask of its own kind is answered by the rule, each from what was found in that ask: the model
     did not see any other.
     """
-    calls, to_the_point = _called(attempt), any(map(_to_the_point, attempt.exchanges))
+    calls = _called(attempt)
+    to_the_point = any(
+        step.kind == "tool" and step.name in rule.tools
+        for exchange in attempt.exchanges
+        if (rule := table().asked_of(exchange.prompt)[1]) is not None
+        for step in exchange.reply.steps
+    )
     if not calls:
         return Heard((), False, "none")
     of_its_kind = [exchange for exchange in attempt.exchanges if exchange.prompt.kind is question.kind]
@@ -168,10 +162,12 @@ async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> He
     ):
         routes = ", ".join(dict.fromkeys(repr(exchange.prompt.route) for exchange in of_its_kind))
         return Heard(calls, False, "unread", unread=f"there is no rule for {routes or 'its asks'}")
-    answered = [
-        replace(exchange, reply=await _reply_of_rule(exchange)) if exchange.prompt.kind is question.kind else exchange
-        for exchange in attempt.exchanges
-    ]
+    answered = list(attempt.exchanges)
+    for place, exchange in enumerate(attempt.exchanges):
+        if exchange.prompt.kind is question.kind:
+            answer = _specialist_answer(exchange) or await recorded_answer(exchange.prompt, calls_of(exchange))
+            reply = Reply("", Outcome.ABSTAINED) if answer is None else Reply(answer)
+            answered[place] = replace(exchange, reply=reply)
     score = benchmark.score(question, answered, AS_PAPERS)
     if score.answer is None:
         return Heard(calls, to_the_point, "none")
@@ -201,17 +197,6 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
     return tuple(calls)
 
 
-def _to_the_point(exchange: Exchange) -> bool:
-    _, rule = table().asked_of(exchange.prompt)
-    return rule is not None and any(step.kind == "tool" and step.name in rule.tools for step in exchange.reply.steps)
-
-
-async def _reply_of_rule(exchange: Exchange) -> Reply:
-    """The reply of the specialist to an ask from the findings in it."""
-    answer = _specialist_answer(exchange) or await recorded_answer(exchange.prompt, calls_of(exchange))
-    return Reply("", Outcome.ABSTAINED) if answer is None else Reply(answer)
-
-
 def _specialist_answer(exchange: Exchange) -> str | None:
     """The specialists' answer that the solver itself got in an ask; None where its steps hold none."""
     for step in reversed(exchange.reply.steps):
@@ -226,21 +211,9 @@ async def recorded_answer(prompt: Prompt, calls: Sequence[TracedCall]) -> str | 
     rule = table().rules.get(prompt.route)
     if rule is None:
         return None
-    try:
-        specialist_answer = await rule(prompt, _context(prompt, recorded_tools(rule.tools, calls)))
-    except ToolError:
-        return None
-    return None if specialist_answer is None else specialist_answer.answer
-
-
-async def _no_model(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
-    raise NotRecorded("a rule asks no model")
-
-
-def _context(prompt: Prompt, tool: CallTool) -> SolverContext:
-    return SolverContext(
+    context = SolverContext(
         model=_no_model,
-        tool=tool,
+        tool=recorded_tools(rule.tools, calls),
         tools_offered=(),
         wording=Wording(),
         shown=prompt.parts,
@@ -252,3 +225,12 @@ def _context(prompt: Prompt, tool: CallTool) -> SolverContext:
         show="both",
         seed=0,
     )
+    try:
+        specialist_answer = await rule(prompt, context)
+    except ToolError:
+        return None
+    return None if specialist_answer is None else specialist_answer.answer
+
+
+async def _no_model(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
+    raise NotRecorded("a rule asks no model")

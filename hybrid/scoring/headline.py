@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import Abstain
@@ -111,7 +111,12 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
     shown = [f"warning: {one_line(line)}" for line in noted[:SHOWN_WARNINGS]]
     warned = [part for line in shown for part in filled(line, NARROW, 2)] + hidden
-    concluded = [line for each in sentences for line in _lines(each)]
+    concluded: list[str] = []
+    for each in sentences:
+        concluded += filled(one_line(each.text.removesuffix(each.command)), NARROW)
+        # It stands on lines of its own, to be pasted.
+        command = pasteable(shlex.split(each.command), "narrow", "  ") if each.command else ""
+        concluded += command.splitlines()
     parts = ["\n".join([*rule_head(comparison.solvers, form).splitlines(), *warned, *concluded])]
     for place, table in enumerate(headline_tables(comparison)):
         title = "" if place else "\n".join(filled(table.title, NARROW)) + "\n"
@@ -121,13 +126,6 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
     last = [f"cost: {', '.join(costs)}", more] if costs else [more]
     foot = [line for text in last for line in filled(text, NARROW, 2)]
     return "\n\n".join(parts) + "\n" + "\n".join(foot) + "\n"
-
-
-def _lines(sentence: Sentence) -> Iterator[str]:
-    """The sentence within `NARROW` columns; a command that ends it stands on lines of its own, to be pasted."""
-    yield from filled(one_line(sentence.text.removesuffix(sentence.command)), NARROW)
-    if sentence.command:
-        yield from pasteable(shlex.split(sentence.command), "narrow", "  ").splitlines()
 
 
 def _baselines(comparison: Comparison) -> Mapping[str, str]:

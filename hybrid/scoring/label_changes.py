@@ -30,7 +30,15 @@ def with_same_labels(solvers: Sequence[Scored], how: OtherLabels) -> tuple[Score
         UsageError: answers of a corrected task differ, and nothing else was asked for.
     """
     for correction in load("hybrid.benchmarks", solvers[0].benchmark).card.corrections if solvers else ():
-        if not any(_differ(a, b, correction.task) for a, b in itertools.combinations(solvers, 2)):
+        # Generated questions have no labels.
+        labelled = [one for one in solvers if not one.data.generated]
+        if not any(
+            one.target != other.target
+            for a, b in itertools.combinations(labelled, 2)
+            for name, one in a.questions.items()
+            if one.task == correction.task and isinstance(one, Question)
+            if isinstance(other := b.questions.get(name), Question)
+        ):
             continue
         if how == "refuse":
             named = {one.solver: correction.labels(one.questions.values()) or "none" for one in solvers}
@@ -46,17 +54,6 @@ def with_same_labels(solvers: Sequence[Scored], how: OtherLabels) -> tuple[Score
             label = f"labels of {correction.task} differ"
             solvers = [replace(one, labels=(*one.labels, label)) for one in solvers]
     return tuple(solvers)
-
-
-def _differ(a: Scored, b: Scored, task: str) -> bool:
-    """Whether a question of the task that both have has another answer; generated questions have no labels."""
-    if a.data.generated or b.data.generated:
-        return False
-    return any(
-        one.target != other.target
-        for name, one in a.questions.items()
-        if one.task == task and isinstance(one, Question) and isinstance(other := b.questions.get(name), Question)
-    )
 
 
 def _without(scored: Scored, task: str) -> Scored:

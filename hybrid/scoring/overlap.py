@@ -13,7 +13,7 @@ from collections import ChainMap, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import repeat
 from statistics import fmean
 from typing import Literal
 
@@ -152,19 +152,18 @@ class Overlap:
         every = []
         for place, repetitions in enumerate(self.every.again):
             again: dict[str, list[Metric]] = defaultdict(list)
-            for metric in chain(*(self._summary(place, number, rule) for number in range(len(repetitions)))):
-                again[metric.name].append(metric)
+            for number, answers in enumerate(repetitions):
+                # Over all questions the metrics are at hand, or worth keeping.
+                if len(answers.place) == len(self) == len(self.every.ids) and self.present.all():
+                    found = answers.metrics(self.benchmark, self.questions, rule)
+                else:
+                    found = summary(self.benchmark, self.questions, self.scores(place, rule, number))
+                for metric in found:
+                    again[metric.name].append(metric)
             # A metric that a repetition lacks is not that of all.
             every.append({name: _mean_metric(own) for name, own in again.items()})
         in_all = [name for name in every[0] if all(name in one and one[name].cells for one in every)]
         return {name: tuple(one[name] for one in every) for name in in_all}
-
-    def _summary(self, place: int, number: int, rule: Abstain) -> tuple[Metric, ...]:
-        """The benchmark's metrics of one repetition over the questions of this view."""
-        answers = self.every.again[place][number]
-        if len(answers.place) == len(self) == len(self.every.ids) and self.present.all():
-            return answers.metrics(self.benchmark, self.questions, rule)
-        return summary(self.benchmark, self.questions, self.scores(place, rule, number))
 
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
         """The tasks that have a metric when they are alone; one that needs several tasks at once is not in it."""

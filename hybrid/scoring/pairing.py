@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hybrid.errors import UsageError
 from hybrid.log.lines import Records
@@ -32,11 +31,6 @@ class Data:
     settings: Mapping[str, str]
 
     @classmethod
-    def of_run(cls, identity: Mapping[str, Any]) -> Data:
-        """From the identity in a manifest."""
-        return cls(identity["benchmark"], identity["split"], identity.get("data", {}), identity.get("settings", {}))
-
-    @classmethod
     def of_predictions(cls, benchmark: str, split: str) -> Data:
         """Of predictions that were scored as they lie on disk."""
         return cls(benchmark, split, {}, {})
@@ -45,14 +39,6 @@ class Data:
     def generated(self) -> bool:
         """Whether the questions were generated."""
         return self.facts.get("kind") == "sample"
-
-    def same_as(self, other: Data) -> bool:
-        """Whether both are known to be the same data."""
-        return bool(self.facts) and (self.benchmark, self.split, self.facts) == (
-            other.benchmark,
-            other.split,
-            other.facts,
-        )
 
     def __str__(self) -> str:
         """`blink val, folder, sha256 4ccd46bb3f5f`."""
@@ -77,7 +63,8 @@ def check_same(
         raise UsageError(
             f"two benchmarks cannot be compared:\n  {both}\nname runs of one of them; `hybrid report` takes both"
         )
-    same = data_a.same_as(data_b)
+    # Both are known to be the same data.
+    same = bool(data_a.facts) and (data_a.split, data_a.facts) == (data_b.split, data_b.facts)
     if of_a is of_b or (same and data_a.settings != data_b.settings):
         return
     shared = [identity for identity in of_a if identity in of_b]
@@ -87,8 +74,10 @@ def check_same(
         if isinstance(of_a, Records) and isinstance(of_b, Records) and of_a.line(identity) == of_b.line(identity):
             continue
         one, other = of_a[identity], of_b[identity]
+        part = None if same else unlike(one, other, strict=strict)
         # The fingerprint of the same data is of its tables: pictures in files of their own may have changed.
-        part = _other_images(one, other) if same else unlike(one, other, strict=strict)
+        if same and isinstance(one, Question) and isinstance(other, Question) and one.images != other.images:
+            part = "images"
         if part and not (part == "target" and one.task in relabelled):
             different[identity] = part
     if different:
@@ -97,12 +86,6 @@ def check_same(
             f"these are different questions under the same ids, which cannot be compared:\n  {both}\n"
             f"  {len(different)} of the {len(shared)} ids that both have differ; {identity} differs in {part}"
         )
-
-
-def _other_images(a: Question | BrokenQuestion, b: Question | BrokenQuestion) -> str | None:
-    if isinstance(a, BrokenQuestion) or isinstance(b, BrokenQuestion) or a.images == b.images:
-        return None
-    return "images"
 
 
 def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict: bool = False) -> str | None:

@@ -90,7 +90,14 @@ def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tupl
     A note names the options for predictions where all paths are runs. Raises `UsageError` where one is
     given twice.
     """
-    _refuse_twice([Path(path) for path in paths])
+    # A run that is given twice, itself or as a solver of it, would be compared with itself.
+    seen: dict[Path, Path] = {}
+    for path in map(Path, paths):
+        if (other := seen.setdefault(path.resolve(), path)) is not path:
+            raise UsageError(f"{path} is given twice{'' if other == path else f' (as {other})'}: name each run once")
+    for real, path in seen.items():
+        if real.parent in seen and (real.parent / MANIFEST).is_file():
+            raise UsageError(f"{path} is given twice, for {seen[real.parent]} is its run: name one of them")
     unused = [f"--{name}" for name in ("benchmark", "data", "field") if options.get(name) is not None]
     if unused and all(_run_of(Path(path)) is not None for path in paths):
         tell(
@@ -113,17 +120,6 @@ def _run_of(path: Path) -> Path | None:
     return path.parent if path.is_dir() and (path.parent / MANIFEST).is_file() else None
 
 
-def _refuse_twice(paths: Sequence[Path]) -> None:
-    """Raise `UsageError` where a run, or a solver of it, is among them twice: it would be compared with itself."""
-    seen: dict[Path, Path] = {}
-    for path in paths:
-        if (other := seen.setdefault(path.resolve(), path)) is not path:
-            raise UsageError(f"{path} is given twice{'' if other == path else f' (as {other})'}: name each run once")
-    for real, path in seen.items():
-        if real.parent in seen and (real.parent / MANIFEST).is_file():
-            raise UsageError(f"{path} is given twice, for {seen[real.parent]} is its run: name one of them")
-
-
 def scored_at(
     path: Path, options: TableArguments, more: Sequence[Path] = (), verdicts: str | Path | None = None
 ) -> tuple[Scored, ...]:
@@ -137,7 +133,13 @@ def scored_at(
         source = "judge" if verdicts == "judge" else Path(verdicts)
     if _run_of(path) == path:
         folder = RunFolder(path)
-        return () if _submitted(folder) else tell_unkept(score_run(folder, options_for(options, folder), (), source))
+        name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
+        if split in load("hybrid.benchmarks", name).card.hidden_splits:
+            tell(f"the answers of {name} {split} are hidden: nothing is scored")
+            for solver in folder.solvers():
+                tell(f"submission: {write_submission(folder, solver)}")
+            return ()
+        return tell_unkept(score_run(folder, options_for(options, folder), (), source))
     if (run := _run_of(path)) is not None:
         folder = RunFolder(run)
         return tell_unkept(score_run(folder, options_for(options, folder), (path.name,), source))
@@ -170,17 +172,6 @@ def options_for(options: TableArguments, folder: RunFolder | None = None) -> Sco
     """The options by which replies are scored: the run's own protocol unless another is named."""
     default: Parse = "strict" if folder is None else protocol_of(folder)
     return ScoreOptions(options.get("protocol") or default, options.get("abstain") or TABLES_RULE)
-
-
-def _submitted(folder: RunFolder) -> bool:
-    """Whether the run's answers are hidden; then the submission of each solver is written."""
-    name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
-    if split not in load("hybrid.benchmarks", name).card.hidden_splits:
-        return False
-    tell(f"the answers of {name} {split} are hidden: nothing is scored")
-    for solver in folder.solvers():
-        tell(f"submission: {write_submission(folder, solver)}")
-    return True
 
 
 def protocol_of(folder: RunFolder) -> Parse:

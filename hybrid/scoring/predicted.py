@@ -23,7 +23,7 @@ from hybrid.scoring.predictions.base import Joined, Origin
 from hybrid.scoring.predictions.mounted import join_predictions
 from hybrid.scoring.score import Scored, counted_twice
 from hybrid.scoring.tally import Replies, tally_replies
-from hybrid.types import Attempt, Cell, Exchange, Json, Metric, Prompt, Question, Reply, Score
+from hybrid.types import Attempt, Cell, Exchange, Json, Prompt, Question, Reply
 
 Field = Literal["stored", "text"]
 
@@ -57,7 +57,15 @@ def score_predictions(
     made = tally_replies(benchmark, _replies(pairs, chosen_field), options)
     counted = counted_twice(benchmark, asked, made, options.abstain)
     if chosen_field == "text":
-        agreement = _agreement(pairs, made.scores, benchmark)
+        # How often our parse says what the authors' extraction stored, and how often it does not decide.
+        same = tuple(
+            Cell("", score.unit, float(score.answer == benchmark.score_stored(question, prediction.stored).answer), 1.0)
+            for (question, prediction), score in zip(pairs, made.scores, strict=True)
+            if prediction.stored is not None
+        )
+        undecided = tuple(Cell("", score.unit, float(score.answer is None), 1.0) for score in made.scores)
+        named = (("agreement", same), ("undecided", undecided))
+        agreement = [metric_of(name, cells) for name, cells in named if cells]
         counted = {rule: replace(one, metrics=(*one.metrics, *agreement)) for rule, one in counted.items()}
     return Scored(
         benchmark=benchmark.card.name,
@@ -86,19 +94,6 @@ def _replies(pairs: Sequence[tuple[Question, Prediction]], field: Field) -> Repl
         reply = Reply((saved.stored if field == "stored" else saved.text) or "")
         attempts[asked.id] = Attempt(asked.id, (Exchange(prompt, reply),), 0.0)
     return Replies(tuple(question for question, _ in pairs), attempts, stored=field == "stored")
-
-
-def _agreement(
-    pairs: Sequence[tuple[Question, Prediction]], scores: Sequence[Score], benchmark: Benchmark
-) -> tuple[Metric, ...]:
-    """How often our parse says what the authors' extraction stored, and how often it does not decide."""
-    same = tuple(
-        Cell("", score.unit, float(score.answer == benchmark.score_stored(question, prediction.stored).answer), 1.0)
-        for (question, prediction), score in zip(pairs, scores, strict=True)
-        if prediction.stored is not None
-    )
-    undecided = tuple(Cell("", score.unit, float(score.answer is None), 1.0) for score in scores)
-    return tuple(metric_of(name, cells) for name, cells in (("agreement", same), ("undecided", undecided)) if cells)
 
 
 def import_run(

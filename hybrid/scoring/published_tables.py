@@ -68,15 +68,26 @@ def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:
 
 
 def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Table:
-    rows = [row for row in _rows(cells) if any(head in row for head in heads)]
+    # The cells by row; a cell that would be in a row twice begins another.
+    by_who: list[tuple[str, dict[Head, Published]]] = []
+    for cell in cells:
+        head = (cell.metric, cell.split)
+        free = next((row for who, row in by_who if who == cell.who and head not in row), None)
+        if free is None:
+            by_who.append((cell.who, {head: cell}))
+        else:
+            free[head] = cell
+    rows = [row for _, row in by_who if any(head in row for head in heads)]
     splits = {split for _, split in heads}
     names = [metric if len(splits) == 1 else f"{metric} ({split})" for metric, split in heads]
     columns = (Column("who", "left"), *map(Column, names))
     decimals = max(len(f"{cell.value:.6f}".rstrip("0").partition(".")[2]) for cell in cells)
     notes: dict[str, int] = {}
-    lines: list[tuple[str, ...]] = [
-        ("questions", *(_count([row[head] for row in rows if head in row]) for head in heads))
+    # The number of questions behind a column, where most of its cells name the same one.
+    known = [
+        {row[head].n for row in rows if head in row and row[head].n and row[head].kind != "human"} for head in heads
     ]
+    lines: list[tuple[str, ...]] = [("questions", *(own.pop() if len(own) == 1 else NONE for own in known))]
     for row in rows:
         shown = [row.get(head) for head in heads]
         present = [cell for cell in shown if cell is not None]
@@ -89,25 +100,6 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
     return Table(title + split, columns, tuple(lines), tuple(f"[{place}] {note}" for note, place in notes.items()))
 
 
-def _rows(cells: Sequence[Published]) -> list[dict[Head, Published]]:
-    """The cells by row; a cell that would be in a row twice begins another."""
-    lines: list[tuple[str, dict[Head, Published]]] = []
-    for cell in cells:
-        head = (cell.metric, cell.split)
-        free = next((row for who, row in lines if who == cell.who and head not in row), None)
-        if free is None:
-            lines.append((cell.who, {head: cell}))
-        else:
-            free[head] = cell
-    return [row for _, row in lines]
-
-
 def _mark(note: str, notes: dict[str, int]) -> str:
     """The number of a note, which it gets where it is met first."""
     return f" [{notes.setdefault(note, len(notes) + 1)}]" if note else ""
-
-
-def _count(cells: Sequence[Published]) -> str:
-    """The number of questions behind a column, where most of its cells name the same one."""
-    known = {cell.n for cell in cells if cell.n and cell.kind != "human"}
-    return known.pop() if len(known) == 1 else NONE

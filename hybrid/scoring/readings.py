@@ -95,19 +95,19 @@ def with_readings(attempt: Attempt, readings: Readings) -> tuple[Exchange, ...] 
     Raises:
         DataError: a reading that belongs to another reply, or names an answer that was not offered.
     """
-    exchanges = [_decided(attempt.id, number, each, readings) for number, each in enumerate(attempt.exchanges)]
+    exchanges = list(attempt.exchanges)
+    for number, exchange in enumerate(attempt.exchanges):
+        reading = readings.get((attempt.id, number))
+        if reading is None or reading.letter is None or reading.known is not None or not can_be_judged(exchange):
+            continue
+        verdict = f"the verdict on {attempt.id}, ask {number}"
+        if reading.reply_sha256 not in ("", reply_sha256(exchange)):
+            raise DataError(f"{verdict}, was made of another reply: not of this run's")
+        if parse(reading.letter, exchange.prompt.kind, exchange.prompt.choices).value is None:
+            raise DataError(f"{verdict}: {reading.letter!r} is none of the possible answers")
+        reply = replace(exchange.reply, text=reading.letter, outcome=Outcome.ANSWERED)
+        exchanges[number] = replace(exchange, reply=reply)
     return tuple(exchanges) if exchanges != list(attempt.exchanges) else None
-
-
-def _decided(identity: str, number: int, exchange: Exchange, readings: Readings) -> Exchange:
-    reading = readings.get((identity, number))
-    if reading is None or reading.letter is None or reading.known is not None or not can_be_judged(exchange):
-        return exchange
-    if reading.reply_sha256 not in ("", reply_sha256(exchange)):
-        raise DataError(f"the verdict on {identity}, ask {number}, was made of another reply: not of this run's")
-    if parse(reading.letter, exchange.prompt.kind, exchange.prompt.choices).value is None:
-        raise DataError(f"the verdict on {identity}, ask {number}: {reading.letter!r} is none of the possible answers")
-    return replace(exchange, reply=replace(exchange.reply, text=reading.letter, outcome=Outcome.ANSWERED))
 
 
 def reply_sha256(exchange: Exchange) -> str:

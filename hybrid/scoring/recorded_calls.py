@@ -59,8 +59,16 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
         return None
     boxes = _boxes(asked)
     renamed = _renamed(boxes, _boxes(given)) if boxes else {}
-    if renamed is None or not (boxes or _same_letters(call.tool, asked, given)):
+    if renamed is None:
         return None
+    if not boxes:
+        # The call is about the same letters, or leaves them to the tool.
+        wanted, named = _letters(asked), _letters({**given, LABELS: ()})
+        field, labels = _tool(call.tool).args.model_fields.get(LABELS), tuple(given.get(LABELS) or ())
+        default = None if field is None else field.get_default(call_default_factory=True)
+        named |= set() if labels == tuple(default or ()) else set(labels)
+        if (named and named != wanted) if wanted else _boxes(given):
+            return None
     if any(not _same(key, asked[key], given.get(key), stated=key in args) for key in asked):
         return None
     return replace(call.finding, data=_with_labels(call.finding.data, renamed)) if renamed else call.finding
@@ -130,15 +138,6 @@ def _boxes(args: Mapping[str, Any]) -> list[tuple[str, Box]]:
     boxes = (one for one in _listed(args) if _is_region(one))
     named = ((str(one.get("label") or number), one) for number, one in enumerate(boxes, 1))
     return [(name, Box(*(one[end] for end in ("x0", "y0", "x1", "y1")))) for name, one in named]
-
-
-def _same_letters(tool: str, asked: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Whether a call without boxes of the rule's own is about the same letters, or leaves them to the tool."""
-    wanted, named = _letters(asked), _letters({**given, LABELS: ()})
-    field, labels = _tool(tool).args.model_fields.get(LABELS), tuple(given.get(LABELS) or ())
-    default = None if field is None else field.get_default(call_default_factory=True)
-    named |= set() if labels == tuple(default or ()) else set(labels)
-    return (not named or named == wanted) if wanted else not _boxes(given)
 
 
 def _letters(args: Mapping[str, Any]) -> set[str]:

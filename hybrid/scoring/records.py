@@ -152,11 +152,6 @@ def _tokens(row: Row) -> int | None:
     return None if used is None or used.uncounted_calls or (used.model_calls and not total) else total
 
 
-def _started(row: Row) -> datetime | None:
-    at = None if row.attempt is None else row.attempt.started
-    return None if at is None else datetime.fromtimestamp(at, UTC)
-
-
 # How a column is made of a row; `NAME` stands for each key of the mapping.
 MADE: Mapping[str, Callable[[Row], Any]] = {
     "benchmark": lambda row: row.solver.scored.benchmark,
@@ -179,7 +174,9 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
     "finding": lambda row: row.heard.finding if row.heard else None,
     "tokens": _tokens,
     "seconds": lambda row: row.attempt.seconds if row.attempt else None,
-    "started": _started,
+    "started": lambda row: (
+        datetime.fromtimestamp(at, UTC) if row.attempt and (at := row.attempt.started) is not None else None
+    ),
     "group.NAME": lambda row: row.question.groups,
     "value.NAME": lambda row: row.score().values,
 }

@@ -75,15 +75,10 @@ def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[Reference
             continue
         _, sources = kept.setdefault((task, cell.who, value), (cell, []))
         sources.append(cell.source)
-    return [
-        ReferenceLine(
-            task, who, "human" if cell.kind == "human" else "published", value, _note(cell, sources, sizes[task])
-        )
-        for (task, who, value), (cell, sources) in kept.items()
-    ]
-
-
-def _note(cell: Published, sources: list[str], asked: int) -> str:
-    size = f"over {cell.n} questions, here {asked}" if cell.n and cell.n != str(asked) else ""
-    limits = cell.note.removeprefix(IN_FRACTIONS).lstrip("; ")
-    return "; ".join(filter(None, (", ".join(dict.fromkeys(sources)), size, limits)))
+    lines = []
+    for (task, who, value), (cell, sources) in kept.items():
+        size = f"over {cell.n} questions, here {sizes[task]}" if cell.n and cell.n != str(sizes[task]) else ""
+        limits = cell.note.removeprefix(IN_FRACTIONS).lstrip("; ")
+        note = "; ".join(filter(None, (", ".join(dict.fromkeys(sources)), size, limits)))
+        lines.append(ReferenceLine(task, who, "human" if cell.kind == "human" else "published", value, note))
+    return lines

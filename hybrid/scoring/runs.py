@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
@@ -63,17 +63,26 @@ def _scored(
     """The tally of one solver with what the manifest says of it."""
     identity = folder.manifest["identity"]
     imported, model = "imported" in identity, identity.get("model")
+    tools = {name: one.get("tools", {}) for name, one in folder.manifest["solvers"].items()}
+    every = {tool for of_solver in tools.values() for tool in of_solver}
+    labels = []
+    for label in folder.manifest.get("labels", ()):
+        # A label KIND: TOOL, TOOL concerns those solvers that may call the tools.
+        kind, _, words = label.partition(": ")
+        named = words.split(", ")
+        own = ", ".join(tool for tool in named if tool in tools.get(solver, {}))
+        labels.append((f"{kind}: {own}" if own else "") if every.issuperset(named) else label)
     return Scored(
         benchmark=benchmark.card.name,
         solver=solver,
         counted=counted_twice(benchmark, questions, made, rule),
         abstain=rule,
         questions=questions,
-        data=Data.of_run(identity),
+        data=Data(identity["benchmark"], identity["split"], identity.get("data", {}), identity.get("settings", {})),
         open=made.open,
         usage=None if imported else made.usage,
         wall_s=None if imported else made.wall_s,
-        labels=_labels_of(folder.manifest, solver),
+        labels=tuple(filter(None, labels)),
         damage=made.damage,
         reasons=made.reasons,
         not_kept=made.not_kept,
@@ -82,19 +91,6 @@ def _scored(
         model=str(identity["imported"].get("name") or "") if imported else model and str(model["model"]),
         tool_output=identity.get("tool_output", "real"),
     )
-
-
-def _labels_of(manifest: Mapping[str, Any], solver: str) -> tuple[str, ...]:
-    """The labels of a run that concern one of its solvers: `KIND: TOOL, TOOL` concerns those that may call them."""
-    tools = {name: one.get("tools", {}) for name, one in manifest["solvers"].items()}
-    every = {tool for of_solver in tools.values() for tool in of_solver}
-    labels = []
-    for label in manifest.get("labels", ()):
-        kind, _, words = label.partition(": ")
-        named = words.split(", ")
-        own = ", ".join(tool for tool in named if tool in tools.get(solver, {}))
-        labels.append((f"{kind}: {own}" if own else "") if every.issuperset(named) else label)
-    return tuple(filter(None, labels))
 
 
 def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:

@@ -50,7 +50,13 @@ class Counted:
         parts: dict[str, list[Score]] = {}
         for score in self.scores:
             parts.setdefault(group_of(score, by), []).append(score)
-        return {name: _part(members) for name, members in sorted(parts.items())}
+        tasks: dict[str, Json] = {}
+        for name, members in sorted(parts.items()):
+            failed = sum(score.outcome.failed for score in members)
+            # `n` counts all questions; failed ones are named where there are some and are not in the accuracy.
+            counts: dict[str, Json] = {"n": len(members), "accuracy": rounded(accuracy("", members).value)}
+            tasks[name] = {**counts, "failed": failed} if failed else counts
+        return tasks
 
 
 @dataclass(frozen=True)
@@ -183,13 +189,6 @@ def group_of(score: Score, by: str | None) -> str:
 def rightness(score: Score) -> float:
     """1 for a right answer, 0 for any other, and for no answer what its rule gives."""
     return (score.correct or 0.0) if score.answer is None else float(score.correct == 1)
-
-
-def _part(members: Sequence[Score]) -> dict[str, Json]:
-    """`n` counts all questions; failed ones are named where there are some and are not in the accuracy."""
-    failed = sum(score.outcome.failed for score in members)
-    part: dict[str, Json] = {"n": len(members), "accuracy": rounded(accuracy("", members).value)}
-    return {**part, "failed": failed} if failed else part
 
 
 def rounded(value: float | None) -> float | None:

@@ -106,10 +106,17 @@ def tally(
     """
     refuse_our_line(folder, benchmark, asked, options)
     # Before the replies are read: what is written meanwhile belongs to the next scoring.
-    basis = _basis(folder, benchmark, solver, asked, options)
+    identity, before = folder.manifest["identity"], folder.extent(attempts_of(solver))
+    inputs = {
+        "identity": hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
+        QUESTIONS: asked.extent.sha256 if asked.extent else "",
+        ATTEMPTS: _sha256(folder.path / solver / ATTEMPTS),
+        f"{ATTEMPTS} as the manifest has it": before.sha256 if before else "",
+    }
+    basis = _Basis(inputs, scorer_of(benchmark), options.parse, options.abstain)
     if (known := _tally_on_disk(folder, solver, basis, asked)) is not None:
         return known
-    stored = folder.manifest["identity"].get("imported", {}).get("field") == "stored"
+    stored = identity.get("imported", {}).get("field") == "stored"
     recorded = recorded_of(folder, solver, asked)
     lost = [identity for identity in asked.by_id if identity not in recorded.by_id] if recorded.damage else ()
     failed = {*recorded.unfinished, *lost}
@@ -117,7 +124,15 @@ def tally(
     made = replace(tally_replies(benchmark, replies, options), damage=recorded.damage)
     if not keep:
         return made
-    return replace(made, not_kept=_keep(folder, solver, basis, made))
+    try:
+        path = folder.write_scores(solver, made.scores)
+        rest = (made.open, made.wall_s, made.usage, made.unanswered, made.damage, made.reasons)
+        kept = _ScoresBasis(basis, _sha256(path), *rest)
+        write_sealed(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept))
+    except OSError as error:
+        why = f"the scores of {folder.path} are not kept there ({error.strerror or error})"
+        return replace(made, not_kept=why)
+    return made
 
 
 def recorded_of(folder: RunFolder, solver: str, asked: Questions) -> Recorded:
@@ -130,18 +145,6 @@ def recorded_of(folder: RunFolder, solver: str, asked: Questions) -> Recorded:
             f"{folder.path / QUESTIONS} (the first is {unknown[0]!r}): they are of another run, or questions are lost"
         )
     return recorded
-
-
-def _keep(folder: RunFolder, solver: str, basis: _Basis, made: Tally) -> str | None:
-    """Write the scores; why they cannot be, where they cannot."""
-    try:
-        path = folder.write_scores(solver, made.scores)
-        rest = (made.open, made.wall_s, made.usage, made.unanswered, made.damage, made.reasons)
-        kept = _ScoresBasis(basis, _sha256(path), *rest)
-        write_sealed(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept))
-    except OSError as error:
-        return f"the scores of {folder.path} are not kept there ({error.strerror or error})"
-    return None
 
 
 def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions) -> Tally:
@@ -248,18 +251,6 @@ def scorer_of(benchmark: Benchmark) -> str:
 @cache
 def _code(benchmark: str) -> str:
     return ours().sha256((__name__, "hybrid.answers", f"hybrid.benchmarks.{benchmark}"))
-
-
-def _basis(folder: RunFolder, benchmark: Benchmark, solver: str, asked: Questions, options: ScoreOptions) -> _Basis:
-    identity = json.dumps(folder.manifest["identity"], sort_keys=True).encode()
-    inputs = {
-        "identity": hashlib.sha256(identity).hexdigest(),
-        QUESTIONS: asked.extent.sha256 if asked.extent else "",
-        ATTEMPTS: _sha256(folder.path / solver / ATTEMPTS),
-    }
-    before = folder.extent(attempts_of(solver))
-    inputs[f"{ATTEMPTS} as the manifest has it"] = before.sha256 if before else ""
-    return _Basis(inputs, scorer_of(benchmark), options.parse, options.abstain)
 
 
 def _sha256(path: Path) -> str:

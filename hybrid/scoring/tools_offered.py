@@ -19,29 +19,26 @@ FEW = 2
 
 def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
     """For each solver the words for its tools among those of the same name; none where all offer the same tools."""
-    offered = [_tools_offered(one) for one in solvers]
+    # None for a solver that offers none or whose tools were not recorded.
+    offered: list[tuple[str, ...] | None] = []
+    for one in solvers:
+        known = one.folder is not None and not is_imported(one) and word(one) in solver_names()
+        tools = one.manifest["identity"].get("tools_offered") if known else None
+        offered.append(tuple(tools) if tools is not None and load_solver(word(one)).offers_tools else None)
     named = [(one.benchmark, word(one)) for one in solvers]
     # Of each solver every tool that it or another of its name offers.
     whole = [
-        [tool for other, tools in zip(named, offered, strict=True) if other == name for tool in tools or ()]
+        [tool for other, own in zip(named, offered, strict=True) if other == name for tool in own or ()]
         for name in named
     ]
-    return [() if own is None else _called(own, every) for own, every in zip(offered, whole, strict=True)]
-
-
-def _tools_offered(scored: Scored) -> tuple[str, ...] | None:
-    """The tools that a solver offered; None for one that offers none or whose tools were not recorded."""
-    if scored.folder is None or is_imported(scored) or word(scored) not in solver_names():
-        return None
-    tools_offered = scored.manifest["identity"].get("tools_offered")
-    return tuple(tools_offered) if tools_offered is not None and load_solver(word(scored)).offers_tools else None
-
-
-def _called(tools_offered: tuple[str, ...], whole: Sequence[str]) -> tuple[str, ...]:
-    """The words for the tools offered among others; none where every tool of the others is offered."""
-    missing = [name for name in dict.fromkeys(whole) if name not in tools_offered]
-    if len(tools_offered) < 2:
-        said = f"only {tools_offered[0]}" if tools_offered else "no tools"
-    else:
-        said = f"without {', '.join(missing)}" if len(missing) <= FEW else f"tools {', '.join(tools_offered)}"
-    return (said,) if missing else ()
+    words: list[tuple[str, ...]] = []
+    for tools_of_one, every in zip(offered, whole, strict=True):
+        missing = [name for name in dict.fromkeys(every) if name not in (tools_of_one or ())]
+        if tools_of_one is None or not missing:
+            words.append(())
+        elif len(tools_of_one) < 2:
+            words.append((f"only {tools_of_one[0]}" if tools_of_one else "no tools",))
+        else:
+            few = len(missing) <= FEW
+            words.append((f"without {', '.join(missing)}" if few else f"tools {', '.join(tools_of_one)}",))
+    return words

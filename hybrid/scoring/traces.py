@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hybrid.types import Exchange, Fault, Finding, Json, Step
+from hybrid.types import Exchange, Fault, Finding, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,11 @@ def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
         images, args = step.data.get("images"), step.data.get("args")
         shown = tuple(map(str, images)) if isinstance(images, list | tuple) else ()
         given = args if isinstance(args, Mapping) else {}
-        calls.append(TracedCall(step.name, shown, given, step.seconds, step.fault, _finding(step)))
+        data, confidence = step.data.get("data"), step.data.get("confidence")
+        finding = None
+        if step.fault is None and isinstance(data, Mapping):
+            sure = float(confidence) if isinstance(confidence, int | float) else 0.0
+            backend, version = str(step.data.get("backend", "")), str(step.data.get("version", ""))
+            finding = Finding(step.text, data, sure, backend, version, step.images)
+        calls.append(TracedCall(step.name, shown, given, step.seconds, step.fault, finding))
     return tuple(calls)
-
-
-def _finding(step: Step) -> Finding | None:
-    """The tool's finding; None where the call ended in a fault, or the step holds no finding."""
-    data, confidence = step.data.get("data"), step.data.get("confidence")
-    if step.fault is not None or not isinstance(data, Mapping):
-        return None
-    sure = float(confidence) if isinstance(confidence, int | float) else 0.0
-    backend, version = str(step.data.get("backend", "")), str(step.data.get("version", ""))
-    return Finding(step.text, data, sure, backend, version, step.images)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -134,14 +134,10 @@ def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float
         p = proportions(multiplier)
         return multiplier * math.sqrt(max(0.0, float((weights * pull * p * (1 - p)).sum()))) - quantile
 
-    return float(weights @ proportions(_root(excess)))
-
-
-def _root(rising: Callable[[float], float]) -> float:
-    """The zero, by halving, of a function that rises from below 0 at 0: scipy.optimize takes longer to import."""
+    # The zero, by halving, of what rises from below 0 at 0: scipy.optimize takes longer to import.
     start, end = 0.0, 1.0
-    while rising(end) < 0:
+    while excess(end) < 0:
         start, end = end, end * 4
     while start < (middle := (start + end) / 2) < end:
-        start, end = (middle, end) if rising(middle) < 0 else (start, middle)
-    return end
+        start, end = (middle, end) if excess(middle) < 0 else (start, middle)
+    return float(weights @ proportions(end))

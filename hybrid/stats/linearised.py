@@ -6,7 +6,7 @@ Pure functions of cells, whose order does not matter. `hybrid/stats/__init__.py`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +59,12 @@ def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
     """Sum the cells. Raises `DataError` for one that is not finite, or negative where it must not be under `how`."""
     cells = tuple(cells)
     values = np.array([(cell.numerator, cell.denominator) for cell in cells], dtype=np.float64).reshape(-1, 2)
-    _refuse_unusable(cells, values, how)
+    checked = values if how == "root_of_ratio" else values[:, 1:]
+    if not (np.isfinite(values).all() and (checked >= 0).all()):
+        negative = checked.min(axis=1) < 0
+        place = np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[0]
+        cell, wrong = cells[place], f"negative under {how}" if negative[place] else "not finite"
+        raise DataError(f"cell of {cell.cluster!r} in {cell.stratum!r}: {cell.numerator}/{cell.denominator} is {wrong}")
     clusters, strata = tuple(sorted({c.cluster for c in cells})), tuple(sorted({c.stratum for c in cells}))
     places = [{name: place for place, name in enumerate(names)} for names in (clusters, strata)]
     key = np.array([places[0][c.cluster] * len(strata) + places[1][c.stratum] for c in cells], dtype=np.intp)
@@ -70,7 +75,8 @@ def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     kinds, row = ordered[first], np.cumsum(first) - 1
     numerator, denominator = (_summed(row, values[order, column], len(kinds)) for column in (0, 1))
-    single = len(clusters) == len(cells) and _zeros_and_ones(values)
+    zeros_and_ones = (values[:, 1] == 1) & ((values[:, 0] == 0) | (values[:, 0] == 1))
+    single = len(clusters) == len(cells) and bool(zeros_and_ones.all())
     cluster, stratum = np.divmod(kinds, max(1, len(strata)))
     return Rows(clusters, strata, cluster, stratum, numerator, denominator, single)
 
@@ -90,23 +96,6 @@ def paired_rows(a: Metric, b: Metric) -> tuple[Rows, Rows]:
 
 def _summed(places: Indices, values: Floats, count: int) -> Floats:
     return np.bincount(places, values, count).astype(np.float64)
-
-
-def _zeros_and_ones(values: Floats) -> bool:
-    """Every numerator is 0 or 1 and every denominator 1."""
-    numerator = values[:, 0]
-    return bool(((values[:, 1] == 1) & ((numerator == 0) | (numerator == 1))).all())
-
-
-def _refuse_unusable(cells: Sequence[Cell], values: Floats, how: Combine) -> None:
-    checked = values if how == "root_of_ratio" else values[:, 1:]
-    if np.isfinite(values).all() and (checked >= 0).all():
-        return
-    negative = checked.min(axis=1) < 0
-    place = np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[0]
-    cell = cells[place]
-    wrong = f"negative under {how}" if negative[place] else "not finite"
-    raise DataError(f"cell of {cell.cluster!r} in {cell.stratum!r}: {cell.numerator}/{cell.denominator} is {wrong}")
 
 
 def value_of(rows: Rows, how: Combine) -> float | None:

@@ -8,11 +8,9 @@ where it is the better of the two; `python -m bench.coverage --grouped` measures
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hybrid.stats.linearised import Floats, Rows, paired_rows, value_of
 from hybrid.types import Combine, Metric
@@ -80,9 +78,17 @@ def swapped(rows_a: Rows, rows_b: Rows, how: Combine, draws: int = 9_999, seed: 
     swaps = _Swaps.of(rows_a, rows_b, how)
     slack = _ROUNDING * (abs(value_a) + abs(value_b))
     exact = swaps.clusters <= ENUMERATED
-    patterns = _all_patterns(swaps.clusters) if exact else _drawn_patterns(swaps.clusters, draws, seed)
+    if exact:
+        bits = np.arange(2**swaps.clusters)[:, None] >> np.arange(swaps.clusters) & 1
+        patterns = iter([bits.astype(np.float64)])
+    else:
+        rng = np.random.default_rng(seed)
+        held = max(1, _BLOCK // swaps.clusters)
+        sizes = ((min(held, draws - start), swaps.clusters) for start in range(0, draws, held))
+        patterns = (rng.integers(0, 2, size, dtype=np.int8).astype(np.float64) for size in sizes)
     as_far = sum(swaps.as_far(pattern, abs(value_b - value_a) - slack) for pattern in patterns)
     count = 2**swaps.clusters if exact else draws
+    # Drawn rearrangements leave out the given one, which counts as well.
     p_value = as_far / count if exact else (as_far + 1) / (count + 1)
     return Randomisation(value_b - value_a, p_value, count, as_far, exact, swaps.clusters)
 
@@ -146,16 +152,3 @@ def _quotient(above: Floats, below: Floats, least: float) -> Floats:
     defined = below > least
     quotient: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
     return quotient
-
-
-def _all_patterns(clusters: int) -> Iterator[Floats]:
-    numbers: NDArray[np.int64] = np.arange(2**clusters)
-    bits = numbers[:, None] >> np.arange(clusters) & 1
-    yield bits.astype(np.float64)
-
-
-def _drawn_patterns(clusters: int, draws: int, seed: int) -> Iterator[Floats]:
-    rng = np.random.default_rng(seed)
-    rows = max(1, _BLOCK // clusters)
-    for start in range(0, draws, rows):
-        yield rng.integers(0, 2, (min(rows, draws - start), clusters), dtype=np.int8).astype(np.float64)

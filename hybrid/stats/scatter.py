@@ -25,11 +25,9 @@ class ScatterError:
     def ends(self, value: float, tail: float) -> tuple[float, float]:
         """Both ends of the interval around `value` that leaves `tail` out on each side."""
         quantile = quantile_of(self.freedom, tail)
-        reach = [math.hypot(shift, quantile * math.sqrt(self.variance)) + shift for shift in self._shifts(quantile)]
+        shifts = [max(0.0, skew) * quantile**2 / 2 for skew in (-self.skew, self.skew)]
+        reach = [math.hypot(shift, quantile * math.sqrt(self.variance)) + shift for shift in shifts]
         return value - reach[0], value + reach[1]
-
-    def _shifts(self, quantile: float) -> tuple[float, float]:
-        return max(0.0, -self.skew) * quantile**2 / 2, max(0.0, self.skew) * quantile**2 / 2
 
     def distance(self, value: float, truth: float) -> float:
         """How far the value is above a truth, in standard errors at that truth."""

@@ -43,7 +43,12 @@ def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Questi
     for task, rows in by_task.items():
         free = [q for q in questions if q.id == q.base and task in (None, q.task) and q.id not in table.rows]
         places = _by_place(rows, free, card.tasks.get(task, 0) if task else 0)
-        fitting = places or _by_text(rows, free)
+        fitting = places
+        if not places:
+            # Rows that fit one question, which no other row fits.
+            texts = {row.where: [q.id for q in free if row.text and _fits(row, q)] for row in rows}
+            claimed = Counter(place for own in texts.values() for place in own)
+            fitting = {where: own[0] for where, own in texts.items() if len(own) == 1 and claimed[own[0]] == 1}
         for row in rows:
             table.put(row, fitting.get(row.where), "place" if places else "text")
     if not table.rows:
@@ -142,13 +147,6 @@ def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
     if len(order) != len(rows) or len(rows) != expected:
         return {}
     return {where: place for place, (_, where) in enumerate(order, 1)}
-
-
-def _by_text(rows: Sequence[PredictedRow], questions: Sequence[Question]) -> Mapping[str, str]:
-    """Where of a row -> question id, for rows that fit one question which no other row fits."""
-    fitting = {row.where: [q.id for q in questions if row.text and _fits(row, q)] for row in rows}
-    claimed = Counter(place for places in fitting.values() for place in places)
-    return {where: places[0] for where, places in fitting.items() if len(places) == 1 and claimed[places[0]] == 1}
 
 
 def _fits(row: PredictedRow, question: Question) -> bool:

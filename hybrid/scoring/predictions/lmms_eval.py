@@ -30,21 +30,22 @@ def read(path: Path) -> Recognised | None:
         DataError: a line that is not JSON, or lacks a field.
     """
     files = sorted({*path.glob(SAMPLES), *path.glob(f"*/{SAMPLES}")}) if path.is_dir() else [path]
-    logs = [file for file in files if file.suffix == ".jsonl" and _is_ours(file)]
+    logs = []
+    for file in files:
+        if file.suffix != ".jsonl":
+            continue
+        with file.open("rb") as lines:
+            try:
+                line = json.loads(next(lines, b""))
+            except ValueError:
+                continue
+        if isinstance(line, dict) and "doc_id" in line and ("filtered_resps" in line or "resps" in line):
+            logs.append(file)
     if not logs:
         return None
     named = {file: match[1] if (match := re.search(r"samples_(.+)$", file.stem)) else None for file in logs}
     rows = tuple(_row(values, named[file], where) for file in logs for values, where in json_lines(file))
     return Recognised(f"lmms-eval sample log ({len(logs)} files, {len(rows)} rows)", rows)
-
-
-def _is_ours(file: Path) -> bool:
-    with file.open("rb") as lines:
-        try:
-            line = json.loads(next(lines, b""))
-        except ValueError:
-            return False
-    return isinstance(line, dict) and "doc_id" in line and ("filtered_resps" in line or "resps" in line)
 
 
 def _row(values: Mapping[str, Any], named: str | None, where: str) -> PredictedRow:

@@ -46,7 +46,11 @@ def read(path: Path) -> Recognised | None:
     (sheet,) = sheets
     lines = _tsv(sheet) if sheet.suffix.lower() == ".tsv" else _xlsx(sheet)
     rows = tuple(_row(cells, where) for cells, where in _records(sheet, lines))
-    _check(rows)
+    seen: dict[int | None, str] = {}
+    for row in rows:
+        if row.index in seen:
+            raise DataError(f"{row.where}, column index: {row.index} also stands in {seen[row.index]}")
+        seen[row.index] = row.where
     failed = sum(row.reply.strip() == FAILED for row in rows)
     notes = (
         (f'{failed} replies are "{FAILED}": the provider did not answer, and they count as wrong',) if failed else ()
@@ -102,20 +106,7 @@ def _records(path: Path, lines: Iterator[Sequence[str]]) -> Iterator[tuple[Cells
 
 
 def _row(cells: Cells, where: str) -> PredictedRow:
-    answer = cells.get("answer", "").strip()
-    return PredictedRow(
-        where=where,
-        reply=cells.get("prediction", ""),
-        id=_first(cells, IDS),
-        task=_first(cells, TASKS),
-        index=_index(cells["index"], where),
-        text=cells.get("question", "").strip() or None,
-        choices=_choices(cells, where),
-        answer=letter_of(answer) if answer else None,
-    )
-
-
-def _index(value: str, where: str) -> int:
+    answer, value = cells.get("answer", "").strip(), cells["index"]
     try:
         number = float(value)
     except ValueError:
@@ -126,26 +117,23 @@ def _index(value: str, where: str) -> int:
         raise DataError(
             f"{where}, column index: {value} is a rotation of a circular data set; only plain sheets are read"
         )
-    return int(number)
-
-
-def _first(cells: Cells, names: Sequence[str]) -> str | None:
-    return next((cells[name].strip() for name in names if cells.get(name, "").strip()), None)
-
-
-def _choices(cells: Cells, where: str) -> tuple[str, ...]:
     texts = [cells.get(letter, "").strip() for letter in string.ascii_uppercase]
     texts = ["" if text == "nan" else text for text in texts]
     count = next((place for place, text in enumerate(texts) if not text), len(texts))
     if any(texts[count:]):
         letter = string.ascii_uppercase[count]
         raise DataError(f"{where}, column {letter}: empty, but a later option is not")
-    return tuple(texts[:count])
+    return PredictedRow(
+        where=where,
+        reply=cells.get("prediction", ""),
+        id=_first(cells, IDS),
+        task=_first(cells, TASKS),
+        index=int(number),
+        text=cells.get("question", "").strip() or None,
+        choices=tuple(texts[:count]),
+        answer=letter_of(answer) if answer else None,
+    )
 
 
-def _check(rows: Sequence[PredictedRow]) -> None:
-    seen: dict[int | None, str] = {}
-    for row in rows:
-        if row.index in seen:
-            raise DataError(f"{row.where}, column index: {row.index} also stands in {seen[row.index]}")
-        seen[row.index] = row.where
+def _first(cells: Cells, names: Sequence[str]) -> str | None:
+    return next((cells[name].strip() for name in names if cells.get(name, "").strip()), None)

@@ -44,31 +44,22 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
     """
     if comparison not in _KNOWN:
         _KNOWN[comparison] = sections()
-    asked = [section for section in _KNOWN[comparison] if only is None or section.name in only]
-    made = [_made(section, comparison) for section in asked]
-    return tuple(one for one in made if one.rows or one.fault)
+    asked, made = [one for one in _KNOWN[comparison] if only is None or one.name in only], computed(comparison)
+    for section in (one for one in asked if one.name not in made):
+        try:
+            rows = tuple(section.rows(comparison))
+            made[section.name] = SectionResult(section, rows, section.lead(comparison, rows) if rows else "")
+        # A trace that was cut off or edited raises what reading raises: JSON and pydantic ValueError, the disk OSError.
+        except (HybridError, OSError, ValueError) as error:
+            fault = " ".join(str(error).split()) or type(error).__name__
+            made[section.name] = SectionResult(section, (), fault=fault)
+        except Exception as error:
+            if not is_outside(__name__, section.name):
+                raise
+            made[section.name] = SectionResult(section, (), fault=in_one_line(error))
+    return tuple(one for section in asked if (one := made[section.name]).rows or one.fault)
 
 
 def codes_of(made: Iterable[SectionResult]) -> dict[str, Json]:
     """The hash of the code of those sections that lie outside of the project, as a manifest names such things."""
     return {**codes_outside((__name__, one.name) for one in made)}
-
-
-def _made(section: Section, comparison: Comparison) -> SectionResult:
-    made = computed(comparison)
-    if section.name not in made:
-        made[section.name] = _result_of(section, comparison)
-    return made[section.name]
-
-
-def _result_of(section: Section, comparison: Comparison) -> SectionResult:
-    try:
-        rows = tuple(section.rows(comparison))
-        return SectionResult(section, rows, section.lead(comparison, rows) if rows else "")
-    # A trace that was cut off or edited raises what reading raises: JSON and pydantic ValueError, the disk OSError.
-    except (HybridError, OSError, ValueError) as error:
-        return SectionResult(section, (), fault=" ".join(str(error).split()) or type(error).__name__)
-    except Exception as error:
-        if not is_outside(__name__, section.name):
-            raise
-        return SectionResult(section, (), fault=in_one_line(error))

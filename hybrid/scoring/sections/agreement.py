@@ -29,10 +29,9 @@ where the first is unsure, gains little from such a pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from hybrid.scoring.compare import Comparison, SolverPair
+from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.parts import parts
 from hybrid.scoring.result import QUESTIONS, Result, adjusted
@@ -47,37 +46,37 @@ RATIO = "both wrong / expected within tasks"
 
 def rows(comparison: Comparison) -> list[Result]:
     """Counts, ratio and kappa of each pair on the questions that both have and neither failed."""
-    return adjusted([row for pair in comparison.pairs for row in _of_pair(comparison, pair)], lambda row: row.section)
-
-
-def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    solvers = comparison.named(pair.a), comparison.named(pair.b)
-    whole = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
-    if not len(whole):
-        return
-    whole = replace(whole, row=replace(whole.row, none="", unit=QUESTIONS))
-    right_a, right_b = (one == 1 for one in whole.right)
-    units = whole.of(whole.shared.unit).tolist()
-    tasks = whole.of(whole.shared.task)
-    # Within a task and number of choices, what is hard for everybody is not taken for something shared.
-    asked = ([one.questions.get(identity) for one in solvers] for identity in whole.ids)
-    choices = (max((len(q.choices) for q in both if isinstance(q, Question)), default=0) for both in asked)
-    strata = [f"{task}, {count} choices" for task, count in zip(tasks, choices, strict=True)]
-    mistakes = shared_mistakes(right_a.tolist(), right_b.tolist(), strata, units)
-    both_wrong = ~right_a & ~right_b
-    same = both_wrong & answered(whole.answer[0]) & (whole.answer[0] == whole.answer[1])
-    yield whole.number("wrong a", float(mistakes.wrong_a))
-    yield whole.number("wrong b", float(mistakes.wrong_b))
-    yield whole.count("both wrong", both_wrong)
-    yield whole.number("expected", float(mistakes.expected))
-    yield whole.number("expected within tasks", float(mistakes.expected_within))
-    yield whole.count("same wrong answer", same)
-    agreed = kappa(right_a.tolist(), right_b.tolist(), units)
-    low, high = ends_of(agreed.interval)
-    yield from whole.gated(
-        whole.number(RATIO, mistakes.ratio, unit="ratio", p=mistakes.p_value),
-        whole.number("kappa", agreed.value, unit="kappa", low=low, high=high),
-    )
+    made: list[Result] = []
+    for pair in comparison.pairs:
+        solvers = comparison.named(pair.a), comparison.named(pair.b)
+        whole = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
+        if not len(whole):
+            continue
+        whole = replace(whole, row=replace(whole.row, none="", unit=QUESTIONS))
+        right_a, right_b = (one == 1 for one in whole.right)
+        units, tasks = whole.of(whole.shared.unit).tolist(), whole.of(whole.shared.task)
+        # Within a task and number of choices, what is hard for everybody is not taken for something shared.
+        asked = [[one.questions.get(identity) for one in solvers] for identity in whole.ids]
+        choices = (max((len(q.choices) for q in both if isinstance(q, Question)), default=0) for both in asked)
+        strata = [f"{task}, {count} choices" for task, count in zip(tasks, choices, strict=True)]
+        mistakes = shared_mistakes(right_a.tolist(), right_b.tolist(), strata, units)
+        both_wrong = ~right_a & ~right_b
+        same = both_wrong & answered(whole.answer[0]) & (whole.answer[0] == whole.answer[1])
+        agreed = kappa(right_a.tolist(), right_b.tolist(), units)
+        low, high = ends_of(agreed.interval)
+        made += (
+            whole.number("wrong a", float(mistakes.wrong_a)),
+            whole.number("wrong b", float(mistakes.wrong_b)),
+            whole.count("both wrong", both_wrong),
+            whole.number("expected", float(mistakes.expected)),
+            whole.number("expected within tasks", float(mistakes.expected_within)),
+            whole.count("same wrong answer", same),
+        )
+        made += whole.gated(
+            whole.number(RATIO, mistakes.ratio, unit="ratio", p=mistakes.p_value),
+            whole.number("kappa", agreed.value, unit="kappa", low=low, high=high),
+        )
+    return adjusted(made, lambda row: row.section)
 
 
 SECTION = statistic(rows, order=160)

@@ -28,7 +28,6 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import role
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import QUESTIONS, Result, adjusted, paired_contrast, unit_of, with_contrast
-from hybrid.scoring.score import Scored
 from hybrid.scoring.table import answered
 
 NAME = "answered"
@@ -40,19 +39,16 @@ def rows(comparison: Comparison) -> list[Result]:
     made: list[Result] = []
     for pair in comparison.pairs:
         both = sorted(map(comparison.named, pair), key=lambda one: role(one) != "specialist")
-        if [role(one) == "specialist" for one in both] == [True, False]:
-            made += _of_pair(comparison, both[0], both[1])
+        if [role(one) == "specialist" for one in both] != [True, False]:
+            continue
+        whole = comparison.overlap(*both)
+        spoken = whole.present & answered(whole.answer[0])
+        silent = whole.present & ~spoken
+        if spoken.any() and silent.any():
+            # What failed belongs to both parts: a benchmark leaves out what it is a part of.
+            made += _of_part(whole.at(np.flatnonzero(spoken | ~whole.present)), SPOKEN)
+            made += _of_part(whole.at(np.flatnonzero(silent | ~whole.present)), SILENT)
     return adjusted(made, lambda row: row.quantity)
-
-
-def _of_pair(comparison: Comparison, specialist: Scored, other: Scored) -> Iterator[Result]:
-    whole = comparison.overlap(specialist, other)
-    spoken = whole.present & answered(whole.answer[0])
-    silent = whole.present & ~spoken
-    if spoken.any() and silent.any():
-        # What failed belongs to both parts: a benchmark leaves out what it is a part of.
-        yield from _of_part(whole.at(np.flatnonzero(spoken | ~whole.present)), SPOKEN)
-        yield from _of_part(whole.at(np.flatnonzero(silent | ~whole.present)), SILENT)
 
 
 def _of_part(part: Overlap, name: str) -> Iterator[Result]:

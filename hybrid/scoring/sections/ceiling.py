@@ -36,7 +36,7 @@ from dataclasses import replace
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.parts import Part, parts, total
+from hybrid.scoring.parts import parts, total
 from hybrid.scoring.result import Result
 
 NAME = "ceiling"
@@ -45,29 +45,27 @@ NAME = "ceiling"
 def rows(comparison: Comparison) -> Iterator[Result]:
     """Counts and the share of the way for each hybrid solver that has both parts, over all and within each task."""
     for group in comparison.groups:
-        if group.alone is not None and group.specialist is not None:
-            for part in parts(comparison, NAME, group.hybrid, group.alone, group.specialist, notes=False):
-                if len(part):
-                    yield from _of_part(replace(part, row=replace(part.row, b="")))
-
-
-def _of_part(part: Part) -> Iterator[Result]:
-    hybrid, alone, specialist = part.right
-    # Of two equal parts the MLLM alone counts as the better one.
-    place, better, other = (1, alone, specialist) if total(alone) >= total(specialist) else (2, specialist, alone)
-    # As a product, not as a difference of sums: rounded, this would be below 0 where nothing is gained.
-    gained = (1 - better) * other
-    either = better + gained
-    names = [one.solver for one in part.shared.solvers]
-    yield part.count("right in either part", either, a=" | ".join(names[1:]), ids=())
-    yield part.count("right in the better part", better, a=names[place], ids=())
-    yield part.count("right", hybrid, ids=())
-    yield part.count("only hybrid", hybrid * (1 - either))
-    yield part.count("missed", (1 - hybrid) * either)
-    yield part.count("neither", (1 - hybrid) * (1 - either), detail=True)
-    # The interval of a ratio of two means of the same questions (Cochran, equation 6.9), by clusters as in Binder
-    # (1983); it takes the part that is better here for the better one.
-    yield from part.gated(part.share("reached", hybrid - better, gained, share=False))
+        if group.alone is None or group.specialist is None:
+            continue
+        every = parts(comparison, NAME, group.hybrid, group.alone, group.specialist, notes=False)
+        for part in (replace(one, row=replace(one.row, b="")) for one in every if len(one)):
+            hybrid, alone, specialist = part.right
+            # Of two equal parts the MLLM alone counts as the better one.
+            alone_better = total(alone) >= total(specialist)
+            place, better, other = (1, alone, specialist) if alone_better else (2, specialist, alone)
+            # As a product, not as a difference of sums: rounded, this would be below 0 where nothing is gained.
+            gained = (1 - better) * other
+            either = better + gained
+            names = [one.solver for one in part.shared.solvers]
+            yield part.count("right in either part", either, a=" | ".join(names[1:]), ids=())
+            yield part.count("right in the better part", better, a=names[place], ids=())
+            yield part.count("right", hybrid, ids=())
+            yield part.count("only hybrid", hybrid * (1 - either))
+            yield part.count("missed", (1 - hybrid) * either)
+            yield part.count("neither", (1 - hybrid) * (1 - either), detail=True)
+            # The interval of a ratio of two means of the same questions (Cochran, equation 6.9), by clusters as in
+            # Binder (1983); it takes the part that is better here for the better one.
+            yield from part.gated(part.share("reached", hybrid - better, gained, share=False))
 
 
 SECTION = statistic(rows, headings={"a": "of"}, order=130)

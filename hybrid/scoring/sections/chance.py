@@ -29,7 +29,7 @@ from hybrid.scoring.chance_baseline import End, Expected, Guess, Guesser, metric
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, Result, unit_of
-from hybrid.scoring.score import Scored, group_of
+from hybrid.scoring.score import group_of
 from hybrid.stats import ends_of, interval
 from hybrid.types import Metric, Outcome, Question, Score
 
@@ -45,33 +45,25 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
     A failed question is in the solver's guess no more than in its own value.
     """
-    questions = _questions(comparison.solvers)
+    solvers = comparison.solvers
+    asked = {score.id for one in solvers for score in one.scores}
+    # Those that at least one solver was asked and that are not broken.
+    questions: dict[str, Question] = {}
+    # The solvers of one run share their questions, each of which is read from disk.
+    for known in {id(one.questions): one.questions for one in solvers}.values():
+        for identity in known:
+            if identity in asked and identity not in questions and isinstance(found := known[identity], Question):
+                questions[identity] = found
+    # Of those that every solver failed, one may be a question that cannot be scored at all.
+    failed = {score.id: score for one in solvers for score in one.scores if score.outcome.failed}
+    answered = {score.id for one in solvers for score in one.scores if not score.outcome.failed}
+    given_up = {name: Guess((End(1.0, score),), exact=True) for name, score in failed.items() if name not in answered}
     draws = max(MIN_DRAWS, min(MAX_DRAWS, ALL_DRAWN // max(1, len(questions))))
     guesser = Guesser(comparison.benchmark, ScoreOptions(abstain=comparison.solvers[0].abstain), draws)
-    given_up = _given_up(comparison.solvers)
     guesses = {name: given_up.get(name) or guesser.of(question) for name, question in questions.items()}
     guessing = _Guessing(comparison.benchmark, questions, guesses)
     yield from _by_task(comparison, guessing)
     yield from _by_metric(comparison, guessing)
-
-
-def _questions(solvers: Sequence[Scored]) -> dict[str, Question]:
-    """The questions that at least one solver was asked and that are not broken."""
-    asked = {score.id for one in solvers for score in one.scores}
-    known: dict[str, Question] = {}
-    # The solvers of one run share their questions, each of which is read from disk.
-    for questions in {id(one.questions): one.questions for one in solvers}.values():
-        for identity in questions:
-            if identity in asked and identity not in known and isinstance(question := questions[identity], Question):
-                known[identity] = question
-    return known
-
-
-def _given_up(solvers: Sequence[Scored]) -> dict[str, Guess]:
-    """The questions that every solver failed: one of them may be a question that cannot be scored at all."""
-    failed = {score.id: score for one in solvers for score in one.scores if score.outcome.failed}
-    answered = {score.id for one in solvers for score in one.scores if not score.outcome.failed}
-    return {name: Guess((End(1.0, score),), exact=True) for name, score in failed.items() if name not in answered}
 
 
 @dataclass(frozen=True)
@@ -110,13 +102,14 @@ class _Guessing:
     def metrics(self, scores: Sequence[Score], names: Sequence[str]) -> dict[str, Expected]:
         """The metrics of a guess at a solver's questions, of which those that failed are missing as they are there."""
         kept = [score for score in scores if score.id in self.guesses]
-        guesses = [_lost(self.guesses[score.id]) if score.outcome.failed else self.guesses[score.id] for score in kept]
+        guesses = []
+        for score in kept:
+            guess = self.guesses[score.id]
+            if score.outcome.failed:
+                # As a question that was not answered.
+                guess = Guess((End(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
+            guesses.append(guess)
         return metrics_of_a_guess(self.benchmark, [self.questions[score.id] for score in kept], guesses, names)
-
-
-def _lost(guess: Guess) -> Guess:
-    """The question as one that was not answered."""
-    return Guess((End(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
 
 
 def _guess_row(guess: Expected, unit: str, metric: str, group: str, n: int) -> Result:

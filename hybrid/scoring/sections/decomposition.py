@@ -201,14 +201,23 @@ def _of_group(found: Comparison, group: ComparisonGroup, alone: str, whole: Over
     headline = whole.headline(found.rule)
     how: Combine = "mean_of_ratios" if headline and headline[0].combine == "mean_of_ratios" else "ratio"
     unread = int(whole.kept.sum()) - len(every)
-    lost = sum(any(one.id in of and of[one.id].only_faults for of in said) for one in every)
+    lost = sum(any(one.id in of and of[one.id].calls and not of[one.id].tools for of in said) for one in every)
     notes = (
         whole.left_out,
         f"{unread} without a readable trace" if unread else "",
         f"{lost} with calls that all ended in faults count as without a call" if lost else "",
     )
     row = Result(NAME, GAIN, FRACTION, None, alone, group.hybrid.solver, none=found.rule)
-    made = [*rows_of(replace(row, note="; ".join(filter(None, notes))), every, how), *_by_tools(row, every, how)]
+    made = [*rows_of(replace(row, note="; ".join(filter(None, notes))), every, how)]
+    # Gain and harm with a call by the set of tools that were called: they add up to those over all.
+    called = sorted({one.tools for question in every for one in question.asked if one.tools})
+    for tools in called if len(called) > 1 else ():
+        only = [one.only(tools) for one in every]
+        estimates = parts_of(only, how)
+        made += [
+            _filled(replace(row, quantity=part, metric=" + ".join(tools)), only, estimates[part])
+            for part in ("gain with a call", "harm with a call")
+        ]
     yield from gated(made, whole.untested(headline))
     for name, own in questions.items():
         yield from gated(rows_of(replace(row, group=name), own, "ratio"), parts[name].untested())
@@ -241,16 +250,6 @@ def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Ite
         if made.value is not None:
             detail = name not in (GAIN, *PARTS)
             yield _filled(replace(row, quantity=name, detail=detail), questions, made)
-
-
-def _by_tools(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
-    """Gain with a call and harm with a call by the set of tools that were called: they add up to those over all."""
-    called = sorted({one.tools for question in questions for one in question.asked if one.tools})
-    for tools in called if len(called) > 1 else ():
-        only = [one.only(tools) for one in questions]
-        made = parts_of(only, how)
-        for part in ("gain with a call", "harm with a call"):
-            yield _filled(replace(row, quantity=part, metric=" + ".join(tools)), only, made[part])
 
 
 def _filled(row: Result, questions: Sequence[ToolQuestion], made: Estimated) -> Result:

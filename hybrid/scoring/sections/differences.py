@@ -35,11 +35,11 @@ from dataclasses import replace
 import numpy as np
 
 from hybrid.display.tables import accuracy as printed
-from hybrid.scoring.compare import Comparison, SolverPair
+from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Result, adjusted, paired_contrast, unit_of, with_contrast
-from hybrid.scoring.table import Flags, answered
+from hybrid.scoring.table import answered
 from hybrid.types import Metric
 
 NAME = "differences"
@@ -49,7 +49,18 @@ NAMED = 4
 
 def rows(comparison: Comparison) -> list[Result]:
     """Difference, both values and the counts of questions of every pair, by metric and within each task."""
-    made = [row for pair in comparison.pairs for row in _of_pair(comparison, pair)]
+    made: list[Result] = []
+    for pair in comparison.pairs:
+        shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
+        metrics, behind = shared.metrics(comparison.rule), shared.tasks_by_metric()
+        head = next((name for name in comparison.benchmark.card.headline if name in metrics), None)
+        shown = [name for name in metrics if comparison.is_shown(name) or name == head]
+        for name in sorted(shown, key=lambda name: name != head):
+            part = shared.at(np.flatnonzero(np.isin(shared.task, behind[name]))) if name in behind else shared
+            made += _compared(comparison, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
+        for group, part in shared.by_group(comparison.options.by).items():
+            both = part.accuracy(comparison.rule)
+            made += _compared(comparison, part, (both[0], both[1]), group, counted=True)
     heads = _headlines(made)
     return adjusted(made, lambda row: (row.none, "tasks" if row.group else (row.a, row.b, row.metric) in heads))
 
@@ -57,21 +68,6 @@ def rows(comparison: Comparison) -> list[Result]:
 def _headlines(made: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
     """The pairs with the headline metric that they have in common: the one over all tasks that has counts."""
     return frozenset((row.a, row.b, row.metric) for row in made if row.quantity == "helped" and not row.group)
-
-
-def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    rule = comparison.rule
-    shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
-    metrics = shared.metrics(rule)
-    head = next((name for name in comparison.benchmark.card.headline if name in metrics), None)
-    shown = [name for name in metrics if comparison.is_shown(name) or name == head]
-    behind = shared.tasks_by_metric()
-    for name in sorted(shown, key=lambda name: name != head):
-        part = shared.at(np.flatnonzero(np.isin(shared.task, behind[name]))) if name in behind else shared
-        yield from _compared(comparison, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
-    for group, part in shared.by_group(comparison.options.by).items():
-        both = part.accuracy(rule)
-        yield from _compared(comparison, part, (both[0], both[1]), group, counted=True)
 
 
 def _compared(
@@ -88,24 +84,20 @@ def _compared(
     yield replace(bare, quantity="value a", value=measured.value_a)
     yield replace(bare, quantity="value b", value=measured.value_b)
     if counted:
-        for name, flags in _counts(part).items():
+        (a, b), (says_a, says_b) = part.correct(), (answered(answer) for answer in part.answer)
+        answered_by_both = part.present & says_a & says_b
+        counts = {
+            "both answered": answered_by_both,
+            "helped": answered_by_both & (a == 0) & (b == 1),
+            "harmed": answered_by_both & (a == 1) & (b == 0),
+            "none a": part.present & ~says_a,
+            "none b": part.present & ~says_b,
+            "failed": part.lost,
+        }
+        for name, flags in counts.items():
             ids = part.ids[flags]
             named = tuple(sorted(ids) if name == "failed" else ids) if name in ("helped", "harmed", "failed") else ()
             yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=named)
-
-
-def _counts(part: Overlap) -> dict[str, Flags]:
-    """The shared questions by outcome: answered by both, helped, harmed, without an answer, failed."""
-    (a, b), (says_a, says_b) = part.correct(), (answered(answer) for answer in part.answer)
-    both = part.present & says_a & says_b
-    return {
-        "both answered": both,
-        "helped": both & (a == 0) & (b == 1),
-        "harmed": both & (a == 1) & (b == 0),
-        "none a": part.present & ~says_a,
-        "none b": part.present & ~says_b,
-        "failed": part.lost,
-    }
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
@@ -126,15 +118,14 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     if not seen:
         return f"{opening} No difference is established, which does not say that there is none."
     more = f", and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
-    return f"{opening} Established: {'; '.join(map(_in_words, seen[:NAMED]))}{more}."
-
-
-def _in_words(row: Result) -> str:
-    """The better solver of a pair first, and the interval of its lead."""
-    value, low, high = row.value or 0.0, row.low or 0.0, row.high or 0.0
-    better, worse = (row.b, row.a) if value > 0 else (row.a, row.b)
-    low, high = (low, high) if value > 0 else (-high, -low)
-    return f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]"
+    established = []
+    for row in seen[:NAMED]:
+        value, low, high = row.value or 0.0, row.low or 0.0, row.high or 0.0
+        # The better solver of a pair first, and the interval of its lead.
+        better, worse = (row.b, row.a) if value > 0 else (row.a, row.b)
+        low, high = (low, high) if value > 0 else (-high, -low)
+        established.append(f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]")
+    return f"{opening} Established: {'; '.join(established)}{more}."
 
 
 SECTION = statistic(rows, lead, chart="intervals", charted=("difference",), order=20)

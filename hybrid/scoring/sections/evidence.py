@@ -48,10 +48,8 @@ import numpy as np
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import definition, statistic
 from hybrid.scoring.findings import Heard, Verdict, heard
-from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import QUESTIONS, Result
-from hybrid.scoring.table import Flags
 
 NAME: Final = "evidence"
 
@@ -111,7 +109,13 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             whole, *groups = (replace(part, row=replace(part.row, none="", unit=QUESTIONS)) for part in every)
             for part in (whole, *groups):
                 yield from part.gated(*_of_part(part, [said[name] for name in part.ids]))
-            for quantity, flags in _left_out(whole.shared).items():
+            asked_hybrid, asked_alone = (places[0] >= 0 for places in whole.shared.every.at)
+            left_out = {
+                "not asked of the MLLM alone": asked_hybrid & ~asked_alone,
+                "failed": whole.shared.lost,
+                "graded, neither right nor wrong": whole.shared.present & ~whole.shared.kept,
+            }
+            for quantity, flags in left_out.items():
                 if flags.any():
                     ids = tuple(whole.shared.ids[flags])
                     yield replace(whole.row, quantity=f"left out: {quantity}", value=float(len(ids)), ids=ids)
@@ -119,16 +123,6 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             for why in sorted({one for one in unread if one is not None}):
                 ids = tuple(name for name, one in zip(whole.ids, unread, strict=True) if one == why)
                 yield replace(whole.row, quantity=f"why unread: {why}", value=float(len(ids)), ids=ids)
-
-
-def _left_out(shared: Overlap) -> dict[str, Flags]:
-    """By reason the hybrid's questions that are in no class."""
-    hybrid, alone = (places[0] >= 0 for places in shared.every.at)
-    return {
-        "not asked of the MLLM alone": hybrid & ~alone,
-        "failed": shared.lost,
-        "graded, neither right nor wrong": shared.present & ~shared.kept,
-    }
 
 
 def _of_part(part: Part, said: Sequence[Heard]) -> Iterator[Result]:
@@ -174,20 +168,20 @@ def _of(row: Result) -> str:
     return f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}"
 
 
-def _about() -> str:
-    """The explanation, then each class and rate in a line."""
-    counted = {
-        name: DEFINED.formula(name).removeprefix("questions with ").split(" / questions with ") for name in RATES
-    }
-    lines = [f"{name}: {words}." for name, words in CLASSES.items()]
-    lines += [f"{name}, {over}: {counts}." for name, (counts, over) in counted.items()]
-    return "\n".join((DEFINED.about, *lines))
-
+# Of each rate what is counted, and over what.
+COUNTED = {name: DEFINED.formula(name).removeprefix("questions with ").split(" / questions with ") for name in RATES}
 
 SECTION = statistic(
     rows,
     lead,
-    about=_about(),
+    # The explanation, then each class and rate in a line.
+    about="\n".join(
+        (
+            DEFINED.about,
+            *(f"{name}: {words}." for name, words in CLASSES.items()),
+            *(f"{name}, {over}: {counts}." for name, (counts, over) in COUNTED.items()),
+        )
+    ),
     headings={"a": "alone", "b": "hybrid"},
     chart="counts",
     charted=tuple(CLASSES),

@@ -20,7 +20,7 @@ gain = hybrid - alone: the same MLLM with and without tools. It is the sum of tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import worded
@@ -37,20 +37,19 @@ GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questi
 
 def rows(found: Comparison) -> list[Result]:
     """Each part of each hybrid solver that has a blank control, over all and by task."""
-    made = [row for group in found.groups if group.blank is not None for row in _of_group(found, group)]
+    made: list[Result] = []
+    for group in found.groups:
+        if group.blank is None:
+            continue
+        # On the questions that all three have; content alone without the MLLM alone.
+        if group.alone is None:
+            made += contrasts(found, NAME, (group.blank, group.hybrid), {CONTENT: (0, 1)})
+        else:
+            places = {GAIN: (0, 2), PRESENCE: (0, 1), CONTENT: (1, 2)}
+            made += contrasts(found, NAME, (group.alone, group.blank, group.hybrid), places)
+        if group.shuffled is not None:
+            made += contrasts(found, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
     return adjusted(made, lambda row: bool(row.group))
-
-
-def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
-    """Gain, presence and content on the questions that all three have; content alone without the MLLM alone."""
-    assert group.blank is not None  # noqa: S101 - the caller asks for groups that have one
-    if group.alone is None:
-        yield from contrasts(found, NAME, (group.blank, group.hybrid), {CONTENT: (0, 1)})
-    else:
-        places = {GAIN: (0, 2), PRESENCE: (0, 1), CONTENT: (1, 2)}
-        yield from contrasts(found, NAME, (group.alone, group.blank, group.hybrid), places)
-    if group.shuffled is not None:
-        yield from contrasts(found, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:

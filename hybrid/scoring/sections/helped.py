@@ -10,11 +10,12 @@ values: 0 to n, in questions
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hybrid.scoring.compare import Comparison, SolverPair
+from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.parts import parts
 from hybrid.scoring.result import Result
@@ -30,18 +31,13 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     """For every pair, the main ones first, the number of questions for each two verdicts that occur."""
     others = [pair for pair in comparison.pairs if pair not in comparison.main_pairs]
     for pair in (*comparison.main_pairs, *others):
-        yield from _of_pair(comparison, pair)
-
-
-def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    """A question without a readable answer is neither right nor wrong."""
-    whole = next(parts(comparison, NAME, *map(comparison.named, pair), notes=False))
-    first, second = (
-        np.select([~answered(answer), correct == 1, correct == 0], ["no answer", "right", "wrong"], "partly right")
-        for answer, correct in zip(whole.answer, whole.correct, strict=True)
-    )
-    for a in VERDICTS:
-        for b in VERDICTS:
+        whole = next(parts(comparison, NAME, *map(comparison.named, pair), notes=False))
+        # A question without a readable answer is neither right nor wrong.
+        first, second = (
+            np.select([~answered(answer), correct == 1, correct == 0], ["no answer", "right", "wrong"], "partly right")
+            for answer, correct in zip(whole.answer, whole.correct, strict=True)
+        )
+        for a, b in itertools.product(VERDICTS, repeat=2):
             if (both := (first == a) & (second == b)).any():
                 yield whole.count(f"{a} -> {b}", both, none="")
 

@@ -32,16 +32,14 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     for solver in comparison.solvers:
         for metric in solver.metrics:
             row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
-            row = replace(with_interval(row, metric), detail=not _is_shown(metric.name, comparison))
+            # Tables have what the card reports, and the headline with failed questions as wrong.
+            if metric.name.startswith(WITH_FAILED):
+                shown = metric.name.removeprefix(WITH_FAILED) in (comparison.benchmark.card.headline or ("",))
+            else:
+                shown = not metric.name.startswith(JUDGED) and comparison.is_shown(metric.name)
+            row = replace(with_interval(row, metric), detail=not shown)
             waiting = "waiting" if solver.open and metric.combine == "mean_of_ratios" else None
             yield replace(row, low=None, high=None) if solver.answered_nothing else next(gated([row], waiting))
-
-
-def _is_shown(name: str, comparison: Comparison) -> bool:
-    """Whether tables have the metric: what the card reports, and the headline with failed questions as wrong."""
-    if name.startswith(WITH_FAILED):
-        return name.removeprefix(WITH_FAILED) in (comparison.benchmark.card.headline or ("",))
-    return not name.startswith(JUDGED) and comparison.is_shown(name)
 
 
 def of_contestants(comparison: Comparison, made: Sequence[Result]) -> list[Result]:

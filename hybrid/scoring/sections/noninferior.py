@@ -25,7 +25,6 @@ from dataclasses import replace
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
-from hybrid.scoring.score import Scored
 from hybrid.stats import ends_of, noninferiority
 
 NAME = "noninferior"
@@ -38,28 +37,24 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     """
     for group in comparison.groups:
         for part in group.parts:
-            yield from _against(comparison, part, group.hybrid)
-
-
-def _against(comparison: Comparison, part: Scored, hybrid: Scored) -> Iterator[Result]:
-    shared, rule, margin = comparison.overlap(part, hybrid), hybrid.abstain, comparison.options.margin
-    metrics = shared.headline(rule)
-    if metrics is None:
-        return
-    a, b = metrics
-    row = Result(NAME, "difference", FRACTION, None, part.solver, hybrid.solver, a.name, n=a.n)
-    untested = shared.untested(metrics)
-    one_sided = None
-    if untested is None:
-        tested = noninferiority(a, b, margin)
-        one_sided, (low, high) = tested.p_value, ends_of(tested.interval)
-        yield replace(row, value=tested.difference, low=low, high=high, note=tested.verdict)
-    else:
-        value = None if a.value is None or b.value is None else b.value - a.value
-        yield replace(row, value=value, note=f"undecided; {UNTESTED[untested]}")
-    yield replace(row, quantity="margin", value=margin)
-    quantity = "one-sided p of a loss of the margin or more"
-    yield replace(row, quantity=quantity, unit="probability", value=one_sided)
+            shared, margin = comparison.overlap(part, group.hybrid), comparison.options.margin
+            metrics = shared.headline(group.hybrid.abstain)
+            if metrics is None:
+                continue
+            a, b = metrics
+            row = Result(NAME, "difference", FRACTION, None, part.solver, group.hybrid.solver, a.name, n=a.n)
+            untested = shared.untested(metrics)
+            one_sided = None
+            if untested is None:
+                tested = noninferiority(a, b, margin)
+                one_sided, (low, high) = tested.p_value, ends_of(tested.interval)
+                yield replace(row, value=tested.difference, low=low, high=high, note=tested.verdict)
+            else:
+                value = None if a.value is None or b.value is None else b.value - a.value
+                yield replace(row, value=value, note=f"undecided; {UNTESTED[untested]}")
+            yield replace(row, quantity="margin", value=margin)
+            quantity = "one-sided p of a loss of the margin or more"
+            yield replace(row, quantity=quantity, unit="probability", value=one_sided)
 
 
 SECTION = statistic(rows, headings={"a": "measured against", "b": "hybrid solver"}, order=110)

@@ -42,7 +42,7 @@ from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import tokens, uncounted
-from hybrid.types import Outcome
+from hybrid.types import Outcome, Usage
 
 NAME = "outcomes"
 BATCHES = "asked in batches, which tell no latency"
@@ -54,19 +54,17 @@ FAULTS = "calls that ended in faults"
 def rows(comparison: Comparison) -> Iterator[Result]:
     """Counts of every outcome, calls, tokens, seconds and cost of each solver; what was not recorded has no value."""
     for solver in comparison.solvers:
-        yield from _of_solver(solver)
+        count = Counter(score.outcome for score in solver.scores)
+        row = Result(NAME, "", QUESTIONS, None, solver.solver, n=len(solver.scores))
+        for kind in Outcome:
+            yield replace(row, quantity=kind.value, value=float(count[kind]), detail=not count[kind])
+        if solver.open:
+            yield replace(row, quantity=OPEN, value=float(solver.open))
+        if solver.usage is not None:
+            yield from _spent(solver, solver.usage, row)
 
 
-def _of_solver(solver: Scored) -> Iterator[Result]:
-    count = Counter(score.outcome for score in solver.scores)
-    row = Result(NAME, "", QUESTIONS, None, solver.solver, n=len(solver.scores))
-    for kind in Outcome:
-        yield replace(row, quantity=kind.value, value=float(count[kind]), detail=not count[kind])
-    if solver.open:
-        yield replace(row, quantity=OPEN, value=float(solver.open))
-    usage = solver.usage
-    if usage is None:
-        return
+def _spent(solver: Scored, usage: Usage, row: Result) -> Iterator[Result]:
     if usage.unreadable:
         yield replace(row, quantity=UNREADABLE, unit="asks", value=float(usage.unreadable))
     sent, got = tokens(usage) or (None, None)

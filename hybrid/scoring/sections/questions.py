@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import QUESTIONS, Result
-from hybrid.scoring.score import Scored
 
 NAME = "questions"
 
@@ -28,19 +27,15 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         a, b = comparison.named(pair.a), comparison.named(pair.b)
         of_a, of_b = ({score.id for score in one.scores} for one in (a, b))
         lost = comparison.overlap(a, b).lost.sum()
-        yield Result(NAME, "shared", QUESTIONS, float(len(of_a & of_b)), *pair, note=_settings(a, b))
+        before, after = a.data.settings, b.data.settings
+        # Predictions have none.
+        names = sorted({*before, *after}) if before and after else ()
+        changed = [key for key in names if before.get(key) != after.get(key)]
+        changes = "; ".join(f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
+        note = f"asked with other settings ({changes})" if changes else ""
+        yield Result(NAME, "shared", QUESTIONS, float(len(of_a & of_b)), *pair, note=note)
         for name, count in (("only a", len(of_a - of_b)), ("only b", len(of_b - of_a)), ("failed", lost)):
             yield Result(NAME, name, QUESTIONS, float(count), *pair)
-
-
-def _settings(a: Scored, b: Scored) -> str:
-    """The settings that differ. Predictions have none."""
-    before, after = a.data.settings, b.data.settings
-    if not (before and after):
-        return ""
-    changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
-    changes = "; ".join(f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
-    return f"asked with other settings ({changes})" if changes else ""
 
 
 SECTION = statistic(rows, order=40)

@@ -47,7 +47,12 @@ ACCURACY = "accuracy"
 VOTE, SINGLE, BEST = "vote", "single sample", "best of samples"
 UNANIMOUS = 0.999
 # Bins of the winner's share: above the first, up to and with the second; the last are unanimous.
-SHARES = ((0.0, 0.5), (0.5, 0.75), (0.75, UNANIMOUS), (UNANIMOUS, 1.0))
+SHARES = (
+    (0.0, 0.5, "above 0% to 50%"),
+    (0.5, 0.75, "above 50% to 75%"),
+    (0.75, UNANIMOUS, "above 75%, not all"),
+    (UNANIMOUS, 1.0, "all agree"),
+)
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -116,24 +121,18 @@ def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Resu
 
 def _by_share(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
     """Accuracy of the vote by the winner's share of the readable samples; bins without a question are left out."""
-    for low, high in SHARES:
+    for low, high, name in SHARES:
         inside = [
             one
             for one in questions
             if one.share is not None and one.vote.correct is not None and low < one.share <= high
         ]
         if inside:
-            row = Result(NAME, "", FRACTION, None, solver.solver, metric=ACCURACY, group=_bin(low, high))
+            row = Result(NAME, "", FRACTION, None, solver.solver, metric=ACCURACY, group=name)
             metric = accuracy(ACCURACY, [one.vote for one in inside])
             yield replace(with_interval(row, metric), quantity="accuracy by share of the winner", n=len(inside))
             value = _mean(one.confidence for one in inside)
             yield replace(row, quantity="claimed by share of the winner", value=value, n=len(inside), detail=True)
-
-
-def _bin(low: float, high: float) -> str:
-    if low >= UNANIMOUS:
-        return "all agree"
-    return f"above {low:.0%}" + (", not all" if high == UNANIMOUS else f" to {high:.0%}")
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:

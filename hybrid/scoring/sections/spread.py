@@ -32,7 +32,6 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import repetition, repetitions
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result
-from hybrid.scoring.score import Scored
 from hybrid.stats import ends_of
 from hybrid.stats.spread import spread
 
@@ -42,25 +41,17 @@ ACCURACY = "accuracy"
 
 def rows(comparison: Comparison) -> Iterator[Result]:
     """The headline metric and the accuracy of each task (or group) over the repetitions of each repeated solver."""
-    for members in repeated_solvers(comparison.solvers):
-        yield from _of_solver(comparison, members)
-
-
-def repeated_solvers(solvers: Sequence[Scored]) -> tuple[tuple[Scored, ...], ...]:
-    """The solvers that were asked more than once, each with its repetitions in order."""
-    groups = (repetitions(solvers, one) for one in solvers if repetition(one) == 1)
-    return tuple(members for members in groups if len(members) > 1)
-
-
-def _of_solver(comparison: Comparison, members: Sequence[Scored]) -> Iterator[Result]:
-    shared, rule = comparison.overlap(*members), comparison.rule
-    row = Result(NAME, "", FRACTION, None, members[0].solver)
-    if head := shared.headline(rule):
-        yield from _varying(replace(row, metric=head[0].name, n=head[0].n), shared, [metric.value for metric in head])
-    for name, part in shared.groups(comparison.options.by).items():
-        metrics = [accuracy(ACCURACY, part.scores(place, rule)) for place in range(len(members))]
-        row_of_group = replace(row, metric=ACCURACY, group=name, n=metrics[0].n)
-        yield from _varying(row_of_group, part, [metric.value for metric in metrics])
+    again = (repetitions(comparison.solvers, one) for one in comparison.solvers if repetition(one) == 1)
+    for members in (own for own in again if len(own) > 1):
+        shared, rule = comparison.overlap(*members), comparison.rule
+        row = Result(NAME, "", FRACTION, None, members[0].solver)
+        if head := shared.headline(rule):
+            whole = replace(row, metric=head[0].name, n=head[0].n)
+            yield from _varying(whole, shared, [metric.value for metric in head])
+        for name, part in shared.groups(comparison.options.by).items():
+            metrics = [accuracy(ACCURACY, part.scores(place, rule)) for place in range(len(members))]
+            row_of_group = replace(row, metric=ACCURACY, group=name, n=metrics[0].n)
+            yield from _varying(row_of_group, part, [metric.value for metric in metrics])
 
 
 def _varying(row: Result, part: Overlap, values: Sequence[float | None]) -> Iterator[Result]:

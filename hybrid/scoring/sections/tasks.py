@@ -17,28 +17,25 @@ from hybrid.benchmarks.base import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, with_interval
-from hybrid.scoring.score import Scored, group_of, nothing_answered
+from hybrid.scoring.score import group_of, nothing_answered
 
 NAME = "tasks"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
     """Accuracy of each task, and how many of its questions have no readable answer."""
+    by = comparison.options.by
     for solver in comparison.solvers:
-        yield from _of_solver(solver, comparison.options.by)
-
-
-def _of_solver(solver: Scored, by: str | None) -> Iterator[Result]:
-    # There is no right and wrong where `correct` is None (a scanpath).
-    scores = [score for score in solver.scores if score.correct is not None]
-    for group in sorted({group_of(score, by) for score in scores}):
-        members = [score for score in scores if group_of(score, by) == group]
-        row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=solver.abstain)
-        row = with_interval(row, accuracy("accuracy", members))
-        # Nothing was measured where nothing was answered.
-        yield replace(row, low=None, high=None) if nothing_answered(members) else row
-        none = sum(score.answer is None and not score.outcome.failed for score in members)
-        yield Result(NAME, "none", QUESTIONS, float(none), solver.solver, group=group, n=row.n)
+        # There is no right and wrong where `correct` is None (a scanpath).
+        scores = [score for score in solver.scores if score.correct is not None]
+        for group in sorted({group_of(score, by) for score in scores}):
+            members = [score for score in scores if group_of(score, by) == group]
+            row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=solver.abstain)
+            row = with_interval(row, accuracy("accuracy", members))
+            # Nothing was measured where nothing was answered.
+            yield replace(row, low=None, high=None) if nothing_answered(members) else row
+            none = sum(score.answer is None and not score.outcome.failed for score in members)
+            yield Result(NAME, "none", QUESTIONS, float(none), solver.solver, group=group, n=row.n)
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:

@@ -33,7 +33,7 @@ import numpy as np
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.groups import ComparisonGroup, repeated_as, role
+from hybrid.scoring.groups import repeated_as, role
 from hybrid.scoring.parts import Part, parts, total
 from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
@@ -54,19 +54,16 @@ ONCE: Final = "by luck at most: asked once and drawn; --setting repeats=3 measur
 def rows(found: Comparison) -> Iterator[Result]:
     """Counts for each hybrid solver with at least one setting without tools, over all and by task."""
     for group in found.groups:
-        without = settings_without_tools(found.solvers, group)
-        if without:
-            for part in parts(found, NAME, group.hybrid, *without, a=without[0], b=group.hybrid):
-                if len(part):
-                    drawn_once = len(_repetitions(without)) == 1 and _draws(without[0])
-                    yield from _of_part(part.noted(ONCE if drawn_once else ""), without)
-
-
-def settings_without_tools(solvers: Sequence[Scored], group: ComparisonGroup) -> tuple[Scored, ...]:
-    """Every form of the group's MLLM without tools, repetitions included; the plain one first."""
-    model = group.hybrid.model
-    own = [one for one in solvers if role(one) == "mllm" and one.model == model and not one.answered_nothing]
-    return tuple(sorted(own, key=lambda one: one is not group.alone))
+        # Every form of the group's MLLM without tools, repetitions included; the plain one first.
+        model, alone = group.hybrid.model, group.alone
+        own = [one for one in found.solvers if role(one) == "mllm" and one.model == model and not one.answered_nothing]
+        without = sorted(own, key=lambda one: one is not alone)
+        if not without:
+            continue
+        drawn_once = len(_repetitions(without)) == 1 and _draws(without[0])
+        for part in parts(found, NAME, group.hybrid, *without, a=without[0], b=group.hybrid):
+            if len(part):
+                yield from _of_part(part.noted(ONCE if drawn_once else ""), without)
 
 
 def _of_part(part: Part, without: Sequence[Scored]) -> Iterator[Result]:

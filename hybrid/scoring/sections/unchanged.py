@@ -79,13 +79,6 @@ def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Resul
             yield from _savings(traced, (alone, hybrid), calls, unchanged)
 
 
-def _attempts(scored: Scored) -> Mapping[str, Attempt]:
-    """A solver's attempts by id; none where another program made the answers."""
-    if scored.folder is None or is_imported(scored):
-        return {}
-    return scored.folder.recorded(scored.recorded).without_steps
-
-
 def spent(attempt: Attempt | None) -> dict[str, float | None]:
     """By unit the sum over the asks of a question; a unit that one of them lacks is unknown."""
     total: dict[str, float | None] = {}
@@ -98,7 +91,12 @@ def spent(attempt: Attempt | None) -> dict[str, float | None]:
 
 def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: Flags) -> Iterator[Result]:
     """In each unit the saving and its share of what the tools cost over all questions; None where it is unknown."""
-    before, after = ([spent(own.get(name)) for name in part.ids] for own in map(_attempts, pair))
+    # None where another program made the answers.
+    attempts: list[Mapping[str, Attempt]] = [
+        {} if one.folder is None or is_imported(one) else one.folder.recorded(one.recorded).without_steps
+        for one in pair
+    ]
+    before, after = ([spent(own.get(name)) for name in part.ids] for own in attempts)
     for unit in UNITS:
         sides = [[0.0] * len(part), calls.tolist()]
         if unit != CALLS:
