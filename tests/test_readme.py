@@ -37,17 +37,17 @@ def test_options_in_the_text_exist() -> None:
 
 def test_what_quickstart_is_said_to_show() -> None:
     # tests/hybrid/cli/test_quickstart.py runs it.
-    from hybrid.cli.quickstart import BENCHMARK, QUESTIONS
+    from hybrid.cli.quickstart import BENCHMARK
     from hybrid.cli.quickstart import command as quickstart
 
     said = between("hybrid quickstart\n```", "<!-- quickstart, measured -->")
-    assert f"{QUESTIONS} generated questions" in said
+    defaults = quickstart.make_context("quickstart", []).params
+    assert f"{defaults['limit']} generated questions" in said
     assert all(f"`{name}`" in said for name in ("controller", "mllm", "specialist"))
     assert "blank" in said
     assert BENCHMARK == "blink"
     report = between("<!-- quickstart, measured -->", "<!-- end of quickstart, measured -->")
-    out = quickstart.make_context("quickstart", []).params["out"]
-    assert f"`{out}/site/index.html`" in report
+    assert f"`{defaults['out']}/site/index.html`" in report
     assert "of BLINK's kind" in said
 
 

@@ -127,9 +127,7 @@ def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
     assert command("run", *words, "--out", tmp_path / "run", "--json").code == 0
     told = command("compare", tmp_path / "run", "--pairs", "specialist:arbiter", "--json").out
     counts = {name: differences(told, name)[0] for name in ("both answered", "none a", "none b", "helped", "harmed")}
-    assert [row["value"] for row in counts.values()] == [6, 6, 0, 0, 1]
-    # The tool is known to be right more often than models, but says of this answer that it is hardly one.
-    assert counts["harmed"]["ids"] == ["val_Relative_Depth_1"]
+    assert [row["value"] for row in counts.values()] == [6, 6, 0, 0, 0]
     assert {row["n"] for row in counts.values()} == {12}
 
 
