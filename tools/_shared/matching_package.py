@@ -89,7 +89,13 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     hashes = "".join(PUBLISHED[name][0] for name in SETS[extractor].values())
     key = hashlib.sha256(hashes.encode()).hexdigest()[:12]
     folder = home() / "weights" / f"{PACKAGE}-{extractor}-{key}"
-    if not _sound(folder):
+    try:
+        # The record is written last: what it says holds for the weights that are kept, unless they are damaged.
+        record = json.loads((folder / RECORD).read_text("utf-8"))
+        sound = all(_sha256(folder / name) == record["written"][name] for name in (WEIGHTS, CONFIG))
+    except (OSError, ValueError, KeyError, TypeError):
+        sound = False
+    if not sound:
         try:
             _write(folder, extractor, source)
         except OSError as error:
@@ -100,15 +106,6 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sound(folder: Path) -> bool:
-    """Whether the kept weights are those that were written; its record is written last."""
-    try:
-        record = json.loads((folder / RECORD).read_text("utf-8"))
-        return all(_sha256(folder / name) == record["written"][name] for name in (WEIGHTS, CONFIG))
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
 
 
 def _write(folder: Path, extractor: str, source: Path) -> None:

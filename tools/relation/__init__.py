@@ -77,19 +77,14 @@ def decide(
     sure = (CERTAIN[args.relation] - 0.5) * abs(2 * degree - 1) * min(subject.score, reference.score) ** 0.25
     if args.relation in BY_DEPTH:
         sure *= max(0.0, 2 * depth_sure - 1)
-    elif not _agreed(args, seen, subject, reference, degree):
-        sure *= 0.3
+    else:
+        # Every other pair with nearly as high scores should give the same verdict.
+        subjects = [one for one in seen if one.name == args.subject and one.score >= RIVAL * subject.score]
+        references = [one for one in seen if one.name == args.reference and one.score >= RIVAL * reference.score]
+        degrees = [holds(args.relation, a.box, b.box) for a in subjects for b in references if a != b]
+        if any((other > 0.5) != (degree > 0.5) for other in degrees):
+            sure *= 0.3
     return RelationVerdict(subject, reference, degree, 0.5 + sure)
-
-
-def _agreed(
-    args: RelationArgs, seen: Sequence[DetectedThing], subject: DetectedThing, reference: DetectedThing, degree: float
-) -> bool:
-    """Whether every other pair with nearly as high scores gives the same verdict."""
-    subjects = [one for one in seen if one.name == args.subject and one.score >= RIVAL * subject.score]
-    references = [one for one in seen if one.name == args.reference and one.score >= RIVAL * reference.score]
-    degrees = [holds(args.relation, a.box, b.box) for a in subjects for b in references if a != b]
-    return all((other > 0.5) == (degree > 0.5) for other in degrees)
 
 
 class BoxRelation(WeightFree[RelationArgs]):
