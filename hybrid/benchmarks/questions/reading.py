@@ -64,7 +64,10 @@ class Reader:
             return lost(task, self.folder, row.where, error)
         cluster = ""
         try:
-            cluster = self._cluster(row, at)
+            if self.columns.cluster:
+                cluster = cluster_in(row, self.columns.cluster)
+            elif self.rows_a_unit > 1:
+                cluster = f"{self.prefix}rows{self.index.number[at.line] // self.rows_a_unit + 1}"
             return self._question(row, identity, task, cluster, store)
         except DataError as error:
             return BrokenQuestion(identity, task, str(error), cluster=cluster)
@@ -108,13 +111,6 @@ class Reader:
             if self.index.place_of(base) is not None:
                 return f"{base}#circ{turn}"
         return said
-
-    def _cluster(self, row: DataRow, at: At) -> str:
-        if self.columns.cluster:
-            return cluster_in(row, self.columns.cluster)
-        if self.rows_a_unit == 1:
-            return ""
-        return f"{self.prefix}rows{self.index.number[at.line] // self.rows_a_unit + 1}"
 
     def _question(self, row: DataRow, identity: str, task: str, cluster: str, store: ImageStore | None) -> Question:
         columns = self.columns
