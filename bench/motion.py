@@ -23,16 +23,7 @@ import numpy as np
 from bench._accuracy import bins, by_confidence, counted
 from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
-from bench.pair_bench import (
-    SETS,
-    STRIDE,
-    Matcher,
-    Options,
-    pairs_of,
-    parse,
-    row_of,
-    side_by_side,
-)
+from bench.pair_bench import SETS, STRIDE, Matcher, Options, pairs_of, parse, row_of, side_by_side
 from bench.planar_pairs import CHANGES, random_homography
 from bench.warped_pairs import Array, picture, warped_pair
 from hybrid.samples.layouts import backdrop, random_solid, random_texture
