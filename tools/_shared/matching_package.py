@@ -109,10 +109,17 @@ def _sha256(path: Path) -> str:
 
 
 def _write(folder: Path, extractor: str, source: Path) -> None:
+    import torch
     from safetensors.torch import save
 
-    parts = {part: _read_tensors(source / name) for part, name in SETS[extractor].items()}
-    tensors = {f"{part}.{name}": value for part, own in parts.items() for name, value in own.items()}
+    tensors: dict[str, torch.Tensor] = {}
+    for part, file in SETS[extractor].items():
+        content = torch.load(source / file, map_location="cpu", weights_only=True)
+        # Under kornia's names.
+        for name, value in content.get("extractor", content).items():
+            if not UNUSED.match(name):
+                own = LAYER.sub(r"transformers.\2.\1_attn.", name)
+                tensors[f"{part}.{own}"] = value.contiguous()
     files = {
         WEIGHTS: save(tensors),
         CONFIG: json.dumps({"model_type": MODEL_TYPE, "extractor": extractor}, indent=1).encode() + b"\n",
@@ -127,16 +134,3 @@ def _write(folder: Path, extractor: str, source: Path) -> None:
         "written": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
     write_atomic(folder / RECORD, json.dumps(record, indent=1).encode() + b"\n")
-
-
-def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a published file under kornia's names."""
-    import torch
-
-    content = torch.load(path, map_location="cpu", weights_only=True)
-    tensors = content.get("extractor", content)
-    return {
-        LAYER.sub(r"transformers.\2.\1_attn.", name): value.contiguous()
-        for name, value in tensors.items()
-        if not UNUSED.match(name)
-    }

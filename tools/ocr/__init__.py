@@ -124,7 +124,16 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
     """Lines on a page (H, W), whose capitals are about 22 * `height` px high."""
     letters, ground = INK[ink]
     canvas = np.full((*size, 3), ground, np.uint8)
-    places = [_written(canvas, line, height, letters) for line in lines]
+    import cv2
+
+    places, thick = [], max(2, round(2 * height))
+    for text, corner in lines:
+        alone = np.zeros(size, np.uint8)
+        cv2.putText(alone, text, corner, cv2.FONT_HERSHEY_SIMPLEX, height, 255, thick, cv2.LINE_AA)
+        cv2.putText(canvas, text, corner, cv2.FONT_HERSHEY_SIMPLEX, height, letters, thick, cv2.LINE_AA)
+        rows, columns = np.flatnonzero(alone.any(axis=1)), np.flatnonzero(alone.any(axis=0))
+        # The middle of its letters, x and y.
+        places.append(np.array([(columns[0] + columns[-1]) / 2, (rows[0] + rows[-1]) / 2]))
 
     def wrong(evidence: Evidence) -> str | None:
         rows = rows_of(evidence, "lines")
@@ -140,19 +149,6 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
         return None
 
     return CheckCase((canvas,), {}, wrong)
-
-
-def _written(
-    canvas: Pixels, line: Line, height: float, ink: tuple[int, int, int]
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Write a line; the middle of its letters, (x, y) in pixels."""
-    import cv2
-
-    alone = np.zeros(canvas.shape[:2], np.uint8)
-    cv2.putText(alone, line[0], line[1], cv2.FONT_HERSHEY_SIMPLEX, height, 255, max(2, round(2 * height)), cv2.LINE_AA)
-    cv2.putText(canvas, line[0], line[1], cv2.FONT_HERSHEY_SIMPLEX, height, ink, max(2, round(2 * height)), cv2.LINE_AA)
-    rows, columns = np.flatnonzero(alone.any(axis=1)), np.flatnonzero(alone.any(axis=0))
-    return np.array([(columns[0] + columns[-1]) / 2, (rows[0] + rows[-1]) / 2])
 
 
 def _letters(text: str) -> str:
