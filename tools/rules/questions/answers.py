@@ -308,14 +308,16 @@ async def described(asked: Described, prompt: Prompt, ctx: RuleContext) -> Speci
     name = asked.thing.name or "thing"
     form = _MATERIAL if asked.attribute == "material" else _TEXT
     texts = [form.format(value=value.lower(), name=name) for value in asked.values]
-    box = places.boxes[0]
-    # The crop that shows the thing: a detected box with some of its surroundings, a drawn one without its line.
-    wide, high = ROUND_IT * (box.x1 - box.x0), ROUND_IT * (box.y1 - box.y0)
-    if asked.thing.color and min(box.x1 - box.x0, box.y1 - box.y0) > 4 * FRAME_PX:
-        wide = high = -FRAME_PX
-    region = Box(max(0.0, box.x0 - wide), max(0.0, box.y0 - high), box.x1 + wide, box.y1 + high)
-    best = await best_fitting(prompt, ctx, texts, region)
+    best = await best_fitting(prompt, ctx, texts, _region(places.boxes[0], bool(asked.thing.color)))
     return None if best is None else choose(best[0], "attributes", best[1])
+
+
+def _region(box: Box, drawn: bool) -> Box:
+    """The crop that shows a thing: a detected box with some of its surroundings, a drawn one without its line."""
+    if drawn and min(box.x1 - box.x0, box.y1 - box.y0) > 4 * FRAME_PX:
+        return Box(box.x0 + FRAME_PX, box.y0 + FRAME_PX, box.x1 - FRAME_PX, box.y1 - FRAME_PX)
+    wide, high = ROUND_IT * (box.x1 - box.x0), ROUND_IT * (box.y1 - box.y0)
+    return Box(max(0.0, box.x0 - wide), max(0.0, box.y0 - high), box.x1 + wide, box.y1 + high)
 
 
 async def written(asked: Written, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
