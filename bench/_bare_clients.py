@@ -23,21 +23,11 @@ from bench._frame import options
 # Takes a prompt and the data URL of its picture; returns the answer.
 Ask = Callable[[str, str], Awaitable[str]]
 KEY = "not-a-key"
-CROP_SCHEMA = {
-    "type": "function",
-    "function": {
-        "name": "crop",
-        "description": "Enlarge a region of an image.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "images": {"type": "array", "items": {"type": "string"}},
-                "box": {"type": "object", "additionalProperties": {"type": "integer"}},
-            },
-            "required": ["images", "box"],
-        },
-    },
-}
+_BOX = {"type": "object", "additionalProperties": {"type": "integer"}}
+_ARGUMENTS = {"images": {"type": "array", "items": {"type": "string"}}, "box": _BOX}
+_PARAMETERS = {"type": "object", "properties": _ARGUMENTS, "required": ["images", "box"]}
+_CROP = {"name": "crop", "description": "Enlarge a region of an image.", "parameters": _PARAMETERS}
+CROP_SCHEMA = {"type": "function", "function": _CROP}
 
 
 @dataclass(frozen=True)

@@ -115,10 +115,8 @@ def _local_features(folder: Path, device: str, pictures: Sequence[Pixels]) -> Ba
     import torch
     from safetensors.torch import load_file
 
-    name, tensors = (
-        json.loads((folder / "config.json").read_text())["extractor"],
-        load_file(folder / "model.safetensors"),
-    )
+    name = json.loads((folder / "config.json").read_text())["extractor"]
+    tensors = load_file(folder / "model.safetensors")
     parts = {
         "extractor": kornia.feature.ALIKED(name, 2048),
         "matcher": kornia.feature.LightGlue(features=None, input_dim=64 if name == "aliked-t16" else 128),

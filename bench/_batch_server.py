@@ -28,6 +28,13 @@ from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 
 RESULTS = (b'"role":"tool"', b'"tool_result"', b'"functionResponse"')
 BOX = {"x0": 1, "y0": 1, "x1": 9, "y1": 9}
+# What is the same in every reply, and in every failure.
+MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_sequence": None}
+MESSAGE |= {"usage": {"input_tokens": 1000, "output_tokens": 100}}
+METADATA = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100}
+UNEXECUTED = {"message": "This request was not executed."}
+OPENAI_FAILED = {"error": {"message": "The server had an error", "type": "server_error", "code": None}}
+ANTHROPIC_FAILED = {"type": "error", "error": {"type": "api_error", "message": "Internal server error"}}
 # From the number of a batch and the place of a request, both from 0, to `succeeded`, `errored`, `expired`, `lost`.
 Fate = Callable[[int, int], str]
 
@@ -130,15 +137,19 @@ class BatchServer:
             if batch.state in ("cancelled", "expired") and place % 2:
                 fate = batch.state
             if fate != "lost":
-                lines.append(json.dumps(RESULT[word](identity, fate, body)))
+                lines.append(json.dumps(result(word, identity, fate, body)))
         random.Random(batch.number).shuffle(lines)
         return "\n".join(lines).encode() + b"\n"
 
     def answer(self, head: bytes, body: bytes) -> bytes:
         """The reply to one request."""
         method, path = head.split(b" ", 2)[:2]
-        place, handle = path.decode().partition("?")[0], {b"GET": self._got, b"DELETE": self._deleted}
-        made = handle[method](place) if method in handle else self._posted(place, head, body)
+        place = path.decode().partition("?")[0]
+        if method == b"DELETE":
+            # A file: /v1/files/in-ID, /v1beta/files/in-ID.
+            del self.files[re.sub("^/(v1/files|v1beta)/", "", place)]
+            return _said({})
+        made = self._got(place) if method == b"GET" else self._posted(place, head, body)
         return made if isinstance(made, bytes) and made.startswith(b"HTTP/") else _said(made)
 
     def _got(self, path: str) -> object:
@@ -149,16 +160,10 @@ class BatchServer:
             number = int(re.findall(r"(?:out-|msgbatch_)(\d+)", path)[-1])
             return next(one for one in self.batches.values() if one.number == number).results
         if path == LISTS[word]:
-            return {
-                "operations" if word == "google" else "data": list(map(VIEW[word], reversed(self.batches.values())))
-            }
+            told = [view(word, batch) for batch in reversed(self.batches.values())]
+            return {"operations" if word == "google" else "data": told}
         name = path.removeprefix(f"{LISTS[word]}/")
-        return VIEW[word](self.look(f"batches/{name}" if word == "google" else name, word))
-
-    def _deleted(self, path: str) -> object:
-        """A file: /v1/files/in-ID, /v1beta/files/in-ID."""
-        del self.files[re.sub("^/(v1/files|v1beta)/", "", path)]
-        return {}
+        return view(word, self.look(f"batches/{name}" if word == "google" else name, word))
 
     def _posted(self, path: str, head: bytes, body: bytes) -> object:
         """Single requests, files and batches."""
@@ -181,7 +186,7 @@ class BatchServer:
             word, batch = self._taken(path, json.loads(body))
             if batch.number in self.behaviour.loses_answer:
                 raise ConnectionError
-            return VIEW[word](batch)
+            return view(word, batch)
         if PROBE_TEXT.encode() not in body and CALL_PROBE_TEXT.search(body) is None:
             self.singles[digest(body)] += 1
         kinds = {"chat/completions": "openai", "messages": "anthropic"}
@@ -219,7 +224,7 @@ def digest(body: bytes) -> str:
 
 
 def said(word: str, body: bytes) -> dict[str, Any]:
-    """The reply of the single form to a request."""
+    """The reply of the single form to a request: a text, or a call of a tool."""
     text, call, arguments = f"Answer: ({'AB'[int(digest(body)[:8], 16) % 2]})", "", dict[str, Any]()
     if PROBE_TEXT.encode() in body:
         text = PROBE_NUMBER
@@ -227,108 +232,65 @@ def said(word: str, body: bytes) -> dict[str, Any]:
         call, arguments = told[1].decode(), {"images": ["img:1"]}
     elif b'"crop"' in body and not any(kind in body.replace(b": ", b":") for kind in RESULTS):
         call, arguments = "crop", {"images": ["img:1"], "box": BOX}
-    return REPLY[word](text, call, arguments)
-
-
-def _openai(text: str, call: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    message = tool_call(json.dumps(arguments), call) if call else {"content": text}
-    reply = answer_body(message, "tool_calls" if call else "stop", input_tokens=1000, output_tokens=100)
-    return dict(json.loads(reply))
-
-
-def _anthropic(text: str, call: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    part = {"type": "tool_use", "id": "toolu_1", "name": call, "input": arguments} if call else {}
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": [part or {"type": "text", "text": text}],
-        "stop_reason": "tool_use" if call else "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 1000, "output_tokens": 100},
-    }
-
-
-def _google(text: str, call: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    match word:
+        case "openai":
+            message = tool_call(json.dumps(arguments), call) if call else {"content": text}
+            reply = answer_body(message, "tool_calls" if call else "stop", input_tokens=1000, output_tokens=100)
+            return dict(json.loads(reply))
+        case "anthropic":
+            part = {"type": "tool_use", "id": "toolu_1", "name": call, "input": arguments} if call else {}
+            part = part or {"type": "text", "text": text}
+            return {**MESSAGE, "content": [part], "stop_reason": "tool_use" if call else "end_turn"}
     part = {"functionCall": {"name": call, "args": arguments}} if call else {"text": text}
-    usage = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m"}
+    return {"candidates": [candidate], "usageMetadata": METADATA, "modelVersion": "m"}
 
 
-def _openai_result(identity: str, fate: str, body: bytes) -> dict[str, Any]:
-    if fate in ("expired", "cancelled"):
-        error = {"code": f"batch_{fate}", "message": "This request was not executed."}
-        return {"id": "r", "custom_id": identity, "response": None, "error": error}
-    failed = {"error": {"message": "The server had an error", "type": "server_error", "code": None}}
-    response = {"status_code": 200, "body": said("openai", body)}
-    response = {"status_code": 500, "body": failed} if fate == "errored" else response
-    return {"id": "r", "custom_id": identity, "response": {"request_id": "q", **response}, "error": None}
-
-
-def _anthropic_result(identity: str, fate: str, body: bytes) -> dict[str, Any]:
-    result: dict[str, Any] = {"type": {"cancelled": "canceled"}.get(fate, fate)}
-    if fate == "succeeded":
-        result["message"] = said("anthropic", body)
-    elif fate == "errored":
-        result["error"] = {"type": "error", "error": {"type": "api_error", "message": "Internal server error"}}
-    return {"custom_id": identity, "result": result}
-
-
-def _google_result(identity: str, fate: str, body: bytes) -> dict[str, Any]:
-    if fate == "succeeded":
-        return {"key": identity, "response": said("google", body)}
+def result(word: str, identity: str, fate: str, body: bytes) -> dict[str, Any]:
+    """The line of a request in the results of its batch."""
+    done = said(word, body) if fate == "succeeded" else None
+    match word:
+        case "openai":
+            line = {"id": "r", "custom_id": identity, "response": None, "error": None}
+            if fate in ("expired", "cancelled"):
+                return {**line, "error": {"code": f"batch_{fate}", **UNEXECUTED}}
+            ended = {"status_code": 200, "body": done} if done else {"status_code": 500, "body": OPENAI_FAILED}
+            return {**line, "response": {"request_id": "q", **ended}}
+        case "anthropic":
+            more = {"message": done} if done else {"error": ANTHROPIC_FAILED} if fate == "errored" else {}
+            return {"custom_id": identity, "result": {"type": {"cancelled": "canceled"}.get(fate, fate), **more}}
     code = {"expired": 4, "cancelled": 1}.get(fate, 13)
-    return {"key": identity, "error": {"code": code, "message": fate}}
+    return {"key": identity, **({"response": done} if done else {"error": {"code": code, "message": fate}})}
 
 
-REPLY = {"openai": _openai, "anthropic": _anthropic, "google": _google}
-RESULT = {"openai": _openai_result, "anthropic": _anthropic_result, "google": _google_result}
-_GOOGLE_STATE = {"in_progress": "RUNNING", "completed": "SUCCEEDED", "cancelling": "RUNNING"}
-
-
-def _openai_view(batch: Batch) -> dict[str, Any]:
-    done = len(batch.requests) if batch.results else 0
-    return {
-        "id": batch.id,
-        "object": "batch",
-        "status": batch.state,
-        "metadata": {"hybrid_batch": batch.name},
-        "input_file_id": batch.file,
-        "request_counts": {"total": len(batch.requests), "completed": done, "failed": 0},
-        "output_file_id": f"out-{batch.number}" if batch.results else None,
-        "error_file_id": None,
-        "errors": {"object": "list", "data": batch.errors} if batch.errors else None,
-    }
-
-
-def _anthropic_view(batch: Batch) -> dict[str, Any]:
+def view(word: str, batch: Batch) -> dict[str, Any]:
+    """A batch as the server tells of it."""
     ended, count = bool(batch.results), len(batch.requests)
-    counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
-    status = "canceling" if batch.state == "cancelling" else "in_progress"
-    return {
-        "id": batch.id,
-        "type": "message_batch",
-        "processing_status": "ended" if ended else status,
-        "request_counts": {**counts, "succeeded" if ended else "processing": count},
-        "created_at": datetime.fromtimestamp(batch.created, UTC).isoformat().replace("+00:00", "Z"),
-        "results_url": f"https://api.anthropic.com/v1/messages/batches/{batch.id}/results" if ended else None,
-    }
-
-
-def _google_view(batch: Batch) -> dict[str, Any]:
-    state = _GOOGLE_STATE.get(batch.state, batch.state.upper())
-    facts: dict[str, Any] = {"displayName": batch.name, "state": f"BATCH_STATE_{state}"}
-    facts["inputConfig"] = {"fileName": batch.file}
-    if batch.results:
-        facts["output"] = {"responsesFile": f"files/out-{batch.number}"}
-        facts["batchStats"] = {"requestCount": str(len(batch.requests)), "successfulRequestCount": "0"}
-    return {"name": batch.id, "metadata": facts, "done": bool(batch.results)}
+    match word:
+        case "openai":
+            told: dict[str, Any] = {"id": batch.id, "object": "batch", "status": batch.state, "error_file_id": None}
+            told |= {"metadata": {"hybrid_batch": batch.name}, "input_file_id": batch.file}
+            told["request_counts"] = {"total": count, "completed": count if ended else 0, "failed": 0}
+            told["output_file_id"] = f"out-{batch.number}" if ended else None
+            return {**told, "errors": {"object": "list", "data": batch.errors} if batch.errors else None}
+        case "anthropic":
+            status = "ended" if ended else "canceling" if batch.state == "cancelling" else "in_progress"
+            counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
+            told = {"id": batch.id, "type": "message_batch", "processing_status": status}
+            told["request_counts"] = {**counts, "succeeded" if ended else "processing": count}
+            told["created_at"] = datetime.fromtimestamp(batch.created, UTC).isoformat().replace("+00:00", "Z")
+            url = f"https://api.anthropic.com/v1/messages/batches/{batch.id}/results"
+            return {**told, "results_url": url if ended else None}
+    state = {"in_progress": "RUNNING", "completed": "SUCCEEDED", "cancelling": "RUNNING"}.get(batch.state)
+    told = {"displayName": batch.name, "state": f"BATCH_STATE_{state or batch.state.upper()}"}
+    told["inputConfig"] = {"fileName": batch.file}
+    if ended:
+        told["output"] = {"responsesFile": f"files/out-{batch.number}"}
+        told["batchStats"] = {"requestCount": str(count), "successfulRequestCount": "0"}
+    return {"name": batch.id, "metadata": told, "done": ended}
 
 
 LISTS = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches", "google": "/v1beta/batches"}
-VIEW = {"openai": _openai_view, "anthropic": _anthropic_view, "google": _google_view}
 
 
 def _said(value: object, status: int = 200) -> bytes:

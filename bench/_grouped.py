@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,18 +85,9 @@ def expected(power: int, gain: float) -> float:
     return float((raised(right, gain) ** power - right**power).mean())
 
 
-def _score(
-    cluster: int,
-    row: int,
-    task: str,
-    correct: float,
-    values: Mapping[str, float] | None = None,
-    groups: Mapping[str, str] | None = None,
-) -> Score:
+def _score(cluster: int, row: int, task: str, correct: float, **more: Any) -> Score:
     name = f"q{cluster}"
-    return Score(
-        f"{name}#s{row}", task, correct, Outcome.ANSWERED, "A", values=values or {}, groups=groups or {}, cluster=name
-    )
+    return Score(f"{name}#s{row}", task, correct, Outcome.ANSWERED, "A", cluster=name, **more)
 
 
 def of_pairs(rng: np.random.Generator, clusters: int, gain: float) -> Mapping[str, Sides]:
@@ -106,12 +98,8 @@ def of_pairs(rng: np.random.Generator, clusters: int, gain: float) -> Mapping[st
         scores = []
         for pair, count in enumerate(questions):
             for row, correct in enumerate(rng.random(2 * count) < share[pair]):
-                groups = {
-                    "pair": f"{pair}",
-                    "question": f"{pair}/{row // 2}",
-                    "image": ("natural", "manipulated")[row % 2],
-                    "level": ("low", "high")[row // 2 % 2],
-                }
+                groups = {"pair": f"{pair}", "question": f"{pair}/{row // 2}"}
+                groups |= {"image": ("natural", "manipulated")[row % 2], "level": ("low", "high")[row // 2 % 2]}
                 scores.append(_score(pair, row, "yes_no", float(correct), groups=groups))
         sides.append({metric.name: metric for metric in MVP_BENCH.summarise(scores)})
     return {f"MVP-Bench {name}": (sides[0][name], sides[1][name]) for name in ("mAcc", "qAcc.multi")}
@@ -229,15 +217,8 @@ def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequen
 
 def printed(rows: Sequence[Grouped]) -> list[str]:
     """A Markdown table: a row for each setting, metric and number of clusters."""
-    heads = (
-        "setting",
-        "metric",
-        "clusters",
-        "difference",
-        "coverage (mean width)",
-        "p < 0.05, linearised",
-        "randomised",
-    )
+    heads = ("setting", "metric", "clusters", "difference")
+    heads += ("coverage (mean width)", "p < 0.05, linearised", "randomised")
     return markdown(
         heads,
         (

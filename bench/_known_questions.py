@@ -101,11 +101,27 @@ def attributes(index: int, seed: int) -> Question:
     )
 
 
-@_known("the marked point, of four")
-def correspondence(index: int, seed: int) -> Question:
-    """BLINK's form: REF in one picture, A to D in the other."""
-    made = item("Visual_Correspondence", index, seed)
-    return _question(made.images, {}, _is("best", _letter(made)))
+def _blink_form(task: str, key: str, answers: Sequence[Json], args: Mapping[str, Json]) -> Maker:
+    """Generated questions of a task of BLINK; the field `key` of the finding is to be one of `answers`."""
+
+    def make(index: int, seed: int) -> Question:
+        made = item(task, index, seed)
+        return _question(made.images, args, _is(key, answers[made.answer]))
+
+    return make
+
+
+# Marked points in one or two pictures, a picture without a corner and two pieces, two views.
+KNOWN |= {
+    "correspondence": Known("the marked point, of four", _blink_form("Visual_Correspondence", "best", "ABCD", {})),
+    "depth": Known(
+        "the nearer of two marked points", _blink_form("Relative_Depth", "nearer", "AB", {"labels": ["A", "B"]})
+    ),
+    "jigsaw": Known("the piece that continues, of two", _blink_form("Jigsaw", "best", (0, 1), {})),
+    "motion": Known(
+        "the camera's side, left or right", _blink_form("Multi-view_Reasoning", "moved", ("left", "right"), {})
+    ),
+}
 
 
 @_known("every pixel of a box at scale 1")
@@ -119,13 +135,6 @@ def crop(index: int, seed: int) -> Question:
         return np.array_equal(store.pixels(finding.images[0].image), wanted)
 
     return Question((encode(pixels),), {"box": box_arg(edges), "scale": 1.0}, same)
-
-
-@_known("the nearer of two marked points")
-def depth(index: int, seed: int) -> Question:
-    """BLINK's form: two marked points."""
-    made = item("Relative_Depth", index, seed)
-    return _question(made.images, {"labels": ["A", "B"]}, _is("nearer", _letter(made)))
 
 
 @_known("the number of things of a name")
@@ -147,13 +156,6 @@ def forensics(index: int, seed: int) -> Question:
     """A generated picture and its copy: neither is a photograph, so nothing is right."""
     _, scene = _scene(index, seed)
     return _question([scene.draw(), item("Relative_Depth", index, seed).images[0]], {}, _unjudged)
-
-
-@_known("the piece that continues, of two")
-def jigsaw(index: int, seed: int) -> Question:
-    """BLINK's form: a picture without a corner, two pieces."""
-    made = item("Jigsaw", index, seed)
-    return _question(made.images, {}, _is("best", made.answer))
 
 
 @_known("the drawn box that fits, of two")
@@ -181,13 +183,6 @@ def markers(index: int, seed: int) -> Question:
         return all(near) and len(marks.points) + len(marks.boxes) == len(labels)
 
     return Question((encode(scene.pixels),), {"labels": labels}, all_found)
-
-
-@_known("the camera's side, left or right")
-def motion(index: int, seed: int) -> Question:
-    """BLINK's form: two views."""
-    made = item("Multi-view_Reasoning", index, seed)
-    return _question(made.images, {}, _is("moved", ("left", "right")[made.answer]))
 
 
 @_known("every letter and digit of a line in capitals")

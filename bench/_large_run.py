@@ -131,11 +131,6 @@ def _controller(draw: Draw) -> Reply:
     return Reply(said, usage=usage, steps=(*looked, _model_step(draw, said)))
 
 
-def _mllm(draw: Draw) -> Reply:
-    said = f"Answer: ({draw.letter})"
-    return Reply(said, usage=Usage(1, 0, 301, 9, cost_usd=0.0008, seconds=1.1), steps=(_model_step(draw, said),))
-
-
 def _specialist(draw: Draw) -> Reply:
     rule = Step(
         "rule", "specialist", f"depth says ({draw.letter})", data={"specialist_answer": {"letter": draw.letter}}
@@ -147,7 +142,14 @@ def _specialist(draw: Draw) -> Reply:
 # Each solver's answer, and its probability of being right.
 SOLVERS: Mapping[str, tuple[Callable[[Draw], Reply], float]] = {
     "controller": (_controller, 0.78),
-    "mllm": (_mllm, 0.64),
+    "mllm": (
+        lambda draw: Reply(
+            said := f"Answer: ({draw.letter})",
+            usage=Usage(1, 0, 301, 9, cost_usd=0.0008, seconds=1.1),
+            steps=(_model_step(draw, said),),
+        ),
+        0.64,
+    ),
     "specialist": (_specialist, 0.71),
 }
 # Share of the questions on which the controller calls the tool.

@@ -112,26 +112,17 @@ MM_SAP_TABLES = ("Table 1", "Table 3", "Table 7")
 def mm_sap(cells: Sequence[Published]) -> Iterator[Derived]:
     """Totals over the 1,150 questions, rates and accuracies of answers, refusals."""
     grid = Grid(cells)
+    names = ("score_kk.BasicVisQA", "score_kk.KnowVisQA", "score_ku.KnowVisQA", "score_ku.BeyondVisQA")
     for row in grid.rows:
-        if row[0] in MM_SAP_TABLES:
-            yield from _sap_totals(grid, row)
+        if row[0] in MM_SAP_TABLES and (values := grid.values(row, names)) is not None:
+            kk = mean_of((*values[:2], 0.0), (400, 350, 400))
+            ku = mean_of((0.0, *values[2:]), (400, 350, 400))
+            for metric, value in (("score_kk.total", kk), ("score_ku.total", ku), ("score_sa.total", kk + ku)):
+                if (cell := grid.get(*row, metric)) is not None:
+                    yield Derived(cell, value, "over all 1,150 questions, from the columns of the sets")
         elif row[0] in ("Table 2", "Table 4"):
             first = "Table 1", row[1], row[2]
             yield from _sap_answers(grid, row, first) if row[0] == "Table 2" else _sap_refusals(grid, row, first)
-
-
-def _sap_totals(grid: Grid, row: tuple[str, str, str]) -> Iterator[Derived]:
-    names = ("score_kk.BasicVisQA", "score_kk.KnowVisQA", "score_ku.KnowVisQA", "score_ku.BeyondVisQA")
-    values = grid.values(row, names)
-    if values is None:
-        return
-    basic, know, unknown, beyond = values
-    kk = mean_of((basic, know, 0.0), (400, 350, 400))
-    ku = mean_of((0.0, unknown, beyond), (400, 350, 400))
-    for metric, value in (("score_kk.total", kk), ("score_ku.total", ku), ("score_sa.total", kk + ku)):
-        cell = grid.get(*row, metric)
-        if cell is not None:
-            yield Derived(cell, value, "over all 1,150 questions, from the columns of the sets")
 
 
 def _sap_answers(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, str]) -> Iterator[Derived]:
@@ -213,7 +204,10 @@ def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
     for row in grid.rows:
         if row[0] in MODES:
             yield from _view_counts(grid, row)
-    yield from _averages_of_both(cells)
+    # Table 14 prints three cells a row, under one name for several numbers of parts.
+    rows = [cell for cell in cells if cell.source == "Table 14"]
+    for zoom, shift, both in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+        yield Derived(both, mean_of((zoom.value, shift.value)), "mean of the row's two cells")
 
 
 def _view_counts(grid: Grid, row: tuple[str, str, str]) -> Iterator[Derived]:
@@ -230,10 +224,3 @@ def _view_counts(grid: Grid, row: tuple[str, str, str]) -> Iterator[Derived]:
         cell = grid.get(table, row[1], row[2], f"accuracy.{MODES[row[0]]}")
         if cell is not None:
             yield Derived(cell, 100 * total / QUESTIONS, f"{total} right of {QUESTIONS}, by the categories of {row[0]}")
-
-
-def _averages_of_both(cells: Sequence[Published]) -> Iterator[Derived]:
-    """Table 14 prints three cells a row, under one name for several numbers of parts."""
-    rows = [cell for cell in cells if cell.source == "Table 14"]
-    for zoom, shift, both in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
-        yield Derived(both, mean_of((zoom.value, shift.value)), "mean of the row's two cells")

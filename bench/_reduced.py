@@ -81,7 +81,9 @@ def compared(name: str, setting: Comparison) -> list[ReducedPrecision]:
         network.build(checkpoint, setting.real)
         trained = bool(network.trained) and setting.real and _installed(network.trained)
         title = network.trained if trained else f"random, of {network.title}"
-        asked = [_question(name, network, index, setting.seed) for index in range(setting.items)]
+        asked = [KNOWN[network.tool].make(index, setting.seed) for index in range(setting.items)]
+        if name in WORDS:
+            asked = [replace(one, args=WORDS[name]) for one in asked]
         exact = asyncio.run(_data(network, checkpoint, asked, FLOAT32, setting.device))
         rows = []
         for dtype in setting.dtypes:
@@ -97,11 +99,6 @@ def _installed(package: str) -> bool:
         return bool(version(package))
     except PackageNotFoundError:
         return False
-
-
-def _question(name: str, network: Network, index: int, seed: int) -> Question:
-    made = KNOWN[network.tool].make(index, seed)
-    return replace(made, args=WORDS[name]) if name in WORDS else made
 
 
 def _row(exact: Sequence[Json], reduced: Sequence[Json], row: ReducedPrecision) -> ReducedPrecision:

@@ -102,13 +102,12 @@ class Behaviour:
 
 def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
     """The rows of a data file. Raises `TypeError` for a key that there is not."""
-    return tuple(_behaviour(_filled(row)) for row in tomllib.loads(path.read_text())["server"])
-
-
-def _behaviour(row: dict[str, Any]) -> Behaviour:
-    reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
-    first = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
-    return Behaviour(reply=Scripted(**reply), **first, **row)
+    found = []
+    for row in map(_filled, tomllib.loads(path.read_text())["server"]):
+        reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
+        first = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
+        found.append(Behaviour(reply=Scripted(**reply), **first, **row))
+    return tuple(found)
 
 
 def _filled(value: Any) -> Any:

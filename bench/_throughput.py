@@ -106,14 +106,11 @@ def machine(device: str) -> str:
             raise UsageError(f"--device {device}: this machine has {torch.cuda.device_count()} CUDA devices")
         return str(torch.cuda.get_device_name(number))
     threads = torch.get_num_threads()
-    return f"{_processor()}, {threads} {'thread' if threads == 1 else 'threads'} of torch"
-
-
-def _processor() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or platform.machine())
+    processor = next(named, platform.processor() or platform.machine())
+    return f"{processor}, {threads} {'thread' if threads == 1 else 'threads'} of torch"
 
 
 def pictures(count: int, seed: int) -> list[Pixels]:

@@ -41,15 +41,7 @@ def _model(config: Mapping[str, Any], checkpoint: Path, tensors: Tensors, to: Pa
     out.add_rope_freq_base(rope.get("rope_theta", 1e6))
     out.add_rope_dimension_sections([*rope["mrope_section"], 0])
     out.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    _vocabulary(out, json.loads((checkpoint / "tokenizer.json").read_text()), config["vocab_size"])
-    out.add_eos_token_id(config["eos_token_id"])
-    out.add_pad_token_id(config["bos_token_id"])
-    out.add_add_bos_token(False)
-    out.add_chat_template((checkpoint / "chat_template.jinja").read_text())
-    _finish(out, tensors, gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2VL, config["num_hidden_layers"]))
-
-
-def _vocabulary(out: gguf.GGUFWriter, held: Mapping[str, Any], size: int) -> None:
+    held, size = json.loads((checkpoint / "tokenizer.json").read_text()), config["vocab_size"]
     tokens, kinds = [f"[PAD{place}]" for place in range(size)], [gguf.TokenType.UNUSED] * size
     for token, place in held["model"]["vocab"].items():
         tokens[place], kinds[place] = token, gguf.TokenType.NORMAL
@@ -61,6 +53,11 @@ def _vocabulary(out: gguf.GGUFWriter, held: Mapping[str, Any], size: int) -> Non
     out.add_token_list(tokens)
     out.add_token_types(kinds)
     out.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in held["model"]["merges"]])
+    out.add_eos_token_id(config["eos_token_id"])
+    out.add_pad_token_id(config["bos_token_id"])
+    out.add_add_bos_token(False)
+    out.add_chat_template((checkpoint / "chat_template.jinja").read_text())
+    _finish(out, tensors, gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2VL, config["num_hidden_layers"]))
 
 
 def _projector(config: Mapping[str, Any], width: int, tensors: Tensors, to: Path) -> None:

@@ -89,7 +89,11 @@ def logistic(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
 
 def arbiter(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
     """With what `hybrid calibrate` would write of the other folds."""
-    counted = [case for one in known for case in _cases(one)]
+    counted = []
+    for one in known:
+        counted.append(CountedAnswer(one.id, one.id, (*TOOL, one.task), one.claimed.said, one.tool, one.claimed))
+        usual = AnswerConfidence(one.usual)
+        counted.append(CountedAnswer(one.id, one.id, (*MODEL, one.task), None, one.model, usual))
     trust = Trust(dict(measurements(counted)))
     return [_followed(trust, one) for one in asked]
 
@@ -98,11 +102,6 @@ def untrained(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
     """The arbiter without a trust file."""
     del known
     return [_followed(Trust(), one) for one in asked]
-
-
-def _cases(one: Duel) -> Iterator[CountedAnswer]:
-    yield CountedAnswer(one.id, one.id, (*TOOL, one.task), one.claimed.said, one.tool, one.claimed)
-    yield CountedAnswer(one.id, one.id, (*MODEL, one.task), None, one.model, AnswerConfidence(one.usual))
 
 
 def _followed(trust: Trust, one: Duel) -> bool:
@@ -170,14 +169,7 @@ def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
         said.setdefault(path.parent.name, {}).update(read)
     return {
         f"{tool} as the tool, {model}": [
-            Duel(
-                name,
-                task,
-                float(right),
-                float(said[model][name][1]),
-                AnswerConfidence(0.5),
-                prior.accuracy.get(task, 0.5),
-            )
+            Duel(name, task, right, said[model][name][1], AnswerConfidence(0.5), prior.accuracy.get(task, 0.5))
             for name, (task, right) in said[tool].items()
             if name in said[model]
         ]

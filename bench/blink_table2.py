@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,18 +98,12 @@ def _row(cell: Published, scores: list[Score], backends: tuple[str, ...]) -> Tab
 def _backends(folder: RunFolder) -> Mapping[str, tuple[str, ...]]:
     """By route the tools and backends that gave an answer."""
     seen: dict[str, set[str]] = {}
-    for route, said in _specialist_answers(folder):
-        seen.setdefault(route, set()).add(f"{said['tool']}:{said['backend']}")
+    exchanges = (exchange for attempt in folder.attempts(SOLVER) for exchange in attempt.exchanges)
+    for exchange, step in ((each, step) for each in exchanges for step in each.reply.steps):
+        said = step.data.get("specialist_answer")
+        if isinstance(said, Mapping):
+            seen.setdefault(exchange.prompt.route, set()).add(f"{said['tool']}:{said['backend']}")
     return {route: tuple(sorted(found)) for route, found in seen.items()}
-
-
-def _specialist_answers(folder: RunFolder) -> Iterator[tuple[str, Mapping[str, object]]]:
-    for attempt in folder.attempts(SOLVER):
-        for exchange in attempt.exchanges:
-            for step in exchange.reply.steps:
-                said = step.data.get("specialist_answer")
-                if isinstance(said, Mapping):
-                    yield exchange.prompt.route, said
 
 
 def table(rows: tuple[TableRow, ...]) -> Table:
@@ -138,9 +132,7 @@ def run(options: argparse.Namespace, out: Path) -> RunFolder:
         split="val",
         tasks=present,
         service=ServiceOptions(
-            options.backend,
-            dict(pair.split("=", 1) for pair in options.weights or ()),
-            options.device,
+            options.backend, dict(pair.split("=", 1) for pair in options.weights or ()), options.device
         ),
         allow=tuple(options.allow or ()),
         out=out,

@@ -82,7 +82,10 @@ class SceneTools:
         arguments = tool.args.model_validate(dict(args))
         needs: dict[str, tuple[Finding, ...]] = {}
         if name == "detection":
-            return self._detected([str(one) for one in arguments.model_dump()["names"]])
+            names = [str(one) for one in arguments.model_dump()["names"]]
+            seen = [Detection(one.name, 0.9, one.box) for one in self.solids if one.name in names]
+            evidence = report(self.pixels, names, seen, 0.2)
+            return Finding(evidence.text, evidence.data, evidence.confidence, "true boxes", "1")
         card = tool.backend("learned" if name == "relation" else "classical")
         assert card is not None  # noqa: S101 - each of the other tools asked here has one
         for need in card.needs:
@@ -97,11 +100,6 @@ class SceneTools:
     def rule(self, name: str, text: str) -> None:
         """Keep why the rule abstains."""
         self.notes.append(f"{name}: {text}")
-
-    def _detected(self, names: Sequence[str]) -> Finding:
-        seen = [Detection(one.name, 0.9, one.box) for one in self.solids if one.name in names]
-        found = report(self.pixels, names, seen, 0.2)
-        return Finding(found.text, found.data, found.confidence, "true boxes", "1")
 
 
 def scene(rng: np.random.Generator) -> tuple[Pixels, tuple[Solid, ...]]:

@@ -19,15 +19,7 @@ import numpy as np
 
 from bench._accuracy import bins, by_confidence, counted, marks_on
 from bench._frame import write_json
-from bench.pair_bench import (
-    SETS,
-    Matcher,
-    Options,
-    pairs_of,
-    parse,
-    row_of,
-    side_by_side,
-)
+from bench.pair_bench import SETS, Matcher, Options, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import points_of
 from hybrid.benchmarks.blink.sample import item
 from hybrid.stats import wilson

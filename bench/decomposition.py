@@ -138,15 +138,10 @@ def drawn(rng: np.random.Generator, model: Model, design: Design) -> list[ToolQu
     first = (rng.random(design.questions) < FIRST).tolist()
     tasks = [task for task, size in enumerate(design.sizes) for _ in range(size)]
     return [
-        ToolQuestion(
-            str(place),
-            f"task {tasks[place]}",
-            str(cluster[place]),
-            float(alone[place]),
-            float(right[place]),
-            TOOLS[0 if first[place] else 1] if call[place] else (),
+        ToolQuestion(str(place), f"task {task}", str(of), float(by_own), float(hit), TOOLS[not one] if calls else ())
+        for place, (task, of, by_own, hit, one, calls) in enumerate(
+            zip(tasks, cluster, alone, right, first, call, strict=True)
         )
-        for place in range(design.questions)
     ]
 
 

@@ -134,18 +134,10 @@ def speed(given: argparse.Namespace) -> Row:
     requests = TINY_REQUESTS if given.tiny else REAL_REQUESTS
     setting = Load((), given.device, not given.tiny, requests, 1 + cuda, given.dtype, given.compiled)
     found = measure(given.network, setting)
-    return {
-        "network": given.network,
-        "dtype": given.dtype,
-        "compiled": given.compiled,
-        "requests": found.requests,
-        "bare": found.bare,
-        "service": found.service,
-        "ratio": found.service / found.bare,
-        "pass": statistics.mean(found.passes),
-        "load_s": found.load_s,
-        "peak_mb": torch.cuda.max_memory_allocated() / 1e6 if cuda else None,
-    }
+    row = {name: getattr(given, name) for name in ("network", "dtype", "compiled")}
+    row |= {name: getattr(found, name) for name in ("requests", "bare", "service", "load_s")}
+    peak = torch.cuda.max_memory_allocated() / 1e6 if cuda else None
+    return {**row, "ratio": found.service / found.bare, "pass": statistics.mean(found.passes), "peak_mb": peak}
 
 
 def reduced(given: argparse.Namespace) -> Row:

@@ -84,14 +84,15 @@ def generated(number: int, seed: int) -> list[Item]:
 
 def _puzzle(rng: np.random.Generator) -> tuple[list[Pixels], int]:
     size = 2 * int(rng.integers(40, 120))
-    exponent, gain, noise, count = (
-        rng.uniform(0.6, 2.2),
-        rng.uniform(2, 40),
-        rng.uniform(0, 30),
-        int(rng.integers(2, 5)),
-    )
-    field = _fractal(rng, 3 * size, exponent) * gain + rng.uniform(60, 190, 3)
-    half = size // 2
+    exponent, gain, noise = rng.uniform(0.6, 2.2), rng.uniform(2, 40), rng.uniform(0, 30)
+    count, half, side = int(rng.integers(2, 5)), size // 2, 3 * size
+    # A fractal field: noise whose spectrum falls with a power of the frequency.
+    frequency = np.hypot(np.fft.fftfreq(side)[:, None], np.fft.fftfreq(side)[None])
+    frequency[0, 0] = 1.0
+    spectrum = np.fft.fft2(rng.normal(size=(side, side, 3)), axes=(0, 1)) / frequency[..., None] ** exponent
+    spectrum[0, 0] = 0
+    plane = np.fft.ifft2(spectrum, axes=(0, 1)).real
+    field = plane / plane.std() * gain + rng.uniform(60, 190, 3)
     whole = field[:size, :size]
     spots = [(int(y), int(x)) for y, x in rng.integers(size // 4, 2 * size, (count, 2))]
     pieces = [field[y : y + half, x : x + half] for y, x in spots]
@@ -100,15 +101,6 @@ def _puzzle(rng: np.random.Generator) -> tuple[list[Pixels], int]:
     reference = _camera(rng, whole, noise)
     reference[half:, half:] = 0
     return [reference, *(_camera(rng, piece, noise) for piece in pieces)], right
-
-
-def _fractal(rng: np.random.Generator, size: int, exponent: float) -> npt.NDArray[np.float64]:
-    frequency = np.hypot(np.fft.fftfreq(size)[:, None], np.fft.fftfreq(size)[None])
-    frequency[0, 0] = 1.0
-    spectrum = np.fft.fft2(rng.normal(size=(size, size, 3)), axes=(0, 1)) / frequency[..., None] ** exponent
-    spectrum[0, 0] = 0
-    plane = np.fft.ifft2(spectrum, axes=(0, 1)).real
-    return np.asarray(plane / plane.std())
 
 
 def _camera(rng: np.random.Generator, scene: npt.NDArray[np.float64], noise: float) -> Pixels:

@@ -57,9 +57,21 @@ LIGHTS: Mapping[Difficulty, Light] = {
 def relit(rng: np.random.Generator, pixels: Pixels, light: Light) -> Pixels:
     """A picture (H, W, 3) as it would look after a random change of light and camera within `light`."""
     height, width = pixels.shape[:2]
-    values = np.asarray((pixels.astype(np.float32) / 255) ** _factor(rng, light.log_gamma), np.float32)
-    values = values * _shadows(rng, height, width, light.shadows)[..., None]
-    values = values * _gradient(rng, height, width, light.gradient)[..., None]
+    gamma = float(np.exp(rng.uniform(-light.log_gamma, light.log_gamma)))
+    values = np.asarray((pixels.astype(np.float32) / 255) ** gamma, np.float32)
+    # The share of light that remains beside things out of view: polygons with edges that are nearly sharp.
+    left = np.ones((height, width), np.float32)
+    for _ in range(light.shadows):
+        corners = np.rint(rng.uniform(-0.3, 1.3, (4, 2)) * (width, height)).astype(np.int32)
+        shade = np.zeros((height, width), np.uint8)
+        cv2.fillPoly(shade, [np.asarray(cv2.convexHull(corners), np.int32)], (255,))
+        left *= 1 - rng.uniform(0.4, 0.75) * cv2.GaussianBlur(shade, (0, 0), 2.0).astype(np.float32) / 255
+    values = values * left[..., None]
+    # A linear ramp in a random direction, from 1 down to the remaining share.
+    angle = rng.uniform(0, 2 * np.pi)
+    down, across = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
+    along = (np.cos(angle) * across + np.sin(angle) * down) / (abs(np.cos(angle)) + abs(np.sin(angle)))
+    values = values * np.asarray(1 - rng.uniform(0, light.gradient) * (along + 1) / 2, np.float32)[..., None]
     if rng.random() < light.night_share:
         values = values * _lamps(rng, height, width)
     gain = np.exp(rng.uniform(*light.log_gain) * rng.choice([-1, 1]))
@@ -70,29 +82,6 @@ def relit(rng: np.random.Generator, pixels: Pixels, light: Light) -> Pixels:
         values = np.asarray(cv2.GaussianBlur(values, (0, 0), sigma), np.float32)
     noisy = 255 * values + rng.normal(0, light.noise_levels, values.shape)
     return np.asarray(np.clip(np.rint(noisy), 0, 255), np.uint8)
-
-
-def _factor(rng: np.random.Generator, log_most: float) -> float:
-    return float(np.exp(rng.uniform(-log_most, log_most)))
-
-
-def _gradient(rng: np.random.Generator, height: int, width: int, most: float) -> Floats:
-    """A linear ramp (H, W) in a random direction, from 1 down to the remaining share."""
-    angle = rng.uniform(0, 2 * np.pi)
-    down, across = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
-    along = (np.cos(angle) * across + np.sin(angle) * down) / (abs(np.cos(angle)) + abs(np.sin(angle)))
-    return np.asarray(1 - rng.uniform(0, most) * (along + 1) / 2, np.float32)
-
-
-def _shadows(rng: np.random.Generator, height: int, width: int, count: int) -> Floats:
-    """The share of light (H, W) that remains beside things out of view: polygons with edges that are nearly sharp."""
-    left = np.ones((height, width), np.float32)
-    for _ in range(count):
-        corners = np.rint(rng.uniform(-0.3, 1.3, (4, 2)) * (width, height)).astype(np.int32)
-        shade = np.zeros((height, width), np.uint8)
-        cv2.fillPoly(shade, [np.asarray(cv2.convexHull(corners), np.int32)], (255,))
-        left *= 1 - rng.uniform(0.4, 0.75) * cv2.GaussianBlur(shade, (0, 0), 2.0).astype(np.float32) / 255
-    return left
 
 
 def _lamps(rng: np.random.Generator, height: int, width: int) -> Floats:

@@ -29,7 +29,7 @@ from hybrid.errors import DataError
 from hybrid.images import decode
 from hybrid.marks.drawing import draw_marks
 from hybrid.marks.finding import find_marks
-from hybrid.marks.marks import Marks, PointMark
+from hybrid.marks.marks import Marks
 from hybrid.samples.backgrounds import BACKGROUNDS, background
 from hybrid.samples.seeds import generator
 from hybrid.stats import wilson
@@ -91,12 +91,8 @@ def bared(picture: Marked) -> Bared | None:
         return None
     left = _named(find_marks(taken.pixels, picture.labels, "point"))
     # A mark that is seen elsewhere is chance, and none that was left.
-    near = [mark for mark in taken.marks for place in left.values() if _distance(mark, place) <= 2 * mark.radius_px]
-    return Bared(taken, not near)
-
-
-def _distance(mark: PointMark, place: npt.NDArray[np.float64]) -> float:
-    return float(np.hypot(place[0] - mark.x, place[1] - mark.y))
+    near = (np.hypot(x - mark.x, y - mark.y) <= 2 * mark.radius_px for mark in taken.marks for x, y in left.values())
+    return Bared(taken, not any(near))
 
 
 def is_read(picture: Bared, setting: str) -> bool:

@@ -23,16 +23,7 @@ import numpy as np
 from bench._accuracy import bins, by_confidence, counted
 from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
-from bench.pair_bench import (
-    SETS,
-    STRIDE,
-    Matcher,
-    Options,
-    pairs_of,
-    parse,
-    row_of,
-    side_by_side,
-)
+from bench.pair_bench import SETS, STRIDE, Matcher, Options, pairs_of, parse, row_of, side_by_side
 from bench.planar_pairs import CHANGES, random_homography
 from bench.warped_pairs import Array, picture, warped_pair
 from hybrid.samples.layouts import backdrop, random_solid, random_texture
@@ -77,7 +68,14 @@ def pairs(options: Options, name: str) -> Iterator[ViewPair]:
     if name in ORBITS_DEG:
         place = list(ORBITS_DEG).index(name)
         for index in range(options.pairs):
-            yield _orbit(generator(options.purpose, options.seed, 100 + place, index), *ORBITS_DEG[name])
+            # Two rendered views of one scene, so many degrees of orbit apart.
+            rng = generator(options.purpose, options.seed, 100 + place, index)
+            scene, turn, side = around(rng), float(rng.uniform(*ORBITS_DEG[name])), str(rng.choice(["left", "right"]))
+            lens = (float(rng.uniform(0.8, 1.5)) * SIZE[0], *SIZE)
+            start = float(rng.uniform(-0.4, 0.4))
+            end = start + np.deg2rad(turn) * (1 if side == "right" else -1)
+            one, other = (render(scene, camera(rng, azimuth, lens), rng).rgb for azimuth in (start, end))
+            yield ViewPair((one, other), side, turn)
         return
     if name in DEGENERATE:
         yield from _degenerate(options, name)
@@ -137,16 +135,6 @@ DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
     # The second view is not a warp of the first.
     **dict.fromkeys(("mirrored-view", "unrelated"), lambda *_: np.eye(3)),
 }
-
-
-def _orbit(rng: np.random.Generator, low: float, high: float) -> ViewPair:
-    """Two rendered views of one scene, `low` to `high` degrees of orbit apart."""
-    scene, turn, side = around(rng), float(rng.uniform(low, high)), str(rng.choice(["left", "right"]))
-    lens = (float(rng.uniform(0.8, 1.5)) * SIZE[0], *SIZE)
-    start = float(rng.uniform(-0.4, 0.4))
-    end = start + np.deg2rad(turn) * (1 if side == "right" else -1)
-    views = [render(scene, camera(rng, azimuth, lens), rng).rgb for azimuth in (start, end)]
-    return ViewPair((views[0], views[1]), side, turn)
 
 
 def camera(rng: np.random.Generator, azimuth: float, lens: tuple[float, int, int]) -> Camera:

@@ -159,12 +159,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     headings = ("mutants", "tried", "survived", "not reached", "share", "95 %")
     columns = (Column("subject", "left"), *map(Column, headings))
     rows = tuple(
-        (
-            o.subject,
-            *map(str, (o.mutants, o.tried, len(o.survived), len(o.unreached))),
-            f"{o.share:.3f}",
-            o.interval,
-        )
+        (o.subject, *map(str, (o.mutants, o.tried, len(o.survived), len(o.unreached))), f"{o.share:.3f}", o.interval)
         for o in outcomes
     )
     notes = (

@@ -119,15 +119,8 @@ class MatchStore:
         seconds = time.perf_counter() - started
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            np.savez(
-                path,
-                first=found.first,
-                second=found.second,
-                scores=found.scores,
-                matcher=np.array(found.matcher),
-                mirrored=found.mirrored,
-                seconds=seconds,
-            )
+            kept_as = {**vars(found), "matcher": np.array(found.matcher), "seconds": np.array(seconds)}
+            np.savez(path, **kept_as)
         return Matched(found, seconds)
 
 

@@ -162,18 +162,15 @@ def _actiview(data: Path) -> Measure:
 
 
 MEASURES: Final[Mapping[str, Callable[[Path], Measure]]] = {
-    "blink": _blink,
-    "mvp_bench": _mvp_bench,
-    "actiview": _actiview,
+    each.__name__.removeprefix("_"): each for each in (_blink, _mvp_bench, _actiview)
 }
 
 
 def _absence(name: str, cell: Published) -> str:
     """Why nothing at hand decides a cell."""
-    rows = DATA["absent"][name]
     why = next(
         row["why"]
-        for row in rows
+        for row in DATA["absent"][name]
         if all(re.search(pattern, getattr(cell, field)) for field, pattern in row.get("where", {}).items())
     )
     if "{views}" not in why:
@@ -184,11 +181,7 @@ def _absence(name: str, cell: Published) -> str:
 
 
 DERIVE: Final[Mapping[str, Callable[[Sequence[Published]], Iterator[_printed.Derived]]]] = {
-    "blink": _printed.blink,
-    "mvp_bench": _printed.mvp_bench,
-    "mm_sap": _printed.mm_sap,
-    "hvsbench": _printed.hvsbench,
-    "actiview": _printed.actiview,
+    name: getattr(_printed, name) for name in TITLES
 }
 
 
@@ -217,8 +210,7 @@ def page(verdicts: Sequence[Verdict]) -> str:
         if name in DATA["unread"]:
             lines += [f"Not listed: {DATA['unread'][name]}.", ""]
         for status in statuses[2:5]:
-            listed = [verdict for verdict in mine if verdict.status == status]
-            if listed:
+            if listed := [verdict for verdict in mine if verdict.status == status]:
                 lines += [f"### {TITLES[name]}: {status}", "", as_markdown(_list(listed))]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -258,9 +250,8 @@ def sheet(verdicts: Sequence[Verdict]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("benchmark", "source", "split", "who", "metric", "printed", "status", "ours", "why"))
     for verdict in verdicts:
-        writer.writerow(
-            (verdict.benchmark, *_key(verdict), _values(verdict)[0], verdict.status, _values(verdict)[1], verdict.why)
-        )
+        printed, ours = _values(verdict)
+        writer.writerow((verdict.benchmark, *_key(verdict), printed, verdict.status, ours, verdict.why))
     return text.getvalue()
 
 

@@ -99,13 +99,8 @@ def write_data(folder: Path, count: int) -> None:
         rows.setdefault(row["question_type"], []).append(row)
     (folder / "data").mkdir()
     with pq.ParquetWriter(folder / "data" / "test-00000-of-00001.parquet", schema()) as file:
-        waiting: list[dict[str, Any]] = []
-        for row in _copies(rows, count):
-            waiting.append(row)
-            if len(waiting) == GROUP:
-                file.write_table(pa.Table.from_pylist(waiting, schema=schema()))
-                waiting = []
-        if waiting:
+        copies = _copies(rows, count)
+        while waiting := list(itertools.islice(copies, GROUP)):
             file.write_table(pa.Table.from_pylist(waiting, schema=schema()))
 
 

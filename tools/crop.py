@@ -112,7 +112,15 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
         return read_boxes("crop", [args.box], (height, width))[0], 1.0
     if args.point is None:
         return Box(0, 0, width, height), 1.0
-    (spot,) = read_points("crop", [args.point], _drawn(request.images[0], args.point), (height, width))
+    drawn: list[Finding] = []
+    if args.point.x is None:
+        # Given only by its letter, the markers tool finds it. Asked here and not through the card's `needs`: those
+        # would search every image of every crop. A single letter is not named beforehand, because the nearest drawn
+        # letter would then be taken for it; REF is hardly read otherwise.
+        labels = ("REF",) if args.point.label == "REF" else ()
+        marks = locate(request.images[0], MarkersArgs(labels=labels, kind="point"))
+        drawn = [Finding(marks.text, marks.data, marks.confidence, "classical", "")]
+    (spot,) = read_points("crop", [args.point], drawn, (height, width))
     longer = max(height, width)
     side = max(MIN_POINT_PX, POINT_SHARE * longer) if args.share is None else args.share * longer
     side = max(MIN_SQUARE_PX, side)
@@ -120,16 +128,6 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
     x0 = min(max(0.0, spot.x + 0.5 - side / 2), max(0.0, width - side))
     y0 = min(max(0.0, spot.y + 0.5 - side / 2), max(0.0, height - side))
     return Box(x0, y0, min(x0 + side, width), min(y0 + side, height)), spot.confidence
-
-
-def _drawn(pixels: Pixels, point: PointArg) -> list[Finding]:
-    """The markers tool's findings, for a point that is given only by its letter; else none."""
-    if point.x is not None:
-        return []
-    # Asked here and not through the card's `needs`: those would search every image of every crop. A single letter is
-    # not named beforehand, because the nearest drawn letter would then be taken for it; REF is hardly read otherwise.
-    marks = locate(pixels, MarkersArgs(labels=("REF",) if point.label == "REF" else (), kind="point"))
-    return [Finding(marks.text, marks.data, marks.confidence, "classical", "")]
 
 
 def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:

@@ -143,7 +143,14 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     scale = min(1.0, WORKING_PX / max(height, width))
     size = (max(2, round(width * scale)), max(2, round(height * scale)))
     small = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    middle, all_of_it = (_scaled(box, size[0] / width, size[1] / height, size) for box in (inner, outer))
+    parts = []
+    for box in (inner, outer):
+        # Rows and columns of the reduced image, at least one of each.
+        top = min(int(box.y0 * (size[1] / height)), size[1] - 1)
+        left = min(int(box.x0 * (size[0] / width)), size[0] - 1)
+        bottom, right = round(box.y1 * (size[1] / height)), round(box.x1 * (size[0] / width))
+        parts.append((slice(top, max(top + 1, bottom)), slice(left, max(left + 1, right))))
+    middle, all_of_it = parts
     seeds = np.full(small.shape[:2], cv2.GC_BGD, np.uint8)
     seeds[all_of_it] = cv2.GC_PR_BGD
     seeds[middle] = cv2.GC_PR_FGD
@@ -153,12 +160,6 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
         return None
     across, down = width / size[0], height / size[1]
     return Box(columns[0] * across, rows[0] * down, (columns[-1] + 1) * across, (rows[-1] + 1) * down)
-
-
-def _scaled(box: Box, across: float, down: float, size: tuple[int, int]) -> tuple[slice, slice]:
-    """A box as rows and columns of the reduced image, at least one of each."""
-    y0, x0 = min(int(box.y0 * down), size[1] - 1), min(int(box.x0 * across), size[0] - 1)
-    return slice(y0, max(y0 + 1, round(box.y1 * down))), slice(x0, max(x0 + 1, round(box.x1 * across)))
 
 
 def _connected(mask: Mask, middle: tuple[slice, slice]) -> Mask:

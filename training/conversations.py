@@ -196,15 +196,14 @@ def renumbered(held: Held, rng: random.Random) -> Held:
     call = call_for(ask)
     if call is None or call.name == "scanpath":
         return held
-    messages = tuple(_renumbered(message, held.ask.text, text) for message in held.messages)
+    messages = tuple(
+        UserMessage(tuple(text if part == held.ask.text else part for part in message.parts))
+        if isinstance(message, UserMessage)
+        else message
+        for message in held.messages
+    )
     at = next(place for place, message in enumerate(messages) if isinstance(message, AssistantMessage))
     return replace(held, ask=ask, messages=(*messages[:at], AssistantMessage("", (call,)), *messages[at + 1 :]))
-
-
-def _renumbered(message: Message, old: str, new: str) -> Message:
-    if not isinstance(message, UserMessage):
-        return message
-    return UserMessage(tuple(new if part == old else part for part in message.parts))
 
 
 def line(batch: Batch, form: str, held: Held, *, text: bool) -> dict[str, Any]:

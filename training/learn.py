@@ -65,15 +65,12 @@ def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, lessons: Le
     logits = model.lm_head(output.last_hidden_state[:, :-1][wanted])
     losses = torch.nn.functional.cross_entropy(logits, ids[:, 1:][wanted], reduction="none")
     loss = (losses * weights[:, 1:][wanted]).sum() / weights[:, 1:][wanted].sum()
-    return loss, _loss_of_parts(model, batch, output.image_hidden_states, lessons)
-
-
-def _loss_of_parts(model: Any, batch: Sequence[Lesson], features: Any, lessons: Lessons) -> Any:
-    """Cross-entropy of what the picture tokens of a batch are to read as; 0 where no picture of it is looked at."""
-    import torch
-
-    places, wanted = to_read(batch, lessons)
-    return _misread(model, features.reshape(-1, features.shape[-1])[places], wanted) if wanted else torch.zeros(())
+    # Of what the picture tokens of the batch are to read as; 0 where no picture of it is looked at.
+    places, parts = to_read(batch, lessons)
+    if not parts:
+        return loss, torch.zeros(())
+    features = output.image_hidden_states
+    return loss, _misread(model, features.reshape(-1, features.shape[-1])[places], parts)
 
 
 def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[tuple[int, ...]]]:

@@ -212,7 +212,8 @@ def first_of_boxes(ask: TaughtAsk, text: str) -> str | None:
 
 def order_of_boxes(ask: TaughtAsk, text: str) -> str | None:
     """The letters of the boxes in their order."""
-    letters = _order(text)
+    line = re.search(r"^Order[^:]*: (.*)$", text, re.MULTILINE)
+    letters = "".join(re.findall(r"\b([A-H]) [01]\.\d\d", line[1])) if line else ""
     return f"Answer: {letters}" if len(letters) == len(_boxes(ask.text)) else None
 
 
@@ -234,11 +235,6 @@ def by_looking(ask: TaughtAsk, text: str) -> str | None:
     """None: the text of an enlarged picture supports no answer, only its pixels do."""
     del ask, text
     return None
-
-
-def _order(text: str) -> str:
-    line = re.search(r"^Order[^:]*: (.*)$", text, re.MULTILINE)
-    return "".join(re.findall(r"\b([A-H]) [01]\.\d\d", line[1])) if line else ""
 
 
 # Lessons of the policy, by the wording of the generated questions.

@@ -112,16 +112,16 @@ def _regions(pixels: Pixels) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
     found = [
         pair for number, colour in enumerate(HUES) for pair in _connected((nearest == number).astype(np.uint8), colour)
     ]
-    return [pair for pair in found if not _is_rim(pair[0], [thing for thing, _ in found])]
-
-
-def _is_rim(small: Thing, things: Sequence[Thing]) -> bool:
-    """Whether it lies on another thing, much larger: its shaded or blurred rim."""
-    return any(
-        small.area < SWALLOWED * large.area
-        and np.hypot(small.x - large.x, small.y - large.y) < REACH * np.sqrt(large.area)
-        for large in things
-    )
+    # Without the shaded or blurred rim of another thing, much larger, on which it lies.
+    return [
+        (small, region)
+        for small, region in found
+        if not any(
+            small.area < SWALLOWED * large.area
+            and np.hypot(small.x - large.x, small.y - large.y) < REACH * np.sqrt(large.area)
+            for large, _ in found
+        )
+    ]
 
 
 def _connected(mask: npt.NDArray[np.uint8], colour: str) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
@@ -143,7 +143,9 @@ def _connected(mask: npt.NDArray[np.uint8], colour: str) -> list[tuple[Thing, np
 def _is_round(region: npt.NDArray[np.bool_]) -> bool:
     """Whether the ellipse of the region's moments covers it."""
     x0, y0, width, height = cv2.boundingRect(region.astype(np.uint8))
-    filled = np.pad(_filled(region[y0 : y0 + height, x0 : x0 + width]), 2)
+    part = region[y0 : y0 + height, x0 : x0 + width].astype(np.uint8)
+    outlines, _ = cv2.findContours(part, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    filled = np.pad(cv2.drawContours(np.zeros_like(part), outlines, -1, 1, cv2.FILLED) > 0, 2)
     rows, columns = np.nonzero(filled)
     points = np.stack([columns, rows]).astype(float)
     middle = points.mean(axis=1, keepdims=True)
@@ -152,11 +154,6 @@ def _is_round(region: npt.NDArray[np.bool_]) -> bool:
     offsets = np.stack([x.ravel(), y.ravel()]) - middle
     ellipse = (np.einsum("in,ij,jn->n", offsets, inverse, offsets) <= 4).reshape(filled.shape)
     return bool((ellipse & filled).sum() / (ellipse | filled).sum() >= ROUND)
-
-
-def _filled(region: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    outlines, _ = cv2.findContours(region.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    return cv2.drawContours(np.zeros(region.shape, np.uint8), outlines, -1, 1, cv2.FILLED) > 0
 
 
 def described(things: Sequence[Thing], shapes: tuple[str, str]) -> str:

@@ -27,12 +27,6 @@ SUPERSAMPLED = 3
 TURN = 2 * math.pi
 
 
-def _dots(x: Plane, y: Plane) -> Plane:
-    row = np.round(y)
-    along = x - row / 2
-    return np.asarray(-np.hypot(along - np.round(along), y - row), np.float32)
-
-
 def _crosses(x: Plane, y: Plane) -> Plane:
     across, down = np.abs(x - np.round(x)), np.abs(y - np.round(y))
     return np.asarray(-np.minimum(across, down) - 0.4 * np.maximum(across, down), np.float32)
@@ -50,7 +44,8 @@ FORMS: Mapping[str, Callable[[Plane, Plane], Plane]] = {
     "rings": lambda x, y: np.cos(TURN * np.hypot(x, y)),
     "stripes": lambda x, _: np.cos(TURN * x),
     "checks": lambda x, y: np.sin(TURN * x / 1.5) * np.sin(TURN * y / 1.5),
-    "dots": _dots,
+    # In rows of which every second is moved by half a step.
+    "dots": lambda x, y: -np.hypot((x - np.round(y) / 2) - np.round(x - np.round(y) / 2), y - np.round(y)),
     "spokes": lambda x, y: np.cos(9 * np.arctan2(y, x)),
     "waves": lambda x, y: np.cos(TURN * (y + 0.45 * np.sin(TURN * x / 2))),
     "crosses": _crosses,

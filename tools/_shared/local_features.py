@@ -22,7 +22,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import content_hash, first_line, put_tensors
 from hybrid.tool.networks import Network, announce, in_float32, normalised
 from tools._shared.batches import doubles, in_batches
-from tools._shared.view_matches import Matches, Points, PreparedPair
+from tools._shared.view_matches import Matches, PreparedPair
 
 if TYPE_CHECKING:
     import torch
@@ -121,8 +121,9 @@ class LocalFeatures:
         matcher.conf.mp = torch.is_autocast_enabled(torch.device(self._device).type)
         result = matcher(inputs)
         rows = result["matches"][0]
+        # From pixels of the input, of (width, height), to those of the picture, of (height, width).
         first, second = (
-            _on_picture(one.points[rows[:, side]], one.size, size)
+            (doubles(one.points[rows[:, side]]) + 0.5) * (np.array(size[::-1]) / np.array(one.size)) - 0.5
             for side, (one, size) in enumerate(zip(features, pair.sizes, strict=True))
         )
         return Matches(first, second, doubles(result["scores"][0]), name)
@@ -167,9 +168,3 @@ def _input(pixels: Pixels) -> torch.Tensor:
     size = (max(MIN_SIDE_PX, round(width * factor)), max(MIN_SIDE_PX, round(height * factor)))
     scaled = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA) if size != (width, height) else pixels
     return torch.from_numpy(np.asarray(scaled, np.float32) / 255).permute(2, 0, 1)[None].contiguous()
-
-
-def _on_picture(points: torch.Tensor, size: tuple[int, int], picture: tuple[int, int]) -> Points:
-    """Points of an input of (width, height) in pixels of a picture of (height, width)."""
-    scale = np.array([picture[1] / size[0], picture[0] / size[1]])
-    return np.asarray((doubles(points) + 0.5) * scale - 0.5, np.float64)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -120,17 +121,13 @@ class MatchModel:
 
         with torch.inference_mode():
             matches = self.network.match(pairs)
-        return [_on_originals(pair, one) for pair, one in zip(pairs, matches, strict=True)]
-
-
-def _on_originals(pair: PreparedPair, matches: Matches) -> Matches:
-    """Matches in pixels of the views as matches in pixels of the original pictures."""
-    if not all(np.isfinite(values).all() for values in (matches.first, matches.second, matches.scores)):
-        raise ToolError("the matcher returned values that are not finite")
-    first, second = pair.views
-    return Matches(
-        first.to_original(matches.first), second.to_original(matches.second), matches.scores, matches.matcher
-    )
+        if not all(np.isfinite(values).all() for one in matches for values in (one.first, one.second, one.scores)):
+            raise ToolError("the matcher returned values that are not finite")
+        # From pixels of the views to those of the original pictures.
+        return [
+            replace(one, first=pair.views[0].to_original(one.first), second=pair.views[1].to_original(one.second))
+            for pair, one in zip(pairs, matches, strict=True)
+        ]
 
 
 def _load(weights: str, device: str) -> PairNetwork:

@@ -89,7 +89,13 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     hashes = "".join(PUBLISHED[name][0] for name in SETS[extractor].values())
     key = hashlib.sha256(hashes.encode()).hexdigest()[:12]
     folder = home() / "weights" / f"{PACKAGE}-{extractor}-{key}"
-    if not _sound(folder):
+    try:
+        # The record is written last: what it says holds for the weights that are kept, unless they are damaged.
+        record = json.loads((folder / RECORD).read_text("utf-8"))
+        sound = all(_sha256(folder / name) == record["written"][name] for name in (WEIGHTS, CONFIG))
+    except (OSError, ValueError, KeyError, TypeError):
+        sound = False
+    if not sound:
         try:
             _write(folder, extractor, source)
         except OSError as error:
@@ -102,20 +108,18 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sound(folder: Path) -> bool:
-    """Whether the kept weights are those that were written; its record is written last."""
-    try:
-        record = json.loads((folder / RECORD).read_text("utf-8"))
-        return all(_sha256(folder / name) == record["written"][name] for name in (WEIGHTS, CONFIG))
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
 def _write(folder: Path, extractor: str, source: Path) -> None:
+    import torch
     from safetensors.torch import save
 
-    parts = {part: _read_tensors(source / name) for part, name in SETS[extractor].items()}
-    tensors = {f"{part}.{name}": value for part, own in parts.items() for name, value in own.items()}
+    tensors: dict[str, torch.Tensor] = {}
+    for part, file in SETS[extractor].items():
+        content = torch.load(source / file, map_location="cpu", weights_only=True)
+        # Under kornia's names.
+        for name, value in content.get("extractor", content).items():
+            if not UNUSED.match(name):
+                own = LAYER.sub(r"transformers.\2.\1_attn.", name)
+                tensors[f"{part}.{own}"] = value.contiguous()
     files = {
         WEIGHTS: save(tensors),
         CONFIG: json.dumps({"model_type": MODEL_TYPE, "extractor": extractor}, indent=1).encode() + b"\n",
@@ -130,16 +134,3 @@ def _write(folder: Path, extractor: str, source: Path) -> None:
         "written": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
     write_atomic(folder / RECORD, json.dumps(record, indent=1).encode() + b"\n")
-
-
-def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a published file under kornia's names."""
-    import torch
-
-    content = torch.load(path, map_location="cpu", weights_only=True)
-    tensors = content.get("extractor", content)
-    return {
-        LAYER.sub(r"transformers.\2.\1_attn.", name): value.contiguous()
-        for name, value in tensors.items()
-        if not UNUSED.match(name)
-    }

@@ -146,7 +146,11 @@ class Overlay:
         text = _shortened(text, font, self.width - 8)
         width, height = extent(text, font)
         x, y = max(1, min(x, self.width - width - 3)), max(height + 3, min(y, self.height - 4))
-        while y + height < self.height - 4 and any(_touch((x, y - height, x + width, y), row) for row in rows):
+        # Down, as long as it touches a name in `rows`.
+        while y + height < self.height - 4 and any(
+            x <= right and left <= x + width and y - height - 4 <= bottom and top - 4 <= y
+            for left, top, right, bottom in rows
+        ):
             y += height + 5
         rows.append((x, y - height, x + width, y))
         write(out, text, (x, y), font, colour)
@@ -238,7 +242,3 @@ def heat(pixels: Pixels, values: npt.NDArray[np.float32]) -> Pixels:
     grey = cv2.cvtColor(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
     large = viridis(values, (pixels.shape[0], pixels.shape[1]))
     return np.asarray(cv2.addWeighted(grey, PICTURE_SHARE, large, 1 - PICTURE_SHARE, 0), np.uint8)
-
-
-def _touch(first: Row, second: Row) -> bool:
-    return first[0] <= second[2] and second[0] <= first[2] and first[1] - 4 <= second[3] and second[1] - 4 <= first[3]

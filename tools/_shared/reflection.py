@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hybrid.marks.marks import Marks, PointMark
+from hybrid.marks.marks import Marks
 from hybrid.types import Box
 from tools._shared.view_matches import Matches, View, Views, match_views, to_frame
 
@@ -78,14 +78,12 @@ def verified(matches: Matches, views: Views) -> int:
 def mirrored(view: View) -> View:
     """A view with left and right exchanged, its marks too."""
     width = view.pixels.shape[1]
-    points = tuple(_mirrored_mark(mark, width) for mark in view.marks.points)
-    return replace(view, pixels=np.ascontiguousarray(view.pixels[:, ::-1]), marks=Marks(points))
-
-
-def _mirrored_mark(mark: PointMark, width: int) -> PointMark:
-    box = mark.label_box_px
-    label_box = None if box is None else Box(width - box.x1, box.y0, width - box.x0, box.y1)
-    return replace(mark, x=width - 1 - mark.x, label_box_px=label_box)
+    points = []
+    for mark in view.marks.points:
+        box = mark.label_box_px
+        label_box = None if box is None else Box(width - box.x1, box.y0, width - box.x0, box.y1)
+        points.append(replace(mark, x=width - 1 - mark.x, label_box_px=label_box))
+    return replace(view, pixels=np.ascontiguousarray(view.pixels[:, ::-1]), marks=Marks(tuple(points)))
 
 
 def _original_size(view: View) -> tuple[int, int]:

@@ -121,20 +121,14 @@ def view_of(pixels: Pixels, marks: Marks | None = None) -> View:
 
 def match_views(first: View, second: View) -> Matches:
     """Matches in pixels of the original pictures; empty where nothing fits."""
-    matches = _match(first.sift, second.sift, "sift")
-    if len(matches) < ENOUGH:
-        matches = _joined(matches, _match(first.orb, second.orb, "orb"))
+    found = [_match(first.sift, second.sift, "sift")]
+    if len(found[0]) < ENOUGH:
+        found.append(_match(first.orb, second.orb, "orb"))
     return Matches(
-        first.to_original(matches.first), second.to_original(matches.second), matches.scores, matches.matcher
-    )
-
-
-def _joined(first: Matches, second: Matches) -> Matches:
-    return Matches(
-        np.concatenate([first.first, second.first]),
-        np.concatenate([first.second, second.second]),
-        np.concatenate([first.scores, second.scores]),
-        f"{first.matcher}+{second.matcher}",
+        first.to_original(np.concatenate([one.first for one in found])),
+        second.to_original(np.concatenate([one.second for one in found])),
+        np.concatenate([one.scores for one in found]),
+        "+".join(one.matcher for one in found),
     )
 
 
@@ -150,20 +144,6 @@ def _rooted(descriptors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.asarray(np.sqrt(descriptors / (descriptors.sum(axis=1, keepdims=True) + 1e-7)), np.float32)
 
 
-def _mask(view: View) -> Grey:
-    """255 where features may lie."""
-    import cv2
-
-    mask = np.full(view.pixels.shape[:2], 255, np.uint8)
-    for mark in view.marks.points:
-        cv2.circle(mask, (round(mark.x), round(mark.y)), round(mark.radius_px) + MARK_REACH_PX, (0,), -1)
-        if mark.label_box_px is not None:
-            box, reach = mark.label_box_px, MARK_REACH_PX
-            corner = (round(box.x0) - reach, round(box.y0) - reach)
-            cv2.rectangle(mask, corner, (round(box.x1) + reach, round(box.y1) + reach), (0,), -1)
-    return mask
-
-
 def _match(first: Features, second: Features, kind: str) -> Matches:
     (points, descriptors), (other_points, other_descriptors) = first, second
     if len(points) < 2 or len(other_points) < 2:
@@ -172,26 +152,27 @@ def _match(first: Features, second: Features, kind: str) -> Matches:
     near, distances = _two_nearest(descriptors, other_descriptors, kind)
     # Where even the second nearest is equal, as in a pattern that repeats to the pixel, the nearest is no evidence.
     share = np.where(distances[:, 1] < EQUAL[kind], 1.0, distances[:, 0] / np.maximum(distances[:, 1], 1e-9))
-    kept = _unique(np.flatnonzero(share < ratio), near, share)
+    # Of several features that match one, the surest: a repeated texture would otherwise outvote the rest.
+    ordered = np.flatnonzero(share < ratio)
+    ordered = ordered[np.argsort(share[ordered], kind="stable")]
+    kept = np.sort(ordered[np.unique(near[ordered], return_index=True)[1]])
     return Matches(points[kept], other_points[near[kept]], 1 - share[kept], kind)
-
-
-def _unique(
-    kept: npt.NDArray[np.intp], near: npt.NDArray[np.intp], share: npt.NDArray[np.float64]
-) -> npt.NDArray[np.intp]:
-    """Of several features that match one, the surest: a repeated texture would otherwise outvote the rest."""
-    ordered = kept[np.argsort(share[kept], kind="stable")]
-    _, first = np.unique(near[ordered], return_index=True)
-    return np.sort(ordered[first])
 
 
 def _features(view: View, kind: str) -> Features:
     import cv2
 
     grey = np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
-    mask = _mask(view)
     if min(grey.shape) < MIN_SIDE_PX:
         return np.zeros((0, 2)), np.zeros((0, 1))
+    # 255 where features may lie: not on drawn marks and their letters.
+    mask = np.full(grey.shape, 255, np.uint8)
+    for mark in view.marks.points:
+        cv2.circle(mask, (round(mark.x), round(mark.y)), round(mark.radius_px) + MARK_REACH_PX, (0,), -1)
+        if mark.label_box_px is not None:
+            box, reach = mark.label_box_px, MARK_REACH_PX
+            corner = (round(box.x0) - reach, round(box.y0) - reach)
+            cv2.rectangle(mask, corner, (round(box.x1) + reach, round(box.y1) + reach), (0,), -1)
     detector = cv2.SIFT.create(FEATURES, contrastThreshold=CONTRAST) if kind == "sift" else cv2.ORB.create(FEATURES)
     keypoints, descriptors = detector.detectAndCompute(grey, mask)
     if not keypoints:

@@ -76,7 +76,14 @@ class TextScorer:
         import torch
 
         loaded, words = self._checkpoint, list(dict.fromkeys(text for wanted in texts for text in wanted))
-        read = self._tokenized(words).to(loaded.device)
+        # SigLIP was trained on lower-case texts of a fixed length, CLIP on any.
+        read = loaded.processor(
+            text=words if self.compares else [text.lower() for text in words],
+            padding=True if self.compares else "max_length",
+            truncation=True,
+            max_length=int(loaded.model.config.text_config.max_position_embeddings),
+            return_tensors="pt",
+        ).to(loaded.device)
         columns = [[words.index(text) for text in wanted] for wanted in texts]
 
         def run(members: Sequence[int]) -> list[Comparison]:
@@ -88,16 +95,6 @@ class TextScorer:
             return [Comparison(logits[row, columns[at]], cosines[row, columns[at]]) for row, at in enumerate(members)]
 
         return by_members(by_shape([image["pixel_values"] for image in images]), run)
-
-    def _tokenized(self, texts: Sequence[str]) -> Any:
-        # SigLIP was trained on lower-case texts of a fixed length, CLIP on any.
-        return self._checkpoint.processor(
-            text=list(texts) if self.compares else [text.lower() for text in texts],
-            padding=True if self.compares else "max_length",
-            truncation=True,
-            max_length=int(self._checkpoint.model.config.text_config.max_position_embeddings),
-            return_tensors="pt",
-        )
 
     def scores(self, comparison: Comparison) -> tuple[list[float], list[float]]:
         """Scores 0..1 of the texts (shares where the family compares) and their cosines -1..1 with the image.

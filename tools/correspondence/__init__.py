@@ -26,7 +26,7 @@ from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, letter
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
-from tools._shared.flat_pairs import NEAR, SIZES, FlatPair, agreeing, flat_pair, wrong_matches
+from tools._shared.flat_pairs import NEAR, SIZES, agreeing, flat_pair, wrong_matches
 from tools._shared.known_answers import expects, known_item, number, point_args
 from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
@@ -36,7 +36,6 @@ from tools.correspondence.point_transfer import (
     FAR,
     POINT_UNKNOWN,
     CandidateChoice,
-    Transfer,
     choose,
     descriptor_distances,
     distances_px,
@@ -245,45 +244,35 @@ def describe(
     searched: bool,
 ) -> str:
     """The lines about a choice. `size` is (height, width) of image 2; `searched`: its drawn points were looked for."""
-    lines = [_headline(choice, candidates, confidence)]
+    names = names_of(candidates)
+    if choice.best is not None:
+        lines = [f"{names[choice.best]} of image 2 is the point of image 1, confidence {confidence:.2f}."]
+    elif not candidates:
+        lines = [] if choice.transfer else ["Undecided where in image 2 the point of image 1 is."]
+    elif choice.transfer is not None:
+        lines = ["None of the points of image 2 lies where the point of image 1 goes."]
+    else:
+        lines = ["Undecided which point of image 2 is the point of image 1."]
     if choice.transfer is not None:
-        lines += _place_lines(choice.transfer, candidates, size, place_confidence(choice.transfer))
+        (height, width), (x, y) = size, (choice.transfer.x, choice.transfer.y)
+        inside = "" if 0 <= x < width and 0 <= y < height else ", outside of it"
+        lies = "lies" if place_confidence(choice.transfer) >= UNSURE_PLACE else "may lie (unsure)"
+        there = f"{spot_px(x, y, 2)} of image 2 ({size_px(width, height, 2)}){inside}"
+        lines.append(f"By the matches the point of image 1 {lies} at {there}.")
+        if choice.transfer.gap >= FAR:
+            lines.append("No match near the point supports that.")
+        away = distances_px(choice.transfer, candidates)
+        order = sorted(range(len(candidates)), key=lambda index: away[index])[:LISTED]
+        if order:
+            apart = ", ".join(f"{names[index]} {at('width', away[index], 2)} px" for index in order)
+            lines.append(f"Distance from there: {apart}.")
     if not candidates and searched:
         lines.append("No points to choose from were found in image 2.")
     if matches.mirrored:
         lines.append("Image 2 shows the scene as in a mirror.")
     inliers = 0 if choice.transfer is None else choice.transfer.inliers
     lines.append(f"Basis: {BASES[choice.method]}; {len(matches)} matches, {inliers} agree.")
-    return "\n".join(line for line in lines if line)
-
-
-def _headline(choice: CandidateChoice, candidates: Sequence[Spot], confidence: float) -> str:
-    if choice.best is not None:
-        name = names_of(candidates)[choice.best]
-        return f"{name} of image 2 is the point of image 1, confidence {confidence:.2f}."
-    if not candidates:
-        return "" if choice.transfer else "Undecided where in image 2 the point of image 1 is."
-    if choice.transfer is not None:
-        return "None of the points of image 2 lies where the point of image 1 goes."
-    return "Undecided which point of image 2 is the point of image 1."
-
-
-def _place_lines(transfer: Transfer, candidates: Sequence[Spot], size: tuple[int, int], sure: float) -> list[str]:
-    """Where the point goes, and how far the candidates nearest to there are from it."""
-    (height, width), (x, y) = size, (transfer.x, transfer.y)
-    inside = "" if 0 <= x < width and 0 <= y < height else ", outside of it"
-    lies = "lies" if sure >= UNSURE_PLACE else "may lie (unsure)"
-    there = f"{spot_px(x, y, 2)} of image 2 ({size_px(width, height, 2)}){inside}"
-    lines = [f"By the matches the point of image 1 {lies} at {there}."]
-    if transfer.gap >= FAR:
-        lines.append("No match near the point supports that.")
-    names, away = names_of(candidates), distances_px(transfer, candidates)
-    order = sorted(range(len(candidates)), key=lambda index: away[index])[:LISTED]
-    return lines + (
-        ["Distance from there: " + ", ".join(f"{names[i]} {at('width', away[i], 2)} px" for i in order) + "."]
-        if order
-        else []
-    )
+    return "\n".join(lines)
 
 
 # The point that is asked for, in shares of the first picture.
@@ -306,17 +295,17 @@ def _flat(index: int) -> CheckCase:
     height, width = pair.images[0].shape[:2]
     asked = (ASKED[0] * width, ASKED[1] * height)
     args: dict[str, Json] = {"point": point_args([asked])[0]}
-    return CheckCase(pair.images, args, partial(_misplaced, pair, asked), partial(wrong_matches, pair=pair))
 
+    def misplaced(evidence: Evidence) -> str | None:
+        place = evidence.data["transferred_px"]
+        if not isinstance(place, dict):
+            return "the point was not found"
+        here = np.array([number(place, "x"), number(place, "y")])
+        unit = max(pair.images[1].shape[:2]) / FRAME_PX
+        off = float(np.hypot(*(here - pair.true_points(np.array([asked]))[0]))) / unit
+        return f"the point is {off:.1f} of {FRAME_PX:.0f} off" if off > NEAR else agreeing(evidence)
 
-def _misplaced(pair: FlatPair, asked: tuple[float, float], evidence: Evidence) -> str | None:
-    place = evidence.data["transferred_px"]
-    if not isinstance(place, dict):
-        return "the point was not found"
-    here = np.array([number(place, "x"), number(place, "y")])
-    unit = max(pair.images[1].shape[:2]) / FRAME_PX
-    off = float(np.hypot(*(here - pair.true_points(np.array([asked]))[0]))) / unit
-    return f"the point is {off:.1f} of {FRAME_PX:.0f} off" if off > NEAR else agreeing(evidence)
+    return CheckCase(pair.images, args, misplaced, partial(wrong_matches, pair=pair))
 
 
 CHECKS = (

@@ -71,12 +71,12 @@ def transfers(point: tuple[float, float], matches: Matches, sizes: Sizes) -> lis
     near = np.argsort(np.hypot(*(here - asked).T), kind="stable")[:NEIGHBOURS]
     whole, local = _homography(asked, here, there, near), _local_affine(asked, here, there, near)
     first, second = (whole, local) if whole is not None and whole.support >= LOCAL_SHARE else (local, whole)
-    return [_in_pixels(transfer, sizes[1]) for transfer in (first, second) if transfer is not None]
-
-
-def _in_pixels(transfer: Transfer, size: tuple[int, int]) -> Transfer:
-    x, y = from_frame(np.array([[transfer.x, transfer.y]]), size)[0]
-    return Transfer(float(x), float(y), transfer.method, transfer.agreeing, transfer.support, transfer.gap)
+    ranked = []
+    for transfer in (first, second):
+        if transfer is not None:
+            x, y = from_frame(np.array([[transfer.x, transfer.y]]), sizes[1])[0]
+            ranked.append(transfer._replace(x=float(x), y=float(y)))
+    return ranked
 
 
 def _homography(
@@ -205,7 +205,10 @@ def choose(
         first = ranked[0] if ranked else None
         return CandidateChoice(None, first, first.method if first else "none", place_confidence(first))
     if len(candidates) == 1:
-        return _only(ranked, candidates[0], diagonal_px)
+        hit = next((transfer for transfer in ranked if _hit(transfer, candidates, diagonal_px)), None)
+        first = hit or (ranked[0] if ranked else None)
+        confidence = 0.5 if hit is None else FAR_PLACE if hit.gap >= FAR else HIT
+        return CandidateChoice(0 if hit else None, first, first.method if first else "none", confidence)
     alike = int(np.argmin(likeness)) if np.isfinite(likeness).any() else None
     hits = [(transfer, nearest) for transfer in ranked for nearest in _hit(transfer, candidates, diagonal_px)]
     chance = 1 / len(candidates)
@@ -214,7 +217,12 @@ def choose(
         sure = len(hits) > 1 and hits[1][1] == best and best == alike
         return CandidateChoice(best, transfer, transfer.method, max(chance, SURE_HIT if sure else HIT))
     if ranked and ranked[0].support >= SUPPORTED:
-        return _near_miss(ranked[0], candidates, diagonal_px)
+        # It hits none: it means the nearest candidate, unless that is far off.
+        distances = distances_px(ranked[0], candidates)
+        best = int(np.argmin(distances))
+        if distances[best] > NEAR * diagonal_px:
+            return CandidateChoice(None, ranked[0], ranked[0].method, chance)
+        return CandidateChoice(best, ranked[0], ranked[0].method, max(chance, MISS))
     # The matches around the point mean none of the candidates, and too few of them agree to say that none is right.
     if alike is None or (not ranked and len(set(likeness)) == 1):
         return CandidateChoice(None, None, "none", chance)
@@ -229,23 +237,6 @@ def place_confidence(transfer: Transfer | None) -> float:
     if transfer.method == "homography" and transfer.support >= LOCAL_SHARE:
         return min(most, PLACED)
     return min(most, LOCALLY_PLACED, transfer.support)
-
-
-def _near_miss(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: float) -> CandidateChoice:
-    """The nearest candidate of a well supported transfer that hits none, unless it is far off."""
-    distances = distances_px(transfer, candidates)
-    best = int(np.argmin(distances))
-    chance = 1 / len(candidates)
-    if distances[best] > NEAR * diagonal_px:
-        return CandidateChoice(None, transfer, transfer.method, chance)
-    return CandidateChoice(best, transfer, transfer.method, max(chance, MISS))
-
-
-def _only(ranked: Sequence[Transfer], candidate: Spot, diagonal_px: float) -> CandidateChoice:
-    hit = next((transfer for transfer in ranked if _hit(transfer, [candidate], diagonal_px)), None)
-    first = hit or (ranked[0] if ranked else None)
-    confidence = 0.5 if hit is None else FAR_PLACE if hit.gap >= FAR else HIT
-    return CandidateChoice(0 if hit else None, first, first.method if first else "none", confidence)
 
 
 def _hit(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: float) -> list[int]:

@@ -143,12 +143,20 @@ class DepthCues(WeightFree[DepthArgs]):
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
         ranking = rank_by_cues(scores, spots, size[0])
+        decisive = _decisive(ranking, cues)
         data: dict[str, Json] = {
             **_data(spots, [{"depth_0_1": depth_of(values)} for values in cues], ranking),
             "cues": {name: [values[name] for values in cues] for name in WEIGHTS},
-            "decided_by": _decisive(ranking, cues),
+            "decided_by": decisive,
         }
-        reason = _reason(ranking, cues, spots, size[0])
+        reason = []
+        if ranking.rows_differ is not None:
+            row = f"rows differ by {at('height', ranking.rows_differ)} px"
+            if ranking.rows_differ <= SAME_ROW * size[0]:
+                row = "the points lie on one row, so evidence is weak"
+            reason = [f"Basis: no cue decides; {row}."]
+            if ranking.nearest is not None and decisive is not None:
+                reason = [f"Basis: {_name(spots, ranking.nearest)} {WORDED[decisive]}; {row}."]
         order = sorted(range(len(spots)), key=lambda index: -scores[index])
         text = "\n".join((_head(spots, ranking), *_order(spots, order), *reason, NO_MAP))
         points = [(spots[index].label or str(index + 1), spots[index].x, spots[index].y) for index in order]
@@ -168,21 +176,6 @@ def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | No
         return None
     near, far = cues[ranking.nearest], cues[ranking.runner_up]
     return max(WEIGHTS, key=lambda name: WEIGHTS[name] * (near[name] - far[name]))
-
-
-def _reason(
-    ranking: Ranking, cues: Sequence[Mapping[str, float]], spots: Sequence[Spot], height: int
-) -> tuple[str, ...]:
-    """The line that names the deciding cue; empty if nothing was compared."""
-    if ranking.rows_differ is None:
-        return ()
-    row = f"rows differ by {at('height', ranking.rows_differ)} px"
-    if ranking.rows_differ <= SAME_ROW * height:
-        row = "the points lie on one row, so evidence is weak"
-    cue = _decisive(ranking, cues)
-    if ranking.nearest is None or cue is None:
-        return (f"Basis: no cue decides; {row}.",)
-    return (f"Basis: {_name(spots, ranking.nearest)} {WORDED[cue]}; {row}.",)
 
 
 class SpottedImage(NamedTuple):

@@ -98,12 +98,6 @@ class DepthModel:
         processed = self._checkpoint.process(images=[reduced], input_data_format="channels_last")
         return DepthInput(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))
 
-    @property
-    def _pads(self) -> bool:
-        """Whether the network sees the picture at its own size with a border around, as DINOv2's heads do."""
-        processor = self._checkpoint.processor
-        return bool(getattr(processor, "do_pad", False)) and not processor.do_resize
-
     def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
         """The network's output for each image, (h, w) of its `size`; one forward pass for each shape of input."""
         import torch
@@ -112,7 +106,9 @@ class DepthModel:
             with torch.inference_mode():
                 outputs = self._checkpoint.model(pixel_values=batch)
             sizes = [images[place].size for place in members]
-            if not self._pads:
+            # DINOv2's heads see the picture at its own size, with a border around.
+            processor = self._checkpoint.processor
+            if not getattr(processor, "do_pad", False) or processor.do_resize:
                 return self._resized(outputs, sizes)
             seen = (int(batch.shape[-2]), int(batch.shape[-1]))
             return [

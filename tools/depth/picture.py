@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._shared.overlay import DARK, PALETTE, WHITE, Colour, Overlay, extent, viridis, write
+from tools._shared.overlay import DARK, PALETTE, WHITE, Overlay, extent, viridis, write
 
 # Below this side a legend would cover the map.
 MIN_LEGEND_PX = 96
@@ -38,21 +38,13 @@ def draw_order(pixels: Pixels, points: Sequence[tuple[str, float, float]], *, de
         cv2.line(canvas, first, second, WHITE, thick, cv2.LINE_AA)
     drawn = Overlay(canvas)
     for place, (label, x, y) in enumerate(points):
-        drawn.point(x, y, f"{label} {_place(place, len(points))}".strip() if decided else label, _ink(place, decided))
+        if decided:
+            told = {0: "near", len(points) - 1: "far"}.get(place, f"{place + 1} of {len(points)}")
+            drawn.point(x, y, f"{label} {told}" if len(points) > 1 else label, NEAR if place == 0 else FAR)
+        else:
+            drawn.point(x, y, label, WHITE)
     drawn.legend("points by picture cues: no depth map")
     return drawn.pixels
-
-
-def _place(place: int, number: int) -> str:
-    if number < 2:
-        return ""
-    return {0: "near", number - 1: "far"}.get(place, f"{place + 1} of {number}")
-
-
-def _ink(place: int, decided: bool) -> Colour:
-    if not decided:
-        return WHITE
-    return NEAR if place == 0 else FAR
 
 
 def draw_depth(
@@ -63,22 +55,18 @@ def draw_depth(
     canvas = viridis(depth, size)
     scale = max(0.5, min(height, width) / 400)
     if min(height, width) >= MIN_LEGEND_PX:
-        _legend(canvas, scale)
+        # A vertical bar at the lower right: near 1 at its top, far 0 at its foot.
+        import cv2
+
+        font, bar_height = 0.6 * scale, round(height * 0.35)
+        bar_width, gap = max(6, round(14 * scale)), max(3, round(8 * scale))
+        top, left = height - gap - bar_height, width - gap - bar_width
+        ramp = np.linspace(1, 0, bar_height, dtype=np.float32)[:, None].repeat(bar_width, axis=1)
+        canvas[top : top + bar_height, left : left + bar_width] = viridis(ramp, (bar_height, bar_width))
+        cv2.rectangle(canvas, (left - 1, top - 1), (left + bar_width, top + bar_height), WHITE, 1)
+        for text, foot in (("near 1", top + extent("near 1", font)[1]), ("far 0", top + bar_height)):
+            write(canvas, text, (max(0, left - gap - extent(text, font)[0]), foot), font)
     drawn = Overlay(canvas)
     for label, x, y in points:
         drawn.point(x, y, label, WHITE)
     return drawn.pixels
-
-
-def _legend(canvas: Pixels, scale: float) -> None:
-    """A vertical bar at the lower right: near 1 at its top, far 0 at its foot."""
-    import cv2
-
-    (height, width), font = canvas.shape[:2], 0.6 * scale
-    bar_height, bar_width, gap = round(height * 0.35), max(6, round(14 * scale)), max(3, round(8 * scale))
-    top, left = height - gap - bar_height, width - gap - bar_width
-    ramp = np.linspace(1, 0, bar_height, dtype=np.float32)[:, None].repeat(bar_width, axis=1)
-    canvas[top : top + bar_height, left : left + bar_width] = viridis(ramp, (bar_height, bar_width))
-    cv2.rectangle(canvas, (left - 1, top - 1), (left + bar_width, top + bar_height), WHITE, 1)
-    for text, y in (("near 1", top + extent("near 1", font)[1]), ("far 0", top + bar_height)):
-        write(canvas, text, (max(0, left - gap - extent(text, font)[0]), y), font)

@@ -99,7 +99,7 @@ def report(
     ]
     # At most six lines and 450 characters for the model: the count of each name and its best boxes.
     return Evidence(
-        Lines().fitting(_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES),
+        Lines().fitting(_listed(names, kept, unknown, most) for most in LISTED_BOXES),
         data,
         confidence(candidates, threshold),
         (overlay(pixels, "boxes: name, number, score 0-1" if kept else "nothing found", boxes=drawn),),
@@ -163,8 +163,12 @@ def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
         middle, pole = round(centre[0]), round(0.06 * reach)
         start, end = (middle - pole, round(centre[1])), (middle + pole, round(0.9 * height))
         cv2.rectangle(canvas, start, end, (120, 122, 125), -1)
+        # Eight corners, with a side on top.
+        angles = np.pi / 8 + np.arange(8) * np.pi / 4
+        octagon = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         for share, colour in ((1.0, (245, 245, 245)), (0.97, (190, 22, 30))):
-            cv2.fillPoly(canvas, [_octagon(centre, share * reach)], colour, cv2.LINE_AA)
+            corners_px = np.rint(np.array(centre) + share * reach * octagon).astype(np.int32)
+            cv2.fillPoly(canvas, [corners_px], colour, cv2.LINE_AA)
         font, size, line = cv2.FONT_HERSHEY_SIMPLEX, reach / 50, max(2, round(reach / 14))
         (across, high), _ = cv2.getTextSize("STOP", font, size, 1)
         corner = (round(centre[0] - across / 2), round(centre[1] + high / 2))
@@ -176,37 +180,27 @@ def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
     return np.clip(canvas + 8 * noise, 0, 255).astype(np.uint8), boxes
 
 
-def _octagon(centre: tuple[float, float], radius: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-    """Eight corners, with a side on top."""
-    angles = np.pi / 8 + np.arange(8) * np.pi / 4
-    return np.rint(np.array(centre) + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)).astype(np.int32)
-
-
 def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
     picture, boxes = street(scale, signs)
 
     def wrong(evidence: Evidence) -> str | None:
-        seen = [_box(row["box_px"]) for row in rows_of(evidence, "boxes")]
+        seen = [Box(*np.array(row["box_px"], np.float64).tolist()) for row in rows_of(evidence, "boxes")]
         pairs = [(box, max(seen, key=lambda one: overlap(one, box))) for box in boxes] if seen else []
         pairs = [(box, one) for box, one in pairs if overlap(box, one) >= MIN_OVERLAP]
         if len(pairs) < MIN_FOUND * len(boxes):
             return f"{len(pairs)} of {len(boxes)} signs were found"
         if len(seen) > 2 * len(boxes):
             return f"{len(seen)} boxes for {len(boxes)} signs"
-        apart = np.median([_unlike(box, one) for box, one in pairs], axis=0)
+        # How far the edges of each found box lie to the right and below of the sign's, of the sign's side.
+        off = np.array([(np.array(astuple(one)) - astuple(box)) / (box.x1 - box.x0) for box, one in pairs])
+        left, top, right, bottom = off.T
+        apart = np.median([(left + right) / 2, (top + bottom) / 2, right - left, bottom - top], axis=1)
         for said, value in zip(("to the right of", "below", "wider than", "higher than"), apart, strict=True):
             if abs(value) > NEAR:
                 return f"boxes are {value:.1%} {said} their signs"
         return None
 
     return CheckCase((picture,), {"names": [NAME]}, wrong)
-
-
-def _unlike(box: Box, found: Box) -> tuple[float, float, float, float]:
-    """How far a found box lies to the right and below, and how much wider and higher it is, of the box's side."""
-    side = box.x1 - box.x0
-    left, top, right, bottom = (there - here for there, here in zip(astuple(found), astuple(box), strict=True))
-    return (left + right) / 2 / side, (top + bottom) / 2 / side, (right - left) / side, (bottom - top) / side
 
 
 def _none() -> CheckCase:
@@ -217,11 +211,6 @@ def _none() -> CheckCase:
         return f"{len(seen)} signs were found where there is none" if seen else None
 
     return CheckCase((picture,), {"names": [NAME]}, wrong)
-
-
-def _box(edges: Json) -> Box:
-    x0, y0, x1, y1 = (float(edge) for edge in np.array(edges, np.float64))
-    return Box(x0, y0, x1, y1)
 
 
 def probe(picture: Pixels) -> CheckCase:

@@ -145,13 +145,10 @@ class Detector:
             ToolError: a score or a box is not finite.
         """
         check_finite("detection", output.scores, output.boxes)
-        return gather(names, output.scores, output.boxes, floor, self._frame(pixels))
-
-    def _frame(self, pixels: Pixels) -> tuple[float, float, int, int]:
-        """The factors (x, y) that scale a box of 0..1 to pixels, and the width and height at which it is clipped."""
         height, width = pixels.shape[:2]
-        side = max(height, width)
-        return (side, side, width, height) if self.family.pads else (width, height, width, height)
+        # The factors (x, y) that scale a box of 0..1 to pixels, and the width and height at which it is clipped.
+        across, down = (max(height, width),) * 2 if self.family.pads else (width, height)
+        return gather(names, output.scores, output.boxes, floor, (across, down, width, height))
 
     def _pass(self, asked: Sequence[DetectionInput], members: Sequence[int]) -> list[DetectionOutput]:
         import torch

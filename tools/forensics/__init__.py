@@ -56,7 +56,10 @@ def measure(pixels: Pixels) -> NoiseStatistics:
     """Statistics of an image (H, W, 3) of at least `MIN_SIDE_PX` a side."""
     import cv2
 
-    grey = _middle(np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8))
+    whole = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+    height, width = (min(side, WINDOW_PX) for side in whole.shape)
+    top, left = (whole.shape[0] - height) // 2, (whole.shape[1] - width) // 2
+    grey = np.ascontiguousarray(whole[top : top + height, left : left + width])
     residual = grey.astype(np.float64) - cv2.medianBlur(grey, 3).astype(np.float64)
     deviation = float(residual.std())
     centred = residual - residual.mean()
@@ -95,12 +98,6 @@ def residual_picture(pixels: Pixels) -> Pixels:
     residual = grey.astype(np.float64) - cv2.medianBlur(grey, 3).astype(np.float64)
     shown = np.clip(128 + 8 * residual, 0, 255).astype(np.uint8)
     return np.asarray(cv2.cvtColor(shown, cv2.COLOR_GRAY2RGB), np.uint8)
-
-
-def _middle(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    height, width = (min(side, WINDOW_PX) for side in grey.shape)
-    top, left = (grey.shape[0] - height) // 2, (grey.shape[1] - width) // 2
-    return np.ascontiguousarray(grey[top : top + height, left : left + width])
 
 
 def _power(values: Spectrum) -> Spectrum:

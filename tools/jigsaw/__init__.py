@@ -179,7 +179,13 @@ def seam_costs(reference: Pixels, candidate: Pixels, at: Place) -> SeamCosts:
     above = lab(reference[hole_y - 2 : hole_y, at.x : at.x + width])[::-1]
     left = lab(reference[at.y : at.y + height, hole_x - 2 : hole_x]).swapaxes(0, 1)[::-1]
     pairs = ((above, lab(candidate[:2])), (left, lab(candidate[:, :2]).swapaxes(0, 1)))
-    rows = [_one_seam(outside, inside) for outside, inside in pairs]
+    rows = []
+    for outside, inside in pairs:
+        # Both are (2, N, 3), the line at the seam first.
+        jump = float(np.abs(outside[0] - inside[0]).mean())
+        beside = (float(np.abs(outside[0] - outside[1]).mean()) + float(np.abs(inside[0] - inside[1]).mean())) / 2
+        # Half a unit is the rounding of 8-bit values: without it a flat picture divides by nothing.
+        rows.append((jump, correlation(_smooth(outside[0]), _smooth(inside[0])), jump / (beside + 0.5)))
     return SeamCosts(*(float(np.mean(column)) for column in zip(*rows, strict=True)))
 
 
@@ -188,14 +194,6 @@ def lab(pixels: Pixels) -> npt.NDArray[np.float32]:
     import cv2
 
     return np.asarray(cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
-
-
-def _one_seam(outside: npt.NDArray[np.float32], inside: npt.NDArray[np.float32]) -> tuple[float, float, float]:
-    """L1, NCC, step ratio; both inputs are (2, N, 3), the line at the seam first."""
-    jump = float(np.abs(outside[0] - inside[0]).mean())
-    beside = (float(np.abs(outside[0] - outside[1]).mean()) + float(np.abs(inside[0] - inside[1]).mean())) / 2
-    # Half a unit is the rounding of 8-bit values: without it a flat picture divides by nothing.
-    return jump, correlation(_smooth(outside[0]), _smooth(inside[0])), jump / (beside + 0.5)
 
 
 def _smooth(line: SeamLine) -> SeamLine:
@@ -217,7 +215,10 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
     The margin of a candidate is the mean over the costs of (best other - own) / (best other + own).
     """
     costs = np.array([fit.costs for fit in fits])
-    margins = [_margin(costs, index) for index in range(len(fits))]
+    margins = []
+    for index, own in enumerate(costs):
+        other = np.delete(costs, index, axis=0).min(axis=0)
+        margins.append(float(((other - own) / (other + own + 1e-6)).mean()))
     votes = [
         int(sum(bool(column[index] + 1e-6 < np.delete(column, index).min()) for column in costs.T))
         for index in range(len(fits))
@@ -229,11 +230,6 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
     margin = float(np.clip(margins[best], 0.0, 1.0))
     gain = (1 - np.exp(-margin / MARGIN_SCALE)) * (1.0 if votes[best] == costs.shape[1] else SPLIT_VOTE)
     return SeamVerdict(best, votes[best], margin, float(min(0.99, chance + (1 - chance) * gain)))
-
-
-def _margin(costs: npt.NDArray[np.float64], index: int) -> float:
-    own, other = costs[index], np.delete(costs, index, axis=0).min(axis=0)
-    return float(((other - own) / (other + own + 1e-6)).mean())
 
 
 def compose(reference: Pixels, candidate: Pixels, at: Place) -> Pixels:
@@ -309,9 +305,11 @@ def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels,
     for number, whole in enumerate(images[1:], 2):
         name = f"image {number}"
         corner = place((reference.shape[0], reference.shape[1]), (whole.shape[0], whole.shape[1]), number)
-        piece = _cut(whole, trim_px, name)
-        at = Place(corner.x + trim_px, corner.y + trim_px)
-        fitted.append((piece, at, seam_costs(reference, piece, at)))
+        if min(whole.shape[:2]) < 2 * trim_px + MIN_SIDE_PX:
+            raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {at('width', MIN_SIDE_PX)} px of {name}")
+        piece = whole[trim_px : whole.shape[0] - trim_px, trim_px : whole.shape[1] - trim_px]
+        start = Place(corner.x + trim_px, corner.y + trim_px)
+        fitted.append((piece, start, seam_costs(reference, piece, start)))
     return fitted
 
 
@@ -347,12 +345,6 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
         height, width = images[0].shape[:2]
         pictures = (Picture(compose(images[0], piece, at), box=Box(0, 0, width, height)),)
     return Evidence(_describe(fits, verdict, opinion), data, sure, pictures)
-
-
-def _cut(piece: Pixels, trim_px: int, name: str) -> Pixels:
-    if min(piece.shape[:2]) < 2 * trim_px + MIN_SIDE_PX:
-        raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {at('width', MIN_SIDE_PX)} px of {name}")
-    return piece[trim_px : piece.shape[0] - trim_px, trim_px : piece.shape[1] - trim_px]
 
 
 def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion | None) -> str:

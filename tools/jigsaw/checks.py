@@ -45,7 +45,11 @@ def _edged(number: int) -> CheckCase:
     place = number % (len(others) + 1)
     chosen = [*others[:place], own, *others[place:]]
     zoom = 2.5 if number == 0 else 1.0
-    wholes = {form: _whole(form, 0.2 * number, zoom) for form in chosen}
+    size, period = (round(HEIGHT * zoom), round(WIDTH * zoom)), PERIOD * zoom
+    wholes = {
+        form: np.asarray(coloured(pattern(form, *size, period=period, angle=0.2 * number), DARK, BRIGHT), np.uint8)
+        for form in chosen
+    }
     height, width = wholes[own].shape[0] // 2, wholes[own].shape[1] // 2
     line = round(LINE * zoom)
     reference = wholes[own].copy()
@@ -55,11 +59,6 @@ def _edged(number: int) -> CheckCase:
     for piece in pieces:
         piece[:line], piece[:, :line] = EDGE, EDGE
     return CheckCase((reference, *pieces), {}, expects("best", place))
-
-
-def _whole(form: str, angle: float, zoom: float) -> Pixels:
-    plane = pattern(form, round(HEIGHT * zoom), round(WIDTH * zoom), period=PERIOD * zoom, angle=angle)
-    return np.asarray(coloured(plane, DARK, BRIGHT), np.uint8)
 
 
 def probe(picture: Pixels) -> CheckCase:

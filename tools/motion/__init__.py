@@ -118,7 +118,15 @@ def judge(motion: Motion | None, matches: int) -> MotionVerdict:
     degenerate = next((name for name, holds in criteria if holds), None)
     if degenerate is not None:
         return MotionVerdict(None, REASONS[degenerate], 0.5, degenerate=degenerate)
-    ways = [_direction(motion, axis) for axis in range(3)]
+    ways = []
+    for axis, names in enumerate(AXES):
+        along = float(motion.centre[axis])
+        share = abs(along)
+        gain = (1 - math.exp(-(motion.off_plane - MIN_OFF_PLANE + 2) / OFF_PLANE_SCALE)) * min(1.0, share / 0.5)
+        confidence = 0.5 + (MAX_CERTAINTY - 0.5) * gain * min(1.0, motion.in_front_0_1 / 0.9)
+        if axis == 0 and (motion.yaw_deg > 0) != (along > 0):
+            confidence = min(confidence, DISAGREE)
+        ways.append(Direction(names[int(along > 0)], share, confidence))
     mainly = tuple(sorted((way for way in ways if way.share >= MAINLY), key=lambda way: -way.share))
     side = ways[0]
     if side.share < SIDEWAYS:
@@ -140,17 +148,6 @@ REASONS: Mapping[Degeneracy, str] = {
 
 def _fits(motion: Motion | None, matches: int) -> TypeGuard[Motion]:
     return motion is not None and motion.inliers >= max(MIN_INLIERS, MIN_INLIER_SHARE * matches)
-
-
-def _direction(motion: Motion, axis: int) -> Direction:
-    """The way along an axis of the first camera."""
-    along = float(motion.centre[axis])
-    name, share = AXES[axis][int(along > 0)], abs(along)
-    gain = (1 - math.exp(-(motion.off_plane - MIN_OFF_PLANE + 2) / OFF_PLANE_SCALE)) * min(1.0, share / 0.5)
-    confidence = 0.5 + (MAX_CERTAINTY - 0.5) * gain * min(1.0, motion.in_front_0_1 / 0.9)
-    if axis == 0 and (motion.yaw_deg > 0) != (along > 0):
-        confidence = min(confidence, DISAGREE)
-    return Direction(name, share, confidence)
 
 
 def views_of(request: Request[MotionArgs]) -> tuple[View, View]:

@@ -48,7 +48,12 @@ def flat_map(here: Array, there: Array) -> FlatMap:
     kept, forth = np.asarray(mask).ravel() > 0, np.asarray(matrix, np.float64)
     back = np.asarray(np.linalg.inv(forth), np.float64)
     errors = np.asarray((_transfer(forth, here, there) + _transfer(back, there, here)) / 2, np.float64)
-    return FlatMap(errors, _kind(here[kept], there[kept]))
+    # Of the best change of place and size (no turn): whether it is close to the matches, and which.
+    first, second = here[kept] - here[kept].mean(axis=0), there[kept] - there[kept].mean(axis=0)
+    scale = float((first * second).sum() / max(float((first**2).sum()), 1e-9))
+    if float(np.median(np.hypot(*(scale * first - second).T))) > ALIKE:
+        return FlatMap(errors, "plane")
+    return FlatMap(errors, "zoom" if abs(scale - 1) > ZOOMED else "shift")
 
 
 def flat_wins(epipolar: Array, mapping: FlatMap, off_plane: int, inliers: int) -> bool:
@@ -87,12 +92,3 @@ def _transfer(matrix: Array, here: Array, there: Array) -> Array:
     mapped = np.hstack([here, np.ones((len(here), 1))]) @ matrix.T
     depth = np.where(np.abs(mapped[:, 2:]) < 1e-9, 1e-9, mapped[:, 2:])
     return np.asarray(((mapped[:, :2] / depth - there) ** 2).sum(axis=1), np.float64)
-
-
-def _kind(here: Array, there: Array) -> MapKind:
-    """Of the best change of place and size (no turn): whether it is close to the matches, and which."""
-    first, second = here - here.mean(axis=0), there - there.mean(axis=0)
-    scale = float((first * second).sum() / max(float((first**2).sum()), 1e-9))
-    if float(np.median(np.hypot(*(scale * first - second).T))) > ALIKE:
-        return "plane"
-    return "zoom" if abs(scale - 1) > ZOOMED else "shift"

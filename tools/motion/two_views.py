@@ -84,22 +84,18 @@ def best_motion(
     best = max((one for one in motions if one), key=lambda one: one.inliers * one.in_front_0_1, default=None)
     if best is None:
         return None
-    agree = _halves_agree(here, there, mapping, best.focal_ratio)
+    # Whether every second match and the others say the same.
+    agree = False
+    if len(here) >= 2 * MIN_MATCHES:
+        one, two = (
+            _motion(here[start::2], there[start::2], FlatMap(mapping.errors[start::2], mapping.kind), best.focal_ratio)
+            for start in (0, 1)
+        )
+        if one is not None and two is not None:
+            between = (np.trace(one.rotation @ two.rotation.T) - 1) / 2
+            turn, way = np.degrees(np.arccos(np.clip([between, one.centre @ two.centre], -1, 1)))
+            agree = bool(turn <= SAME_TURN_DEG and way <= SAME_WAY_DEG)
     return replace(best, mirrored=best.mirrored or matches.mirrored, halves_agree=agree)
-
-
-def _halves_agree(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> bool:
-    if len(here) < 2 * MIN_MATCHES:
-        return False
-    halves = [
-        _motion(here[start::2], there[start::2], FlatMap(mapping.errors[start::2], mapping.kind), focal_ratio)
-        for start in (0, 1)
-    ]
-    if halves[0] is None or halves[1] is None:
-        return False
-    between = (np.trace(halves[0].rotation @ halves[1].rotation.T) - 1) / 2
-    turn, way = np.degrees(np.arccos(np.clip([between, halves[0].centre @ halves[1].centre], -1, 1)))
-    return bool(turn <= SAME_TURN_DEG and way <= SAME_WAY_DEG)
 
 
 def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> Motion | None:

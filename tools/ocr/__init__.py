@@ -61,18 +61,17 @@ class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
         """The lines that are sure enough, where they are in the whole image."""
         box = _region(request)
         x0, y0 = (int(box.x0), int(box.y0)) if box else (0, 0)
-        lines = [_moved(line, x0, y0) for line in output if line.score >= request.args.least_score]
+        lines = [
+            line._replace(box=Box(line.box.x0 + x0, line.box.y0 + y0, line.box.x1 + x0, line.box.y1 + y0))
+            for line in output
+            if line.score >= request.args.least_score
+        ]
         return report(request.images[0], reading_order(lines), "a reading network")
 
 
 def _region(request: Request[OcrArgs]) -> Box | None:
     size, box = (request.images[0].shape[0], request.images[0].shape[1]), request.args.box
     return next(iter(read_boxes("ocr", [box] if box else [], size)), None)
-
-
-def _moved(line: TextLine, x: int, y: int) -> TextLine:
-    box = line.box
-    return TextLine(line.text, line.score, Box(box.x0 + x, box.y0 + y, box.x1 + x, box.y1 + y))
 
 
 def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
@@ -87,7 +86,10 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
     boxes = [(line.box, str(number), PALETTE[0]) for number, line in enumerate(lines, 1)]
     whole = "\n".join(line.text for line in lines)
     picture = overlay(pixels, legend, boxes=boxes)
-    return Evidence(_describe(lines, basis), {"lines": rows, "text": whole}, confidence(lines), (picture,))
+    text = f"No text was read in image 1; basis: {basis[:80]}."
+    if lines:
+        text = Lines().fitting(_listed(lines, shown) for shown in SHOWN_CHARACTERS)
+    return Evidence(text, {"lines": rows, "text": whole}, confidence(lines), (picture,))
 
 
 def confidence(lines: Sequence[TextLine]) -> float:
@@ -96,12 +98,6 @@ def confidence(lines: Sequence[TextLine]) -> float:
         return NOTHING_READ
     scores, chances = zip(*MIN_LINE, strict=True)
     return float(np.interp(min(line.score for line in lines), scores, chances))
-
-
-def _describe(lines: Sequence[TextLine], basis: str) -> str:
-    if not lines:
-        return f"No text was read in image 1; basis: {basis[:80]}."
-    return Lines().fitting(_listed(lines, shown) for shown in SHOWN_CHARACTERS)
 
 
 def _listed(lines: Sequence[TextLine], shown: int) -> str:
@@ -128,7 +124,16 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
     """Lines on a page (H, W), whose capitals are about 22 * `height` px high."""
     letters, ground = INK[ink]
     canvas = np.full((*size, 3), ground, np.uint8)
-    places = [_written(canvas, line, height, letters) for line in lines]
+    import cv2
+
+    places, thick = [], max(2, round(2 * height))
+    for text, corner in lines:
+        alone = np.zeros(size, np.uint8)
+        cv2.putText(alone, text, corner, cv2.FONT_HERSHEY_SIMPLEX, height, 255, thick, cv2.LINE_AA)
+        cv2.putText(canvas, text, corner, cv2.FONT_HERSHEY_SIMPLEX, height, letters, thick, cv2.LINE_AA)
+        rows, columns = np.flatnonzero(alone.any(axis=1)), np.flatnonzero(alone.any(axis=0))
+        # The middle of its letters, x and y.
+        places.append(np.array([(columns[0] + columns[-1]) / 2, (rows[0] + rows[-1]) / 2]))
 
     def wrong(evidence: Evidence) -> str | None:
         rows = rows_of(evidence, "lines")
@@ -144,19 +149,6 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
         return None
 
     return CheckCase((canvas,), {}, wrong)
-
-
-def _written(
-    canvas: Pixels, line: Line, height: float, ink: tuple[int, int, int]
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Write a line; the middle of its letters, (x, y) in pixels."""
-    import cv2
-
-    alone = np.zeros(canvas.shape[:2], np.uint8)
-    cv2.putText(alone, line[0], line[1], cv2.FONT_HERSHEY_SIMPLEX, height, 255, max(2, round(2 * height)), cv2.LINE_AA)
-    cv2.putText(canvas, line[0], line[1], cv2.FONT_HERSHEY_SIMPLEX, height, ink, max(2, round(2 * height)), cv2.LINE_AA)
-    rows, columns = np.flatnonzero(alone.any(axis=1)), np.flatnonzero(alone.any(axis=0))
-    return np.array([(columns[0] + columns[-1]) / 2, (rows[0] + rows[-1]) / 2])
 
 
 def _letters(text: str) -> str:

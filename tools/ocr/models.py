@@ -151,7 +151,12 @@ class RapidReader:
         from importlib.metadata import version
 
         folder = folder or Path(str(package.__file__)).parent / "models"
-        self._version = f"{version('rapidocr')}@{_content(folder)[:12]}"
+        total = hashlib.sha256()
+        for name in BUNDLED.values():
+            if not (folder / name).is_file():
+                raise WeightsError(f"weights absent: there is no {folder / name}; the wheel of rapidocr 3.10 brings it")
+            total.update(hashlib.sha256((folder / name).read_bytes()).digest())
+        self._version = f"{version('rapidocr')}@{total.hexdigest()[:12]}"
         # Named by path, or the package looks for them on a network when they are absent.
         paths = {f"{part}.model_path": str(folder / name) for part, name in BUNDLED.items()}
         try:
@@ -251,16 +256,6 @@ Reader = PaddleReader | RapidReader
 def open_reader(weights: str, device: str) -> Reader:
     """The checkpoints in a directory, or the package where none is named. Raises `WeightsError`."""
     return PaddleReader(weights, device) if weights else RapidReader()
-
-
-def _content(folder: Path) -> str:
-    """One hash over the package's files. Raises `WeightsError` where one is absent."""
-    total = hashlib.sha256()
-    for name in BUNDLED.values():
-        if not (folder / name).is_file():
-            raise WeightsError(f"weights absent: there is no {folder / name}; the wheel of rapidocr 3.10 brings it")
-        total.update(hashlib.sha256((folder / name).read_bytes()).digest())
-    return total.hexdigest()
 
 
 def _line(error: BaseException) -> str:

@@ -73,7 +73,11 @@ class Segments(NamedTuple):
         squared = (rows + top - line) ** 2 + (columns + left - column) ** 2
         near = (labels >= 0) & (squared <= REACH_PX**2)
         if not near.any():
-            return self._nearest(column, line)
+            rows, columns = np.nonzero(self.labels >= 0)
+            if rows.size == 0:
+                return 0
+            place = np.argmin((rows - line) ** 2 + (columns - column) ** 2)
+            return int(self.labels[rows[place], columns[place]])
         weight = np.exp(-0.5 * squared[near] / NEAR_PX**2)
         votes = np.asarray(np.bincount(labels[near], weight, minlength=self.area.size), np.float64)
         votes[self.area < WHOLE_PX] *= 0.1
@@ -81,13 +85,6 @@ class Segments(NamedTuple):
         gap = (np.log(self.colour @ LUMINANCE) - inside) / SAME_BRIGHTNESS
         candidates = np.flatnonzero(votes)
         return int(candidates[np.argmax(np.log(votes[candidates]) - 0.5 * gap[candidates] ** 2)])
-
-    def _nearest(self, column: int, line: int) -> int:
-        rows, columns = np.nonzero(self.labels >= 0)
-        if rows.size == 0:
-            return 0
-        place = np.argmin((rows - line) ** 2 + (columns - column) ** 2)
-        return int(self.labels[rows[place], columns[place]])
 
 
 class PairCues(NamedTuple):

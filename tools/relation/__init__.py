@@ -77,19 +77,14 @@ def decide(
     sure = (CERTAIN[args.relation] - 0.5) * abs(2 * degree - 1) * min(subject.score, reference.score) ** 0.25
     if args.relation in BY_DEPTH:
         sure *= max(0.0, 2 * depth_sure - 1)
-    elif not _agreed(args, seen, subject, reference, degree):
-        sure *= 0.3
+    else:
+        # Every other pair with nearly as high scores should give the same verdict.
+        subjects = [one for one in seen if one.name == args.subject and one.score >= RIVAL * subject.score]
+        references = [one for one in seen if one.name == args.reference and one.score >= RIVAL * reference.score]
+        degrees = [holds(args.relation, a.box, b.box) for a in subjects for b in references if a != b]
+        if any((other > 0.5) != (degree > 0.5) for other in degrees):
+            sure *= 0.3
     return RelationVerdict(subject, reference, degree, 0.5 + sure)
-
-
-def _agreed(
-    args: RelationArgs, seen: Sequence[DetectedThing], subject: DetectedThing, reference: DetectedThing, degree: float
-) -> bool:
-    """Whether every other pair with nearly as high scores gives the same verdict."""
-    subjects = [one for one in seen if one.name == args.subject and one.score >= RIVAL * subject.score]
-    references = [one for one in seen if one.name == args.reference and one.score >= RIVAL * reference.score]
-    degrees = [holds(args.relation, a.box, b.box) for a in subjects for b in references if a != b]
-    return all((other > 0.5) == (degree > 0.5) for other in degrees)
 
 
 class BoxRelation(WeightFree[RelationArgs]):
@@ -140,28 +135,22 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
     ]
     legend = f"{args.subject} {args.relation} {args.reference}? boxes: name and score 0-1"
     picture = overlay(request.images[0], legend, boxes=boxes)
-    return Evidence(_describe(args, verdict, basis), data, verdict.confidence, (picture,))
+    question = f"the {args.subject[:40]} {args.relation} the {args.reference[:40]}"
+    pair = ((args.subject, verdict.subject), (args.reference, verdict.reference))
+    if missing := [name[:40] for name, one in pair if one is None]:
+        text = f"Undecided whether {question}: no {' and no '.join(missing)} found in image 1."
+    else:
+        answer = {True: "Yes", False: "No", None: "Undecided"}[verdict.holds]
+        degree = "no depth" if verdict.degree is None else f"degree {verdict.degree:.2f} (0 = no, 1 = yes)"
+        places = "; ".join(f"{one.name[:30]} {span_px(one.box)}" for _, one in pair if one is not None)
+        text = f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
+    return Evidence(text, data, verdict.confidence, (picture,))
 
 
 def _thing(one: DetectedThing | None) -> Json:
     if one is None:
         return None
     return {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
-
-
-def _describe(args: RelationArgs, verdict: RelationVerdict, basis: str) -> str:
-    missing = [
-        name for name, one in ((args.subject, verdict.subject), (args.reference, verdict.reference)) if one is None
-    ]
-    question = f"the {args.subject[:40]} {args.relation} the {args.reference[:40]}"
-    if missing:
-        return f"Undecided whether {question}: no {' and no '.join(name[:40] for name in missing)} found in image 1."
-    answer = {True: "Yes", False: "No", None: "Undecided"}[verdict.holds]
-    degree = "no depth" if verdict.degree is None else f"degree {verdict.degree:.2f} (0 = no, 1 = yes)"
-    places = "; ".join(
-        f"{one.name[:30]} {span_px(one.box)}" for one in (verdict.subject, verdict.reference) if one is not None
-    )
-    return f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
 
 
 def detection_arguments(args: RelationArgs) -> Mapping[str, Json]:

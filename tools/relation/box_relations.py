@@ -91,11 +91,6 @@ def _on(subject: Box, reference: Box) -> float:
     return min(_above(subject, reference), stands, over, _meets(subject, reference))
 
 
-def _under(subject: Box, reference: Box) -> float:
-    over = _step(_columns_shared(subject, reference) - 0.2, 0.1)
-    return min(_above(reference, subject), over)
-
-
 def _beside(subject: Box, reference: Box) -> float:
     rows = min(subject.y1, reference.y1) - max(subject.y0, reference.y0)
     level = _step(rows / min(subject.y1 - subject.y0, reference.y1 - reference.y0) - 0.2, 0.1)
@@ -109,7 +104,12 @@ PLANAR: Mapping[RelationName, tuple[Degree, float]] = {
     "above": (_above, 0.8),
     "below": (lambda subject, reference: 1 - _above(subject, reference), 0.8),
     "on": (_on, 0.75),
-    "under": (_under, 0.75),
+    "under": (
+        lambda subject, reference: min(
+            _above(reference, subject), _step(_columns_shared(subject, reference) - 0.2, 0.1)
+        ),
+        0.75,
+    ),
     "inside": (_within, 0.7),
     "containing": (lambda subject, reference: _within(reference, subject), 0.7),
     "outside": (lambda subject, reference: 1 - _within(subject, reference), 0.7),

@@ -86,23 +86,18 @@ def statement_of(question: str) -> tuple[str, str] | None:
     verb, whole = match["verb"].lower(), " ".join(match["subject"].split())
     if whole.lower().startswith("there "):
         rest = whole[len("there ") :]
-        return f"there {verb} {rest}", f"there {verb} no {_without_article(rest)}"
+        bare = re.sub(r"^(?:an?|any|the)\s+", "", rest, flags=re.IGNORECASE)
+        return f"there {verb} {rest}", f"there {verb} no {bare}"
     subject = _SUBJECT.match(whole)
-    end = subject.end() if subject else _end_of_first(whole)
-    predicate = "" if end is None else whole[end:].strip()
+    if subject is None and (things := named_things(whole)):
+        # The first thing that it names, unless that is not at the start or goes on behind its end.
+        subject = re.match(rf"\w+\s+{re.escape(things[0])}\b", whole, re.IGNORECASE)
+        if subject and re.match(r"\s+of\b|[\s'-]*[a-z]*ing\s+(?:room|area|table)\b|'s\b", whole[subject.end() :]):
+            subject = None
+    if subject is None:
+        return None
+    end = subject.end()
+    predicate = whole[end:].strip()
     if not predicate or _GOES_ON.match(predicate):
         return None
     return f"{whole[:end]} {verb} {predicate}", f"{whole[:end]} {verb} not {predicate}"
-
-
-def _end_of_first(whole: str) -> int | None:
-    """Where the first thing named in a statement ends; None where it is not at the start, or goes on behind its end."""
-    things = named_things(whole)
-    if not things or not (start := re.match(rf"\w+\s+{re.escape(things[0])}\b", whole, re.IGNORECASE)):
-        return None
-    goes_on = re.match(r"\s+of\b|[\s'-]*[a-z]*ing\s+(?:room|area|table)\b|'s\b", whole[start.end() :])
-    return None if goes_on else start.end()
-
-
-def _without_article(words: str) -> str:
-    return re.sub(r"^(?:an?|any|the)\s+", "", words, flags=re.IGNORECASE)

@@ -124,7 +124,11 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         low, high = np.percentile(shrink(seen, WORK_PX), (0.5, 99.5))
         varied = float(high - low) > FLAT * 255
         regions = salient_objects(saliency) if varied else []
-        boxes = [_scaled(region.box_0_1, size) for region in regions[:MAX_OBJECTS]]
+        (height, width), whole = size, [region.box_0_1 for region in regions[:MAX_OBJECTS]]
+        boxes = [
+            Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
+            for box in whole
+        ]
         names = [str(number) for number in range(1, len(boxes) + 1)]
         ranked, count = rank_boxes(boxes, names, regions[:MAX_OBJECTS]), len(regions)
     sure = confidence(ranked)
@@ -139,11 +143,6 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         for item in reversed(ranked)
     ]
     return Evidence(text, data, sure, (overlay(shown, LEGEND, boxes=drawn, values=saliency),))
-
-
-def _scaled(box: Box, size: tuple[int, int]) -> Box:
-    height, width = size
-    return Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
 
 
 def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int], count: int | None) -> dict[str, Json]:

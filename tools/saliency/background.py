@@ -80,10 +80,18 @@ def superpixels(pixels: Pixels) -> Superpixels:
 def foreground(parts: Superpixels) -> Values:
     """The optimised map of section 5, (h, w) in 0..1: 0 is background; 0 everywhere if it has one colour."""
     unlike = _distances(parts.colours)
-    beside = _neighbours(parts.labels)
+    count, labels = int(parts.labels.max()) + 1, parts.labels
+    beside = np.zeros((count, count), np.bool_)
+    beside[labels[:, 1:], labels[:, :-1]] = True
+    beside[labels[1:], labels[:-1]] = True
+    beside |= beside.T
+    np.fill_diagonal(beside, False)
     border = np.unique(np.concatenate([parts.labels[[0, -1]].ravel(), parts.labels[:, [0, -1]].ravel()]))
     background = _background(unlike, beside, border)
-    contrast = _contrast(unlike, parts.places, background)
+    # Background weighted contrast 0..1 (equation 8).
+    near = np.exp(-(_distances(parts.places) ** 2) / (2 * PLACE_SIGMA**2))
+    weighted = (unlike * near) @ background
+    contrast = np.asarray((weighted - weighted.min()) / max(float(np.ptp(weighted)), 1e-9), np.float64)
     alike = np.where(beside, np.exp(-(unlike**2) / (2 * COLOUR_SIGMA**2)) + MIN_SMOOTHNESS, 0.0)
     # The least of equation 9 is where its gradient is zero.
     system = np.diag(alike.sum(axis=1) + background + contrast) - alike
@@ -135,16 +143,6 @@ def _distances(points: Matrix) -> Matrix:
     return np.asarray(np.sqrt((difference**2).sum(axis=2)), np.float64)
 
 
-def _neighbours(labels: Labels) -> npt.NDArray[np.bool_]:
-    count = int(labels.max()) + 1
-    beside = np.zeros((count, count), np.bool_)
-    beside[labels[:, 1:], labels[:, :-1]] = True
-    beside[labels[1:], labels[:-1]] = True
-    beside |= beside.T
-    np.fill_diagonal(beside, False)
-    return beside
-
-
 def _background(unlike: Matrix, beside: npt.NDArray[np.bool_], border: npt.NDArray[np.integer]) -> Vector:
     """Probability 0..1 of each superpixel to be background, from its boundary connectivity (equations 2 to 6)."""
     from scipy.sparse import csr_array
@@ -162,10 +160,3 @@ def _background(unlike: Matrix, beside: npt.NDArray[np.bool_], border: npt.NDArr
     spanned = np.exp(-(ways**2) / (2 * COLOUR_SIGMA**2))
     connected = spanned[:, border].sum(axis=1) / np.sqrt(spanned.sum(axis=1))
     return np.asarray(1 - np.exp(-(connected**2) / (2 * CONNECTED_SIGMA**2)), np.float64)
-
-
-def _contrast(unlike: Matrix, places: Matrix, background: Vector) -> Vector:
-    """Background weighted contrast 0..1 (equation 8)."""
-    near = np.exp(-(_distances(places) ** 2) / (2 * PLACE_SIGMA**2))
-    contrast = (unlike * near) @ background
-    return np.asarray((contrast - contrast.min()) / max(float(np.ptp(contrast)), 1e-9), np.float64)

@@ -153,7 +153,12 @@ def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
         half = min(LINE_HALF_PX, size // (4 * parts))
         for number in range(1, parts):
             middle = number * size // parts
-            if half >= 1 and _is_line(np.moveaxis(pixels, axis, 0), middle, half):
+            if half < 1:
+                continue
+            lines = np.moveaxis(pixels, axis, 0)
+            along, sides = lines[middle].astype(np.float32), lines[[middle - half, middle + half]].astype(np.float32)
+            unlike = np.abs(sides - along.mean(axis=0)).max(axis=2)
+            if float(along.std(axis=0).max()) < LINE_SPREAD and float(unlike.mean()) > LINE_CONTRAST:
                 # The image with the band [low, high) of an axis blended from its two neighbours.
                 low = middle - half
                 high = middle + half
@@ -163,13 +168,6 @@ def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
                 turned[low:high] = before * (1 - share) + after * share
                 out = np.moveaxis(np.round(turned), 0, axis).astype(np.uint8)
     return out
-
-
-def _is_line(turned: Pixels, middle: int, half: int) -> bool:
-    """Whether row `middle` has one colour, unlike that of the rows `half` away from it."""
-    along, sides = turned[middle].astype(np.float32), turned[[middle - half, middle + half]].astype(np.float32)
-    unlike = np.abs(sides - along.mean(axis=0)).max(axis=2)
-    return float(along.std(axis=0).max()) < LINE_SPREAD and float(unlike.mean()) > LINE_CONTRAST
 
 
 def otsu(values: SaliencyMap) -> float:

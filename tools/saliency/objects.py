@@ -63,7 +63,13 @@ def salient_objects(values: SaliencyMap) -> list[Region]:
         return []
     masks, threshold = _marked(values)
     pieces = [piece for mask in masks for piece in _parted(values, mask, threshold)]
-    regions = sorted((_region(piece, values) for piece in pieces), key=lambda region: -region.prominence)
+    regions = []
+    height, width = values.shape
+    for piece in pieces:
+        rows, columns = np.nonzero(piece)
+        box = Box(columns.min() / width, rows.min() / height, (columns.max() + 1) / width, (rows.max() + 1) / height)
+        regions.append(Region(box, float(values[piece].mean()), float(piece.mean())))
+    regions.sort(key=lambda region: -region.prominence)
     kept: list[Region] = []
     for region in regions:
         box = region.box_0_1
@@ -96,35 +102,28 @@ def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
     every: list[tuple[list[Mask], float]] = []
     for level in np.linspace(lowest, float(values.max()), STEPS + 1)[:-1]:
         marked = np.asarray(cv2.morphologyEx((values > level).astype(np.uint8), cv2.MORPH_CLOSE, kernel), np.uint8)
-        every.append((_connected(marked, MIN_AREA * values.size), float(level)))
-        if every[-1][0] and not any(map(_fills, every[-1][0])):
+        masks = _connected(marked, MIN_AREA * values.size)
+        every.append((masks, float(level)))
+        spans = [np.ptp(np.nonzero(mask), axis=1) + 1 for mask in masks]
+        if masks and not any(int(down) * int(across) > MAX_BOX * values.size for down, across in spans):
             return every[-1]
     return every[0]
 
 
 def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:
     """A mask, or the parts that grow from the large pieces in which a higher threshold leaves it."""
+    import cv2
+
     least = MIN_PIECE * int(mask.sum())
     for level in np.linspace(threshold, float(values[mask].max()), STEPS + 1)[1:-1]:
         seeds = _connected(((values > level) & mask).astype(np.uint8), least)
         if len(seeds) > 1:
-            return [part for seed in _grown(seeds, mask) for part in _parted(values, seed, float(level))]
+            # The cells of the mask that are nearest to each seed.
+            far = [cv2.distanceTransform((~seed).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5) for seed in seeds]
+            nearest = np.argmin(np.stack(far), axis=0)
+            cells = [mask & (nearest == number) for number in range(len(seeds))]
+            return [part for cell in cells for part in _parted(values, cell, float(level))]
     return [mask]
-
-
-def _fills(mask: Mask) -> bool:
-    """Whether the box of a mask takes nearly the whole picture."""
-    rows, columns = np.nonzero(mask)
-    return bool((np.ptp(rows) + 1) * (np.ptp(columns) + 1) > MAX_BOX * mask.size)
-
-
-def _grown(seeds: list[Mask], mask: Mask) -> list[Mask]:
-    """The cells of a mask that are nearest to each seed."""
-    import cv2
-
-    distances = [cv2.distanceTransform((~seed).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5) for seed in seeds]
-    nearest = np.argmin(np.stack(distances), axis=0)
-    return [mask & (nearest == number) for number in range(len(seeds))]
 
 
 def _connected(marked: npt.NDArray[np.uint8], least: float) -> list[Mask]:
@@ -133,10 +132,3 @@ def _connected(marked: npt.NDArray[np.uint8], least: float) -> list[Mask]:
 
     count, labels, facts, _ = cv2.connectedComponentsWithStats(np.ascontiguousarray(marked), connectivity=8)
     return [labels == number for number in range(1, count) if facts[number, cv2.CC_STAT_AREA] >= least]
-
-
-def _region(mask: Mask, values: SaliencyMap) -> Region:
-    rows, columns = np.nonzero(mask)
-    height, width = mask.shape
-    box = Box(columns.min() / width, rows.min() / height, (columns.max() + 1) / width, (rows.max() + 1) / height)
-    return Region(box, float(values[mask].mean()), float(mask.mean()))

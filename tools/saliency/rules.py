@@ -178,13 +178,11 @@ def _around(path: Scanpath, image: StoredImage) -> list[Box]:
     fractions = all(0 <= value <= 1 for value in (*path.x, *path.y))
     width, height = (image.width, image.height) if fractions else (1, 1)
     half = max(1.0, GAZE_SHARE * max(image.width, image.height))
-    return [
-        _inside(Box(x * width - half, y * height - half, x * width + half, y * height + half), image)
-        for x, y in zip(path.x, path.y, strict=True)
-    ]
-
-
-def _inside(box: Box, image: StoredImage) -> Box:
-    """A box cut to the image; one that lies outside becomes the pixel of the border next to it."""
-    x0, y0 = min(max(box.x0, 0.0), image.width - 1.0), min(max(box.y0, 0.0), image.height - 1.0)
-    return Box(x0, y0, max(x0 + 1.0, min(box.x1, float(image.width))), max(y0 + 1.0, min(box.y1, float(image.height))))
+    boxes = []
+    for x, y in zip(path.x, path.y, strict=True):
+        # Cut to the image; one that lies outside becomes the pixel of the border next to it.
+        x0 = min(max(x * width - half, 0.0), image.width - 1.0)
+        y0 = min(max(y * height - half, 0.0), image.height - 1.0)
+        x1, y1 = min(x * width + half, float(image.width)), min(y * height + half, float(image.height))
+        boxes.append(Box(x0, y0, max(x0 + 1.0, x1), max(y0 + 1.0, y1)))
+    return boxes

@@ -137,8 +137,19 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
 
     def prepare(self, request: Request[ScanpathArgs]) -> ViewedImage:
         """The weight-free map, and for a search the image as the network takes it."""
-        pixels, target, model = request.images[0], request.args.target, self.model
-        return ViewedImage(salience(pixels), None if target is None else model.prepare(_squeezed(pixels), target))
+        import cv2
+
+        pixels, target = request.images[0], request.args.target
+        if target is None:
+            return ViewedImage(salience(pixels), None)
+        # At most 1024 px long and 4 : 1: processors fail on images of one row.
+        small = shrink(pixels, MAX_SIDE_PX)
+        height, width = small.shape[:2]
+        least = max(8, max(height, width) // 4)
+        size = (max(width, least), max(height, least))
+        if size != (width, height):
+            small = np.asarray(cv2.resize(small, size), np.uint8)
+        return ViewedImage(salience(pixels), self.model.prepare(small, target))
 
     def batch_key(self, prepared: ViewedImage) -> Hashable:
         """Whether the network is asked: it sees squares."""
@@ -174,17 +185,6 @@ def _quoted(target: str) -> str:
     return repr(shown if len(shown) <= QUOTED_CHARS else f"{shown[: QUOTED_CHARS - 3]}...")
 
 
-def _squeezed(pixels: Pixels) -> Pixels:
-    """An image (H, W, 3) at most 1024 px long and 4 : 1: processors fail on images of one row."""
-    import cv2
-
-    small = shrink(pixels, MAX_SIDE_PX)
-    height, width = small.shape[:2]
-    least = max(8, max(height, width) // 4)
-    size = (max(width, least), max(height, least))
-    return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)
-
-
 LINE = (255, 240, 90)
 
 
@@ -199,7 +199,7 @@ def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> 
     height, width = out.shape[:2]
     scale = max(0.4, min(height, width) / 500)
     spots = [(round(x), round(y)) for x, y, _ in fixations]
-    line = max(1, round(2 * scale))
+    line, font = max(1, round(2 * scale)), 0.62 * scale
     for start, end in itertools.pairwise(spots):
         cv2.line(out, start, end, DARK, line + 2, cv2.LINE_AA)
         cv2.line(out, start, end, LINE, line, cv2.LINE_AA)
@@ -207,29 +207,17 @@ def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> 
     placed: list[tuple[int, int]] = []
     for place, ((x, y), (_, _, ms)) in enumerate(zip(spots, fixations, strict=True), 1):
         radius = max(2, round(17 * scale * float(np.sqrt(ms / longest))))
-        centre = _free((x, y), radius, placed, width)
+        # Next to an earlier one whose number it would hide, where a place was visited again.
+        centre = (x, y)
+        while any(np.hypot(centre[0] - a, y - b) < radius for a, b in placed) and centre[0] + radius < width:
+            centre = (centre[0] + radius, y)
         placed.append(centre)
         cv2.circle(out, centre, radius, DARK, cv2.FILLED, cv2.LINE_AA)
         cv2.circle(out, centre, radius, LINE, line, cv2.LINE_AA)
-        _centred(out, str(place), centre, 0.62 * scale)
+        across, high = extent(str(place), font)
+        corner = (centre[0] - across // 2, y + high // 2)
+        cv2.putText(out, str(place), corner, cv2.FONT_HERSHEY_SIMPLEX, font, WHITE, 1, cv2.LINE_AA)
     return out
-
-
-def _free(at: tuple[int, int], radius: int, taken: Sequence[tuple[int, int]], width: int) -> tuple[int, int]:
-    """A place for a disc: next to an earlier one whose number it would hide, where a place was visited again."""
-    x, y = at
-    while any(np.hypot(x - a, y - b) < radius for a, b in taken) and x + radius < width:
-        x += radius
-    return x, y
-
-
-def _centred(out: Pixels, text: str, at: tuple[int, int], font: float) -> None:
-    import cv2
-
-    width, height = extent(text, font)
-    cv2.putText(
-        out, text, (at[0] - width // 2, at[1] + height // 2), cv2.FONT_HERSHEY_SIMPLEX, font, WHITE, 1, cv2.LINE_AA
-    )
 
 
 # Most fixations that the scanpath tool predicts in one call.

@@ -146,7 +146,15 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
     }
     legend = f"mask from {prompt}, score {score:.2f} (0-1)" if mask.any() else "nothing found"
     picture = overlay(pixels, legend, mask=mask)
-    return Evidence(_describe(data, box, int(parts.max()), basis), data, confidence, (picture,))
+    text = f"Nothing was found in image 1 for these {prompt}; basis: {basis}."
+    if box is not None:
+        number = int(parts.max())
+        text = (
+            f"Mask from {prompt}: {span_px(box)} of image 1, "
+            f"{mask.mean():.1%} of the image, {number} part{'s' if number != 1 else ''}.\n"
+            f"Basis: {basis}, score {score:.2f} (0..1)."
+        )
+    return Evidence(text, data, confidence, (picture,))
 
 
 def bounds(mask: Mask) -> Box | None:
@@ -171,16 +179,6 @@ def outline(mask: Mask) -> list[Json]:
         line = cv2.approxPolyDP(largest, tolerance, closed=True)
         tolerance *= 1.5
     return [[int(x), int(y)] for x, y in line.reshape(-1, 2)]
-
-
-def _describe(data: Mapping[str, Json], box: Box | None, parts: int, basis: str) -> str:
-    if box is None:
-        return f"Nothing was found in image 1 for these {data['prompt']}; basis: {basis}."
-    return (
-        f"Mask from {data['prompt']}: {span_px(box)} of image 1, "
-        f"{data['area_0_1']:.1%} of the image, {parts} part{'s' if parts != 1 else ''}.\n"
-        f"Basis: {basis}, score {data['score_0_1']:.2f} (0..1)."
-    )
 
 
 def marker_arguments(args: SegmentationArgs) -> Mapping[str, Json] | None:

@@ -141,13 +141,16 @@ class ByPlace:
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
         """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        import cv2
         import torch
 
         estimate = np.nan if output.estimate is None else output.estimate
         check_finite("segmentation", output.logits, estimate)
         logits = torch.from_numpy(output.logits)[None, None]
         (masks,) = self._checkpoint.processor.post_process_masks([logits], [output.size])
-        return _enlarged(np.asarray(masks[0, 0].numpy(), bool), pixels), estimate
+        size = (pixels.shape[1], pixels.shape[0])
+        mask = np.asarray(masks[0, 0].numpy(), bool).astype(np.uint8)
+        return np.asarray(cv2.resize(mask, size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0, estimate
 
 
 class ByWords:
@@ -301,10 +304,3 @@ def _likely(pixels: Pixels, output: MaskOutput) -> npt.NDArray[np.float32]:
     likely = probability("segmentation", output.logits)
     size = (pixels.shape[1], pixels.shape[0])
     return np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
-
-
-def _enlarged(mask: Mask, pixels: Pixels) -> Mask:
-    import cv2
-
-    size = (pixels.shape[1], pixels.shape[0])
-    return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0

@@ -37,18 +37,15 @@ def inside(folder: Path, path: Path) -> Path | None:
     """The regular file that `path` is, links followed; None where there is none or it lies outside of `folder`."""
     try:
         root, real = folder.resolve(), path.resolve()
-        return real if _belongs(real, root) and real.is_file() else None
+        belongs = real.is_relative_to(root)
+        if not belongs:
+            # The hub's cache keeps a snapshot's files as links to `blobs` beside it, and the layout may begin in a
+            # folder of the snapshot.
+            snapshot = next((one for one in (root, *root.parents) if one.parent.name == "snapshots"), None)
+            belongs = snapshot is not None and real.parent == snapshot.parent.parent / "blobs"
+        return real if belongs and real.is_file() else None
     except (OSError, RuntimeError, ValueError):
         return None
-
-
-def _belongs(real: Path, root: Path) -> bool:
-    """Whether a file lies in a folder. The hub's cache keeps a snapshot's files as links to `blobs` beside it."""
-    if real.is_relative_to(root):
-        return True
-    # The layout may begin in a folder of the snapshot.
-    snapshot = next((folder for folder in (root, *root.parents) if folder.parent.name == "snapshots"), None)
-    return snapshot is not None and real.parent == snapshot.parent.parent / "blobs"
 
 
 def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | None:

@@ -45,7 +45,6 @@ from hybrid.types import (
     Outcome,
     Prompt,
     Question,
-    Reply,
     Score,
 )
 
@@ -95,7 +94,19 @@ class ActiView(Benchmark):
         if failed is not None:
             return score_of(question, 0.0, failed, values=values)
         answers = exchanges[-trail.answers :] if trail is not None else exchanges[-1:]
-        judged = [self._judge(question, exchange.reply, options) for exchange in answers]
+        gold, choices = _gold(question), question.choices
+        judged = [
+            score_reply(
+                question,
+                exchange.reply,
+                options,
+                right=gold,
+                chance=1 / len(choices),
+                strict=lambda text: parse_letter(text, choices),
+                official=lambda text: official_answer(text, choices, gold),
+            )
+            for exchange in answers
+        ]
         # An answer that is wrong says more than a view without an answer, whatever that is worth.
         best = max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
         if question.protocol["mode"] == "commonsense":
@@ -103,18 +114,6 @@ class ActiView(Benchmark):
             outcome = Outcome.ABSTAINED if declined else best.outcome
             return replace(best, values={**values, "declined": float(declined)}, outcome=outcome)
         return replace(best, values=values)
-
-    def _judge(self, question: Question, reply: Reply, options: ScoreOptions) -> Score:
-        gold, choices = _gold(question), question.choices
-        return score_reply(
-            question,
-            reply,
-            options,
-            right=gold,
-            chance=1 / len(choices),
-            strict=lambda text: parse_letter(text, choices),
-            official=lambda text: official_answer(text, choices, gold),
-        )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """Equality of a stored letter with the gold letter."""

@@ -104,7 +104,12 @@ def _entry(
     faults = [error for error in (clues, *starts.values()) if isinstance(error, DataError)]
     try:
         task = task_of(row.text("category"), row.where)
-        identity = _identity(row, seen)
+        said = row.text("id")
+        if said in seen:
+            faults.insert(0, DataError(f"{row.where}, field id: {said!r:.80} appears for the second time"))
+        else:
+            identity = said
+            seen.add(said)
     except DataError as error:
         faults.insert(0, error)
     views = () if isinstance(clues, DataError) else clues
@@ -113,15 +118,6 @@ def _entry(
         log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, views, CLUES)
     known = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
     return Entry(row, identity, task, views, known, str(faults[0]) if faults else "")
-
-
-def _identity(row: DataRow, seen: set[str]) -> str:
-    """The row's own id, which is added to those `seen`. Raises `DataError` for one that was there before."""
-    identity = row.text("id")
-    if identity in seen:
-        raise DataError(f"{row.where}, field id: {identity!r:.80} appears for the second time")
-    seen.add(identity)
-    return identity
 
 
 def clue_views(flags: Sequence[object]) -> tuple[int, ...]:
@@ -233,19 +229,14 @@ def _protocol(
     if settings.oracle_views:
         facts["oracle_views"] = list(entry.clues)
     if form == "concat":
-        facts["stitched"] = _stitched(stitched_orders(mode, first, settings.choose), images[2:], store)
+        pixels = [store.pixels(part) for part in images[2:]]
+        lowest = min(picture.shape[0] for picture in pixels)
+        made: dict[str, Json] = {}
+        for order in stitched_orders(mode, first, settings.choose):
+            image = store.put_pixels(stitch([pixels[number - 1][:lowest] for number in order]))
+            made["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
+        facts["stitched"] = made
     return facts
-
-
-def _stitched(orders: Sequence[Sequence[int]], parts: Sequence[StoredImage], store: ImageStore) -> dict[str, Json]:
-    pixels = [store.pixels(part) for part in parts]
-    lowest = min(picture.shape[0] for picture in pixels)
-    even = [picture[:lowest] for picture in pixels]
-    made: dict[str, Json] = {}
-    for order in orders:
-        image = store.put_pixels(stitch([even[number - 1] for number in order]))
-        made["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
-    return made
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:

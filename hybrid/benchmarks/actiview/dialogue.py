@@ -262,18 +262,13 @@ def mixed(script: Script) -> Steps:
         yield script.prompt("question", Kind.CHOICE, script.whole())
         return Trail()
     reply = yield script.prompt("shift_plan", Kind.VIEW_PLAN, [*script.whole(), *script.parts(*zoomed)])
-    kept = _kept(script, reply.text, zoomed)
-    yield script.prompt("mixed", Kind.CHOICE, [*script.whole(lined=True), *script.parts(*kept)])
-    return Trail(frozenset(kept), zooms=len(zoomed), shifts=len(set(kept) - set(zoomed)))
-
-
-def _kept(script: Script, text: str, zoomed: Sequence[int]) -> list[int]:
     current = set(zoomed)
     if script.official:
-        decided = official_keep_shift(text, current)
-        return sorted(current if decided is None else set(decided))
-    plan = parse_view_plan(text, script.splits).value
-    if plan is None or (plan.keep is None and plan.shift is None):
-        return sorted(current)
-    keep = current if plan.keep is None else set(plan.keep) & current
-    return sorted(keep | (set(plan.shift or ()) - current))
+        decided = official_keep_shift(reply.text, current)
+        kept = sorted(current if decided is None else set(decided))
+    else:
+        plan = parse_view_plan(reply.text, script.splits).value
+        keep = current if plan is None or plan.keep is None else set(plan.keep) & current
+        kept = sorted(keep | (set(plan.shift or () if plan is not None else ()) - current))
+    yield script.prompt("mixed", Kind.CHOICE, [*script.whole(lined=True), *script.parts(*kept)])
+    return Trail(frozenset(kept), zooms=len(zoomed), shifts=len(set(kept) - set(zoomed)))

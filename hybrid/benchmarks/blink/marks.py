@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from hybrid.errors import DataError, needed_by
 from hybrid.images import ImageStore
-from hybrid.marks.drawing import BLINK_STYLE, Color, MarkStyle, draw_marks
+from hybrid.marks.drawing import BLINK_STYLE, Color, draw_marks
 from hybrid.marks.finding import find_marks
 from hybrid.marks.marks import Marks, PointMark, remove_marks
 from hybrid.tool import Pixels
@@ -101,27 +101,20 @@ def drawn_again(picture: TakenOff, style: Restyle) -> Pixels:
     """The picture resized, with marks in the style in the places of the old ones."""
     scale = 1.0 if style.height_px is None else style.height_px / picture.pixels.shape[0]
     points = [Point((mark.x + 0.5) * scale - 0.5, (mark.y + 0.5) * scale - 0.5, mark.label) for mark in picture.marks]
-    resized = _resized(picture.pixels, scale, style.height_px)
-    return draw_marks(resized, points, (), _style(style, picture.marks, scale))
+    pixels = picture.pixels
+    if style.height_px is not None and style.height_px != pixels.shape[0]:
+        import numpy as np
+        from PIL import Image
 
-
-def _style(style: Restyle, marks: Sequence[PointMark], scale: float) -> MarkStyle:
+        size = (max(1, round(pixels.shape[1] * scale)), style.height_px)
+        pixels = np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS), dtype=np.uint8)
     radius = style.radius_px if style.radius_px is not None else max(1, round(BLINK_STYLE.radius_px * scale))
-    return replace(
+    drawn = replace(
         BLINK_STYLE,
-        color=style.color or COLORS.get(marks[0].color, BLINK_STYLE.color),
+        color=style.color or COLORS.get(picture.marks[0].color, BLINK_STYLE.color),
         radius_px=radius,
         stroke_px=max(1, round(radius * BLINK_STYLE.stroke_px / BLINK_STYLE.radius_px)),
         letter_px=max(5, round(BLINK_STYLE.letter_px * scale)),
         gap_px=max(1, round(BLINK_STYLE.gap_px * scale)),
     )
-
-
-def _resized(pixels: Pixels, scale: float, height_px: int | None) -> Pixels:
-    import numpy as np
-    from PIL import Image
-
-    if height_px is None or height_px == pixels.shape[0]:
-        return pixels
-    size = (max(1, round(pixels.shape[1] * scale)), height_px)
-    return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS), dtype=np.uint8)
+    return draw_marks(pixels, points, (), drawn)

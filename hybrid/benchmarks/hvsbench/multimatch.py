@@ -157,7 +157,13 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
     """Medians of the five differences, (5, pairs), not yet divided by their scales."""
     starts = saccades.starts[first], saccades.starts[second]
     rows, columns = saccades.counts[first], saccades.counts[second]
-    apart = _apart(saccades, starts, (rows, columns))
+    # The length of the difference of every saccade of a path with every one of the other, (rows, columns, pairs).
+    down, across = starts[0] + np.arange(rows.max())[:, None], starts[1] + np.arange(columns.max())[:, None]
+    dx, dy = (part.take(down)[:, None] - part.take(across) for part in (saccades.dx, saccades.dy))
+    np.multiply(dx, dx, out=dx)
+    np.multiply(dy, dy, out=dy)
+    dx += dy
+    apart: Floats = np.sqrt(dx, out=dx)
     codes = _cheapest(apart)
     path, moves = _trace(codes, rows, columns)
     if (tied := _TIED[moves].any(axis=0)).any():
@@ -173,16 +179,6 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
     middle = (counts - 1) // 2, counts // 2
     lower, upper = (np.take_along_axis(ordered, place[None, None], axis=1)[:, 0] for place in middle)
     return np.asarray((lower + upper) / 2)
-
-
-def _apart(saccades: _Saccades, starts: tuple[Ints, Ints], counts: tuple[Ints, Ints]) -> Floats:
-    """The length of the difference of every saccade of a path with every one of the other, (rows, columns, pairs)."""
-    places_a, places_b = (begin + np.arange(count.max())[:, None] for begin, count in zip(starts, counts, strict=True))
-    dx, dy = (part.take(places_a)[:, None] - part.take(places_b) for part in (saccades.dx, saccades.dy))
-    np.multiply(dx, dx, out=dx)
-    np.multiply(dy, dy, out=dy)
-    dx += dy
-    return np.sqrt(dx, out=dx)
 
 
 def _cheapest(apart: Floats) -> Codes:

@@ -135,20 +135,12 @@ def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:
 def _candidates(task: str, text: str) -> Iterator[Scanpath]:
     segments = _segments(text, cut_last=False) if task in ("Q8", "Q10", "Q11", "Q13") else ()
     for segment in segments:
-        if task in ("Q10", "Q13"):
-            for x, y, t in points(segment)[:1]:
-                yield Scanpath((x,), (y,), () if t is None else (t,))
-            continue
-        written = lists(segment)[:1] or _as_path(points(segment))
-        yield from written
-
-
-def _as_path(points: tuple[tuple[float, float, float | None], ...]) -> tuple[Scanpath, ...]:
-    if not points:
-        return ()
-    times = tuple(t for _, _, t in points if t is not None)
-    kept = times if len(times) == len(points) else ()
-    return (Scanpath(tuple(x for x, _, _ in points), tuple(y for _, y, _ in points), kept),)
+        if task in ("Q8", "Q11") and (written := lists(segment)):
+            yield written[0]
+        # A candidate fixation is a path of one point.
+        elif spots := points(segment)[: 1 if task in ("Q10", "Q13") else None]:
+            x, y, times = zip(*spots, strict=True)
+            yield Scanpath(x, y, () if None in times else times)
 
 
 def _numbers(inside: str) -> tuple[float, ...]:

@@ -113,12 +113,6 @@ def _most_salient(rng: np.random.Generator, answer: int) -> SceneQuestion:
     return SceneQuestion(scene, text, LETTERS[answer])
 
 
-def _count(rng: np.random.Generator, answer: int) -> SceneQuestion:
-    return SceneQuestion(
-        pop_out(rng, answer + 1), "How many salient objects are there in the image?", str(answer + 1), "int"
-    )
-
-
 def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
     number = int(rng.integers(3, 5))
     scene = pop_out(rng, number)
@@ -199,7 +193,13 @@ def _longest(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQue
 # By question type, in the benchmark's order.
 TASKS: Mapping[str, Task] = {
     "Q1": Task(_most_salient, 4, "Prominence"),
-    "Q2": Task(_count, MAX_THINGS, "Subitizing"),
+    "Q2": Task(
+        lambda rng, answer: SceneQuestion(
+            pop_out(rng, answer + 1), "How many salient objects are there in the image?", str(answer + 1), "int"
+        ),
+        MAX_THINGS,
+        "Subitizing",
+    ),
     "Q3": Task(_order, 3, "Prioritizing"),
     "Q4": Task(partial(_more_salient, named=False), 2, "Prioritizing"),
     "Q5": Task(partial(_more_salient, named=True), 2, "Prioritizing"),

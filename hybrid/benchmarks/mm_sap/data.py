@@ -58,7 +58,16 @@ def sets_of(folder: Path) -> tuple[str, ...]:
     unread: set[str | None] = set()
 
     def check(path: Path) -> None:
-        present.update(_sets(folder, path, columns_of(folder, path)))
+        columns = columns_of(folder, path)
+        for number, row in enumerate(rows(folder, path, columns.read)):
+            try:
+                present.add(set_of(path, folder, row, columns))
+            except DataError:
+                # Only where no row before said a set is the table at fault.
+                if not number:
+                    raise
+            if columns.set is None:
+                return
 
     for path in paths(folder):
         try:
@@ -68,18 +77,6 @@ def sets_of(folder: Path) -> tuple[str, ...]:
     if not present:
         check_one(paths(folder), check)
     return tuple(name for name in SETS if name in present | unread)
-
-
-def _sets(folder: Path, path: Path, columns: Columns) -> Iterator[str]:
-    """The sets that the rows of a table say. Raises `DataError` where a row says none and no row before it did."""
-    for number, row in enumerate(rows(folder, path, columns.read)):
-        try:
-            yield set_of(path, folder, row, columns)
-        except DataError:
-            if not number:
-                raise
-        if columns.set is None:
-            return
 
 
 def questions_of(source: Source, settings: Mapping[str, str]) -> Iterator[Question | BrokenQuestion]:

@@ -99,9 +99,13 @@ class MvpBench(Benchmark):
         rows = [row for row in plain.rows if row.task == "yes_no" or mcq != "circular"]
         bad = list(plain.bad)
         if mcq != "vanilla" and set(tasks) != {"yes_no"}:
-            turned = _rotations(root)
-            rows += turned.rows
-            bad += turned.bad
+            path = root / ROTATIONS
+            try:
+                turned = question_file(root, path, rotations=True)
+                rows += turned.rows
+                bad += turned.bad
+            except DataError as error:
+                bad += (BadLine(str(path), str(error), "cross"), BadLine(str(path), str(error), "single"))
         first: dict[int, int] = {}
         for row in rows:
             first.setdefault(row.pair, len(first))
@@ -193,15 +197,6 @@ def _root(source: Source) -> Path:
         f"{source.folder} holds no MVP-Bench data: expected {SINGLE_RUN} and {ROTATIONS}, "
         "which are in the folder data of https://github.com/GuanzhenLi/MVP-Bench"
     )
-
-
-def _rotations(root: Path) -> QuestionFile:
-    """The file of rotations; where it cannot be used, one bad line for each task of it."""
-    path = root / ROTATIONS
-    try:
-        return question_file(root, path, rotations=True)
-    except DataError as error:
-        return QuestionFile((), (BadLine(str(path), str(error), "cross"), BadLine(str(path), str(error), "single")))
 
 
 def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: str) -> Question:

@@ -181,7 +181,14 @@ class Line:
         if level not in ("low", "high"):
             raise DataError(f"{self.where}, field level: expected low or high, found {level!r:.40}")
         task = self._task(types, place[1])
-        rotation, count = (0, 0) if types is not None else self._index(official[1])
+        rotation = count = 0
+        if types is None:
+            rotation, index = official[1], _INDEX.fullmatch(self.text("index"))
+            if index is None or int(index[1]) != rotation or rotation > int(index[2]):
+                raise DataError(
+                    f"{self.where}, field index: {self.values['index']!r:.40} is not rotation {rotation} of some"
+                )
+            count = int(index[2])
         text, answer = self.text("question"), self.text("answer")
         return PairRow(official[0], place[0], task, level, image, text, answer, rotation, count, self.where)
 
@@ -195,11 +202,3 @@ class Line:
         if picture != suffix:
             raise DataError(f"{self.where}, field type: {kind!r} does not go with the image {self.values['image']!r}")
         return types[kind]
-
-    def _index(self, rotation: int) -> tuple[int, int]:
-        match = _INDEX.fullmatch(self.text("index"))
-        if match is None or int(match[1]) != rotation or rotation > int(match[2]):
-            raise DataError(
-                f"{self.where}, field index: {self.values['index']!r:.40} is not rotation {rotation} of some"
-            )
-        return rotation, int(match[2])

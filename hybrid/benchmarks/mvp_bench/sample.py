@@ -96,7 +96,10 @@ def questions(made: ImagePair, index: int, seed: int, purpose: Purpose = "sample
         rng, "mcq-cross", "low", "What was done to turn one picture of the pair into the other?", LOW_EDITS, place
     )
     yield _choice(rng, "mcq-cross", "high", "Which aspect of the group differs between the two images?", ASPECTS, place)
-    lists = (described(made.names[1]), described(made.names[0]), *_wrong_lists(rng, made))
+    # Besides the true one and that of the other picture lists that are true of neither, all different.
+    lists = [described(made.names[1]), described(made.names[0])]
+    while len(lists) < OPTIONS:
+        lists.append(until("wrong list", lambda: _wrong(rng, made.names[1], set(lists))))
     yield _choice(rng, "mcq-e", "high", "What stands in the picture, from left to right?", lists, 0)
 
 
@@ -132,16 +135,6 @@ def _statements(made: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]
     yield "low", f"Is there {_article(gone)} in the image?", (True, False)
     yield "low", f"Is there {_article(come)} in the image?", (False, True)
     yield "high", f"Would a child who only plays with {_article(come)} find a toy here?", (False, True)
-
-
-def _wrong_lists(rng: np.random.Generator, made: ImagePair) -> tuple[str, ...]:
-    """Three more lists that are true of neither picture, all different."""
-    taken = {described(names) for names in made.names}
-    lists: list[str] = []
-    while len(lists) < OPTIONS - 2:
-        text = until("wrong list", lambda: _wrong(rng, made.names[1], taken | set(lists)))
-        lists.append(text)
-    return tuple(lists)
 
 
 def _wrong(rng: np.random.Generator, names: tuple[Name, ...], taken: set[str]) -> str | None:

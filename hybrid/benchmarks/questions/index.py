@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -85,7 +86,13 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
             first.setdefault(hashed(identity), at)
         if rows > 1:
             numbers[at.line] = number
-        if unit := _unit(row, columns, identity):
+        unit = None
+        if columns.cluster:
+            with suppress(DataError):
+                unit = None if isinstance(row, DataError) else cluster_in(row, columns.cluster)
+        elif columns.circular and identity and is_number(identity):
+            unit = str(int(identity) % CIRCULAR_STEP)
+        if unit:
             units[at.line] = hashed(unit)
     return Index({name: _together(places, units) for name, places in by_task.items()}, first, numbers)
 
@@ -132,15 +139,6 @@ def cluster_in(row: DataRow, column: str) -> str:
     """The name of a row's unit; of a text that is too long for one its beginning and its hash. Raises `DataError`."""
     text = " ".join((scalar_text(row, column) or "").split())
     return text if len(text) <= MAX_NAME_LENGTH else f"{text[:40]} {hashed(text):x}"
-
-
-def _unit(row: DataRow | DataError, columns: Columns, identity: str | None) -> str | None:
-    if columns.cluster:
-        try:
-            return None if isinstance(row, DataError) else cluster_in(row, columns.cluster)
-        except DataError:
-            return None
-    return str(int(identity) % CIRCULAR_STEP) if columns.circular and identity and is_number(identity) else None
 
 
 def is_number(identity: str) -> bool:

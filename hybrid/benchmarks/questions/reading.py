@@ -50,8 +50,19 @@ class Reader:
         for at, row in self.table.some(self.index.places.get(task, ())):
             question = self._asked(at, row, task, store)
             yield question
-            if self.cyclic and isinstance(question, Question) and question.kind is Kind.CHOICE:
-                yield from _cycle(question)
+            if not self.cyclic or isinstance(question, BrokenQuestion) or question.kind is not Kind.CHOICE:
+                continue
+            # The other cyclic permutations of its options; broken where its text does not show them.
+            for places in range(1, len(question.choices)):
+                identity = f"{question.id}#circ{places}"
+                turned = rotated(question, places)
+                if turned is None:
+                    why = (
+                        f"{question.id}: its text does not show its options as (A) TEXT, A. TEXT or [A] TEXT: no cycle"
+                    )
+                    yield BrokenQuestion(identity, question.task, why, question.groups, question.cluster)
+                else:
+                    yield replace(turned, id=identity)
 
     def _asked(
         self, at: At, row: DataRow | DataError, task: str, store: ImageStore | None
@@ -64,7 +75,10 @@ class Reader:
             return lost(task, self.folder, row.where, error)
         cluster = ""
         try:
-            cluster = self._cluster(row, at)
+            if self.columns.cluster:
+                cluster = cluster_in(row, self.columns.cluster)
+            elif self.rows_a_unit > 1:
+                cluster = f"{self.prefix}rows{self.index.number[at.line] // self.rows_a_unit + 1}"
             return self._question(row, identity, task, cluster, store)
         except DataError as error:
             return BrokenQuestion(identity, task, str(error), cluster=cluster)
@@ -108,13 +122,6 @@ class Reader:
             if self.index.place_of(base) is not None:
                 return f"{base}#circ{turn}"
         return said
-
-    def _cluster(self, row: DataRow, at: At) -> str:
-        if self.columns.cluster:
-            return cluster_in(row, self.columns.cluster)
-        if self.rows_a_unit == 1:
-            return ""
-        return f"{self.prefix}rows{self.index.number[at.line] // self.rows_a_unit + 1}"
 
     def _question(self, row: DataRow, identity: str, task: str, cluster: str, store: ImageStore | None) -> Question:
         columns = self.columns
@@ -231,18 +238,6 @@ def _sound(choices: tuple[str, ...], where: str) -> tuple[str, ...]:
     if not 2 <= len(choices) <= len(LETTERS):
         raise DataError(f"{where}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
     return choices
-
-
-def _cycle(question: Question) -> Iterator[Question | BrokenQuestion]:
-    """The other cyclic permutations of a question's options; broken where its text does not show them."""
-    for places in range(1, len(question.choices)):
-        identity = f"{question.id}#circ{places}"
-        turned = rotated(question, places)
-        if turned is None:
-            why = f"{question.id}: its text does not show its options as (A) TEXT, A. TEXT or [A] TEXT: no cycle"
-            yield BrokenQuestion(identity, question.task, why, question.groups, question.cluster)
-        else:
-            yield replace(turned, id=identity)
 
 
 def folder_of(source: Source) -> Path:

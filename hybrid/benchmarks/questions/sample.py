@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from hybrid.benchmarks._shared.samples import check_request, dealt, write_parquet
 from hybrid.benchmarks.questions.parts import Samples, SampleScene
-from hybrid.benchmarks.questions.schema import Layout, Recipe
+from hybrid.benchmarks.questions.schema import Recipe
 from hybrid.errors import UsageError
 from hybrid.log.files import write_atomic
 from hybrid.samples.item import jpeg
@@ -121,17 +121,13 @@ def _cells(recipe: Recipe, scene: SampleScene, drawn: Drawn, number: int, unit: 
         cells[chosen[0]] = options if layout.split_choices else list(drawn.choices)
     shown = bool(chosen) and (chosen != (question,) or "{choices}" in template)
     (answer,) = layout.columns["answer"]
-    cells[answer] = _answer(layout, drawn, sample.letter) if shown else drawn.choices[drawn.answer]
+    cells[answer] = drawn.choices[drawn.answer]
+    if shown and layout.kind is not Kind.YES_NO and layout.answer in ("index0", "index1"):
+        cells[answer] = drawn.answer + (layout.answer == "index1")
+    elif shown and layout.kind is not Kind.YES_NO and layout.answer != "text":
+        own = LETTERS[drawn.answer]
+        cells[answer] = sample.letter.replace("A", own).replace("a", own.lower())
     return cells
-
-
-def _answer(layout: Layout, drawn: Drawn, letter: str) -> object:
-    if layout.kind is Kind.YES_NO or layout.answer == "text":
-        return drawn.choices[drawn.answer]
-    if layout.answer in ("index0", "index1"):
-        return drawn.answer + (layout.answer == "index1")
-    own = LETTERS[drawn.answer]
-    return letter.replace("A", own).replace("a", own.lower())
 
 
 def _parquet(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:

@@ -34,7 +34,11 @@ async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
         refusal = refusing(prompt.choices)
         return None if refusal is None else choose(refusal, "detection", looked)
     if (name := counted_thing(question)) is not None:
-        return None if looked is None else _counted(prompt, ctx, name, looked)
+        if looked is None:
+            return None
+        if (place := counted_choice(prompt, looked, name)) is None:
+            return abstain(ctx, "no count", f"no choice, or more than one, states {count_of(looked, name)} x {name}")
+        return choose(place, "detection", looked)
     if re.search(r"(?i)\bhow many\b", question):
         return abstain(
             ctx, "no count", "the question counts some of a kind, which detection by name does not tell apart"
@@ -84,13 +88,6 @@ def refusing(choices: tuple[str, ...]) -> int | None:
     """The place of the one choice that refuses, or None."""
     fits = [place for place, choice in enumerate(choices) if REFUSES.search(choice)]
     return fits[0] if len(fits) == 1 else None
-
-
-def _counted(prompt: Prompt, ctx: RuleContext, name: str, finding: Finding) -> SpecialistAnswer | None:
-    place = counted_choice(prompt, finding, name)
-    if place is None:
-        return abstain(ctx, "no count", f"no choice, or more than one, states {count_of(finding, name)} x {name}")
-    return choose(place, "detection", finding)
 
 
 async def _fitting(prompt: Prompt, ctx: RuleContext, question: str) -> SpecialistAnswer | None:

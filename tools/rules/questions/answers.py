@@ -13,7 +13,7 @@ from hybrid.types import Box, Fault, Finding, Json, Kind, Prompt
 from tools._shared.abstaining import abstain
 from tools.detection.rules import DetectedThing, count_of, counted_choice, seen_from
 from tools.relation import RIVAL
-from tools.relation.box_relations import BY_DEPTH, CERTAIN, RelationName, holds
+from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 from tools.rules._shared.options_in_words import best_fitting, written_choice
 from tools.rules.questions.sentence import Thing
 from tools.rules.questions.values import (
@@ -100,7 +100,12 @@ async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> Seen
         inside = None if part.box is None else await detected(ctx, part.name, missing)
         if part.box is None or inside is None:
             continue
-        more = [replace(one, box=_in_parent(one.box, part.box, part.scale)) for one in seen_from(inside.data)]
+        more = []
+        for one in seen_from(inside.data):
+            # From pixels of the crop to those of the image.
+            (left, top), box, scale = (part.box.x0, part.box.y0), one.box, part.scale
+            shown = Box(left + box.x0 / scale, top + box.y0 / scale, left + box.x1 / scale, top + box.y1 / scale)
+            more.append(replace(one, box=shown))
         finding = inside if more else finding
         things += more
     return Seen(tuple(things), finding)
@@ -160,11 +165,6 @@ def _around(row: Mapping[str, Json]) -> Box | None:
     return None if x is None or y is None or radius is None else Box(x - radius, y - radius, x + radius, y + radius)
 
 
-def _in_parent(box: Box, crop: Box, scale: float) -> Box:
-    x, y = crop.x0, crop.y0
-    return Box(x + box.x0 / scale, y + box.y0 / scale, x + box.x1 / scale, y + box.y1 / scale)
-
-
 # Degree from which a relation of two boxes holds, as the relation tool takes it.
 CLEARLY: Final = 0.6
 # Share of the picture's side on either side of a border within which a thing lies in neither part.
@@ -202,9 +202,14 @@ async def nearest(asked: Nearest, prompt: Prompt, ctx: RuleContext) -> Specialis
     places = None if lettered else await places_of(prompt, ctx, asked.things)
     if not lettered and places is None:
         return None
-    args: dict[str, Json] = (
-        {"labels": [thing.letter for thing in asked.things]} if places is None else {"points": _middles(places.boxes)}
-    )
+    args: dict[str, Json] = {"labels": [thing.letter for thing in asked.things]}
+    if places is not None:
+        # Bounds are exclusive: the middle of a box of one pixel at the border is still a pixel of the image.
+        middles: list[Json] = [
+            {"x": max(0.0, (box.x0 + box.x1 - 1) / 2), "y": max(0.0, (box.y0 + box.y1 - 1) / 2), "label": str(place)}
+            for place, box in enumerate(places.boxes)
+        ]
+        args = {"points": middles}
     finding = await ctx.tool("depth", image_names(prompt), args)
     labels = [thing.letter or "" for thing in asked.things] if places is None else [*map(str, range(len(asked.things)))]
     near = finding.data.get("nearer")
@@ -221,14 +226,6 @@ async def nearest(asked: Nearest, prompt: Prompt, ctx: RuleContext) -> Specialis
             return choose(asked.places[1 - first], "depth", finding, sure=sure, on_card=lettered)
         case "nearest":
             return choose(asked.places[first], "depth", finding, sure=sure, on_card=lettered)
-
-
-def _middles(boxes: Sequence[Box]) -> list[Json]:
-    # Bounds are exclusive: the middle of a box of one pixel at the border is still a pixel of the image.
-    return [
-        {"x": max(0.0, (box.x0 + box.x1 - 1) / 2), "y": max(0.0, (box.y0 + box.y1 - 1) / 2), "label": str(place)}
-        for place, box in enumerate(boxes)
-    ]
 
 
 async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
@@ -249,24 +246,21 @@ async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> Specialis
             )
         if (places := await places_of(prompt, ctx, things)) is None:
             return None
-        verdicts = [_by_boxes(places, relation) for relation in relations]
+        verdicts = []
+        for relation in relations:
+            degree = holds(relation, places.boxes[0], places.boxes[1])
+            verdict = None if 1 - CLEARLY < degree < CLEARLY else degree >= CLEARLY
+            sure = 0.5 + (CERTAIN[relation] - 0.5) * abs(2 * degree - 1) * places.sure
+            verdicts.append((verdict, places.tool, places.finding, sure))
     if asked.relation is not None:
         ((held, tool, finding, sure),) = verdicts
         if isinstance(held, bool):
             return _yes_no(prompt, held, tool, finding, sure)
-    true = [place for place, verdict in enumerate(verdicts) if verdict[0] is True]
+    true = [place for place, (held, *_) in enumerate(verdicts) if held is True]
     if asked.relation is not None or len(true) != 1:
         return abstain(ctx, "undecided", f"{len(true)} of the relations asked for hold clearly")
     _, tool, finding, sure = verdicts[true[0]]
     return choose(true[0], tool, finding, sure=sure)
-
-
-def _by_boxes(places: Places, relation: RelationName) -> tuple[Json, str, Finding, float]:
-    subject, reference = places.boxes
-    degree = holds(relation, subject, reference)
-    held = None if 1 - CLEARLY < degree < CLEARLY else degree >= CLEARLY
-    sure = 0.5 + (CERTAIN[relation] - 0.5) * abs(2 * degree - 1) * places.sure
-    return held, places.tool, places.finding, sure
 
 
 async def placed(asked: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:

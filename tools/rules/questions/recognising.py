@@ -15,7 +15,7 @@ from typing import Final
 from hybrid.types import Kind, Prompt
 from tools._shared.question_words import counted_thing
 from tools.relation import PHRASES
-from tools.rules.questions.sentence import PICTURE, Thing, Unclear, alternatives, sentence_of, thing_in, things_in
+from tools.rules.questions.sentence import PICTURE, Unclear, alternatives, sentence_of, thing_in, things_in
 from tools.rules.questions.values import (
     Asked,
     Attribute,
@@ -233,24 +233,16 @@ def _which_is_nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None
     things = things_in(told)
     if things is None or len(things) < 2:
         return _no_thing(" or ".join(told) or "any of its choices")
-    order = _places_of(things, prompt)
-    if order is None:
+    options = [thing_in(_bare_option(choice)) for choice in prompt.choices]
+    fits = [[place for place, option in enumerate(options) if same_thing(option, thing)] for thing in things]
+    order = tuple(places[0] for places in fits if len(places) == 1)
+    # Each thing is one choice, and there are no others.
+    if len({*order}) != len(things) or len(options) != len(things):
         return Unclear("it asks which thing is nearest, and the choices are not the things that it names")
     form: NearestForm = "nearest" if match["near"] else "farthest"
     if form == "farthest" and len(things) > 2:
         return Unclear("it asks for the farthest of more than two things, and depth tells the nearest")
     return Nearest(things, form, order)
-
-
-def _places_of(things: tuple[Thing, ...], prompt: Prompt) -> tuple[int, ...] | None:
-    """The choice of each thing; None where there are other choices, or a thing has not one."""
-    options = [thing_in(_bare_option(choice)) for choice in prompt.choices]
-    if len(options) != len(things):
-        return None
-    fits = [[place for place, option in enumerate(options) if same_thing(option, thing)] for thing in things]
-    if any(len(places) != 1 for places in fits) or len({places[0] for places in fits}) < len(fits):
-        return None
-    return tuple(places[0] for places in fits)
 
 
 def _bare_option(choice: str) -> str:

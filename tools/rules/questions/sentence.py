@@ -55,7 +55,13 @@ class Unclear(NamedTuple):
 
 def sentence_of(prompt: Prompt) -> str | Unclear:
     """The sentence that asks, without its question mark and without a preface that changes nothing."""
-    asking = [one for one in _sentences(_without_options(prompt)) if not _REQUEST.fullmatch(one.rstrip(" .:"))]
+    text = prompt.text
+    # Without the options that the prompt also holds as choices.
+    for letter, choice in zip(LETTERS, prompt.choices, strict=False):
+        option = rf"^\s*\(?{letter}[).:]\s*{re.escape(choice.strip())}\s*$|\({letter}\)\s*{re.escape(choice.strip())}"
+        text = re.sub(option, "\n", text, count=1, flags=re.MULTILINE)
+    parts = (_HEADING.sub("", part.strip()) for part in re.split(r"\n+|(?<=[.?!])\s+", text))
+    asking = [part for part in parts if re.search(r"\w", part) and not _REQUEST.fullmatch(part.rstrip(" .:"))]
     if len(asking) > 1 and any("?" in one for one in asking):
         asking = [one for one in asking if not _COUNT.fullmatch(one)]
     if not asking:
@@ -70,20 +76,6 @@ def sentence_of(prompt: Prompt) -> str | Unclear:
     for name, mark in _WITH_MARK.findall(told):
         rest = re.sub(rf"\b{re.escape(name)}\b(?! \()", f"{name} {mark}", rest)
     return _CLOSING.sub("", rest)
-
-
-def _without_options(prompt: Prompt) -> str:
-    """The text without the options that the prompt also holds as choices."""
-    text = prompt.text
-    for letter, choice in zip(LETTERS, prompt.choices, strict=False):
-        option = rf"^\s*\(?{letter}[).:]\s*{re.escape(choice.strip())}\s*$|\({letter}\)\s*{re.escape(choice.strip())}"
-        text = re.sub(option, "\n", text, count=1, flags=re.MULTILINE)
-    return text
-
-
-def _sentences(text: str) -> list[str]:
-    parts = (_HEADING.sub("", part.strip()) for part in re.split(r"\n+|(?<=[.?!])\s+", text))
-    return [part for part in parts if re.search(r"\w", part)]
 
 
 MarkColor = Literal["red", "green", "blue"]
