@@ -309,17 +309,7 @@ async def test_a_call_that_means_nothing_is_told_so_in_its_own_words(
     ]
 
 
-@pytest.mark.parametrize(
-    ("model", "style", "said"),
-    [
-        ("Qwen3-VL-8B", "plain", "was trained with tools in the form qwen3-vl and meets them in ours"),
-        ("Qwen3-VL-8B", "deepeyes", "--tool-style deepeyes is not known as the form in which openai:Qwen3-VL-8B was"),
-        ("gpt-4o", "qwen3-vl", "not known as the form in which openai:gpt-4o was"),
-        ("DeepEyes-7B", "auto", "openai:DeepEyes-7B meets its tools in the form deepeyes"),
-        ("gpt-4o", "plain", ""),
-        ("Qwen3-VL-8B", "qwen3-vl", ""),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_one_line_before_the_first_question_says_whether_the_form_fits"))
 def test_one_line_before_the_first_question_says_whether_the_form_fits(
     model: str, style: str, said: str, tmp_path: Path
 ) -> None:

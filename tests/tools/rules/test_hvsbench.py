@@ -17,6 +17,7 @@ from hybrid.running.run import ask_run
 from hybrid.scoring.runs import score_run
 from hybrid.tool.rules import ORDINALS
 from hybrid.types import Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
+from tests.tables import cases
 from tools._shared.boxes import overlap
 from tools.rules import ask_specialists as ask_rules
 from tools.rules.hvsbench import ranked_thing
@@ -55,29 +56,14 @@ def detected_rows(*rows: tuple[str, Any, Any]) -> Finding:
     return Finding("", {"boxes": boxes}, 0.7, "learned", "1")
 
 
-@pytest.mark.parametrize(
-    ("asked", "findings", "note"),
-    [
-        (
-            prompt("Q5", Kind.CHOICE, ("the cat", "the horse")),
-            [detected_rows(("cat", 0.5, [0, 0, 9, 9]))],
-            ("not found", "detection finds no horse"),
-        ),
-        (
-            prompt("Q5", Kind.CHOICE, ("cat", "dog")),
-            [detected_rows(("cat", None, [0, 0, 9, 9]), ("dog", 0.0, [0, 0, 9, 9]))],
-            ("not found", "detection finds no cat"),
-        ),
-        (prompt("Q5", Kind.CHOICE, ("the cat", " . ")), [], ("no name", "a choice names no thing")),
-        (prompt("Q5", Kind.CHOICE, ()), [], ("no name", "a choice names no thing")),
-        (prompt("Q7", Kind.CHOICE, RANKS, "Which?"), [], ("no name", "the question names no thing to rank")),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_named_things_that_are_not_there_abstain"))
 async def test_named_things_that_are_not_there_abstain(
-    fakes: Any, asked: Prompt, findings: list[Finding], note: tuple[str, str]
+    fakes: Any, asked: tuple[str, tuple[str, ...], str], findings: tuple[Any, ...], note: tuple[str, str]
 ) -> None:
-    ctx = fakes.context_of(asked, findings=list(findings))
-    assert await ask_rules(asked, ctx) is None
+    route, choices, text = asked
+    one = prompt(route, Kind.CHOICE, choices, text)
+    ctx = fakes.context_of(one, findings=[detected_rows(*rows) for rows in findings])
+    assert await ask_rules(one, ctx) is None
     assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [note]
 
 
