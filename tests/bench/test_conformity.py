@@ -41,11 +41,7 @@ def test_each_has_a_name_and_a_report_or_was_tried_here_and_stands_on_the_page()
     assert "| failed |" not in PAGE.read_text()
 
 
-@pytest.mark.parametrize(
-    *cases(
-        __file__, "test_less_than_what_is_wanted_is_failed_and_without_a_word_silent", reply=lambda row: Scripted(**row)
-    )
-)
+@pytest.mark.parametrize(*cases(__file__, "less than what is wanted", reply=lambda row: Scripted(**row)))
 def test_less_than_what_is_wanted_is_failed_and_without_a_word_silent(
     reply: Scripted, wants: Wanted, kind: Kind, silent: bool, tmp_path: Path
 ) -> None:

@@ -45,15 +45,7 @@ NEEDY = tool_source(
     backend='"classical", "1", Backend, "Asks others.", needs=needs()',
     images=(1, 3),
 )
-BROKEN = {
-    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 60 s"),
-    "holds": ("import ctypes\nctypes.PyDLL(None).sleep(10000)\n", "no sign of life for 60 s"),
-    "ends": ("import os\nos._exit(4)\n", "cost its worker process: exit code 4"),
-    "crashes": ("import ctypes\nctypes.string_at(0)\n", "cost its worker process: signal SIGSEGV"),
-    "leaves": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
-    "raises": ("\n1 / 0\n", "ZeroDivisionError: division by zero"),
-    "empty": ("", "must define TOOL"),
-}
+BROKEN = stored(__file__, "BROKEN")
 
 
 @pytest.fixture

@@ -78,25 +78,6 @@ async def test_another_process_finds_it_in_the_cache(fakes: Any, service: Make, 
     assert one.computed == 0
 
 
-async def test_what_decides_a_finding_is_in_its_key(fakes: Any, service: Make, store: ImageStore) -> None:
-    backend = fakes.CountingBackend()
-    one, tool = service(), fakes.counter(backend, images=(1, 2))
-    a, b = fakes.refs(store, 1, 2)
-    for number, images, seed in (
-        (1, (a,), 0),
-        (2, (a,), 0),
-        (1, (b,), 0),
-        (1, (a, b), 0),
-        (1, (b, a), 0),
-        (1, (a,), 1),
-    ):
-        await one.call(tool, fakes.NumberArgs(number=number), images, seed)
-    assert one.computed == 6
-    renamed = [fakes.ImageRef("img:9", a.image)]
-    await one.call(tool, fakes.NumberArgs(number=1), renamed, 0)
-    assert one.computed == 6
-
-
 async def test_a_backend_that_loses_a_finding_is_an_error_and_no_wait(fakes: Any, service: Make) -> None:
     for batch in (1, 4):
         backend = fakes.CountingBackend(lose=1)
@@ -152,12 +133,6 @@ async def test_what_another_backend_found_in_the_meantime_is_not_kept(
     assert not list(one.cache.folder.rglob("*.json"))
 
 
-async def test_classical_is_refused_where_there_is_none(fakes: Any, service: Make, store: ImageStore) -> None:
-    tool = fakes.counter(fakes.CountingBackend(), kind="learned", weights="/nowhere")
-    with pytest.raises(ToolError, match="counter has no weight-free backend; give weights with --weights counter="):
-        await service(backend="classical").call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
-
-
 def test_keys_do_not_depend_on_the_order_of_a_mapping() -> None:
     assert key_of("t", {"a": 1, "b": [1, 2]}) == key_of("t", {"b": [1, 2], "a": 1})
     assert key_of("t", {"a": 1, "b": [1, 2]}) != key_of("t", {"a": 1, "b": [2, 1]})
@@ -165,7 +140,7 @@ def test_keys_do_not_depend_on_the_order_of_a_mapping() -> None:
 
 
 async def test_each_part_of_a_request_is_part_of_its_key(fakes: Any, service: Make, store: ImageStore) -> None:
-    tool = fakes.counter(fakes.CountingBackend(draw=True))
+    tool = fakes.counter(fakes.CountingBackend(draw=True), images=(1, 2))
     ref, another = fakes.refs(store, 1, 2)
     one, args = service(backend="classical"), fakes.NumberArgs(number=4)
     finding = await one.call(tool, args, [ref], 3)
@@ -179,6 +154,10 @@ async def test_each_part_of_a_request_is_part_of_its_key(fakes: Any, service: Ma
     assert not await is_kept(seed=4)
     assert not await is_kept(given=fakes.NumberArgs(number=5))
     assert not await is_kept(images=(another,))
+    assert not await is_kept(images=(ref, another))
+    assert not await is_kept(images=(another, ref))
+    # Its name is none.
+    assert await is_kept(images=(fakes.ImageRef("img:9", ref.image),))
     assert not await is_kept(pictures="png")
     assert not await is_kept(keeps=False)
 

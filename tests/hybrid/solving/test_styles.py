@@ -18,19 +18,13 @@ from hybrid.running.run import ask_run
 from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, read_style, style_of
 from hybrid.types import Exchange, Fault
 from tests.servers import JsonHandler, LocalServer, listening
-from tests.tables import cases
+from tests.tables import cases, stored
 
 SIZES = ((4032, 3024), (300, 4000), (64, 64))
 # The boxes that a model draws one after the other, as shares of the picture that each is of.
 MEANT = ((0.25, 0.5, 0.75, 0.875), (0.125, 0.25, 0.5, 0.625), (0.25, 0.5, 0.75, 0.75))
 DRESSED = ("deepeyes", "mini-o3", "pixel-reasoner", "qwen3-vl")
-MODELS = {
-    "qwen3-vl": "Qwen/Qwen3-VL-8B-Instruct",
-    "deepeyes": "ChenShawn/DeepEyes-7B",
-    "mini-o3": "Mini-o3/Mini-o3-7B-v1",
-    "pixel-reasoner": "TIGER-Lab/PixelReasoner-RL-v1",
-    "glm-v": "zai-org/GLM-4.6V",
-}
+MODELS = stored(__file__, "MODELS")
 
 
 def tagged(value: Any) -> str:

@@ -1,6 +1,5 @@
 """The rules over what is in a picture: named things, counts, written words, descriptions; refusals and abstentions."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
-from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tests.tables import cases
+from tests.tools.specialist_run import specialist_run
 from tools._shared.question_words import asked_question, asks_for_text, named_things
 from tools.rules import ask_specialists as ask_rules
 from tools.rules._shared.options_in_words import refusing, written_choice
@@ -91,16 +88,7 @@ def test_the_one_choice_that_refuses() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("benchmark", ["mm_sap", "mvp_bench"])
 def test_a_run_without_weights_abstains_everywhere(tmp_path: Path, benchmark: str) -> None:
-    config = RunConfig(
-        benchmark,
-        solvers=("specialist",),
-        data="sample",
-        limit=6,
-        service=ServiceOptions("classical"),
-        out=tmp_path / "run",
-    )
-    plan = prepare(config)
-    assert not asyncio.run(ask_run(plan, lambda *_: None))
+    plan = specialist_run(benchmark, tmp_path, limit=6)
     replies = [exchange.reply for attempt in plan.folder.attempts("specialist") for exchange in attempt.exchanges]
     assert {reply.outcome for reply in replies} == {Outcome.ABSTAINED}
 
