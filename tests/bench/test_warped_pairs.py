@@ -11,12 +11,12 @@ from PIL import Image
 
 from bench._accuracy import bins, by_confidence, counted
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
-from bench.pair_bench import FeatureMatcher, MatchStore
+from bench.pair_bench import MatchStore
 from bench.warped_pairs import KINDS, photographs, points_of, warped_pair
 from hybrid.errors import HybridError
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render
-from tools._shared.view_matches import Matches, View, view_of
+from tools._shared.view_matches import Matches, View, match_views, view_of
 
 SIZE = (240, 180)
 SCENE = render(
@@ -90,7 +90,7 @@ class Counting:
 
     def match(self, views: tuple[View, View]) -> Matches:
         self.asked += 1
-        return FeatureMatcher().match(views)
+        return match_views(*views)
 
 
 def test_kept_matches_are_of_the_same_views_and_the_same_matcher(tmp_path) -> None:
