@@ -148,7 +148,8 @@ async def test_each_part_of_a_request_is_part_of_its_key(fakes: Any, service: Ma
     async def is_kept(given: Any = args, images: Any = (ref,), seed: int = 3, **options: Any) -> bool:
         other = service(backend="classical", **options)
         found = await other.call(tool, given, images, seed)
-        return other.computed == 0 and found == finding
+        assert other.computed or found.data == finding.data
+        return other.computed == 0
 
     assert await is_kept()
     assert not await is_kept(seed=4)
