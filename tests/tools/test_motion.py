@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.samples.item import Item
@@ -231,6 +232,12 @@ def test_two_unrelated_pictures_are_unsure() -> None:
     one, other = halved(1)[0], halved(2)[1]
     evidence = ask(one, other)
     assert evidence.data["moved"] is None or evidence.confidence < 0.8
+
+
+@pytest.mark.parametrize("bad", [{"focal_ratio": 0}, {"focal_ratio": "wide"}, {"focal": 1}])
+def test_arguments_of_another_form_are_refused(bad: dict) -> None:
+    with pytest.raises(ValidationError):
+        MotionArgs.model_validate(bad)
 
 
 # The rule of the specialist

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render
@@ -65,3 +66,8 @@ def test_confidence_lies_between_chance_and_its_ceiling(scores: list[float]):
     best, sure = decide(scores, 0.65)
     assert 1 / len(scores) <= sure <= 0.65
     assert best is None or scores[best] == max(scores)
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ValidationError):
+        SimilarityArgs(aspect="mood")
