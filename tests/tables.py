@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import json
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -70,5 +71,7 @@ def every(file: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def stored(file: str, name: str) -> Any:
-    """One value of the JSON file beside a test: `test_x.json` for `test_x.py`."""
-    return json.loads(Path(file).with_suffix(".json").read_text(encoding="utf-8"))[name]
+    """One value of the JSON or TOML file beside a test: `test_x.json` or `test_x.toml` for `test_x.py`."""
+    toml = Path(file).with_suffix(".toml")
+    read = tomllib.loads if toml.exists() else json.loads
+    return read((toml if toml.exists() else toml.with_suffix(".json")).read_text(encoding="utf-8"))[name]

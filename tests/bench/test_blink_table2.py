@@ -1,6 +1,5 @@
 """Table 2 next to a run: the published cells, where they lie, and the weight-free run on the published items."""
 
-import asyncio
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench import blink_table2 as bench
-from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import as_text
 from hybrid.errors import UsageError
-from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run
 from tests.tables import cases
+from tests.tools.specialist_run import specialist_run
 
 
 def options(data: Path) -> Namespace:
@@ -31,17 +28,7 @@ def test_where_a_cell_lies(low: float | None, high: float | None, verdict: str) 
 
 
 def test_a_run_on_generated_data_is_refused(tmp_path: Path) -> None:
-    config = RunConfig(
-        "blink",
-        solvers=("specialist",),
-        data="sample",
-        tasks=("Jigsaw",),
-        limit=1,
-        service=ServiceOptions("classical"),
-        out=tmp_path / "run",
-    )
-    plan = prepare(config)
-    assert not asyncio.run(ask_run(plan, lambda *_: None))
+    plan = specialist_run("blink", tmp_path, tasks=("Jigsaw",), limit=1)
     with pytest.raises(UsageError, match="Table 2 is BLINK val, the run is blink val on sample data"):
         bench.compare(plan.folder)
 

@@ -7,6 +7,7 @@ import pytest
 
 from bench._scripted_server import Behaviour, Scripted, Wanted, behaviours
 from bench.conformity import Kind, main, measured
+from tests.tables import cases
 
 # One of so many stands for the others where each push runs.
 EVERY = 9
@@ -40,18 +41,7 @@ def test_each_has_a_name_and_a_report_or_was_tried_here_and_stands_on_the_page()
     assert "| failed |" not in PAGE.read_text()
 
 
-@pytest.mark.parametrize(
-    ("reply", "wants", "kind", "silent"),
-    [
-        (Scripted(text="Answer: (B)"), "call", "failed", True),
-        (Scripted(text="Answer: (B)"), "nothing", "nothing", False),
-        (Scripted(calls=({},)), "call", "call", False),
-        (Scripted(calls=({},)), "nothing", "failed", False),
-        (Scripted(calls=({"name": "zoom"},)), "call", "failed", False),
-        (Scripted(calls=({"name": "zoom"},)), "fault", "fault", False),
-        (Scripted(status=400, error="No."), "fault", "fault", False),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "less than what is wanted", reply=lambda row: Scripted(**row)))
 def test_less_than_what_is_wanted_is_failed_and_without_a_word_silent(
     reply: Scripted, wants: Wanted, kind: Kind, silent: bool, tmp_path: Path
 ) -> None:

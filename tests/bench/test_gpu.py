@@ -6,21 +6,11 @@ from pathlib import Path
 import pytest
 
 from bench import gpu
+from tests.tables import stored
 
-MACHINE = {"name": "H9", "device": "cuda", "date": "2026-01-02", "torch": "2", "transformers": "5", "python": "3.12"}
-SPEED = {
-    "network": "dinov2_base",
-    "dtype": "auto",
-    "compiled": True,
-    "requests": 64,
-    "bare": 1234.5,
-    "service": 1111.0,
-    "ratio": 0.9,
-    "pass": 15.5,
-    "load_s": 0.51,
-    "peak_mb": None,
-}
-RUN = {"questions": 200, "solvers": ["specialist"], "seconds": 9.5, "busy": 0.613, "working": 0.9, "held_mb": 1234.6}
+MACHINE = stored(__file__, "MACHINE")
+SPEED = stored(__file__, "SPEED")
+RUN = stored(__file__, "RUN")
 
 
 def test_the_tables_are_made_of_the_file(tmp_path: Path) -> None:

@@ -6,43 +6,9 @@ from pathlib import Path
 import pytest
 
 from bench import size
+from tests.tables import cases, stored
 
-SOURCE = '''"""A module."""
-
-import os
-from sys import (
-    argv,
-)
-
-# A reason.
-A = """two
-lines"""  # beside code
-B = 1
-"""Docstrings of constants count."""
-
-
-@dataclass(frozen=True)
-class C:
-    """Says what it is."""
-
-    def __init__(self) -> None:
-        """Does
-        nothing."""
-
-    def _one(
-        self,
-    ) -> int:
-        """One."""
-        # Why.
-
-        return 1
-
-
-def two() -> int:
-    def inner() -> int:
-        return 2
-    return inner()
-'''
+SOURCE = stored(__file__, "SOURCE")
 
 
 def test_lines_of_code_are_those_with_a_token_that_is_no_import_docstring_or_comment() -> None:
@@ -63,15 +29,7 @@ def test_a_room_is_a_folder_of_hybrid_or_one_at_the_top(tmp_path: Path) -> None:
     assert size.sizes([tmp_path / "tools"], by_file=True, root=tmp_path).keys() == {"tools/rules/one.py"}
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        (100, []),
-        (98, []),
-        (97, ["a has 97 code lines: lower the number, 100, in tests/ceilings.toml"]),
-        (101, ["a has 101 code lines, 1 above its ceiling of 100"]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_room_fits_its_ceiling_within_two_percent", list))
 def test_a_room_fits_its_ceiling_within_two_percent(code: int, said: list[str]) -> None:
     found = list(size.against_ceilings({"a": code}, {"a": 100}))
     assert len(found) == len(said)

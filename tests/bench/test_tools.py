@@ -13,6 +13,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import names
 from hybrid.tool import ReducedPrecision
 from hybrid.types import Finding, Json
+from tests.tables import stored
 
 
 def test_every_tool_has_questions() -> None:
@@ -82,22 +83,8 @@ def test_puzzles_that_are_timed_are_put_to_the_network() -> None:
 
 
 def test_another_choice_is_a_changed_decision_and_another_number_a_difference() -> None:
-    one: Mapping[str, Json] = {
-        "matches": 90,
-        "best": 1,
-        "sure": True,
-        "near_px": {"x": 4.0, "y": 2},
-        "counts": {"cup": 2},
-        "rows": [{"label": "A"}],
-    }
-    other: Mapping[str, Json] = {
-        "matches": 80,
-        "best": 1,
-        "sure": True,
-        "near_px": {"x": 4.5, "y": 5},
-        "counts": {"cup": 2},
-        "rows": [{"label": "A"}],
-    }
+    one: Mapping[str, Json] = stored(__file__, "one")
+    other: Mapping[str, Json] = stored(__file__, "other")
     assert [pair for pair in _reduced.differences(one, other) if pair[1]] == [("near_px.x", 0.5), ("near_px.y", 3.0)]
     for changed in ({"best": 2}, {"sure": False}, {"counts": {"cup": 3}}, {"rows": []}, {"rows": [{"label": "B"}]}):
         assert None in {value for _, value in _reduced.differences(one, {**one, **changed})}

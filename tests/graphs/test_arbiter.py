@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from graphs.arbiter import SOLVER, ruling
 from hybrid.answers.prior_accuracy import PriorAccuracy
-from hybrid.errors import Outage, ToolError
+from hybrid.errors import ToolError
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
 from hybrid.solving.answer_confidence import AnswerConfidence
@@ -227,9 +227,3 @@ class Losing(ToolCondition):
 async def test_an_answer_that_lost_a_tool_says_so(asker: Any, completion: Any, fault: Fault) -> None:
     reply = await asker(completion("(B)"), solver="arbiter", control=Losing(asker.service, fault=fault))
     assert (reply.text, reply.outcome, reply.usage.tool_faults) == ("(B)", Outcome.ANSWERED, 1)
-
-
-async def test_a_tool_that_never_ran_leaves_the_question_open(asker: Any, completion: Any) -> None:
-    asker.service.close()
-    with pytest.raises(Outage, match="the tool service is closed"):
-        await asker(completion("(B)"), solver="arbiter")

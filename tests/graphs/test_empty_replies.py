@@ -15,6 +15,7 @@ from hybrid.solving.empty_replies import is_empty
 from hybrid.solving.session import Session
 from hybrid.solving.solver import Log
 from hybrid.types import Fault, ImageRef, Kind, Prompt, Reply
+from tests.tables import cases
 
 ASKING = tuple(name for name in solver_names() if load_solver(name).needs_model)
 
@@ -58,20 +59,7 @@ def test_a_refusal_of_the_provider_is_not_asked_for_again(ask: Any, name: str) -
     assert model.replies == ["never asked for"]
 
 
-@pytest.mark.parametrize(
-    ("reply", "empty", "why", "remedy"),
-    [
-        (AssistantMessage(""), True, "the model said nothing", ""),
-        (AssistantMessage("", finish_reason="length"), True, "says nothing: it ended by the limit", "--max-tokens"),
-        (AssistantMessage("", reasoning="Hm", finish_reason="length"), True, "all reasoning: it ended", "--max-tokens"),
-        (AssistantMessage("", finish_reason="MAX_TOKENS"), True, "says nothing: it ended by", "--max-tokens"),
-        (AssistantMessage(" ", reasoning="So (A).", finish_reason="stop"), True, "never saw the end", "parser"),
-        (AssistantMessage("<think>So", finish_reason="length"), False, "all reasoning: it ended", "--max-tokens"),
-        (AssistantMessage("<think>So</think>", finish_reason="stop"), False, "is all reasoning", ""),
-        (AssistantMessage("<think>So</think>(A)", finish_reason="length"), False, "", ""),
-        (AssistantMessage("(A)", reasoning="So", finish_reason="stop"), False, "", ""),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "why a reply is empty", reply=lambda row: AssistantMessage(**row)))
 def test_an_empty_reply_says_why_it_is_empty(reply: AssistantMessage, empty: bool, why: str, remedy: str) -> None:
     log = Log()
     assert is_empty(reply, log) is empty

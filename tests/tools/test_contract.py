@@ -41,12 +41,7 @@ ASKED: Mapping[str, dict[str, Json]] = {
     "semantic_correspondence": {"point": PLACES[0], "candidates": PLACES},
 }
 # BLINK tasks whose images suit a tool that cannot take any others.
-TASKS: Mapping[str, str] = {
-    "correspondence": "Visual_Correspondence",
-    "jigsaw": "Jigsaw",
-    "motion": "Multi-view_Reasoning",
-    "reflectance": "Relative_Reflectance",
-}
+TASKS: Mapping[str, str] = stored(__file__, "TASKS")
 TINY: Mapping[str, str] = stored(__file__, "TINY")
 BACKENDS = [(name, backend.name) for name in names("tools") for backend in load("tools", name).card.backends]
 # Two backends for each change, one that needs another tool; all of them, with their networks, in `-m system`.

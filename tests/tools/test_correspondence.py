@@ -13,12 +13,11 @@ from bench.planar_pairs import CHANGES, LEVELS, planar_pair, project, random_hom
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.images import decode
-from hybrid.registry import load
 from hybrid.samples.item import Item
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Finding
+from tests.tools.pictures import markers
 from tools._shared.args import PointArg, Spot
 from tools._shared.reading import shrink
 from tools._shared.view_matches import Matches, match_views, view_of
@@ -32,21 +31,8 @@ SCENE = render(
 ).rgb
 
 
-READ: dict[bytes, Finding] = {}
-
-
-def markers(pixels: Pixels) -> Finding:
-    """The markers tool's finding, looked for once in a picture."""
-    if (known := READ.get(pixels.tobytes())) is not None:
-        return known
-    tool = load("tools", "markers")
-    backend = tool.backend("classical").make()
-    found = backend.run([Request((pixels,), tool.args(kind="point"))])[0]
-    return READ.setdefault(pixels.tobytes(), Finding(found.text, found.data, found.confidence, "classical", "1"))
-
-
 def ask(images: tuple[Pixels, Pixels], args: CorrespondenceArgs | None = None, *, marked: bool = False) -> Evidence:
-    needs = {"markers": tuple(markers(pixels) for pixels in images)} if marked else {}
+    needs = {"markers": tuple(markers(pixels, kind="point") for pixels in images)} if marked else {}
     return FeatureMatches().run([Request(images, args or CorrespondenceArgs(), needs)])[0]
 
 

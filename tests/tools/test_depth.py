@@ -16,10 +16,9 @@ from pydantic import ValidationError
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
-from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Finding
 from tests.tables import cases
+from tests.tools.pictures import markers, picture
 from tools.depth import (
     TOOL,
     DepthArgs,
@@ -38,22 +37,10 @@ from tools.depth.models import depth_map
 PAIR = DepthArgs(points=(PointArg(x=20, y=70, label="A"), PointArg(x=60, y=15, label="B")))
 
 
-def picture(seed: int, height: int, width: int) -> Pixels:
-    return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
-
-
-def markers(pixels: Pixels, labels: tuple[str, ...] = ("A", "B")) -> Finding:
-    """The markers tool's finding."""
-    tool = load("tools", "markers")
-    card = tool.backend("classical")
-    backend = card.make()
-    backend.setup("cpu", None)
-    found = backend.run([Request((pixels,), tool.args(labels=labels, kind="point"))])[0]
-    return Finding(found.text, found.data, found.confidence, "classical", card.version)
-
-
 def ask_marked(pixels: Pixels) -> Evidence:
-    request = Request((pixels,), DepthArgs(labels=("A", "B")), {"markers": (markers(pixels),)})
+    request = Request(
+        (pixels,), DepthArgs(labels=("A", "B")), {"markers": (markers(pixels, labels=("A", "B"), kind="point"),)}
+    )
     return DepthCues().run([request])[0]
 
 
@@ -61,10 +48,10 @@ def ask_marked(pixels: Pixels) -> Evidence:
 
 
 def test_given_points_are_read_and_one_outside_is_named():
-    spots = spots_of(Request((picture(0, 80, 100),), PAIR))
+    spots = spots_of(Request((picture(80, 100, seed=0),), PAIR))
     assert [(spot.label, spot.x, spot.y) for spot in spots] == [("A", 20, 70), ("B", 60, 15)]
     with pytest.raises(ToolError, match=r"point 2 \(60, 15\) is outside the image of 100 x 12 px"):
-        spots_of(Request((picture(0, 12, 100),), DepthArgs(points=(PointArg(x=1, y=1), PointArg(x=60, y=15)))))
+        spots_of(Request((picture(12, 100, seed=0),), DepthArgs(points=(PointArg(x=1, y=1), PointArg(x=60, y=15)))))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +113,7 @@ def test_one_row_never_gives_confidence(evidence: float, rows: float):
 @settings(max_examples=15)
 @given(st.integers(0, 99), st.integers(1, 40), st.integers(1, 40))
 def test_cues_of_any_image_lie_in_0_to_1(seed: int, height: int, width: int):
-    maps = measure(picture(seed, height, width))
+    maps = measure(picture(height, width, seed))
     for cue in maps.cues.values():
         assert max(cue.shape) <= 128
         assert np.isfinite(cue).all()
@@ -189,7 +176,7 @@ def started(folder: Path) -> LearnedDepth:
 
 def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint: Callable[[str], Path]):
     backend = started(depth_checkpoint("depth_anything"))
-    images = [picture(5, 90, 120), picture(6, 120, 90), picture(7, 90, 120)]
+    images = [picture(90, 120, seed=5), picture(120, 90, seed=6), picture(90, 120, seed=7)]
     together = backend.run([Request((pixels,), PAIR) for pixels in images])
     for pixels, found in zip(images, together, strict=True):
         (alone,) = backend.run([Request((pixels,), PAIR)])
@@ -208,7 +195,7 @@ def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint
 def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(
     depth_checkpoint: Callable[[str], Path], family: str
 ):
-    (found,) = started(depth_checkpoint(family)).run([Request((picture(8, 80, 100),), PAIR)])
+    (found,) = started(depth_checkpoint(family)).run([Request((picture(80, 100, seed=8),), PAIR)])
     first, second = found.data["points"]
     # An untrained network may see a plane: its depths then differ by less than nearness resolves.
     assert (first["depth_m"] - second["depth_m"]) * (first["depth_0_1"] - second["depth_0_1"]) <= 0
@@ -219,10 +206,10 @@ def test_the_learned_backend_survives_odd_shapes_and_refuses_strips(depth_checkp
     backend = started(depth_checkpoint("depth_anything"))
     corner = DepthArgs(points=(PointArg(x=0, y=0),))
     for size in ((1, 1), (3, 20), (1500, 1200)):
-        (found,) = backend.run([Request((picture(9, *size),), corner)])
+        (found,) = backend.run([Request((picture(*size, seed=9),), corner)])
         assert found.pictures[0].pixels.shape == (*size, 3)
     with pytest.raises(ToolError, match="too elongated"):
-        backend.run([Request((picture(9, 1, 40),), corner)])
+        backend.run([Request((picture(1, 40, seed=9),), corner)])
 
 
 def test_a_large_image_is_reduced_and_points_stay_in_its_own_pixels(depth_checkpoint: Callable[[str], Path]):
@@ -251,7 +238,7 @@ def test_a_configuration_of_older_versions_has_no_scale(depth_checkpoint: Callab
             with pytest.raises(WeightsError, match="names no max_depth"):
                 started(folder)
         else:
-            assert started(folder).run([Request((picture(0, 60, 60),), DepthArgs())])
+            assert started(folder).run([Request((picture(60, 60, seed=0),), DepthArgs())])
 
 
 def test_a_damaged_or_absent_checkpoint_is_refused(depth_checkpoint: Callable[[str], Path], tmp_path: Path):
@@ -268,7 +255,7 @@ def test_a_damaged_or_absent_checkpoint_is_refused(depth_checkpoint: Callable[[s
     with pytest.raises(WeightsError, match="weights absent"):
         started(tmp_path / "nowhere")
     with pytest.raises(ToolError, match="before its weights"):
-        LearnedDepth().run([Request((picture(0, 9, 9),), DepthArgs())])
+        LearnedDepth().run([Request((picture(9, 9, seed=0),), DepthArgs())])
 
 
 @pytest.mark.system

@@ -6,16 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.tables import stored
 from tools.depth.models import DepthModel, depth_map, within
 
-METRES = {
-    "depth_anything": False,
-    "depth_anything_metric": True,
-    "depth_pro": True,
-    "dpt": False,
-    "dpt_dinov2": True,
-    "zoedepth": True,
-}
+METRES = stored(__file__, "METRES")
 
 
 @pytest.mark.parametrize(("family", "metres"), METRES.items())

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from hybrid.errors import ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
+from tests.tools.pictures import picture
 from tests.tools.tiny_checkpoints import started
 from tools._shared.boxes import overlap
 from tools.detection import TOOL, DetectionArgs, LearnedDetection, confidence, report
@@ -20,10 +21,6 @@ from tools.detection.rules import seen_from
 
 SIDE = st.floats(0, 100)
 SCORE = st.floats(0.01, 1)
-
-
-def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
-    return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
 
 
 def ask(backend: LearnedDetection, pixels: Pixels, *names: str, threshold: float | None = None) -> Evidence:

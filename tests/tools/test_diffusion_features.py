@@ -9,6 +9,7 @@ import pytest
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.tool.networks import collecting
+from tests.tools.pictures import picture
 from tests.tools.tiny_checkpoints import started
 from tools._shared.dense_features import FeatureMap, feature_map
 from tools._shared.diffusers_parts import load_parts
@@ -24,10 +25,6 @@ def checkpoint(things_checkpoint: Callable[[str], Path]) -> Path:
 @pytest.fixture(scope="module")
 def features(checkpoint: Path) -> DiffusionFeatures:
     return DiffusionFeatures(str(checkpoint), "cpu")
-
-
-def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
-    return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
 
 
 def map_of(features: DiffusionFeatures, pixels: Pixels, thing: str = "", seed: int = 0) -> FeatureMap:

@@ -11,20 +11,15 @@ from hybrid.marks.drawing import LabelledBox, draw_marks
 from hybrid.registry import load
 from hybrid.tool import Request
 from hybrid.types import Box, Fault, Finding
+from tests.tools.pictures import markers
 from tools._shared.boxes import overlap as iou
 from tools.detection import report as detected
 from tools.detection.models import Detection
 from tools.localization import TOOL, BoxFit, Candidate, DetectedFit, LocalizationArgs, cut_shared, judge
 
 
-def markers(pixels: np.ndarray) -> Finding:
-    """The markers tool's finding."""
-    tool = load("tools", "markers")
-    card = tool.backend("classical")
-    backend = card.make()
-    backend.setup("cpu", None)
-    found = backend.run([Request((pixels,), tool.args(labels=("A", "B"), kind="box"))])[0]
-    return Finding(found.text, found.data, found.confidence, "classical", card.version)
+def drawn_boxes(pixels: np.ndarray) -> Finding:
+    return markers(pixels, labels=("A", "B"), kind="box")
 
 
 def given_boxes(*boxes: tuple[float, ...]) -> LocalizationArgs:
@@ -57,14 +52,14 @@ def test_generated_boxes_are_told_apart():
     for index in range(4):
         made = item("Object_Localization", index, 2)
         # Boxes as they are drawn: what is asked here is the fit, not the mark finder.
-        request = Request(made.images, given_boxes(*made.facts.drawn), {"markers": (markers(made.images[0]),)})
+        request = Request(made.images, given_boxes(*made.facts.drawn), {"markers": (drawn_boxes(made.images[0]),)})
         right += BoxFit().run([request])[0].data["best_index"] == made.answer
     assert right == 4
 
 
 def test_drawn_boxes_are_read_from_the_markers():
     made = item("Object_Localization", 0, 2)
-    request = Request(made.images, LocalizationArgs(name="x"), {"markers": (markers(made.images[0]),)})
+    request = Request(made.images, LocalizationArgs(name="x"), {"markers": (drawn_boxes(made.images[0]),)})
     first, again = (BoxFit().run([request])[0] for _ in range(2))
     assert first.data == again.data
     assert [box["label"] for box in first.data["boxes"]] == ["A", "B"]
@@ -78,7 +73,7 @@ def test_fewer_than_two_drawn_boxes_are_undecided(backend: BoxFit | DetectedFit)
     blank = np.full((60, 80, 3), 90, np.uint8)
     one = draw_marks(blank, boxes=[LabelledBox(Box(20, 20, 60, 50), "A")])
     for pixels, count in ((blank, 0), (one, 1)):
-        request = Request((pixels,), LocalizationArgs(name="x"), {"markers": (markers(pixels),)})
+        request = Request((pixels,), LocalizationArgs(name="x"), {"markers": (drawn_boxes(pixels),)})
         (found,) = backend.run([request])
         assert (found.data["best"], len(found.data["boxes"])) == (None, count)
         assert f"{count} of the drawn boxes were found" in found.text

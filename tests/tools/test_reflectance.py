@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.blink.sample import row
 from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
-from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
+from tests.tools.pictures import markers
 from tools._shared.args import PointArg
 from tools.reflectance import LearnedAlbedo, PaintCues, ReflectanceArgs, ReflectanceVerdict, judge_albedo
 
@@ -24,17 +24,9 @@ def two(first: tuple[float, float], second: tuple[float, float]) -> ReflectanceA
     )
 
 
-def ask(pixels: Pixels, args: ReflectanceArgs, markers: Finding | None = None) -> Evidence:
-    needs = {} if markers is None else {"markers": (markers,)}
+def ask(pixels: Pixels, args: ReflectanceArgs, marks: Finding | None = None) -> Evidence:
+    needs = {} if marks is None else {"markers": (marks,)}
     return PaintCues().run([Request((pixels,), args, needs)])[0]
-
-
-def marked(pixels: Pixels) -> Finding:
-    """The markers tool's finding."""
-    tool = load("tools", "markers")
-    card = tool.backend("classical")
-    found = card.make().run([Request((pixels,), tool.args(labels=("A", "B"), kind="point"))])[0]
-    return Finding(found.text, found.data, found.confidence, "classical", card.version)
 
 
 def painted(paints: list[tuple[float, float, float]], lights: list[float], side: int = 60) -> Pixels:
@@ -54,7 +46,7 @@ def test_generated_questions_are_answered_whatever_the_light_and_marks_are_found
     for index in range(12):
         made = row("Relative_Reflectance", index, 2000)
         pixels = decode(made.images[0], made.idx)
-        found = ask(pixels, ReflectanceArgs(labels=("A", "B")), marked(pixels))
+        found = ask(pixels, ReflectanceArgs(labels=("A", "B")), markers(pixels, labels=("A", "B"), kind="point"))
         assert sum(found.data["probability_0_1"].values()) == pytest.approx(1)
         said = "C" if found.data["same"] else found.data["darker"]
         right += said == made.answer[1]

@@ -3,25 +3,19 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
-from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Finding
+from tests.tools.pictures import markers, picture
 from tests.tools.tiny_checkpoints import started
 from tools._shared.args import Spot
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs, decide, read_spots
 
 REF, SPOTS = Spot("REF", 5, 5), [Spot("A", 1, 1), Spot("B", 2, 2), Spot("C", 3, 3)]
-
-
-def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
-    return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
 
 
 def given_points(*points: tuple[float, float]) -> SemanticArgs:
@@ -67,14 +61,8 @@ def test_sizes_of_the_images_may_differ(things_checkpoint: Callable[[str], Path]
 
 def test_points_are_read_from_the_marks():
     made = item("Visual_Correspondence", 0, 1)
-    tool = load("tools", "markers")
     (need,) = TOOL.card.needs
-    arguments = tool.args.model_validate(need.args(SemanticArgs()))
-    card = tool.backend("classical")
-    backend = card.make()
-    backend.setup("cpu", None)
-    found = [backend.run([Request((pixels,), arguments)])[0] for pixels in made.images]
-    needs = tuple(Finding(one.text, one.data, one.confidence, "classical", card.version) for one in found)
+    needs = tuple(markers(pixels, **need.args(SemanticArgs())) for pixels in made.images)
     reference, candidates = read_spots(Request(made.images, SemanticArgs(), {"markers": needs}))
     assert (reference.x, reference.y) == pytest.approx(made.facts.ref, abs=3)
     assert [spot.label for spot in candidates] == ["A", "B", "C", "D"]

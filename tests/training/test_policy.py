@@ -34,42 +34,7 @@ def test_boxes_of_a_question_are_copied_under_the_letters_of_their_options(drawn
     assert [row["label"] for row in rows] == list(LETTERS[: len(drawn)])
 
 
-@pytest.mark.parametrize(
-    ("ask", "name", "arguments"),
-    [
-        (JIGSAW, "jigsaw", {"images": ["img:1", "img:2", "img:3"]}),
-        (DEPTH, "depth", {"image": "img:1", "points": [{"label": "A"}, {"label": "B"}]}),
-        (
-            asked("Which one encloses the green ball more accurately?", ("Box A", "Box B")),
-            "localization",
-            {"image": "img:1", "name": "green ball", "labels": ["A", "B"]},
-        ),
-        (
-            asked(
-                "Predict where a person fixates when searching for a red circle in this image. each containing 5 values"
-            ),
-            "scanpath",
-            {"image": "img:1", "fixations": 5, "target": "red circle"},
-        ),
-        (
-            asked(
-                "Which scanpath fits a person who looks at this image freely?\n"
-                "[A] X = [0.51, 0.28, 0.68] Y = [0.49, 0.50, 0.44] T = [162, 488, 405] "
-                "[B] X = [0.50, 0.02] Y = [0.48, 0.97] T = [205, 485]",
-                ("a", "b"),
-            ),
-            "saliency",
-            {
-                "image": "img:1",
-                "boxes": [
-                    {"x0": 0.24, "y0": 0.44, "x1": 0.32, "y1": 0.56, "label": "A"},
-                    {"x0": 0.0, "y0": 0.91, "x1": 0.06, "y1": 1.0, "label": "B"},
-                ],
-            },
-        ),
-        (asked("Question: Which way does the red arrow point?\nOptions: A. north", (), 2), "crop", {"image": "img:2"}),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_wording_picks_the_call", list, ask=TaughtAsk))
 def test_the_wording_picks_the_call(ask: TaughtAsk, name: str, arguments: dict[str, object]) -> None:
     call = call_for(ask)
     assert call is not None

@@ -11,33 +11,10 @@ from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks.card import MetricCard, Ratio
 from hybrid.registry import load, names
 from hybrid.types import Outcome, Score
+from tests.tables import cases, stored
 
-CARD = """\
-name = "shades"
-title = "Shades"
-citation = "an example"
-licence = "Apache-2.0"
-image_sources = []
-splits = ["test"]
-[tasks]
-darkest = 0
-[[metrics]]
-name = "accuracy"
-formula = "right answers / questions"
-counts = "questions"
-source = "ours"
-ratio.of = "correct"
-"""
-MODULE = """\
-from hybrid.benchmarks.base import Benchmark
-class Shades(Benchmark):
-    def tasks(self, source): return ("darkest",)
-    def files(self, source): return ()
-    def questions(self, source): return iter(())
-    def score(self, question, exchanges, options): raise NotImplementedError
-    def score_stored(self, question, stored, options=None): raise NotImplementedError
-BENCHMARK = Shades()
-"""
+CARD = stored(__file__, "CARD")
+MODULE = stored(__file__, "MODULE")
 
 
 def hybrid(*words: str) -> tuple[int, str]:
@@ -86,29 +63,7 @@ SCORES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "ratio", "expected"),
-    [
-        ("all", Ratio("correct"), {"all": (3 / 4, 4)}),
-        ("recall", Ratio("hits", over="clues"), {"recall": (3 / 8, 3)}),
-        ("in_x", Ratio("correct", where={"task": ("x",)}), {"in_x": (1 / 2, 2)}),
-        ("by.<task>", Ratio("correct", by="task"), {"by.y": (1.0, 2), "by.x": (1 / 2, 2)}),
-        ("by.<x|z>", Ratio("correct", by="task"), {"by.x": (1 / 2, 2)}),
-        ("of_<hits|clues>", Ratio("hits|clues"), {"of_hits": (1.0, 3), "of_clues": (8 / 3, 3)}),
-        (
-            "case.<a|b>",
-            Ratio("correct", cases={"b": {"mode": ("b",)}, "a": {}}),
-            {"case.b": (1.0, 1), "case.a": (3 / 4, 4)},
-        ),
-        ("macro", Ratio("correct", strata="task"), {"macro": (3 / 4, 4)}),
-        ("macro", Ratio("correct", strata="task", fewest=3), {}),
-        # The pair of which one question failed is missing as a whole.
-        ("pairs", Ratio("correct", unit=("pair",)), {"pairs": (1 / 2, 2)}),
-        ("pairs", Ratio("correct", unit=("pair",), rows=(2, 2)), {"pairs": (1.0, 1)}),
-        ("none", Ratio("absent"), {}),
-        ("none", Ratio("absent", kept=True), {"none": (None, 0)}),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_metric_is_computed_as_its_row_says", ratio=lambda row: Ratio(**row)))
 def test_a_metric_is_computed_as_its_row_says(
     name: str, ratio: Ratio, expected: dict[str, tuple[float | None, int]]
 ) -> None:

@@ -14,8 +14,9 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load
-from hybrid.running.data import mount, questions
+from hybrid.running.data import mount
 from hybrid.types import LETTERS, Exchange, Kind, Outcome, Prompt, Question, Reply
+from tests.hybrid.benchmarks.mounted import asked as questions_of
 from tests.tables import cases
 
 TASKS: dict[str, tuple[str, ...]] = {name: tuple(tasks) for name, tasks in cases(__file__, "TASKS")[1]}
@@ -67,26 +68,15 @@ def test_unknown_settings_splits_and_tasks_are_refused(name: str, tmp_path: Path
 @every_benchmark
 def test_a_folder_without_data_says_what_was_expected(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="expected"):
-        mount(
-            load("hybrid.benchmarks", name),
-            str(tmp_path),
-            split=None,
-            tasks=(),
-            settings={},
-            store=ImageStore(tmp_path),
-        )
+        questions_of(load("hybrid.benchmarks", name), tmp_path, tmp_path)
 
 
 @cache
 def asked(name: str, folder: Path) -> tuple[Question, ...]:
     """Generated questions of a benchmark, made once; a dialogue of several asks is left to its own tests."""
     made(name, folder / name)
-    benchmark = load("hybrid.benchmarks", name)
     chosen = {"mode": "full"} if name == "actiview" else {}
-    mounted = mount(
-        benchmark, str(folder / name), split=None, tasks=(), settings=chosen, store=ImageStore(folder / "store")
-    )
-    found = questions(benchmark, mounted.source, None)
+    found = questions_of(load("hybrid.benchmarks", name), folder / name, folder, **chosen)
     return tuple(question for question in found if isinstance(question, Question))
 
 

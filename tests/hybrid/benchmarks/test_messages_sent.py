@@ -25,6 +25,7 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.tool import Tool
 from tests.fakes import Scripted
+from tests.tables import stored
 
 Heard = tuple[str, list[str]]
 
@@ -68,9 +69,9 @@ async def sent(
     return listener.heard
 
 
-def once(*parts: str) -> list[list[Heard]]:
-    """One call with one user message."""
-    return [[("user", list(parts))]]
+def expected(name: str) -> dict[str, list[list[Heard]]]:
+    """The calls of each question, one user message each."""
+    return {key: [[("user", parts)] for parts in calls] for key, calls in stored(__file__, name).items()}
 
 
 def picture(shade: int) -> bytes:
@@ -86,56 +87,19 @@ def blink(tmp_path: Path, fakes: Any) -> Path:
 
 
 async def test_blink_sends_the_text_and_then_the_pictures(blink: Path) -> None:
-    assert await sent("blink", blink) == {
-        "val_Jigsaw_1": once(
-            "The following question concerns only what the pictures look like: no person has to be named and nothing "
-            "about anybody's identity or character is asked. Please answer it from what can be seen.\n"
-            "Which image completes the first?\nSelect from the following choices.\n"
-            "(A) the second image\n(B) the third image",
-            "<1>",
-            "<2>",
-            "<3>",
-        ),
-        "val_Spatial_Relation_1": once(
-            "Is the cat 1 on the mat?\nSelect from the following choices.\n(A) yes\n(B) no", "<1>"
-        ),
-    }
+    assert await sent("blink", blink) == expected("blink")
 
 
 async def test_names_and_the_format_line_are_all_that_is_ours(blink: Path) -> None:
     heard = await sent("blink", blink, tasks=("Spatial_Relation",), image_labels=True, format_line=True)
-    assert heard["val_Spatial_Relation_1"] == once(
-        "Is the cat 1 on the mat?\nSelect from the following choices.\n(A) yes\n(B) no",
-        "img:1:",
-        "<1>",
-        'End your reply with one line of this form, with the letter of one option: "Answer: (X)".',
-    )
+    assert heard == expected("format_line")
 
 
 @pytest.fixture
 def mvp_bench(tmp_path: Path) -> Path:
     root = tmp_path / "data"
-    yes_no = {
-        "question_id": 4,
-        "id": 7,
-        "image": "Single_Images/7_s.jpg",
-        "question": "Is there a dog in the image?\nPlease answer yes or no.",
-        "answer": "yes",
-        "type": "y/n-s",
-        "level": "low",
-    }
-    choice = {
-        "question_id": "9__0__0",
-        "mcq_id": 0,
-        "index": "1/2",
-        "id": 7,
-        "image": "Cross_Images/7_concat.jpg",
-        "question": "What differs?\nA. the hat\nB. the sky\n"
-        "Answer with the option's letter of the most possible choice directly.",
-        "answer": "A",
-        "type": "mcq-e",
-        "level": "low",
-    }
+    yes_no = stored(__file__, "row yes_no")
+    choice = stored(__file__, "row choice")
     plain = {**choice, "question_id": 9, "type": "mcq-cross"}
     for name, shade in {"Single_Images/7_s": 1, "Cross_Images/7_concat": 2}.items():
         path = root / "Images" / f"{name}.jpg"
@@ -147,14 +111,7 @@ def mvp_bench(tmp_path: Path) -> Path:
 
 
 async def test_mvp_bench_sends_the_text_and_one_picture(mvp_bench: Path) -> None:
-    assert await sent("mvp_bench", mvp_bench) == {
-        "4": once("Is there a dog in the image?\nPlease answer yes or no.", "<1>"),
-        "9#circ1": once(
-            "What differs?\nA. the hat\nB. the sky\n"
-            "Answer with the option's letter of the most possible choice directly.",
-            "<1>",
-        ),
-    }
+    assert await sent("mvp_bench", mvp_bench) == expected("mvp_bench")
 
 
 async def test_mm_sap_sends_the_picture_the_options_and_after_a_refusal_four_of_them(tmp_path: Path) -> None:
@@ -168,18 +125,7 @@ async def test_mm_sap_sends_the_picture_the_options_and_after_a_refusal_four_of_
     folder.mkdir()
     pq.write_table(pa.Table.from_pylist([row]), folder / "BasicVisQA.parquet")
     heard = await sent("mm_sap", folder, {"basic_0001#s0": ("C", "A")})
-    assert heard["basic_0001#s0"] == [
-        *once(
-            "<1>",
-            "What colour is it?\nA. blue\nB. green\nC. Sorry, I can't help with it\nD. white\nE. red\n"
-            "Choose one of the options above and reply with its letter.",
-        ),
-        *once(
-            "<1>",
-            "What colour is it?\nA. blue\nB. green\nC. white\nD. red\n"
-            "Choose one of the options above and reply with its letter; one of them has to be chosen.",
-        ),
-    ]
+    assert {"basic_0001#s0": heard["basic_0001#s0"]} == expected("mm_sap")
 
 
 @pytest.fixture
@@ -195,30 +141,7 @@ def actiview(tmp_path: Path) -> Path:
 
 async def test_actiview_sends_the_lines_and_then_the_parts_chosen(actiview: Path) -> None:
     heard = await sent("actiview", actiview, {"actiview0001": ("1, 4", "B")})
-    assert heard == {
-        "actiview0001": [
-            *once(
-                "The whole picture:",
-                "<2>",
-                "White and red lines divide this picture into 4 parts of equal size: 1 is upper left; 2 is lower "
-                "left; 3 is upper right; 4 is lower right.\n"
-                "Which of these parts would you have to see enlarged to answer the question below? Name at least one, "
-                "by number, separated by commas.\nQuestion: What colour is the ball?\n"
-                "Give the numbers only; do not answer the question itself yet.",
-            ),
-            *once(
-                "The whole picture, and enlarged the parts of it that you chose:",
-                "The whole picture:",
-                "<1>",
-                "Part 1 (upper left):",
-                "<3>",
-                "Part 4 (lower right):",
-                "<6>",
-                "Use all of them to answer.\nQuestion: What colour is the ball?\nOptions: A. red; B. blue\n"
-                "Choose one of the options. Answer:",
-            ),
-        ]
-    }
+    assert heard == expected("actiview")
 
 
 async def test_hvsbench_sends_the_question_and_the_picture(tmp_path: Path) -> None:
@@ -241,7 +164,4 @@ async def test_hvsbench_sends_the_question_and_the_picture(tmp_path: Path) -> No
     path = tmp_path / "data" / "data" / "test-00000-of-00001.parquet"
     path.parent.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows, schema=schema()), path)
-    assert await sent("hvsbench", tmp_path / "data") == {
-        "Q2_0": once("How many salient objects are there in the image?", "<1>"),
-        "Q5_1": once("Which object is more salient? [A] the green circle [B] the red circle", "<1>"),
-    }
+    assert await sent("hvsbench", tmp_path / "data") == expected("hvsbench")

@@ -1,6 +1,7 @@
 """Spatial questions: the stated answer follows from the construction, and the pictures bear it out."""
 
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
 
 import cv2
@@ -11,6 +12,7 @@ from hybrid.samples.geometry import jigsaw, multi_view_reasoning, relative_depth
 from hybrid.samples.item import CorrespondenceFacts, DepthFacts, Item, MotionFacts
 from hybrid.samples.scenes import Camera
 from hybrid.tool import Pixels
+from tests.hybrid.samples.test_objects import MAKERS as OF_OBJECTS
 
 MAKERS = {
     "depth": (relative_depth, 2),
@@ -26,15 +28,14 @@ def made(kind: str, seed: int) -> Item:
     return maker(np.random.default_rng(seed), seed % choices)
 
 
-@pytest.mark.parametrize("kind", sorted(MAKERS))
-def test_items_follow_from_their_seed(kind: str) -> None:
-    maker, choices = MAKERS[kind]
-    first, other = made(kind, 1), maker(np.random.default_rng(2), 1 % choices)
-    again = maker(np.random.default_rng(1), 1 % choices)
+@pytest.mark.parametrize(("maker", "choices"), [*MAKERS.values(), *OF_OBJECTS.values()])
+def test_items_follow_from_their_seed(maker: Callable[..., Item], choices: int) -> None:
+    first, again, other = (maker(np.random.default_rng(seed), 1) for seed in (1, 1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(first.images, again.images, strict=True))
+    assert first.question == again.question
     assert not np.array_equal(first.images[0], other.images[0])
     assert first.answer == 1
-    assert len(first.choices) == choices
+    assert len(set(first.choices)) == choices
 
 
 def test_some_depth_pairs_are_mirrored_on_one_row_with_a_on_the_left() -> None:

@@ -24,39 +24,12 @@ from hybrid.serving.service import CachedTools
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault
+from tests.tables import stored
 from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.system
 
-SOUND = """
-from hybrid.tool import (
-    Args, BackendCard, Bin, Card, Evidence, KnownAnswer, Need, Picture, Provenance, CheckSeries, Tool,
-)
-
-
-class SoundArgs(Args):
-    number: int
-    word: str = "plain"
-
-
-class Backend:
-    def setup(self, device, weights):
-        pass
-
-    def run(self, requests):
-        return [Evidence(f"{one.args.word} {one.args.number}", {}, 0.5) for one in requests]
-
-
-known = Provenance("owner/name", "MIT", ("coco",), non_commercial=True)
-bins = (Bin(0.5, 3, 4),)
-need = Need("depth", lambda args: None)
-CARD = BackendCard("classical", "7", Backend, "counts", None, (known,), bins, 2, 0.5, (need,), "package")
-TOOL = Tool(
-    Card("sound", "Counts.", "None.", (CARD,), (1, 3), (need,), "nothing"),
-    SoundArgs,
-    (KnownAnswer("one", lambda: None, CheckSeries("ones", 2)),),
-)
-"""
+SOUND = stored(__file__, "SOUND")
 NEEDS = """def asked(args, findings):
     return {"number": args.number + len(findings["markers"])}
 
@@ -72,15 +45,7 @@ NEEDY = tool_source(
     backend='"classical", "1", Backend, "Asks others.", needs=needs()',
     images=(1, 3),
 )
-BROKEN = {
-    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 60 s"),
-    "holds": ("import ctypes\nctypes.PyDLL(None).sleep(10000)\n", "no sign of life for 60 s"),
-    "ends": ("import os\nos._exit(4)\n", "cost its worker process: exit code 4"),
-    "crashes": ("import ctypes\nctypes.string_at(0)\n", "cost its worker process: signal SIGSEGV"),
-    "leaves": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
-    "raises": ("\n1 / 0\n", "ZeroDivisionError: division by zero"),
-    "empty": ("", "must define TOOL"),
-}
+BROKEN = stored(__file__, "BROKEN")
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from hybrid.serving.loader import Loader
 from hybrid.serving.precision import computing, precision_of
 from hybrid.tool import BackendCard, Card, CheckCase, Evidence, KnownAnswer, ReducedPrecision, Request, Stages, Tool
 from hybrid.tool.networks import Network, in_float32
+from tests.tables import cases
 
 if TYPE_CHECKING:
     import torch
@@ -79,27 +80,13 @@ def tool(fakes: Any, backend: Scaling, **card: Any) -> Tool:
     return Tool(described, fakes.NumberArgs, checks=(KnownAnswer("any", lambda: case),))
 
 
-@pytest.mark.parametrize(
-    ("asked", "device", "measured", "expected"),
-    [
-        ("auto", "cpu", (MEASURED,), "float32"),
-        ("auto", "mps", (MEASURED,), "float32"),
-        ("auto", "cuda:1", (MEASURED,), "bfloat16"),
-        ("auto", "cuda", (), "tf32"),
-        ("auto", "cuda", (replace(MEASURED, changed=1),), "tf32"),
-        ("auto", "cuda", (replace(MEASURED, trained=False),), "tf32"),
-        ("auto", "cuda", (replace(MEASURED, largest=0.03),), "tf32"),
-        ("auto", "cuda", (replace(MEASURED, questions=0),), "tf32"),
-        ("auto", "cuda", (replace(MEASURED, dtype="float16"),), "tf32"),
-        ("float32", "cuda", (MEASURED,), "float32"),
-        ("float16", "cuda", (), "float16"),
-        ("bfloat16", "cpu", (), "bfloat16"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same"))
 def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
-    asked: Any, device: str, measured: tuple[ReducedPrecision, ...], expected: str
+    asked: Any, device: str, measured: tuple[dict[str, Any], ...], expected: str
 ) -> None:
-    card = BackendCard("learned", "1", Scaling, "", package="package", reduced=measured)
+    """Each of `measured` differs so from `MEASURED`."""
+    reduced = tuple(replace(MEASURED, **changes) for changes in measured)
+    card = BackendCard("learned", "1", Scaling, "", package="package", reduced=reduced)
     assert precision_of(BackendChoice(dtype=asked), card, device) == expected
     of_others = precision_of(BackendChoice(dtype=asked), card, device, Path("other/weights"))
     assert of_others == ("tf32" if (asked, expected) == ("auto", "bfloat16") else expected)

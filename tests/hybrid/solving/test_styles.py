@@ -18,19 +18,13 @@ from hybrid.running.run import ask_run
 from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, read_style, style_of
 from hybrid.types import Exchange, Fault
 from tests.servers import JsonHandler, LocalServer, listening
-from tests.tables import cases
+from tests.tables import cases, stored
 
 SIZES = ((4032, 3024), (300, 4000), (64, 64))
 # The boxes that a model draws one after the other, as shares of the picture that each is of.
 MEANT = ((0.25, 0.5, 0.75, 0.875), (0.125, 0.25, 0.5, 0.625), (0.25, 0.5, 0.75, 0.75))
 DRESSED = ("deepeyes", "mini-o3", "pixel-reasoner", "qwen3-vl")
-MODELS = {
-    "qwen3-vl": "Qwen/Qwen3-VL-8B-Instruct",
-    "deepeyes": "ChenShawn/DeepEyes-7B",
-    "mini-o3": "Mini-o3/Mini-o3-7B-v1",
-    "pixel-reasoner": "TIGER-Lab/PixelReasoner-RL-v1",
-    "glm-v": "zai-org/GLM-4.6V",
-}
+MODELS = stored(__file__, "MODELS")
 
 
 def tagged(value: Any) -> str:
@@ -137,22 +131,19 @@ def data(folder: Path, size: tuple[int, int], count: int) -> Path:
     return folder / "questions.csv"
 
 
+def configured(
+    folder: Path, url: str, model: str, size: tuple[int, int] = (64, 64), count: int = 1, **options: Any
+) -> RunConfig:
+    """A run of the controller with crop on questions with a picture of a size."""
+    given = {"tool_style": "auto", "tools": ("crop",), "allow": ("blind",), "out": folder / "run", **options}
+    table, server = str(data(folder / "data", size, count)), ModelSettings(base_url=url)
+    return RunConfig("questions", ("controller",), f"openai:{model}", model_settings=server, data=table, **given)
+
+
 async def exchanges(
     tmp_path: Path, url: str, style: str, size: tuple[int, int], count: int = 1, **options: Any
 ) -> list[Exchange]:
-    config = RunConfig(
-        "questions",
-        ("controller",),
-        f"openai:{MODELS[style]}",
-        model_settings=ModelSettings(base_url=url, **options.pop("settings", {})),
-        data=str(data(tmp_path / "data", size, count)),
-        tool_style="auto",
-        tools=("crop",),
-        allow=("blind",),
-        out=tmp_path / "run",
-        **options,
-    )
-    run = prepare(config)
+    run = prepare(configured(tmp_path, url, MODELS[style], size, count, **options))
     assert await ask_run(run, lambda *_: None) == ()
     assert run.identity["tool_style"]["name"] == style
     attempts = run.folder.recorded("controller").by_id
@@ -220,24 +211,9 @@ async def test_twenty_of_twenty_are_right_and_tell_what_was_written_and_what_ran
 
 async def test_other_tools_keep_our_form_beside_it(tmp_path: Path, serve: Callable[[Trained], str]) -> None:
     model = Trained("deepeyes", (64, 64))
-    folder = tmp_path / "x"
-    folder.mkdir()
-    config: dict[str, Any] = {"tools": ("crop", "markers")}
-    style = read_style(FOLDER / "deepeyes.toml")
-    url = serve(model)
-    run = prepare(
-        RunConfig(
-            "questions",
-            ("controller",),
-            f"openai:{MODELS['deepeyes']}",
-            model_settings=ModelSettings(base_url=url),
-            data=str(data(tmp_path / "data", (64, 64), 1)),
-            tool_style="deepeyes",
-            allow=("blind",),
-            out=tmp_path / "run",
-            **config,
-        )
-    )
+    style, url = read_style(FOLDER / "deepeyes.toml"), serve(model)
+    chosen = {"tools": ("crop", "markers"), "tool_style": "deepeyes"}
+    run = prepare(configured(tmp_path, url, MODELS["deepeyes"], **chosen))
     assert await ask_run(run, lambda *_: None) == ()
     system = model.asked[-1]["messages"][0]["content"]
     assert system.startswith(style.system)
@@ -309,31 +285,11 @@ async def test_a_call_that_means_nothing_is_told_so_in_its_own_words(
     ]
 
 
-@pytest.mark.parametrize(
-    ("model", "style", "said"),
-    [
-        ("Qwen3-VL-8B", "plain", "was trained with tools in the form qwen3-vl and meets them in ours"),
-        ("Qwen3-VL-8B", "deepeyes", "--tool-style deepeyes is not known as the form in which openai:Qwen3-VL-8B was"),
-        ("gpt-4o", "qwen3-vl", "not known as the form in which openai:gpt-4o was"),
-        ("DeepEyes-7B", "auto", "openai:DeepEyes-7B meets its tools in the form deepeyes"),
-        ("gpt-4o", "plain", ""),
-        ("Qwen3-VL-8B", "qwen3-vl", ""),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_one_line_before_the_first_question_says_whether_the_form_fits"))
 def test_one_line_before_the_first_question_says_whether_the_form_fits(
     model: str, style: str, said: str, tmp_path: Path
 ) -> None:
-    config = RunConfig(
-        "questions",
-        ("controller",),
-        f"openai:{model}",
-        model_settings=ModelSettings(base_url="http://127.0.0.1:9"),
-        data=str(data(tmp_path / "data", (64, 64), 1)),
-        tool_style=style,
-        tools=("crop",),
-        out=tmp_path / "run",
-    )
-    run = prepare(config)
+    run = prepare(configured(tmp_path, "http://127.0.0.1:9", model, tool_style=style, allow=()))
     notes = [note for note in before_notes(run) if "form" in note]
     assert len(notes) == bool(said)
     assert all(said in note for note in notes)

@@ -14,29 +14,9 @@ from hybrid.errors import DataError
 from hybrid.registry import load, own_names
 from hybrid.tool import Card, Provenance
 from hybrid.tool.card_file import CodeElsewhere, card_alone, tool_card
+from tests.tables import cases, stored
 
-CARD = """name = "shade"
-summary = "s"
-limits = "l"
-
-[[backends]]
-name = "learned"
-version = "1"
-make = "str"
-summary = "b"
-provenances = ["family"]
-
-[[backends]]
-name = "classical"
-version = "2"
-make = "Gone"
-summary = "b"
-
-[[backends.provenances]]
-weights = ["a/small", "a/large"]
-licence = "MIT"
-trained_on = []
-"""
+CARD = stored(__file__, "CARD")
 
 
 @pytest.fixture
@@ -58,15 +38,7 @@ def test_rows_of_several_weights_and_of_a_family_become_one_provenance_each(modu
         classical.make()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("summary", "sumary", "shade.toml, line 2: sumary: Card has no such key (did you mean 'summary'?)"),
-        ('"Gone"', '"Gene"', "shade.toml, line 15: backends.make: 'Gene' names nothing that the code gives"),
-        ("MIT", 'MIT"\nlicense = "', "shade.toml, line 21: backends.provenances.license: Provenance has no such key"),
-        ('["family"]', '["famly"]', "shade.toml, line 10: backends.provenances: 'famly' is none of: family"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_refused_by_file_and_line"))
 def test_what_does_not_fit_is_refused_by_file_and_line(module: Path, old: str, new: str, said: str) -> None:
     class Gone: ...
 

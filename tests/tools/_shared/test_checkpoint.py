@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from hybrid.errors import WeightsError
-from hybrid.tool.checkpoint import Checkpoint, content_hash, find_checkpoint, load_module, load_verified
+from hybrid.tool.checkpoint import Checkpoint, content_hash, load_module, load_verified
 from hybrid.tool.networks import collecting
 
 AUTO = "AutoModelForDepthEstimation"
+Damage = Callable[[Path], object]
 
 
 @pytest.fixture
@@ -42,16 +43,43 @@ def test_a_whole_checkpoint_loads_in_evaluation_mode(damaged: Path):
     assert {str(parameter.dtype) for parameter in loaded.model.parameters()} == {"torch.float32"}
 
 
-def test_a_missing_tensor_is_named(damaged: Path):
-    rewrite(damaged, lambda tensors: tensors.pop("head.conv1.bias"))
-    with pytest.raises(WeightsError, match=r"1 missing \(head\.conv1\.bias\)"):
+def cut_off(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+
+
+def other_shape(tensors: dict) -> None:
+    tensors["head.conv1.bias"] = tensors["head.conv1.bias"][:3].clone()
+
+
+def configured(text: str) -> Damage:
+    return lambda folder: folder.joinpath("config.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda at: rewrite(at, lambda tensors: tensors.pop("head.conv1.bias")), r"1 missing \(head\.conv1\.bias\)"),
+        (lambda at: rewrite(at, other_shape), r"of another shape \(head\.conv1\.bias\)"),
+        (cut_off, "cannot be loaded"),
+        (lambda at: (at / "preprocessor_config.json").unlink(), "cannot be loaded"),
+        (lambda at: (at / "model.safetensors").rename(at / "pytorch_model.bin"), "no other format is read"),
+        (lambda at: (at / "config.json").unlink(), r"weights absent: .* has no config\.json"),
+        (lambda at: (at / "model.safetensors").unlink(), r"weights absent: .* has no \.safetensors"),
+        *((configured(text), "names no model_type") for text in ("{}", "[]", "not json", '{"model_type": 3}')),
+    ],
+)
+def test_damage_is_named(damaged: Path, damage: Damage, said: str):
+    damage(damaged)
+    with pytest.raises(WeightsError, match=said):
         load(damaged)
 
 
-def test_a_tensor_of_another_shape_is_named(damaged: Path):
-    rewrite(damaged, lambda tensors: tensors.update({"head.conv1.bias": tensors["head.conv1.bias"][:3].clone()}))
-    with pytest.raises(WeightsError, match=r"of another shape \(head\.conv1\.bias\)"):
-        load(damaged)
+def test_another_family_and_another_kind_of_model_are_refused(damaged: Path):
+    with pytest.raises(WeightsError, match="'depth_anything' checkpoint; expected one of: zoedepth"):
+        load_verified(AUTO, str(damaged), model_types=("zoedepth",))
+    with pytest.raises(WeightsError, match="cannot be loaded as AutoModelForKeypointMatching"):
+        load_verified("AutoModelForKeypointMatching", str(damaged))
 
 
 def test_an_unexpected_tensor_is_named_unless_known(damaged: Path):
@@ -59,29 +87,6 @@ def test_an_unexpected_tensor_is_named_unless_known(damaged: Path):
     with pytest.raises(WeightsError, match=r"1 unexpected \(adapter\)"):
         load(damaged)
     assert load_verified(AUTO, str(damaged), harmless=("adapter",)).model_type == "depth_anything"
-
-
-def test_a_truncated_file_is_refused(damaged: Path):
-    weights = damaged / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(WeightsError, match="cannot be loaded"):
-        load(damaged)
-
-
-def test_another_family_is_refused_before_anything_loads(damaged: Path):
-    with pytest.raises(WeightsError, match="'depth_anything' checkpoint; expected one of: zoedepth"):
-        load_verified(AUTO, str(damaged), model_types=("zoedepth",))
-
-
-def test_another_kind_of_model_is_refused(damaged: Path):
-    with pytest.raises(WeightsError, match="cannot be loaded as AutoModelForKeypointMatching"):
-        load_verified("AutoModelForKeypointMatching", str(damaged))
-
-
-def test_a_processor_that_is_absent_is_refused(damaged: Path):
-    (damaged / "preprocessor_config.json").unlink()
-    with pytest.raises(WeightsError, match="cannot be loaded"):
-        load(damaged)
 
 
 def test_a_processor_with_code_is_not_run_whatever_is_typed(damaged: Path, monkeypatch: pytest.MonkeyPatch):
@@ -95,26 +100,6 @@ def test_a_processor_with_code_is_not_run_whatever_is_typed(damaged: Path, monke
     with pytest.raises(WeightsError, match="cannot be loaded"):
         load(damaged)
     assert not marker.exists()
-
-
-@pytest.mark.parametrize("config", ["{}", "[]", "not json", '{"model_type": 3}'])
-def test_a_configuration_without_a_family_is_refused(damaged: Path, config: str):
-    (damaged / "config.json").write_text(config)
-    with pytest.raises(WeightsError, match="names no model_type"):
-        load(damaged)
-
-
-@pytest.mark.parametrize("absent", ["config.json", "model.safetensors"])
-def test_a_folder_that_lacks_a_file_says_which(damaged: Path, absent: str):
-    (damaged / absent).unlink()
-    with pytest.raises(WeightsError, match=rf"weights absent: .* has no {absent.removeprefix('model')}"):
-        find_checkpoint(str(damaged))
-
-
-def test_pickled_weights_are_not_read(damaged: Path):
-    (damaged / "model.safetensors").rename(damaged / "pytorch_model.bin")
-    with pytest.raises(WeightsError, match="no other format is read"):
-        load(damaged)
 
 
 def test_the_hash_follows_content_not_place(damaged: Path, tmp_path: Path):

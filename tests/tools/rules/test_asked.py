@@ -5,7 +5,7 @@ that the data carries (MVP-Bench, all_questions.json); the findings are made up,
 the lowest for the highest, the next place for this one or left for right answers another letter.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,88 +81,21 @@ def gaze(route: str, kind: Kind, text: str) -> Prompt:
     return Prompt((text, *shown(1)), kind, choices, given=facts_of(route, text, (400, 200), "xyxy"), route=route)
 
 
-TRIPLE = "[A] [0.00, 0.00, 0.25, 0.50] [B] [0.25, 0.00, 0.50, 0.50] [C] [0.50, 0.00, 0.75, 0.50]"
-PAIR = "[A] [0.00, 0.00, 0.25, 0.50] [B] [0.25, 0.00, 0.50, 0.50]"
-PATHS = (
-    "[A] X = [0.50, 0.10, 0.20] Y = [0.50, 0.10, 0.20] T = [100, 200, 300] "
-    "[B] X = [0.50, 0.90, 0.80] Y = [0.50, 0.90, 0.80] T = [100, 200, 300]"
-)
-SPOTS = "[A] (0.48, 0.50) [B] (0.10, 0.20) [C] (0.90, 0.70) [D] (0.18, 0.59)"
 SEARCH = (
     "[Requirement] Predict eye fixation points for searching for a sink in the provided image. Output the fixation "
     "points as three separate lists, each containing 6 values."
 )
 FREE = SEARCH.replace("searching for a sink in", "free-viewing of")
-RANKS = "[A] the most salient [B] the second most salient [C] the third most salient"
-
-LOOKED = [
-    ("Q1", Kind.CHOICE, f"Which object is the most salient in the image? {TRIPLE}", [boxes_in_order(1, 2, 0)], "B"),
-    (
-        "Q1",
-        Kind.CHOICE,
-        f"Which object attracts the highest visual attention? {TRIPLE}",
-        [boxes_in_order(2, 0, 1)],
-        "C",
-    ),
-    (
-        "Q2",
-        Kind.INTEGER,
-        "How many salient objects are there in the image?",
-        [Finding("", {"count": 5}, 0.5, "c", "1")],
-        5,
-    ),
-    (
-        "Q3",
-        Kind.ORDER,
-        f"Rank these objects from the most to the least salient. {TRIPLE}",
-        [boxes_in_order(1, 2, 0)],
-        "BCA",
-    ),
-    ("Q4", Kind.CHOICE, f"Which of the two boxes is more salient? {PAIR}", [boxes_in_order(1, 0)], "B"),
-    (
-        "Q6",
-        Kind.CHOICE,
-        f"How salient is the object in [0.00, 0.00, 0.25, 0.50]? {RANKS}",
-        [boxes_in_order(0, 1), boxes_in_order(1, 2, 0)],
-        "C",
-    ),
-    (
-        "Q8",
-        Kind.CHOICE,
-        f"Which fixation points are more appropriate for free-viewing? {PATHS}",
-        [boxes_in_order(2, 0, 3, 1)],
-        "B",
-    ),
-    (
-        "Q10",
-        Kind.CHOICE,
-        f"Which fixation had the longest duration during free-viewing? {SPOTS}",
-        [boxes_in_order(3, 0, 1, 2)],
-        "D",
-    ),
-    (
-        "Q11",
-        Kind.CHOICE,
-        f"Which fixation points are more appropriate when looking for a microwave? {PATHS}",
-        [boxes_in_order(1, 2, 0, 3)],
-        "A",
-    ),
-    (
-        "Q13",
-        Kind.CHOICE,
-        f"Which fixation had the longest duration during searching for a sink? {SPOTS}",
-        [boxes_in_order(2, 0, 1, 3)],
-        "C",
-    ),
-]
 
 
-@pytest.mark.parametrize(("route", "kind", "text", "findings", "wanted"), LOOKED)
+@pytest.mark.parametrize(*cases(__file__, "test_where_people_look", list, kind=Kind))
 async def test_where_people_look(
-    fakes: Any, route: str, kind: Kind, text: str, findings: Sequence[Finding], wanted: Any
+    fakes: Any, route: str, kind: Kind, text: str, findings: list[Any], wanted: Any
 ) -> None:
+    """A finding is the order of its boxes, or its data."""
     asked = gaze(route, kind, text)
-    said = await ask_rules(asked, fakes.context_of(asked, findings=list(findings)))
+    told = [boxes_in_order(*one) if isinstance(one, list) else Finding("", one, 0.5, "c", "1") for one in findings]
+    said = await ask_rules(asked, fakes.context_of(asked, findings=told))
     assert parse(said.answer, kind, asked.choices).value == wanted
 
 

@@ -1,6 +1,5 @@
 """The rules over people's eyes: what a finding makes them say, and the whole way on generated questions."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,12 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.hvsbench import BENCHMARK
-from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
-from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run
 from hybrid.scoring.runs import score_run
 from hybrid.tool.rules import ORDINALS
 from hybrid.types import Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
+from tests.tables import cases
+from tests.tools.specialist_run import specialist_run
 from tools._shared.boxes import overlap
 from tools.rules import ask_specialists as ask_rules
 from tools.rules.hvsbench import ranked_thing
@@ -55,29 +53,14 @@ def detected_rows(*rows: tuple[str, Any, Any]) -> Finding:
     return Finding("", {"boxes": boxes}, 0.7, "learned", "1")
 
 
-@pytest.mark.parametrize(
-    ("asked", "findings", "note"),
-    [
-        (
-            prompt("Q5", Kind.CHOICE, ("the cat", "the horse")),
-            [detected_rows(("cat", 0.5, [0, 0, 9, 9]))],
-            ("not found", "detection finds no horse"),
-        ),
-        (
-            prompt("Q5", Kind.CHOICE, ("cat", "dog")),
-            [detected_rows(("cat", None, [0, 0, 9, 9]), ("dog", 0.0, [0, 0, 9, 9]))],
-            ("not found", "detection finds no cat"),
-        ),
-        (prompt("Q5", Kind.CHOICE, ("the cat", " . ")), [], ("no name", "a choice names no thing")),
-        (prompt("Q5", Kind.CHOICE, ()), [], ("no name", "a choice names no thing")),
-        (prompt("Q7", Kind.CHOICE, RANKS, "Which?"), [], ("no name", "the question names no thing to rank")),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_named_things_that_are_not_there_abstain"))
 async def test_named_things_that_are_not_there_abstain(
-    fakes: Any, asked: Prompt, findings: list[Finding], note: tuple[str, str]
+    fakes: Any, asked: tuple[str, tuple[str, ...], str], findings: tuple[Any, ...], note: tuple[str, str]
 ) -> None:
-    ctx = fakes.context_of(asked, findings=list(findings))
-    assert await ask_rules(asked, ctx) is None
+    route, choices, text = asked
+    one = prompt(route, Kind.CHOICE, choices, text)
+    ctx = fakes.context_of(one, findings=[detected_rows(*rows) for rows in findings])
+    assert await ask_rules(one, ctx) is None
     assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [note]
 
 
@@ -108,16 +91,7 @@ def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
     least = {"Q1": (4, 2), "Q2": (4, 2), "Q3": (3, 1), "Q4": (4, 3), "Q6": (4, 2), "Q8": (5, 3), "Q11": (4, 3)}
     tasks = (*least, "Q9", "Q12")
     BENCHMARK.generate(tmp_path / "data", tasks, 5, 0)
-    config = RunConfig(
-        "hvsbench",
-        solvers=("specialist",),
-        data=str(tmp_path / "data"),
-        seed=3,
-        service=ServiceOptions("classical"),
-        out=tmp_path / "run",
-    )
-    plan = prepare(config)
-    assert not asyncio.run(ask_run(plan, lambda *_: None))
+    plan = specialist_run("hvsbench", tmp_path, data=str(tmp_path / "data"), seed=3)
     (scored,) = score_run(plan.folder, ScoreOptions(abstain="wrong"))
     right = {task: sum(s.correct or 0 for s in scored.scores if s.task == task) for task in least}
     assert all(right[task] >= floor > guess for task, (floor, guess) in least.items()), right

@@ -1,6 +1,5 @@
 """The rules over what is in a picture: named things, counts, written words, descriptions; refusals and abstentions."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
-from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
+from tests.tables import cases
+from tests.tools.specialist_run import specialist_run
 from tools._shared.question_words import asked_question, asks_for_text, named_things
 from tools.rules import ask_specialists as ask_rules
 from tools.rules._shared.options_in_words import refusing, written_choice
@@ -68,48 +66,16 @@ async def test_what_is_written_is_read(fakes: Any) -> None:
     assert (specialist_answer.letter, specialist_answer.tool) == ("A", "attributes")
 
 
-NO_NAME = ("no name", "the question names no thing to look for")
-NO_TEXTS = ("no texts", "the options are not between 2 and 16 different texts")
-
-
-@pytest.mark.parametrize(
-    ("asked", "findings", "notes"),
-    [
-        (
-            prompt("What stands next to the red cube?", ("A tree", "A dog")),
-            [counts(red_cube=0)],
-            [("refuse", "detection finds no red cube")],
-        ),
-        (
-            prompt("How many red cars are there?", ("2", "three")),
-            [counts(red_car=5)],
-            [("no count", "no choice, or more than one, states 5 x red car")],
-        ),
-        (
-            prompt("How many of the cars are red?", ("2", "three")),
-            [counts(car=5)],
-            [("no count", "the question counts some of a kind, which detection by name does not tell apart")],
-        ),
-        (prompt("How many red cars are there?", ("2", "three")), [ABSENT], [("no backend", "no weights")]),
-        (prompt("Why?", ("a",)), [], [NO_NAME, NO_TEXTS]),
-        (prompt("Why?", ("a", "a")), [], [NO_NAME, NO_TEXTS]),
-        (prompt("Why?", tuple("abcdefghijklmnopq")), [], [NO_NAME, NO_TEXTS]),
-        (prompt("Why?", ("a", "b")), [fits(2, 0.1, 0.2)], [NO_NAME]),
-        (
-            prompt("Does it depict anything?", route="yes_no"),
-            [],
-            [("no statement", "the question's wording states nothing that could be compared with the image")],
-        ),
-        (prompt("Is there a dog?", route="yes_no"), [counts()], [("unknown", "detection does not know dog")]),
-        (prompt("Is the man happy?", route="yes_no"), [counts(man=0)], [("refuse", "detection finds no man")]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_abstention_says_why"))
 async def test_an_abstention_says_why(
-    fakes: Any, asked: Prompt, findings: list[Finding | Exception], notes: list[tuple[str, str]]
+    fakes: Any, asked: tuple[Any, ...], findings: tuple[dict[str, Any] | None, ...], notes: tuple[tuple[str, str], ...]
 ) -> None:
-    ctx = fakes.context_of(asked, findings=list(findings))
-    assert await ask_rules(asked, ctx) is None
-    assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == notes
+    """A finding is its data; null is a tool without weights."""
+    one = prompt(*asked)
+    told = [ABSENT if data is None else Finding("", data, 0.7, "learned", "1") for data in findings]
+    ctx = fakes.context_of(one, findings=told)
+    assert await ask_rules(one, ctx) is None
+    assert tuple((step.name, step.text) for step in ctx.log.steps if step.kind == "rule") == notes
     assert not ctx.tool.findings
 
 
@@ -122,16 +88,7 @@ def test_the_one_choice_that_refuses() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("benchmark", ["mm_sap", "mvp_bench"])
 def test_a_run_without_weights_abstains_everywhere(tmp_path: Path, benchmark: str) -> None:
-    config = RunConfig(
-        benchmark,
-        solvers=("specialist",),
-        data="sample",
-        limit=6,
-        service=ServiceOptions("classical"),
-        out=tmp_path / "run",
-    )
-    plan = prepare(config)
-    assert not asyncio.run(ask_run(plan, lambda *_: None))
+    plan = specialist_run(benchmark, tmp_path, limit=6)
     replies = [exchange.reply for attempt in plan.folder.attempts("specialist") for exchange in attempt.exchanges]
     assert {reply.outcome for reply in replies} == {Outcome.ABSTAINED}
 

@@ -1,6 +1,5 @@
 """The rules over things, through the run's own path: what they answer, and that a tool without weights abstains."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,18 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.config import RunConfig, ServiceOptions
+from hybrid.config import ServiceOptions
 from hybrid.errors import NoBackend, WeightsError
 from hybrid.images import ImageStore, encode
 from hybrid.registry import load
-from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Outcome
 from hybrid.weights import backends_in_use
 from tests.tables import stored
+from tests.tools.specialist_run import specialist_run
 
 # Arguments of a call of each tool without a weight-free backend.
 LEARNED_ONLY: dict[str, dict[str, Any]] = stored(__file__, "LEARNED_ONLY")
@@ -42,17 +40,7 @@ def service(tmp_path: Path) -> Iterator[Callable[..., CachedTools]]:
 
 def outcomes(tmp_path: Path, tasks: tuple[str, ...], **more: Any) -> list[tuple[Outcome, str]]:
     """Outcome and reply of each question of a run of the specialist on generated items."""
-    config = RunConfig(
-        "blink",
-        solvers=("specialist",),
-        data="sample",
-        tasks=tasks,
-        limit=2 * len(tasks),
-        out=tmp_path / "run",
-        service=ServiceOptions(**more),
-    )
-    plan = prepare(config)
-    assert not asyncio.run(ask_run(plan, lambda *_: None))
+    plan = specialist_run("blink", tmp_path, tasks=tasks, limit=2 * len(tasks), service=ServiceOptions(**more))
     replies = [exchange.reply for attempt in plan.folder.attempts("specialist") for exchange in attempt.exchanges]
     return [(reply.outcome, reply.text) for reply in replies]
 

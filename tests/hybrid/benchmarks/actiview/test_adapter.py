@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from hybrid.benchmarks.actiview.settings import read_settings
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, places, stitch, turn, whole
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, decode
-from hybrid.running.data import mount, questions
-from hybrid.types import BrokenQuestion, Question
+from hybrid.types import BrokenQuestion
+from tests.hybrid.benchmarks import mounted
 from tests.tables import cases
+
+asked, sound = partial(mounted.asked, BENCHMARK), partial(mounted.sound, BENCHMARK)
 
 MADE = ("counting", "geo_loc")
 PER_TASK = 3
@@ -39,18 +42,6 @@ def sample(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Pa
 @pytest.fixture
 def copy(sample: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(sample, tmp_path / "copy"))
-
-
-def asked(folder: Path, tmp_path: Path, **given_settings: str) -> tuple[Question | BrokenQuestion, ...]:
-    store = ImageStore(tmp_path / "store")
-    mounted = mount(BENCHMARK, str(folder), split=None, tasks=(), settings=given_settings, store=store)
-    return questions(BENCHMARK, mounted.source, None)
-
-
-def sound(folder: Path, tmp_path: Path, **given_settings: str) -> tuple[Question, ...]:
-    found = asked(folder, tmp_path, **given_settings)
-    assert all(isinstance(question, Question) for question in found)
-    return tuple(question for question in found if isinstance(question, Question))
 
 
 def edit(folder: Path, name: str, change: Callable[[Any], Any]) -> None:

@@ -1,10 +1,9 @@
 """ActiView's dialogues, driven by a queue of replies: what is asked, and that nothing is seen before it is revealed."""
 
-import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,11 @@ from hybrid.benchmarks.actiview.sample import write
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
-from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
+from hybrid.types import Kind, Outcome, Prompt, Question, Reply
+from tests.hybrid.benchmarks.mounted import held
 from tests.tables import cases
+
+run = partial(held, BENCHMARK)
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +42,6 @@ def question_of(folder: Path, store: ImageStore, **given_settings: str) -> Quest
     question = questions(BENCHMARK, mounted.source, 1)[0]
     assert isinstance(question, Question)
     return question
-
-
-def run(question: Question, replies: Sequence[str]) -> tuple[Exchange, ...]:
-    """The dialogue with these replies in order; the last one is repeated."""
-    waiting = list(replies)
-
-    async def ask(prompt: Prompt) -> Reply:
-        return Reply(waiting.pop(0) if len(waiting) > 1 else waiting[0])
-
-    return asyncio.run(BENCHMARK.dialogue(question.asked(), ask))
 
 
 def shown(question: Question, prompt: Prompt) -> list[str]:

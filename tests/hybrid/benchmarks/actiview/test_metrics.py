@@ -1,6 +1,5 @@
 """ActiView's numbers: recalls and accuracies of the paper from their definitions, the released rule for answers."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
 from hybrid.scoring.published import published
 from hybrid.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Reply, Score, StoredImage
+from tests.hybrid.benchmarks.mounted import held
 
 CLUE_VIEWS = 859
 RECALLS = [row for row in published("actiview") if row.source == "Table 13" and row.metric.startswith("recall")]
@@ -57,12 +57,7 @@ def question_of(
 
 
 def scored(question: Question, replies: Sequence[str], parse: str = "strict") -> Score:
-    waiting = list(replies)
-
-    async def ask(prompt: Prompt) -> Reply:
-        return Reply(waiting.pop(0) if len(waiting) > 1 else waiting[0])
-
-    exchanges = asyncio.run(BENCHMARK.dialogue(question.asked(), ask))
+    exchanges = held(BENCHMARK, question, replies)
     return BENCHMARK.score(question, exchanges, ScoreOptions(parse="official" if parse == "official" else "strict"))
 
 

@@ -4,6 +4,7 @@ import asyncio
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from hybrid.benchmarks.mm_sap.data import order_of
 from hybrid.benchmarks.mm_sap.sample import REFUSAL, SETS, write
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
-from hybrid.running.data import mount, questions
 from hybrid.types import BrokenQuestion, Exchange, Kind, Prompt, Question, Reply
+from tests.hybrid.benchmarks import mounted
 from tests.tables import cases
+
+asked, sound = partial(mounted.asked, BENCHMARK), partial(mounted.sound, BENCHMARK)
 
 PER_SET = 3
 OPTIONS = ["red", "green", "blue", "white", REFUSAL]
@@ -43,18 +46,6 @@ def table(folder: Path, rows: Sequence[Mapping[str, Any]], name: str = "BasicVis
 
 def row(**changed: object) -> dict[str, object]:
     return {"question": "What colour?", "options": OPTIONS, "answer": "C", "image": {"bytes": picture()}} | changed
-
-
-def asked(folder: Path, tmp_path: Path, **given_settings: str) -> tuple[Question | BrokenQuestion, ...]:
-    store = ImageStore(tmp_path / "store")
-    mounted = mount(BENCHMARK, str(folder), split=None, tasks=(), settings=given_settings, store=store)
-    return questions(BENCHMARK, mounted.source, None)
-
-
-def sound(folder: Path, tmp_path: Path, **given_settings: str) -> tuple[Question, ...]:
-    found = asked(folder, tmp_path, **given_settings)
-    assert all(isinstance(question, Question) for question in found), found
-    return tuple(question for question in found if isinstance(question, Question))
 
 
 def run(question: Question, replies: Sequence[str], benchmark: MmSap = BENCHMARK) -> tuple[Exchange, ...]:

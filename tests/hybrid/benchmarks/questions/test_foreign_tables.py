@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.questions.tables import table_of
 from hybrid.errors import DataError
 from hybrid.types import BrokenQuestion, Question
+from tests.tables import cases
 
 HEAD = ("id", "image", "question", "A", "B", "answer")
 
@@ -31,15 +32,7 @@ def read(made: Any, path: Path) -> dict[str, str]:
     return {each.id: each.text if isinstance(each, Question) else each.error for each in made.asked(path)}
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        # Few columns and the question first; rows that are short; blank lines.
-        ["question,image,answer", '"What is this,red.png,yes', "How many?,red.png,no", 'what is 5",red.png,no'],
-        ["id,question,answer", '1,"What,yes', "2", "3", "4", '5,what is 5",no'],
-        ["id,question,answer", '1,"What,yes', "", "", "", '2,what is 5",no'],
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table"))
 def test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table(made: Any, lines: list[str]) -> None:
     path = made.folder / "questions.csv"
     path.write_text("\n".join(lines) + "\n")

@@ -16,24 +16,9 @@ from hybrid.registry import recipe_of as file_of
 from hybrid.scoring.published import published
 from hybrid.serving.sources import code_outside
 from hybrid.types import Outcome, Question, Score
-from tests.tables import cases
+from tests.tables import cases, stored
 
-RECIPE = """
-columns: {id: qid, image: picture, question: text, choices: [A, B, C], answer: label, task: category, group: [source]}
-kind: choice
-answer: letter
-option: "{letter}. {text}"
-title: "Mine: a benchmark of a test"
-citation: "Somebody, 2026"
-licence: CC-BY-4.0
-hub: {id: some/where, splits: [test, val], files: "{split}.csv", images: "pictures/*"}
-metrics: [accuracy over task/source, accuracy, all_right]
-expected: {near: 2, far: 1}
-image_sources: {COCO: section 3}
-published:
-  - {who: GPT, value: 0.25, source: "Somebody, Table 2", n: 3}
-unchecked: the number of rows
-"""
+RECIPE = stored(__file__, "RECIPE")
 
 
 def row(made: Any, **changed: object) -> dict[str, object]:

@@ -9,27 +9,13 @@ import pytest
 
 from hybrid.samples.named import SCENES
 from tests.runnable import forked
+from tests.tables import stored
 
 ROOT = Path(__file__).parents[4]
 RECIPES = sorted(path.stem for path in (ROOT / "hybrid/benchmarks/recipes").glob("*.yaml"))
 PAGE = (ROOT / "docs/recipes.md").read_text()
 
-MINE = """
-title: "Mine: sides of things"
-citation: none
-licence: CC0-1.0
-hub: {id: me/mine, splits: [test], files: [questions.jsonl]}
-columns: {id: number, image: picture, question: asked, choices: offered, answer: right, task: about}
-answer: letter
-cluster: {rows: 2}
-metrics: [all_right, accuracy over task]
-expected: {sides: 4}
-unchecked: all of it
-samples:
-  rows: 2
-  scenes:
-    - {scene: located, cells: {about: sides}}
-"""
+MINE = stored(__file__, "MINE")
 
 
 @pytest.fixture

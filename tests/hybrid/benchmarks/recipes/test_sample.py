@@ -17,6 +17,7 @@ from hybrid.benchmarks.questions.schema import recipe_of
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.types import Question
+from tests.tables import stored
 
 FOLDER = Path(__file__).parents[4] / "hybrid/benchmarks/recipes"
 
@@ -31,18 +32,7 @@ def test_options_are_written_as_they_are_read(pattern: str) -> None:
     assert split(pattern, written(pattern, options, lower=True))[1] == options
 
 
-RECIPE = """
-title: "Mine: a set"
-citation: none
-licence: CC0
-hub: {{id: me/mine, splits: [test], files: ["{file}"]}}
-columns: {{id: number, image: picture, question: asked, choices: offered, answer: right, task: about}}
-answer: {answer}
-metrics: [accuracy]
-samples:
-  scenes:
-    - {{scene: {scene}, cells: {{about: sides}}}}
-"""
+RECIPE = stored(__file__, "RECIPE")
 
 
 FILES = ("{split}.tsv", "{split}.csv", "{split}.jsonl", "a/*.parquet")

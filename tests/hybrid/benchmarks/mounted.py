@@ -1,0 +1,34 @@
+"""Questions of a benchmark as a run mounts them, and a dialogue over queued replies."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hybrid.images import ImageStore
+from hybrid.running.data import mount, questions
+from hybrid.types import BrokenQuestion, Exchange, Prompt, Question, Reply
+
+
+def asked(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question | BrokenQuestion, ...]:
+    """Every question of a folder; pictures go to a store in a place."""
+    store = ImageStore(place / "store")
+    mounted = mount(benchmark, str(folder), split=None, tasks=(), settings=settings, store=store)
+    return questions(benchmark, mounted.source, None)
+
+
+def sound(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question, ...]:
+    """The same where none may be broken."""
+    found = asked(benchmark, folder, place, **settings)
+    assert all(isinstance(question, Question) for question in found), found
+    return tuple(question for question in found if isinstance(question, Question))
+
+
+def held(benchmark: Any, question: Question, replies: Sequence[str]) -> tuple[Exchange, ...]:
+    """The dialogue with these replies in order; the last one is repeated."""
+    waiting = list(replies)
+
+    async def ask(prompt: Prompt) -> Reply:
+        return Reply(waiting.pop(0) if len(waiting) > 1 else waiting[0])
+
+    return asyncio.run(benchmark.dialogue(question.asked(), ask))

@@ -1,0 +1,27 @@
+"""Pictures for the tests of tools, and what the tool `markers` finds in them."""
+
+from typing import Any
+
+import numpy as np
+
+from hybrid.registry import load
+from hybrid.tool import Pixels, Request
+from hybrid.types import Finding
+
+READ: dict[tuple[bytes, str], Finding] = {}
+
+
+def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
+    """Noise of every colour, (height, width, 3)."""
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
+
+
+def markers(pixels: Pixels, **args: Any) -> Finding:
+    """The markers tool's finding, looked for once in a picture."""
+    key = pixels.tobytes(), repr(args)
+    if key not in READ:
+        tool = load("tools", "markers")
+        card = tool.backend("classical")
+        (found,) = card.make().run([Request((pixels,), tool.args(**args))])
+        READ[key] = Finding(found.text, found.data, found.confidence, "classical", card.version)
+    return READ[key]

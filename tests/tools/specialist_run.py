@@ -1,0 +1,17 @@
+"""A run of the specialist, without weights unless they are given, from its configuration to its last question."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.running.run import ask_run
+
+
+def specialist_run(benchmark: str, folder: Path, **changes: Any) -> ResolvedRun:
+    """The run, asked to its end in a folder; `changes` are fields of `RunConfig`."""
+    given = {"data": "sample", "service": ServiceOptions("classical"), "out": folder / "run", **changes}
+    plan = prepare(RunConfig(benchmark, ("specialist",), **given))
+    assert not asyncio.run(ask_run(plan, lambda *_: None))
+    return plan
