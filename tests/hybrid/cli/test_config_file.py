@@ -1,6 +1,7 @@
 """`hybrid run --config FILE`: what a file says is what the command line would say, or one line that names the place."""
 
 import json
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,29 +22,7 @@ from hybrid.log.manifest import seal_of
 from tests.tables import cases
 
 Command = Callable[..., Any]
-FULL = """\
-benchmark: blink
-# the same with underscores
-max_tool_calls: 3
-max-turns: 2
-model: openai:gpt-4o
-tools: [depth, crop]
-solver:
-  - controller
-  - mllm
-task: Jigsaw
-rotate: true
-no-cache: false
-format-line: off
-seed: null
-setting: {hints: on, samples: 2}
-model-arg:
-  temperature: 0.70
-  price: 1/2
-  prompt_cache: off
-  stop: [a, b]
-max-seconds: 1.5
-"""
+FULL = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["FULL"]
 
 
 def context(*words: object) -> click.Context:

@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,83 +25,13 @@ from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_outside
 from tools.rules import tools_asked
 
-SOLVER = """
-from hybrid.solving.solver import Solver
-from hybrid.types import Reply
-
-
-class First(Solver):
-    \"\"\"Always A.\"\"\"
-
-    role = "specialist"
-
-    async def ask(self, prompt, ctx):
-        return Reply("(A)")
-
-
-SOLVER = First()
-"""
-BENCHMARK = """
-from dataclasses import replace
-
-from hybrid.benchmarks.blink import BENCHMARK as BLINK
-
-
-class Other(type(BLINK)):
-    card = replace(BLINK.card, name="{name}", title="Another one")
-    texts_file = BLINK.texts_file
-
-
-BENCHMARK = Other()
-"""
-MODEL = """
-from hybrid.messages import AssistantMessage
-
-
-class SaysA:
-    name, provider = "own_models:x", "own_models"
-
-    def metadata(self):
-        return {"model": self.name}
-
-    def connection(self):
-        return {}
-
-    async def chat(self, messages, tools, call):
-        return AssistantMessage("Answer: (A)")
-
-    async def close(self):
-        pass
-
-
-def MODEL(name, settings, store):
-    return SaysA()
-"""
-SECTION = """
-from hybrid.benchmarks.card import MetricCard
-from hybrid.scoring.result import FRACTION, Result, Section
-
-
-def rows(comparison):
-    yield Result("{name}", "nought", FRACTION, 0.0)
-
-
-SECTION = Section("{name}", "Nothing?", (MetricCard("nought", "0", "nothing", "ours"),), rows)
-"""
-EXPORTER = """
-from hybrid.exporting.base import Exporter
-
-
-class Nothing(Exporter):
-    form = "nothing"
-    about = "nothing"
-
-    def export(self, run, path, options):
-        raise NotImplementedError
-
-
-EXPORTER = Nothing()
-"""
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SOLVER = TEXT["SOLVER"]
+BENCHMARK = TEXT["BENCHMARK"]
+MODEL = TEXT["MODEL"]
+SECTION = TEXT["SECTION"]
+EXPORTER = TEXT["EXPORTER"]
 TOOL = """
 from hybrid.tool import Args, BackendCard, Card, Tool
 

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,21 +28,9 @@ HYBRID = (sys.executable, "-m", "hybrid")
 KEY = "sk-of-the-waiting-server"
 
 
-ONE_AFTER_THE_OTHER = """
-import json, sys
-from hybrid.cli import main
-
-ended = []
-for words in json.loads(sys.argv[1]):
-    sys.argv = ["hybrid", *words]
-    try:
-        main()
-    except SystemExit as end:
-        ended.append(end.code)
-    print("---", flush=True)
-    print("---", file=sys.stderr, flush=True)
-sys.exit(json.dumps(ended))
-"""
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+ONE_AFTER_THE_OTHER = TEXT["ONE_AFTER_THE_OTHER"]
 
 
 @dataclass(frozen=True)
@@ -277,20 +266,7 @@ def test_a_signal_ends_the_run_in_order(
         assert hidden(tmp_path / "run") == []
 
 
-SLOW_TO_END = """
-import asyncio, signal, sys
-from hybrid.running.signals import until_signal
-
-async def work():
-    print("works", flush=True)
-    try:
-        await asyncio.Event().wait()
-    finally:
-        print("ends", flush=True)
-        await asyncio.Event().wait()
-
-asyncio.run(until_signal(work()))
-"""
+SLOW_TO_END = TEXT["SLOW_TO_END"]
 
 
 @pytest.mark.system

@@ -134,17 +134,7 @@ async def test_a_server_that_is_asked_through_langchain_is_asked_without_what_it
 STREAMED = b'data: {"id":"1","choices":[]}\n\ndata: [DONE]\n\n'
 
 
-@pytest.mark.parametrize(
-    ("words", "settings", "told"),
-    [
-        ("This model only support stream mode", {}, "asked for its replies in pieces, which LangChain does not do"),
-        ("", {}, "asked for its replies in pieces, which LangChain does not do"),
-        ("This model only support stream mode", {"stream": "off"}, "--stream off does not allow"),
-        ("Unsupported parameter: max_completion_tokens", {"max_tokens": 9}, "max_tokens for max_completion_tokens"),
-        ("Unsupported parameter: n", {}, "leave --model-arg n away"),
-        ("temperature is not supported", {}, "--model-arg temperature=null"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words"))
 async def test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words(
     words: str, settings: dict[str, Any], told: str, recorder: Any, answer: Any, store: ImageStore
 ) -> None:
@@ -156,10 +146,7 @@ async def test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words(
     await model.close()
 
 
-@pytest.mark.parametrize(
-    ("written", "repairs"),
-    [('"{\\"zoom\\": 3}"', ("encoded twice",)), ("{'zoom': 3}", ("loose JSON",)), ('{"zoom": 3}', ())],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_repairs_are_counted_as_those_of_our_own_client"))
 async def test_repairs_are_counted_as_those_of_our_own_client(
     written: str, repairs: tuple[str, ...], recorder: Any, store: ImageStore, crop_tool: Any
 ) -> None:

@@ -27,6 +27,7 @@ from hybrid.running.estimate import estimate
 from hybrid.running.resolve import prepare
 from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.scoring.runs import score_run
+from tests.tables import cases
 
 APIS = {"openai:m": "/v1", "anthropic:m": "", "google_genai:m": ""}
 PRICE = Price(10, 10)
@@ -316,16 +317,7 @@ def test_a_dry_run_says_rounds_bytes_and_both_prices(config: RunConfig) -> None:
     assert " USD expected instead of 0." in line
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"model": "ollama:m"}, "--batch: ollama has no batches; there are those of anthropic, google_genai, openai"),
-        ({"model": "embedded"}, "--batch: embedded has no batches"),
-        ({"engine": "ray"}, "leave --engine ray away"),
-        ({"batch": False, "batch_tail": 2}, "give --batch with them"),
-        ({"stream": "on"}, "--stream on: the replies of --batch come whole"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_asked_in_batches_is_refused"))
 def test_what_cannot_be_asked_in_batches_is_refused(config: RunConfig, changed: dict[str, Any], said: str) -> None:
     own = {key: value for key, value in changed.items() if hasattr(config.model_settings, key)}
     rest = {key: value for key, value in changed.items() if key not in own}

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -205,20 +206,7 @@ def test_beside_another_thread_nothing_is_forked() -> None:
     assert said(threads) == "True\n"
 
 
-RUN = """
-    from hybrid.cli import main
-
-    threads, *words = sys.argv[1:]
-    held = threading.Event()
-    if threads == "threads":
-        threading.Thread(target=held.wait).start()
-    sys.argv = ["hybrid", "run", "blink", *words]
-    try:
-        main()
-    finally:
-        held.set()
-        sys.stderr.write(f"{'pyarrow' in sys.modules}\\n")
-"""
+RUN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["RUN"]
 
 
 def test_the_command_line_reads_in_a_fork_and_writes_the_same_run(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,37 +69,7 @@ async def test_a_refused_configuration_ends_the_run(config: RunConfig, fakes: An
     assert attempts(run) == {}
 
 
-KILLED = """
-import asyncio, sys
-from dataclasses import replace
-from pathlib import Path
-from hybrid.config import RunConfig
-from hybrid.registry import load
-from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run
-from hybrid.config import ServiceOptions
-
-class Stalling:
-    def __init__(self, inner, answers):
-        self.inner, self.left, self.name, self.provider = inner, answers, inner.name, inner.provider
-    def metadata(self):
-        return self.inner.metadata()
-    async def chat(self, messages, tools, call):
-        self.left -= 1
-        if self.left < 0:
-            await asyncio.sleep(600)
-        return await self.inner.chat(messages, tools, call)
-    def connection(self):
-        return {}
-    async def close(self):
-        await self.inner.close()
-
-data, model, out = sys.argv[1:]
-classical = ServiceOptions("classical")
-run = prepare(RunConfig("blink", ("mllm",), model, data=data, service=classical, out=Path(out), concurrency=2))
-resources = replace(run.resources, model=Stalling(run.resources.model, 3))
-asyncio.run(ask_run(replace(run, resources=resources), lambda *_: None))
-"""
+KILLED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["KILLED"]
 
 
 @pytest.mark.system
