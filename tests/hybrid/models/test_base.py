@@ -27,16 +27,7 @@ def test_any_model_args_are_read_or_refused(items: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "told"),
-    [
-        ({"max_pixels": 0}, "--max-pixels 0"),
-        ({"max_tokens": 0}, "--max-tokens"),
-        ({"temperature": -1.0}, "--temperature"),
-        ({"temperature": float("nan")}, "--temperature"),
-        ({"retries": -1}, "--retries"),
-        ({"keep_images": -1}, "--keep-images"),
-        ({"timeout_s": 0.0}, "timeout_s"),
-        ({"tool_calling": "maybe"}, "native, text or auto"),
-    ],
+    [*cases(__file__, "out_of_range")[1], ({"temperature": float("nan")}, "--temperature")],
 )
 def test_settings_out_of_range_are_named(settings: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hybrid.errors import DataError
 from hybrid.report.payload import Tag
 from hybrid.report.tags import read_tags, tag_tables
+from tests.tables import cases
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 TAGS = st.lists(
@@ -28,20 +29,7 @@ def test_every_tag_is_read(tmp_path: Path, tags: tuple[Tag, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [
-        ("[", "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ("[]", "expected an object with a list `tags`"),
-        ({"format": 2, "tags": []}, "expected tags of format 1, found 2"),
-        ({"format": 1, "tags": {}}, "expected an object with a list `tags`"),
-        ({"format": 1, "tags": [ROW, "x"]}, "row 2: expected an object, found str"),
-        ({"format": 1, "tags": [ROW, {**ROW, "colour": "red"}]}, "row 2: there is no field 'colour'"),
-        ({"format": 1, "tags": [{**ROW, "tag": 3}]}, "row 1: tag must be a text, found int"),
-        ({"format": 1, "tags": [{"benchmark": "blink", "solver": "mllm", "tag": "t"}]}, "row 1: question must be a"),
-        ({"format": 1, "tags": [{**ROW, "question": ""}]}, "row 1: question is empty"),
-        ({"format": 1, "tags": [{**ROW, "tag": "", "note": ""}]}, "row 1: tag and note are empty"),
-        ({"format": 1, "tags": [ROW, {**ROW, "note": "other"}, ROW]}, "row 3: the same as row 1"),
-    ],
+    [*cases(__file__, "no_tags", list)[1], ("[" * 100_000, "not JSON")],
 )
 def test_what_is_no_file_of_tags_is_named(tmp_path: Path, content: Any, told: str) -> None:
     file = tmp_path / "tags.json"

@@ -124,15 +124,8 @@ def test_where_samples_would_be_one_they_are_refused(change: dict[str, Any], tol
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"model": "replay:outputs", "reasoning": "none"}, "--setting reasoning: a recorded model was asked as"),
+        *cases(__file__, "not_together")[1],
         ({"model": "replay:outputs", "context": Path("x")}, "--setting context: a recorded model"),
-        ({"model": "replay:outputs", "captioner": "openai:eyes"}, "--setting caption-model: a recorded model"),
-        (
-            {"captioner": "replay:outputs"},
-            "--setting caption-model=replay:outputs: a recorded model describes no image",
-        ),
-        ({"reasoning": "first", "answer": "likelihood"}, "--setting reasoning=first: likelihoods"),
-        ({"context_missing": "without"}, "--setting context-missing=without: give the texts"),
     ],
 )
 def test_ways_of_asking_that_do_not_go_together_are_refused(change: dict[str, Any], told: str) -> None:

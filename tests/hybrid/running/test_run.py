@@ -19,6 +19,7 @@ from hybrid.errors import UsageError
 from hybrid.models.base import ModelRefused
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import UnfinishedQuestion, ask_run
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -98,18 +99,7 @@ async def test_a_killed_process_is_continued_where_it_stopped(config: RunConfig,
     assert path.read_bytes().startswith(finished)
 
 
-@pytest.mark.parametrize(
-    ("changes", "lines"),
-    [
-        ({"seed": 7}, ["seed: 0 -> 7"]),
-        ({"tool_output": "blank"}, ['tool_output: "real" -> "blank"']),
-        ({"format_line": False}, ["prompts.format_line: true -> false"]),
-        ({"protocol": "official"}, ["prompts.format_line: true -> false", 'protocol: "strict" -> "official"']),
-        ({"image_labels": False}, ["image_labels: true -> false", "solver mllm.image_labels: true -> false"]),
-        ({"settings": {"disclaimer": "off"}}, ['settings.disclaimer: "on" -> "off"']),
-        ({"tasks": ("Jigsaw",)}, ["data.sha256: ", 'tasks: ["Jigsaw", "Spatial_Relation"] -> ["Jigsaw"]']),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_another_configuration_is_refused_with_the_difference"))
 async def test_another_configuration_is_refused_with_the_difference(
     config: RunConfig, fakes: Any, changes: dict[str, Any], lines: list[str]
 ) -> None:

@@ -14,8 +14,9 @@ from hybrid.display.tables import Table
 from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.rendering import as_csv, named, neutral, printed, tables_of
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, SectionResult
+from hybrid.scoring.result import FRACTION, Result, Section, SectionResult
 from hybrid.scoring.score import Scored
+from tests.tables import cases
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -50,24 +51,7 @@ def row(quantity: str, value: float | None, solver: str = "mllm", unit: str = FR
     return Result("made_up", quantity, unit, value, solver, **fields)
 
 
-@pytest.mark.parametrize(
-    ("unit", "value", "expected"),
-    [
-        (QUESTIONS, 3.0, "3"),
-        (QUESTIONS, 2.5, "2.5"),
-        ("calls", 4.0, "4"),
-        ("samples", 5.0, "5"),
-        ("tokens", 1234.0, "1,234"),
-        ("seconds", 0.25, "0.250 s"),
-        ("seconds", 61.04, "61.0 s"),
-        ("USD", 0.5, "0.5000"),
-        ("ratio", 1.239, "1.24"),
-        ("kappa", -0.001, "0.00"),
-        ("probability", 0.0004, "<0.001"),
-        (FRACTION, 0.5, "0.500"),
-        (FRACTION, None, "-"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_value_is_rounded_by_its_unit"))
 def test_a_value_is_rounded_by_its_unit(unit: str, value: float | None, expected: str) -> None:
     assert printed(SECTION, row("share", value, unit=unit)) == expected
 
