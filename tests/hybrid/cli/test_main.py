@@ -13,16 +13,15 @@ pytestmark = pytest.mark.system
 SECRET = "zq81-the-key-of-somebody"  # noqa: S105
 
 
-def hybrid(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+def started(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     environment = {**os.environ, "SOME_API_KEY": SECRET}
-    return subprocess.run(
-        [sys.executable, "-m", "hybrid", *map(str, words)],
-        check=False,
-        text=True,
-        env=environment,
-        timeout=60,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
-    )
+    command = [sys.executable, *map(str, words)]
+    return subprocess.run(command, check=False, text=True, env=environment, timeout=60, **streams)
+
+
+def hybrid(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return started("-m", "hybrid", *words, **options)
 
 
 def in_process(words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
@@ -34,14 +33,7 @@ def in_process(words: str, **options: Any) -> "subprocess.CompletedProcess[str]"
         "hybrid.cli.Commands.get_command = lambda self, context, name: given\n"
         "hybrid.cli.main()"
     )
-    return subprocess.run(
-        [sys.executable, "-c", code, "given"],
-        check=False,
-        text=True,
-        env={**os.environ, "SOME_API_KEY": SECRET},
-        timeout=60,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
-    )
+    return started("-c", code, "given", **options)
 
 
 def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes: Any) -> None:
@@ -66,13 +58,7 @@ def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path, hybrid_home: Path
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "runpy.run_module('hybrid', run_name='__main__')"
     )
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", code, "tools", "run", "markers", str(photo)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=60,
-    )
+    done = started("-B", "-c", code, "tools", "run", "markers", photo)
     assert done.returncode == 2
     assert done.stderr.startswith("hybrid: ")
     assert done.stderr.endswith(": File too large\n")

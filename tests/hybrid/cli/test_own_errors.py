@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,6 @@ import pytest
 from PIL import Image
 
 import hybrid
-import tools
-from hybrid import plugins
 from hybrid.errors import DataError, ToolError
 
 pytestmark = pytest.mark.system
@@ -22,14 +20,11 @@ OWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-
 
 
 @pytest.fixture(autouse=True)
-def mine(command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def mine(command: Callable[..., Any], tmp_path: Path, tools_as_they_were: None) -> Path:
     """A folder with the tool that `tools new` writes, and a picture beside it."""
-    monkeypatch.delenv(plugins.PATH_VARIABLE, raising=False)
-    before = list(tools.__path__)
     assert command("tools", "new", "bad", "--path", "mine").code == 0
     Image.fromarray(np.full((20, 30, 3), 90, np.uint8)).save("photo.png")
-    yield tmp_path / "mine"
-    tools.__path__[:] = before
+    return tmp_path / "mine"
 
 
 def break_(file: Path, before: str, line: str = '{}["nokey"]') -> str:
