@@ -23,7 +23,7 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.judge import TEXTS, answer_in, judge_prompt, judge_run
 from hybrid.scoring.predicted import import_run
-from hybrid.scoring.readings import can_be_judged, read_readings
+from hybrid.scoring.readings import read_readings
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.texts import read_texts, text_hash
@@ -218,13 +218,6 @@ def test_a_reply_with_braces_or_anything_else_is_quoted_as_it_is(reply: str) -> 
     assert reply.strip() in asked
     assert "What {colour}?" in asked
     assert "(A) red\n(B) green\n(C) blue" in asked
-
-
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind.value in read_texts(TEXTS)])
-def test_every_judged_kind_has_its_form(kind: Kind) -> None:
-    exchange = Exchange(Prompt(("Q",), kind, CHOICES), Reply("hm"))
-    assert can_be_judged(exchange)
-    assert judge_prompt(exchange, read_texts(TEXTS)).endswith(read_texts(TEXTS)[kind.value])
 
 
 @pytest.mark.parametrize(
