@@ -66,17 +66,6 @@ def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path, hybrid_home: Path
     assert not [path for path in hybrid_home.rglob("*") if path.is_file()]
 
 
-def test_nobody_reads_is_quiet() -> None:
-    """The pipe is closed before the first word."""
-    read, write = os.pipe()
-    os.close(read)
-    try:
-        done = hybrid("solvers", "list", stdout=write)
-    finally:
-        os.close(write)
-    assert (done.returncode, done.stderr) == (141, "")
-
-
 def test_nobody_sees_the_progress_is_no_reason_to_stop() -> None:
     read, write = os.pipe()
     os.close(read)
@@ -122,15 +111,6 @@ def test_a_thread_that_fails_and_a_log_show_no_secret() -> None:
     assert done.returncode == 0
     assert done.stderr.count("[redacted]") == 2
     assert SECRET not in done.stderr
-
-
-def test_an_interruption_is_one_line() -> None:
-    # A shell that starts something in the background has it ignore interruptions.
-    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
-    done = in_process(f"import os, signal; {heard}; os.kill(os.getpid(), signal.SIGINT); signal.pause()")
-    assert done.returncode == 130
-    assert done.stderr.strip().startswith("interrupted")
-    assert done.stderr.strip().count("\n") == 0
 
 
 def test_a_connection_that_breaks_is_no_closed_stdout() -> None:

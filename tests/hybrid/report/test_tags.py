@@ -18,7 +18,6 @@ WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 TAGS = st.lists(
     st.builds(Tag, WORDS, WORDS.filter(bool), WORDS, WORDS.filter(bool), WORDS), max_size=6, unique=True
 ).map(tuple)
-ROW = {"benchmark": "blink", "question": "q1", "solver": "mllm", "tag": "misread", "note": "n"}
 
 
 @given(TAGS)

@@ -1,7 +1,6 @@
 """Runs in batches, against a server with the three documented APIs: the same replies, and nothing paid twice."""
 
 import asyncio
-import json
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bench._batch_server import Batch, BatchServer, Behaviour, batch_server
+from bench._batch_server import BatchServer, Behaviour, batch_server
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import ModelSettings, Price, RunConfig, RunLimits
 from hybrid.errors import UsageError
@@ -334,11 +333,3 @@ def test_damaged_lines_of_the_journal_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "b").write_text(f'nonsense\n{{"batch":"x","state":"sent"}}\n{begun}\n{sent}\n{{"ba')
     (batch,) = read_batches(tmp_path / "b").values()
     assert (batch.id, batch.state, batch.calls[0].question) == ("b1", "sent", "q")
-
-
-def test_the_server_of_these_tests_shuffles_results(config: RunConfig) -> None:
-    with batch_server(Behaviour(looks=0)) as server:
-        go(replace(at(config, server), solvers=("mllm",)))
-        batch: Batch = server.batches["batch_0"]
-        order = [json.loads(line)["custom_id"] for line in batch.results.splitlines() if line]
-    assert order != [identity for identity, _ in batch.requests]

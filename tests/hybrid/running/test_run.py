@@ -1,13 +1,5 @@
 """Loop 1: nothing is asked twice, a crash costs what was in flight, and another configuration is refused."""
 
-import asyncio
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,35 +60,6 @@ async def test_a_refused_configuration_ends_the_run(config: RunConfig, fakes: An
         await ran(run)
     assert len(model.asked) <= 2
     assert attempts(run) == {}
-
-
-KILLED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["KILLED"]
-
-
-@pytest.mark.system
-async def test_a_killed_process_is_continued_where_it_stopped(config: RunConfig, fakes: Any) -> None:
-    command = [sys.executable, "-c", KILLED, config.data, str(config.model), str(config.out)]
-    path = Path(str(config.out)) / "mllm" / "attempts.jsonl"
-    with subprocess.Popen(command, env=os.environ.copy()) as process:
-        until = time.monotonic() + 60
-        while time.monotonic() < until and process.poll() is None:
-            if path.exists() and path.read_bytes().count(b"\n") == 3:
-                break
-            await asyncio.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    finished = path.read_bytes()
-    assert finished.count(b"\n") == 3
-    # One of each task in turn: a killed run is no run of its first task.
-    assert [finished.count(task) > 0 for task in (b'{"id":"val_Jigsaw', b'{"id":"val_Spatial')] == [True, True]
-    # What the kernel had not written of the next line.
-    path.write_bytes(finished + b'{"id":"val_Spatial_Re')
-    run, model = watched(config, fakes)
-    assert await ran(run) == ()
-    done = {row["id"] for row in map(json.loads, finished.splitlines())}
-    assert sorted(model.asked) == sorted(set(fakes.blink_replies()) - done)
-    assert set(attempts(run)) == set(fakes.blink_replies())
-    assert path.read_bytes().startswith(finished)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_another_configuration_is_refused_with_the_difference"))

@@ -10,11 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.card import MetricCard
-from hybrid.display.tables import Table
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.rendering import as_csv, named, neutral, printed, tables_of
+from hybrid.scoring.rendering import as_csv, named, neutral, printed
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import FRACTION, Result, Section, SectionResult
+from hybrid.scoring.result import FRACTION, Result, Section
 from hybrid.scoring.score import Scored
 from tests.tables import cases
 
@@ -41,10 +40,6 @@ def found(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Compar
     said = {"mllm": {"Jigsaw": "rwrr", "Counting": "rr"}, "specialist": {"Jigsaw": "rwfr", "Counting": "aw"}}
     path = made_up_runs.from_letters(tmp_path_factory.mktemp("run") / "run", said).path
     return compare_paths([path], allow_failed=True).comparison
-
-
-def tables(found: Comparison, *rows: Result, section: Section = SECTION) -> tuple[Table, ...]:
-    return tables_of(found, SectionResult(section, rows))
 
 
 def row(quantity: str, value: float | None, solver: str = "mllm", unit: str = FRACTION, **fields: Any) -> Result:
