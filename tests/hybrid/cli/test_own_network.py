@@ -106,41 +106,6 @@ def test_it_is_listed_checked_and_run(command: Callable[..., Any], path: tuple[s
 
 
 @pytest.mark.slow
-def test_its_rule_serves_every_solver_that_follows_rules(
-    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path
-) -> None:
-    solvers = [word for name in ("mllm", "specialist", "arbiter", "verify") for word in ("--solver", name)]
-    weights = ("--weights", "likeness=tiny", *path)
-    ended = command("run", *JIGSAW, "--model", "embedded", *solvers, *weights, "--out", "real")
-    assert ended.code == 0, ended.err
-    assert "note: likeness answers 'Jigsaw' instead of the project's rule" in ended.err
-    for solver in ("specialist", "arbiter", "verify"):
-        attempts = (tmp_path / "real" / solver / "attempts.jsonl").read_text()
-        assert '"likeness"' in attempts
-        assert '"jigsaw"' not in attempts
-    assert command("calibrate", "real", "-o", "trust.json", *path).code == 0
-    assert "likeness" in (tmp_path / "trust.json").read_text()
-    compared = command("compare", "real", "--only", "evidence", *path)
-    assert (compared.code, "verify" in compared.out) == (0, True)
-
-
-@pytest.mark.slow
-def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(
-    command: Callable[..., Any], path: tuple[str, ...]
-) -> None:
-    """The three runs of docs/add-a-tool.md end as rows of one table, each with a number."""
-    weights = ("--model", "embedded", "--weights", "likeness=tiny", *path)
-    alone = ("--solver", "specialist", "--solver", "mllm", "--solver", "verify")
-    assert command("run", *JIGSAW, *alone, *weights, "--out", "real").code == 0
-    assert command("run", *JIGSAW, "--solver", "verify", *weights, "--tool-output", "blank", "--out", "blank").code == 0
-    compared = command("compare", "real", "blank", "--json", *path)
-    assert compared.code == 0, compared.err
-    rows = json.loads(compared.out)["solvers"]
-    assert [(row["run"], row["n"]) for row in rows.values()] == [("real", 2)] * 3 + [("blank", 2)]
-    assert all(0 <= row["metrics"]["accuracy_macro"] <= 1 for row in rows.values())
-
-
-@pytest.mark.slow
 def test_its_rule_that_raises_costs_its_own_answers(
     command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -46,10 +46,6 @@ def photo(tmp_path: Path) -> Path:
     return tmp_path / "photo.png"
 
 
-def test_the_tool_of_these_tests_has_forty_lines() -> None:
-    assert len(FORTY_LINES.splitlines()) <= 40
-
-
 @pytest.mark.system
 def test_every_command_that_names_a_tool_finds_it(command: Callable[..., Any], own: Path, photo: Path) -> None:
     path = ("--path", own)

@@ -15,9 +15,8 @@ import pytest
 from hybrid import plugins
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.config.plugin_path import PATH
-from hybrid.errors import UsageError
 from hybrid.plugins import KINDS
-from hybrid.registry import load, look_also_in, names, solver_names
+from hybrid.registry import load, look_also_in, names
 from hybrid.running.resolve import prepare
 from hybrid.serving import supervisor
 from hybrid.serving.described import Describer
@@ -204,15 +203,6 @@ def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
         assert line.startswith("note: left out: ")
         assert why.lstrip(":1") in line
     assert not {name for name in sys.modules if name.startswith("baselines.own_")} - {"baselines.own_baselines"}
-
-
-def test_of_two_solvers_from_outside_with_one_name_neither_has_it(own: Path) -> None:
-    write(own, "graphs", "own_baselines", SOLVER)
-    look_also_in([own], "--path")
-    assert "own_graphs" in solver_names()
-    assert "own_baselines" not in solver_names()
-    with pytest.raises(UsageError, match=r"there is a solver 'own_baselines' already, \S+own_baselines.py; rename one"):
-        load("baselines", "own_baselines")
 
 
 @pytest.mark.system

@@ -39,26 +39,6 @@ def test_a_wrong_option_is_one_line_and_code_2(
     assert "Traceback" not in ended.err
 
 
-def test_errors_of_ours_are_exactly_one_line(command: Command) -> None:
-    for words in (
-        ["run", "chess"],
-        ["run", "blink", "--data", "nowhere", "--solver", "chance"],
-        ["score", ".", "--json"],
-    ):
-        ended = command(*words)
-        assert (ended.code, ended.out) == (2, "")
-        assert ended.err.startswith("hybrid: ")
-        assert ended.err.count("\n") == 1
-
-
-def test_data_that_cannot_be_used_is_code_2(command: Command, tmp_path: Path, fakes: Any) -> None:
-    row = fakes.jigsaw_row(1)
-    path = fakes.write_task(tmp_path / "data", "Jigsaw", [{key: row[key] for key in row if key != "choices"}])
-    ended = command("run", "blink", "--data", tmp_path / "data", "--solver", "specialist")
-    assert ended.code == 2
-    assert ended.err.startswith(f"hybrid: {path} lacks the column choices")
-
-
 @pytest.mark.system
 def test_hidden_answers_run_and_are_submitted(command: Command, tmp_path: Path, fakes: Any) -> None:
     rows = [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)]

@@ -51,16 +51,6 @@ def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.system
-def test_a_line_that_is_no_attempt_is_code_3(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
-    command("run", *blink, "--solver", "specialist", "--json")
-    path = tmp_path / "run" / "specialist" / "attempts.jsonl"
-    path.write_bytes(b"{}\n" + path.read_bytes())
-    ended = command("score", tmp_path / "run", "--json")
-    assert ended.code == 3
-    assert ended.err == f"failed: {path}, line 1: not an Attempt (id: Field required)\n"
-
-
-@pytest.mark.system
 def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
     ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--folds", "3")

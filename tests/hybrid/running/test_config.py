@@ -103,22 +103,21 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     ]
 
 
-SAMPLED = ModelSettings(temperature=1.0)
+SAMPLED = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"model": "replay:outputs"}, "--setting samples=5: a recorded model has one reply to a question"),
-        ({"answer": "likelihood"}, "--setting samples=5: likelihoods are the same every time"),
-        ({"model_settings": ModelSettings()}, "--setting samples=5: at temperature 0 all samples are one"),
-        ({"samples": 0}, "--setting samples=0: at least 1"),
-    ],
-)
-def test_where_samples_would_be_one_they_are_refused(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        RunConfig("blink", **{"samples": 5, "model_settings": SAMPLED, **change})
-    RunConfig("blink", **{**change, "samples": 1})
+@pytest.mark.parametrize(("setting", "each"), [("samples", "samples"), ("repeats", "repetitions")])
+def test_where_samples_or_repetitions_would_be_one_they_are_refused(setting: str, each: str) -> None:
+    asked: dict[str, Any] = {"model": "openai:m", "model_settings": SAMPLED, setting: 5}
+    for change, told in (
+        ({"model": "replay:outputs"}, f"--setting {setting}=5: a recorded model has one reply to a question"),
+        ({"answer": "likelihood"}, f"--setting {setting}=5: likelihoods are the same every time"),
+        ({"model_settings": ModelSettings()}, f"--setting {setting}=5: at temperature 0 all {each} are one: add"),
+        ({setting: 0}, f"--setting {setting}=0: at least 1"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            RunConfig("blink", **{**asked, **change})
+        RunConfig("blink", **{**asked, **change, setting: 1})
 
 
 @pytest.mark.parametrize(
