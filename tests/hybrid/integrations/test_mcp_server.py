@@ -2,7 +2,6 @@
 
 import base64
 import http.client
-import json
 import re
 import socket
 import sys
@@ -197,18 +196,7 @@ async def test_a_defect_is_an_error_without_the_keys_of_this_machine() -> None:
     assert "secret" not in told.model_dump_json()
 
 
-INITIALIZE = json.dumps(
-    {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    }
-)
+INITIALIZE = TEXT["INITIALIZE"]
 SPOKEN = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 

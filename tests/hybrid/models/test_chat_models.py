@@ -14,17 +14,10 @@ from hybrid.messages import user_message
 from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.langchain.chat_models import chat_model_metadata, model_name
 from hybrid.running.resolve import prepare
-from tests.tables import cases
+from tests.tables import cases, stored
 
 KEY = "a-key-that-nobody-may-read-0123"
-GOOD: dict[str, Any] = {
-    "id": "1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "(A)"}}],
-    "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
-}
+GOOD: dict[str, Any] = stored(__file__, "GOOD")
 
 
 @pytest.fixture
