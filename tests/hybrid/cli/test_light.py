@@ -5,13 +5,12 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from bench._chat_server import chat_server
 from hybrid.cli import COMMANDS as WORDS
 from hybrid.errors import EXTRA_OF, LOCAL
 from hybrid.log.folder import RunFolder
@@ -43,12 +42,6 @@ INSTALL = f"which the extra `local` brings: {installs('local')}"
 Words = Sequence[object]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with chat_server(0.0) as running:
-        yield running.url
-
-
 def light(folder: Path, *commands: Words, absent: Sequence[str] = ABSENT) -> list[tuple[int, str, str]]:
     """Exit code, stdout and stderr of each command, one after the other, in `folder` and without what is `absent`."""
     (folder / "site").mkdir()
@@ -71,14 +64,6 @@ def blink(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A question of depth and a puzzle, in the layout of BLINK."""
     folder = tmp_path_factory.mktemp("blink")
     load("hybrid.benchmarks", "blink").generate(folder, ("Relative_Depth", "Jigsaw"), 1, 0)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Questions about single pictures in the layout of MVP-Bench: JSON and JPEGs."""
-    folder = tmp_path_factory.mktemp("mvp_bench")
-    load("hybrid.benchmarks", "mvp_bench").generate(folder, ("yes_no",), 1, 0)
     return folder
 
 

@@ -3,10 +3,14 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 pytestmark = pytest.mark.system
 
@@ -52,12 +56,7 @@ def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes:
 def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path, hybrid_home: Path, fakes: Any) -> None:
     photo = tmp_path / "photo.png"
     photo.write_bytes(fakes.encoded(fakes.pixels(1, (200, 200))))
-    code = (
-        "import resource, runpy, signal, sys\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "runpy.run_module('hybrid', run_name='__main__')"
-    )
+    code = TEXT["a_full_disk_is_one_line"]
     done = started("-B", "-c", code, "tools", "run", "markers", photo)
     assert done.returncode == 2
     assert done.stderr.startswith("hybrid: ")

@@ -9,12 +9,14 @@ import pytest
 
 from tests.tables import cases
 
+Words = tuple[str, ...]
+
 Command = Callable[..., Any]
 
 
 @pytest.mark.system
 def test_a_broken_image_costs_one_question_and_the_code_is_3(
-    command: Command, blink: tuple[str, ...], tmp_path: Path, fakes: Any
+    command: Command, blink: Words, tmp_path: Path, fakes: Any
 ) -> None:
     rows = [{**fakes.jigsaw_row(1), "image_1": b"broken"}, fakes.jigsaw_row(2), fakes.jigsaw_row(3)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
@@ -28,9 +30,7 @@ def test_a_broken_image_costs_one_question_and_the_code_is_3(
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_wrong_option_is_one_line_and_code_2", list))
-def test_a_wrong_option_is_one_line_and_code_2(
-    command: Command, blink: tuple[str, ...], words: list[str], message: str
-) -> None:
+def test_a_wrong_option_is_one_line_and_code_2(command: Command, blink: Words, words: list[str], message: str) -> None:
     ended = command("run", *blink, *words)
     assert ended.code == 2
     assert ended.out == ""
@@ -66,9 +66,7 @@ def test_the_program_is_also_a_module(command: Command) -> None:
 
 
 @pytest.mark.system
-def test_unchecked_weights_stand_in_manifest_scores_and_tables(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_unchecked_weights_stand_in_manifest_scores_and_tables(command: Command, blink: Words, tmp_path: Path) -> None:
     folder = tmp_path / "weights"
     folder.mkdir()
     (folder / "model.safetensors").write_bytes(b"never loaded: the one question is a puzzle")

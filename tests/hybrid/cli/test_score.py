@@ -93,10 +93,3 @@ def test_unchecked_weights_are_said_when_they_are_counted(
     assert "unchecked weights: jigsaw answered without having been asked for known answers" in ended.err
     assert "ocr" not in ended.err
     assert json.loads((tmp_path / "trust.json").read_text())["measured"]["unchecked"] == ["jigsaw"]
-
-
-def test_a_control_is_not_calibrated(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
-    command("run", *blink, "--solver", "specialist", "--tool-output", "blank", "--json")
-    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json")
-    assert ended.code == 2
-    assert "was run with --tool-output blank" in ended.err

@@ -6,14 +6,10 @@ import pty
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from bench._chat_server import chat_server
-from hybrid.registry import load
 
 pytestmark = pytest.mark.system
 
@@ -23,20 +19,6 @@ WATCHED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="
 LEARNED = {"torch", "torchvision", "transformers", "timm", "kornia"}
 GRAPHS = {"langchain_core", "langchain", "langgraph"}
 ARRAYS = {"numpy", "cv2", "pyarrow", "scipy"}
-
-
-@pytest.fixture(scope="module")
-def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Generated questions in the layout of MVP-Bench: JSON and JPEGs."""
-    folder = tmp_path_factory.mktemp("mvp_bench")
-    load("hybrid.benchmarks", "mvp_bench").generate(folder, ("yes_no",), 1, 0)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with chat_server(0.0) as running:
-        yield running.url
 
 
 def imported(tmp_path: Path, *words: str) -> tuple[set[str], set[str]]:

@@ -161,7 +161,7 @@ def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
     variable: tuple[str, str] | None,
     told: str,
 ) -> None:
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.jsonl").mkdir()
     if variable is not None:
         monkeypatch.setenv(*variable)
     ended = command("run", *blink, "--trace", *words)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid.errors import DataError
 from hybrid.report.payload import Tag
-from hybrid.report.tags import read_tags, tag_tables
+from hybrid.report.tags import read_tags
 from tests.tables import cases
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
@@ -37,16 +37,3 @@ def test_what_is_no_file_of_tags_is_named(tmp_path: Path, content: Any, told: st
         read_tags(file)
     assert told in str(raised.value)
     assert str(raised.value).startswith(str(file))
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("12345"), st.sampled_from("xy")), unique=True))
-def test_the_tables_count_answers(given_tags: list[tuple[str, str, str]]) -> None:
-    tags = [Tag("blink", question, solver, tag) for tag, question, solver in given_tags]
-    tasks = {question: f"task {int(question) % 2}" for question in "12345"}
-    by_task, by_solver = tag_tables(tags, tasks)
-    assert by_task.rows[-1][-1] == by_solver.rows[-1][-1] == str(len({(q, s) for _, q, s in given_tags}))
-    for table, column_of in ((by_task, lambda q, s: tasks[q]), (by_solver, lambda q, s: s)):
-        for row in table.rows[:-1]:
-            for head, cell in zip(table.names[1:-1], row[1:-1], strict=True):
-                mine = {(q, s) for t, q, s in given_tags if t == row[0] and column_of(q, s) == head}
-                assert int(cell.split()[0]) == len(mine)

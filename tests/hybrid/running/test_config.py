@@ -106,13 +106,15 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
 SAMPLED = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0)
 
 
-@pytest.mark.parametrize(("setting", "each"), [("samples", "samples"), ("repeats", "repetitions")])
-def test_where_samples_or_repetitions_would_be_one_they_are_refused(setting: str, each: str) -> None:
+@pytest.mark.parametrize(
+    ("setting", "said"), [("samples", "samples are one; leave"), ("repeats", "repetitions are one: add")]
+)
+def test_where_samples_or_repetitions_would_be_one_they_are_refused(setting: str, said: str) -> None:
     asked: dict[str, Any] = {"model": "openai:m", "model_settings": SAMPLED, setting: 5}
     for change, told in (
         ({"model": "replay:outputs"}, f"--setting {setting}=5: a recorded model has one reply to a question"),
         ({"answer": "likelihood"}, f"--setting {setting}=5: likelihoods are the same every time"),
-        ({"model_settings": ModelSettings()}, f"--setting {setting}=5: at temperature 0 all {each} are one: add"),
+        ({"model_settings": ModelSettings()}, f"--setting {setting}=5: at temperature 0 all {said}"),
         ({setting: 0}, f"--setting {setting}=0: at least 1"),
     ):
         with pytest.raises(UsageError, match=told):
