@@ -12,6 +12,7 @@ from PIL import Image
 
 import hybrid
 from hybrid.errors import DataError, ToolError
+from tests.tables import cases
 
 pytestmark = pytest.mark.system
 JIGSAW = ("run", "blink", "--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", "mine")
@@ -56,15 +57,7 @@ def test_a_card_whose_comma_was_forgotten(command: Callable[..., Any], mine: Pat
     assert re.search(r"mine/bad\.py:\d+: cannot be imported: TypeError: backends must be a tuple", said)
 
 
-@pytest.mark.parametrize(
-    ("folder", "words"),
-    [
-        ("baselines", (*JIGSAW, "--solver", "own")),
-        ("models", (*JIGSAW, "--solver", "mllm", "--model", "own:x")),
-        ("sections", ("compare", "run", "--only", "own", "--path", "mine")),
-        ("exports", ("export", "run", "--to", "own", "-o", "out", "--path", "mine")),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_other_things_that_raise"))
 def test_other_things_that_raise(command: Callable[..., Any], mine: Path, folder: str, words: tuple[str, ...]) -> None:
     for kind in ("tools", folder):
         (mine / kind).mkdir()

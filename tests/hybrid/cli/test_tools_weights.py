@@ -202,10 +202,3 @@ def test_check_prints_each_image_and_ends_with_0_or_3(command: Callable[..., Any
     missed = command("tools", "check", "depth", "--backend", "classical")
     assert missed.code == 3
     assert "WRONG  nearer point" in missed.out
-
-
-def test_check_refuses_a_tool_without_known_answers_and_absent_weights(command: Callable[..., Any]) -> None:
-    assert "no images with known answers" in command("tools", "check", "crop").err
-    absent = command("tools", "check", "depth", "--weights", "./nowhere")
-    assert absent.code == 2
-    assert "weights absent" in absent.err

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -81,14 +81,6 @@ def test_a_backend_without_weights_of_its_own_closes_nothing() -> None:
     assert learned is not None
     card = replace(learned, weights=None, provenances=())
     assert closed(replace(bare, card=replace(bare.card, backends=(card,)))) == ()
-
-
-def test_doubts_and_gates_are_two_lists() -> None:
-    assert set(get_args(permissions.Doubt)) == permissions.DOUBTS
-    assert permissions.DOUBTS.isdisjoint(get_args(permissions.Gate))
-    assert get_args(permissions.Gate) == ("overlap", "non-commercial", "blind", "toolless", "partial"), (
-        "what --allow offers"
-    )
 
 
 def test_a_folder_is_known_by_its_place_in_the_hubs_cache_only(tmp_path: Path) -> None:

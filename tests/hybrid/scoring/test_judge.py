@@ -28,6 +28,7 @@ from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.texts import read_texts, text_hash
 from hybrid.types import LETTERS, Exchange, Kind, Prompt, Reply
+from tests.tables import cases
 
 OPTIONS = ScoreOptions()
 UNREADABLE = {
@@ -220,15 +221,7 @@ def test_a_reply_with_braces_or_anything_else_is_quoted_as_it_is(reply: str) -> 
     assert "(A) red\n(B) green\n(C) blue" in asked
 
 
-@pytest.mark.parametrize(
-    ("kind", "choices", "options"),
-    [
-        (Kind.CHOICE, CHOICES, "(A) red\n(B) green\n(C) blue"),
-        (Kind.ORDER, ("", ""), "(A)\n(B)"),
-        (Kind.YES_NO, (), "yes\nno"),
-        (Kind.INTEGER, (), "a whole number, 0 or more"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_whole_prompt", kind=Kind))
 def test_the_whole_prompt(kind: Kind, choices: tuple[str, ...], options: str) -> None:
     texts = {"ask": "Q: {question}\nO: {options}\nR: {reply}\nF: {form}", kind.value: "say it"}
     exchange = Exchange(Prompt((" Which? \n",), kind, choices), Reply("\n hm "))
