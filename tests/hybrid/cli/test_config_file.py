@@ -47,11 +47,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        *cases(__file__, "misfits")[1],
-        ("[" * 5000, "line 1: more than 20 values in each other"),
-    ],
+    ("text", "told"), [*cases(__file__, "misfits")[1], ("[" * 5000, "line 1: more than 20 values in each other")]
 )
 def test_what_does_not_fit_is_one_line_with_its_place(command: Command, tmp_path: Path, text: str, told: str) -> None:
     written(tmp_path / "run.yaml", text)

@@ -1,6 +1,5 @@
 """A tool from outside that brings its rule, in every command that follows rules; a rule that goes wrong in a run."""
 
-import importlib
 import json
 import sys
 import tomllib
@@ -10,9 +9,7 @@ from typing import Any
 
 import pytest
 
-import tools
 from hybrid.config import ServiceOptions
-from hybrid.config.plugin_path import PATH
 from hybrid.scoring.sections.evidence import CLASSES
 from hybrid.serving.described import Describer
 from tests.servers import JsonHandler, LocalServer, listening
@@ -21,14 +18,9 @@ RULED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="ut
 
 
 @pytest.fixture(autouse=True)
-def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing that a test has looked in is known to another."""
-    monkeypatch.delenv(PATH.variable, raising=False)
-    before = list(tools.__path__)
+def its_code_is_in_a_process_of_its_own_alone(tools_as_they_were: None) -> Iterator[None]:
     yield
-    assert "tools.ruled" not in sys.modules, "its code is in a process of its own alone"
-    tools.__path__[:] = before
-    importlib.invalidate_caches()
+    assert "tools.ruled" not in sys.modules
 
 
 class Caller(JsonHandler):

@@ -22,6 +22,7 @@ from hybrid.serving import supervisor
 from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_outside
+from tests.tables import cases
 from tools.rules import tools_asked
 
 # Programs that the tests write or start.
@@ -167,13 +168,8 @@ def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(supervisor, "TICK_S", 0.02)
 
 
-BAD = {
-    "raises": ("1 / 0\n", r":1: cannot be imported: ZeroDivisionError"),
-    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 60 s"),
-    "ends": ("import os\nos._exit(4)\n", "cost its worker process: exit code 4"),
-    "leaves": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
-    "empty": ("", "must define SOLVER"),
-    "wrong": ("SOLVER = 3\n", "SOLVER must be a Solver, and is a int"),
+# What a file holds by its name, and why it is left out.
+BAD: dict[str, tuple[str, str]] = {name: (text, why) for name, text, why in cases(__file__, "BAD")[1]} | {
     "faulty": (
         SOLVER.replace('role = "specialist"', "role = property(lambda self: 1 / 0)"),
         "its role raises ZeroDivisionError: division by zero",

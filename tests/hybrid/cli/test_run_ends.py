@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
+from tests.hybrid.cli.conftest import Ended
 
 Command = Callable[..., Any]
 
@@ -22,15 +22,6 @@ Command = Callable[..., Any]
 # Programs that the tests write or start.
 TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 ONE_AFTER_THE_OTHER = TEXT["ONE_AFTER_THE_OTHER"]
-
-
-@dataclass(frozen=True)
-class Ended:
-    """Exit code, stdout and stderr of one command."""
-
-    code: int
-    out: str
-    err: str
 
 
 def hybrid(*commands: Sequence[object], limit: int | None = None, before: Sequence[str] = ()) -> list[Ended]:

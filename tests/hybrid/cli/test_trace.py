@@ -76,10 +76,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_a_collector_gets_the_spans(
-    command: Command,
-    blink: tuple[str, ...],
-    collector: Collector,
-    monkeypatch: pytest.MonkeyPatch,
+    command: Command, blink: tuple[str, ...], collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{KEY},x-version=4")
     assert command("run", *blink, "--solver", "mllm", "--trace", "otlp").code == 0

@@ -91,10 +91,7 @@ def viewed(run: Path) -> Iterator[View]:
     folder.write_manifest(manifest)
     left = [line.removesuffix(b"\n") for line in lines[4:]]
     clock, said = Clock(), list[str]()
-    with (
-        LiveSite(folder, pause_s=3, clock=clock, tell=said.append) as site,
-        listening(PageServer(site)) as server,
-    ):
+    with LiveSite(folder, pause_s=3, clock=clock, tell=said.append) as site, listening(PageServer(site)) as server:
         yield View(folder, left, clock, site, server, said)
 
 

@@ -27,7 +27,6 @@ from tests.hybrid.integrations.served import (
     PLAIN_IMAGES,
     STRANGE_IMAGES,
     over_http,
-    own,
     plain,
     strange_over_http,
 )
@@ -237,10 +236,7 @@ FORTY_LINES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encodi
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
-def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(
-    planned: Planned, tmp_path: Path, transport: str
-) -> None:
+def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(planned: Planned, tmp_path: Path) -> None:
     """The whole chain: forty lines in a folder, `hybrid tools serve --tool-path`, `--mcp`, a run, its pages."""
     folder = tmp_path / "my_tools"
     folder.mkdir()
@@ -248,12 +244,8 @@ def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(
     words = ("--tool-path", str(folder), "--tools", "redness")
     asked = (calls(("hybrid_redness", {"image": "img:1"})), "Answer: (A)")
     told = {"hybrid_redness": "image"}
-    if transport == "http":
-        with over_http(*words) as served:
-            run = planned((f"hybrid={served.url}",), *asked, tools=("crop", "hybrid_redness"), mcp_images=told)
-            end = carried_out(run)
-    else:
-        run = planned((own(tmp_path / "home", *words),), *asked, tools=("crop", "hybrid_redness"), mcp_images=told)
+    with over_http(*words) as served:
+        run = planned((f"hybrid={served.url}",), *asked, tools=("crop", "hybrid_redness"), mcp_images=told)
         end = carried_out(run)
     assert (end.answered, end.failures, end.stopped) == (1, (), None)
     (step,) = steps(run)

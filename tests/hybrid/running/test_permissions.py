@@ -23,10 +23,7 @@ def tool(*trained_on: str, non_commercial: bool = False, **changes: Any) -> Tool
     real: Tool = load("tools", "depth")
     learned = real.backend("learned")
     assert learned is not None
-    known = (
-        Provenance("a/b", "CC BY-NC 4.0", trained_on, non_commercial),
-        Provenance("a/c", "MIT", ("SA-1B",)),
-    )
+    known = (Provenance("a/b", "CC BY-NC 4.0", trained_on, non_commercial), Provenance("a/c", "MIT", ("SA-1B",)))
     card = replace(learned, weights="a/b", provenances=known, **changes)
     return replace(real, card=replace(real.card, backends=(card,)))
 
