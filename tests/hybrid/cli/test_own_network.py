@@ -103,18 +103,3 @@ def test_it_is_listed_checked_and_run(command: Callable[..., Any], path: tuple[s
     save_file(tensors, damaged, {"format": "pt"})
     refused = command("tools", "check", "likeness", "--weights", "tiny", *path)
     assert (refused.code, lost in refused.err) == (2, True)
-
-
-@pytest.mark.slow
-def test_its_rule_that_raises_costs_its_own_answers(
-    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path
-) -> None:
-    written = tmp_path / "mine" / "likeness.py"
-    written.write_text(
-        written.read_text().replace('OneCall("likeness", later_image)', 'OneCall("likeness", later_image, len)')
-    )
-    ended = command("run", *JIGSAW, "--solver", "specialist", "--weights", "likeness=tiny", *path, "--out", "broken")
-    steps = (tmp_path / "broken" / "specialist" / "attempts.jsonl").read_text()
-    assert ended.code in (0, 3), ended.err
-    assert steps.count("tool_fault") >= 2
-    assert "likeness, its rule for 'Jigsaw'" in steps

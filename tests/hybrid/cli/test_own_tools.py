@@ -106,13 +106,7 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Callable[...
     assert "no tool lies there (a file NAME.py that defines TOOL)" in ended.err
 
 
-BROKEN = {
-    "unclosed": ("\nTOOL = (\n", "unclosed.py:2: cannot be imported: SyntaxError: '(' was never closed"),
-    "divides": ("\n\nTOOL = 1 / 0\n", "divides.py:3: cannot be imported: ZeroDivisionError: division by zero"),
-    "reads": ("import json\njson.loads('')\n", "reads.py:2: cannot be imported: JSONDecodeError: "),
-    "needs": ("import no_such_package\n", "needs.py:1: cannot be imported: ModuleNotFoundError: No module named"),
-    "lacks": ("X = 1\n", "lacks.py must define TOOL"),
-    "other": ("TOOL = 1\n", "TOOL must be a Tool whose card has the name 'other'"),
+BROKEN = {name: (text, said) for name, text, said in cases(__file__, "BROKEN")[1]} | {
     "named": (FORTY_LINES.replace('name="redness"', 'name="red"'), "card has the name 'named', not 'red'"),
 }
 
