@@ -32,7 +32,7 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
         server.wait_for(12)
         running.kill(number)
         assert running.end(STOP_S) == code
-        assert "finished is kept" in running.said
+        assert f"ended by {number.name}; what is finished is kept in {run.path}; " in running.said
         assert re.search("to go on: .*hybrid run blink", running.said)
         assert "Traceback" not in running.said
         finished, mark = run.finished(), len(server.seen)

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import tools
+from bench._chat_server import chat_server
 from hybrid import plugins
 from hybrid.cli import main
 from hybrid.config.plugin_path import PATH
+from hybrid.registry import load
 
 
 @dataclass(frozen=True)
@@ -65,3 +67,18 @@ def blink(tmp_path: Path, fakes: Any) -> tuple[str, ...]:
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies())
     words = ("blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical", "--out", tmp_path / "run")
     return tuple(map(str, words))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of a server of chat completions that answers at once."""
+    with chat_server(0.0) as running:
+        yield running.url
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated question in the layout of MVP-Bench: JSON and JPEGs."""
+    folder = tmp_path_factory.mktemp("mvp_bench")
+    load("hybrid.benchmarks", "mvp_bench").generate(folder, ("yes_no",), 1, 0)
+    return folder

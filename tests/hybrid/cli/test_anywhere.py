@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("tools", "graphs", "baselines")
 
 
-def started(folder: Path, *words: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+def started(folder: Path, *words: str, path: str | None = str(ROOT)) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {} if path is None else {"PYTHONPATH": path}
+    command = [sys.executable, *words]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -37,16 +37,8 @@ def test_packages_of_the_same_names_beside_it_are_not_taken(tmp_path: Path, word
 
 @pytest.mark.system
 def test_a_clone_that_is_not_installed_starts_from_its_root() -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-m", "hybrid", "tools", "list"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert [line.split()[0] for line in done.stdout.splitlines()] == list(names("tools"))
+    listed = started(ROOT, "-m", "hybrid", "tools", "list", path=None)
+    assert [line.split()[0] for line in listed.splitlines()] == list(names("tools"))
 
 
 def test_types_are_shipped() -> None:

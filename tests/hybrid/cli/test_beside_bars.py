@@ -1,29 +1,19 @@
 """The texts beside a progress bar while a run goes on."""
 
+from typing import Any
+
 import pytest
 
 from hybrid.cli._progress import Bars, beside
 from hybrid.display.loading import OTHER_BARS, loading, loads
 from hybrid.running.progress import Progress
 from hybrid.types import Usage
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("so_far", "shown"),
-    [
-        (Progress(), ""),
-        (Progress(Usage(input_tokens=900, output_tokens=99)), "999 tokens"),
-        (Progress(Usage(input_tokens=12_345), 2), "12.3k tokens, 2 failed"),
-        (Progress(Usage(input_tokens=999_949)), "999.9k tokens"),
-        (Progress(Usage(output_tokens=999_950)), "1.00M tokens"),
-        (Progress(Usage(input_tokens=1, cost_usd=0.0, tool_faults=1)), "1 tokens, $0.00, 1 tool fault"),
-        (Progress(Usage(), 1, 1), "1 retry, 1 failed"),
-        (Progress(Usage(tool_faults=1), 0, 12), "12 retries, 1 tool fault"),
-        (Progress(Usage(cost_usd=1.239, tool_faults=2)), "$1.24, 2 tool faults"),
-    ],
-)
-def test_what_is_shown(so_far: Progress, shown: str) -> None:
-    assert beside(so_far) == shown
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_shown"))
+def test_what_is_shown(usage: dict[str, Any], failed: int, retries: int, shown: str) -> None:
+    assert beside(Progress(Usage(**usage), failed, retries)) == shown
 
 
 def test_what_is_loaded_stands_in_the_bar_and_other_libraries_draw_none_meanwhile(

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.hybrid.cli.test_score import saved
+
 Command = Callable[..., Any]
 
 TITLE = "Which solver is better on the same questions?\n"
@@ -54,16 +56,6 @@ def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
     assert "there is no such solver; there are: specialist, mllm, arbiter" in ended.err
 
 
-def saved(folder: Path, letters: str) -> Path:
-    folder.mkdir(parents=True)
-    rows = [
-        {"idx": f"val_Jigsaw_{n}", "answer": "(A)", "full_prediction": f"({letter})", "prediction": f"({letter})"}
-        for n, letter in enumerate(letters, 1)
-    ]
-    (folder / "Jigsaw.json").write_text(json.dumps({"val": rows, "test": []}))
-    return folder
-
-
 @pytest.fixture
 def controls(tmp_path: Path, made_up_runs: Any) -> tuple[Path, ...]:
     """A real run, and the controller's runs with blank and with shuffled tools."""
@@ -97,7 +89,7 @@ def test_what_is_printed_can_be_chosen(command: Command, controls: tuple[Path, .
 
 
 def test_published_numbers_are_below_when_asked_for(command: Command, tmp_path: Path) -> None:
-    path = saved(tmp_path / "m", "AB")
+    path = saved(tmp_path / "m", {1: "(A)", 2: "(B)"})
     for name in ("score", "compare"):
         words = (name, path, "--benchmark", "blink")
         assert "published, Table" not in command(*words).out

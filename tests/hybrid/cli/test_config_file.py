@@ -1,6 +1,7 @@
 """`hybrid run --config FILE`: what a file says is what the command line would say, or one line that names the place."""
 
 import json
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,29 +22,7 @@ from hybrid.log.manifest import seal_of
 from tests.tables import cases
 
 Command = Callable[..., Any]
-FULL = """\
-benchmark: blink
-# the same with underscores
-max_tool_calls: 3
-max-turns: 2
-model: openai:gpt-4o
-tools: [depth, crop]
-solver:
-  - controller
-  - mllm
-task: Jigsaw
-rotate: true
-no-cache: false
-format-line: off
-seed: null
-setting: {hints: on, samples: 2}
-model-arg:
-  temperature: 0.70
-  price: 1/2
-  prompt_cache: off
-  stop: [a, b]
-max-seconds: 1.5
-"""
+FULL = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["FULL"]
 
 
 def context(*words: object) -> click.Context:
@@ -68,41 +47,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("limit: 3\nmax-tool-call: 2\n", "line 2: no option 'max-tool-call' (did you mean 'max-tool-calls'?)"),
-        ("modle: a:b\n", "line 1: no option 'modle' (did you mean 'model'?)"),
-        ("config: other.yaml\n", "line 1: no option 'config'"),
-        ("\n\nlimit: three\n", "line 3: limit: 'three' is not a valid integer"),
-        ("limit: 0\n", "line 1: limit: 0 is not in the range x>=1"),
-        ("limit: 1.5\n", "line 1: limit: '1.5' is not a valid integer"),
-        ("limit: true\n", "line 1: limit: true: must be integer"),
-        ("limit: {a: 1}\n", 'line 1: limit: {"a": 1}: must be one value'),
-        ("model: yes\n", "line 1: model: true: must be text"),
-        ("rotate: 1\n", "line 1: rotate: 1: must be true or false"),
-        ("images: joined\n", "line 1: images: 'joined' is not one of"),
-        ("images: on\n", "line 1: images: 'on' is not one of"),
-        ("solver:\n - mllm\n - [a]\n", 'line 3: solver: ["a"]: must be one value'),
-        ("setting: [hints]\n", 'line 1: setting: "hints": must be a mapping'),
-        ("setting: hints=on\n", 'line 1: setting: "hints=on": must be a mapping'),
-        ("setting:\n  hints: [on, off]\n", "line 2: setting: hints: "),
-        ("limit: 1\nlimit: 2\n", "line 2: limit: given twice"),
-        ("max-turns: 1\nmax_turns: 2\n", "line 2: max_turns: given twice"),
-        ("a: &a 1\nb: *a\n", "line 2: an alias (*a): write the value itself"),
-        ("a: !!python/object/apply:os.getcwd []\n", "line 1: no option 'a'"),
-        ("model: !!python/name:os.getcwd\n", "is no YAML: could not determine a constructor"),
-        ("a: [1\nb: 2\n", "line 2: is no YAML"),
-        ("- a\n", "write one option a line, KEY: VALUE"),
-        ("", "write one option a line, KEY: VALUE"),
-        ("[" * 5000, "line 1: more than 20 values in each other"),
-        ("limit: [1, 2]\n", "line 1: limit: one value for all runs"),
-        ("matrix: [model]\n", "line 1: matrix: write options with lists of values below"),
-        ("matrix:\n  modle: [a, b]\n", "line 2: no option 'modle' (did you mean 'model'?)"),
-        ("matrix:\n  model: a\n", "line 2: model: write a list of values"),
-        ("matrix:\n  limit: [1, 2]\n", "line 2: limit: one value for all runs"),
-        ("model: a\nmatrix:\n  model: [a, b]\n", "line 3: model: given twice"),
-        ("matirx:\n  model: [a]\n", "line 2: no option 'matirx' (did you mean 'matrix'?)"),
-    ],
+    ("text", "told"), [*cases(__file__, "misfits")[1], ("[" * 5000, "line 1: more than 20 values in each other")]
 )
 def test_what_does_not_fit_is_one_line_with_its_place(command: Command, tmp_path: Path, text: str, told: str) -> None:
     written(tmp_path / "run.yaml", text)

@@ -4,13 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from bench._chat_server import chat_server
 from hybrid.cli import COMMANDS as WORDS
 from hybrid.errors import EXTRA_OF, LOCAL
 from hybrid.log.folder import RunFolder
@@ -20,37 +20,11 @@ from hybrid.types import Fault
 
 pytestmark = pytest.mark.system
 
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # Runs first in each Python that finds it: packages are as if they were not installed, in worker processes too.
-WITHOUT = """
-import sys
-from importlib.machinery import PathFinder
-
-class Without(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name.partition(".")[0] in ABSENT else PathFinder.find_spec(name, path, target)
-
-    @staticmethod
-    def find_distributions(context):
-        return () if context.name in ABSENT else PathFinder.find_distributions(context)
-
-sys.meta_path[sys.meta_path.index(PathFinder)] = Without
-"""
-COMMANDS = """
-import contextlib, io, json, sys
-from hybrid.cli import main
-ended = []
-for words in json.loads(sys.argv[1]):
-    sys.argv = ["hybrid", *words]
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-    ended.append([code, out.getvalue(), err.getvalue()])
-print(json.dumps(ended))
-"""
+WITHOUT = TEXT["WITHOUT"]
+COMMANDS = TEXT["COMMANDS"]
 # The extra `diffusers` brings `local`.
 ABSENT = sorted({*LOCAL, "diffusers"})
 # The rest is what `pip install -e .` installs.
@@ -66,12 +40,6 @@ def installs(extra: str) -> str:
 INSTALL = f"which the extra `local` brings: {installs('local')}"
 
 Words = Sequence[object]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with chat_server(0.0) as running:
-        yield running.url
 
 
 def light(folder: Path, *commands: Words, absent: Sequence[str] = ABSENT) -> list[tuple[int, str, str]]:
@@ -96,14 +64,6 @@ def blink(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A question of depth and a puzzle, in the layout of BLINK."""
     folder = tmp_path_factory.mktemp("blink")
     load("hybrid.benchmarks", "blink").generate(folder, ("Relative_Depth", "Jigsaw"), 1, 0)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Questions about single pictures in the layout of MVP-Bench: JSON and JPEGs."""
-    folder = tmp_path_factory.mktemp("mvp_bench")
-    load("hybrid.benchmarks", "mvp_bench").generate(folder, ("yes_no",), 1, 0)
     return folder
 
 
@@ -218,19 +178,7 @@ def tool_faults(run: Path, solver: str) -> list[Fault | None]:
     return [step.fault for step in steps if step.kind == "tool"]
 
 
-OUTSIDE = """
-import numpy as np
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Tool
-
-class Backend:
-    def setup(self, device, weights): ...
-    def run(self, requests):
-        {body}
-        return [Evidence("Seen.", {{}}, 1.0, {pictures}) for one in requests]
-
-BACKEND = BackendCard("classical", "1", Backend, "Looks.")
-TOOL = Tool(Card({name!r}, "Looks.", "None.", (BACKEND,)), Args)
-"""
+OUTSIDE = TEXT["OUTSIDE"]
 
 
 def test_without_any_extra_what_needs_one_is_said_in_a_line(

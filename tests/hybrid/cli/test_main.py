@@ -3,26 +3,29 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 pytestmark = pytest.mark.system
 
 SECRET = "zq81-the-key-of-somebody"  # noqa: S105
 
 
-def hybrid(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+def started(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     environment = {**os.environ, "SOME_API_KEY": SECRET}
-    return subprocess.run(
-        [sys.executable, "-m", "hybrid", *map(str, words)],
-        check=False,
-        text=True,
-        env=environment,
-        timeout=60,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
-    )
+    command = [sys.executable, *map(str, words)]
+    return subprocess.run(command, check=False, text=True, env=environment, timeout=60, **streams)
+
+
+def hybrid(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return started("-m", "hybrid", *words, **options)
 
 
 def in_process(words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
@@ -34,14 +37,7 @@ def in_process(words: str, **options: Any) -> "subprocess.CompletedProcess[str]"
         "hybrid.cli.Commands.get_command = lambda self, context, name: given\n"
         "hybrid.cli.main()"
     )
-    return subprocess.run(
-        [sys.executable, "-c", code, "given"],
-        check=False,
-        text=True,
-        env={**os.environ, "SOME_API_KEY": SECRET},
-        timeout=60,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
-    )
+    return started("-c", code, "given", **options)
 
 
 def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes: Any) -> None:
@@ -60,35 +56,13 @@ def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes:
 def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path, hybrid_home: Path, fakes: Any) -> None:
     photo = tmp_path / "photo.png"
     photo.write_bytes(fakes.encoded(fakes.pixels(1, (200, 200))))
-    code = (
-        "import resource, runpy, signal, sys\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "runpy.run_module('hybrid', run_name='__main__')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", code, "tools", "run", "markers", str(photo)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=60,
-    )
+    code = TEXT["a_full_disk_is_one_line"]
+    done = started("-B", "-c", code, "tools", "run", "markers", photo)
     assert done.returncode == 2
     assert done.stderr.startswith("hybrid: ")
     assert done.stderr.endswith(": File too large\n")
     assert "Traceback" not in done.stderr
     assert not [path for path in hybrid_home.rglob("*") if path.is_file()]
-
-
-def test_nobody_reads_is_quiet() -> None:
-    """The pipe is closed before the first word."""
-    read, write = os.pipe()
-    os.close(read)
-    try:
-        done = hybrid("solvers", "list", stdout=write)
-    finally:
-        os.close(write)
-    assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_nobody_sees_the_progress_is_no_reason_to_stop() -> None:
@@ -136,15 +110,6 @@ def test_a_thread_that_fails_and_a_log_show_no_secret() -> None:
     assert done.returncode == 0
     assert done.stderr.count("[redacted]") == 2
     assert SECRET not in done.stderr
-
-
-def test_an_interruption_is_one_line() -> None:
-    # A shell that starts something in the background has it ignore interruptions.
-    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
-    done = in_process(f"import os, signal; {heard}; os.kill(os.getpid(), signal.SIGINT); signal.pause()")
-    assert done.returncode == 130
-    assert done.stderr.strip().startswith("interrupted")
-    assert done.stderr.strip().count("\n") == 0
 
 
 def test_a_connection_that_breaks_is_no_closed_stdout() -> None:

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from tests.servers import JsonHandler, LocalServer, listening
+from tests.tables import cases
 
 Command = Callable[..., Any]
 TEXT_CALL = '```json\n{"tool": "crop", "images": ["img:1"], "args": {}}\n```'
@@ -25,7 +26,7 @@ class Able:
     """What a model and its server can do."""
 
     pictures: int = 99
-    forms: frozenset[str] = frozenset({"PNG", "JPEG"})
+    forms: Sequence[str] = ("PNG", "JPEG")
     side: int = 1024
     sees: bool = True
     calls: int = 2
@@ -131,40 +132,7 @@ def options_of(ended: Any) -> list[str]:
     return words[words.index("--base-url") + 2 :]
 
 
-@pytest.mark.parametrize(
-    ("able", "asked", "came", "options", "code"),
-    [
-        (Able(), "sees", "7306", "", 0),
-        (Able(), "pictures in one message", "8, read in order", "", 0),
-        (Able(), "calls tools", "2, by the provider's interface", "", 0),
-        (Able(), "a picture in a result", "seen; its thoughts are taken back", "", 0),
-        (Able(), "takes a limit of tokens", "ended by length", "", 0),
-        (Able(calls=1), "calls tools", "1, by the provider's interface", "", 0),
-        (Able(sees=False), "sees", "'ready'", "--images none", 3),
-        (Able(pictures=2), "pictures in one message", "2, read", "--images concat --model-arg keep_images=1", 0),
-        (Able(pictures=1), "pictures in one message", "1, read in order", "--images concat --show text", 0),
-        (Able(pictures=1, sees=False), "pictures in one message", "1, read", "--images none --show text", 3),
-        (Able(calls=0), "calls tools", "unreadable: an empty reply", "", 3),
-        (Able(pictures=0), "pictures in one message", "At most 0 image", "--images none", 3),
-        (Able(forms=frozenset({"PNG"})), "pictures in one message", "8 as PNG alone (", "", 0),
-        (Able(side=600), "largest picture", "512 x 512 px", "--max-pixels 262144", 0),
-        (Able(tools="m does not support tools", in_text=True), "calls tools", "refused: ", "--tool-calling text", 3),
-        (Able(tools="m does not support tools"), "calls tools", "refused: ", "", 3),
-        (Able(calls=0, says="I see a cat."), "calls tools", "called none: 'I see a cat.'", "", 0),
-        (Able(results="reasoning_content: extra inputs are not permitted"), "a picture in a result", "", None, 0),
-        (Able(disc="(700, 220)"), "frame of coordinates", "thousandths", "--model-arg frame=thousandths", 0),
-        (Able(disc="a disc"), "frame of coordinates", "no place near the disc: 'a disc'", "", 0),
-        (
-            Able(rejects={"temperature": "Unsupported value: 'temperature' does not support 0"}),
-            *("takes temperature and seed", "temperature", "--model-arg temperature=null", 0),
-        ),
-        (Able(rejects={"logprobs": "logprobs is not supported"}), "takes logprobs", "it refuses them", "", 0),
-        (Able(counts=False), "counts tokens", "none", "", 0),
-        (Able(ends="length"), "ends by itself", "length", "", 0),
-        (Able(), "streams", "in pieces: 'ready'", "", 0),
-        (Able(streams=False), "streams", "in one piece", "", 0),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "servers", able=lambda told: Able(**told)))
 def test_what_a_server_can_do_is_found_and_the_options_follow(
     command: Command, able: Able, asked: str, came: str, options: str | None, code: int
 ) -> None:

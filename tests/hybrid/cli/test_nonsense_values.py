@@ -57,11 +57,7 @@ def given(tmp_path: Path, blink: tuple[str, ...], made_up_runs: Any, fakes: Any)
     images.mkdir()
     (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
     return command_tree.Given(
-        made.real,
-        tmp_path / "blink",
-        tmp_path / "model",
-        images / "photo.png",
-        tmp_path / "free",
+        made.real, tmp_path / "blink", tmp_path / "model", images / "photo.png", tmp_path / "free"
     )
 
 

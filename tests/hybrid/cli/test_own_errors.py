@@ -1,7 +1,8 @@
 """What goes wrong in code of one's own is one line with file and line, and `--debug` shows the traceback."""
 
 import re
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,58 +11,21 @@ import pytest
 from PIL import Image
 
 import hybrid
-import tools
-from hybrid import plugins
 from hybrid.errors import DataError, ToolError
+from tests.tables import cases
 
 pytestmark = pytest.mark.system
 JIGSAW = ("run", "blink", "--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", "mine")
 
-OWN = {
-    "baselines": """
-from hybrid.solving.solver import Solver
-
-class Own(Solver):
-    role = "chance"
-    async def ask(self, prompt, ctx):
-        pass
-
-SOLVER = Own()
-""",
-    "models": """
-def MODEL(*args, **options):
-    pass
-""",
-    "sections": """
-from hybrid.scoring.result import Section
-
-def rows(comparison):
-    pass
-
-SECTION = Section("own", "Which?", (), rows)
-""",
-    "exports": """
-from hybrid.exporting.base import Exporter
-
-class Own(Exporter):
-    form = about = "own"
-    def export(self, run, path, options):
-        pass
-
-EXPORTER = Own()
-""",
-}
+OWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["OWN"]
 
 
 @pytest.fixture(autouse=True)
-def mine(command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def mine(command: Callable[..., Any], tmp_path: Path, tools_as_they_were: None) -> Path:
     """A folder with the tool that `tools new` writes, and a picture beside it."""
-    monkeypatch.delenv(plugins.PATH_VARIABLE, raising=False)
-    before = list(tools.__path__)
     assert command("tools", "new", "bad", "--path", "mine").code == 0
     Image.fromarray(np.full((20, 30, 3), 90, np.uint8)).save("photo.png")
-    yield tmp_path / "mine"
-    tools.__path__[:] = before
+    return tmp_path / "mine"
 
 
 def break_(file: Path, before: str, line: str = '{}["nokey"]') -> str:
@@ -93,15 +57,7 @@ def test_a_card_whose_comma_was_forgotten(command: Callable[..., Any], mine: Pat
     assert re.search(r"mine/bad\.py:\d+: cannot be imported: TypeError: backends must be a tuple", said)
 
 
-@pytest.mark.parametrize(
-    ("folder", "words"),
-    [
-        ("baselines", (*JIGSAW, "--solver", "own")),
-        ("models", (*JIGSAW, "--solver", "mllm", "--model", "own:x")),
-        ("sections", ("compare", "run", "--only", "own", "--path", "mine")),
-        ("exports", ("export", "run", "--to", "own", "-o", "out", "--path", "mine")),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_other_things_that_raise"))
 def test_other_things_that_raise(command: Callable[..., Any], mine: Path, folder: str, words: tuple[str, ...]) -> None:
     for kind in ("tools", folder):
         (mine / kind).mkdir()

@@ -1,81 +1,26 @@
 """A tool from outside that brings its rule, in every command that follows rules; a rule that goes wrong in a run."""
 
-import importlib
 import json
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import tools
 from hybrid.config import ServiceOptions
-from hybrid.config.plugin_path import PATH
 from hybrid.scoring.sections.evidence import CLASSES
 from hybrid.serving.described import Describer
 from tests.servers import JsonHandler, LocalServer, listening
 
-RULED = '''"""Says that the third image fits."""
-
-import ctypes
-import os
-import time
-from pathlib import Path
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
-from hybrid.tool.rules import asks, choose_matching, image_names, later_image
-
-CHOSEN = Path(__file__).with_name("chosen")
-
-
-class Backend:
-    def setup(self, device, weights):
-        """Nothing to load."""
-
-    def run(self, requests):
-        return [Evidence("The third image fits.", {"best": 1}, 0.75) for _ in requests]
-
-
-def chosen(prompt):
-    """Whether it is the first question that was asked, now and whenever it is asked again."""
-    image = prompt.images[0].image.sha256
-    try:
-        with CHOSEN.open("x") as file:
-            file.write(image)
-    except FileExistsError:
-        pass
-    return CHOSEN.read_text() == image
-
-
-@asks("ruled")
-async def rule(prompt, ctx):
-    if chosen(prompt):
-        "ILL"
-    finding = await ctx.tool("ruled", image_names(prompt), {})
-    return choose_matching(prompt, "ruled", finding, later_image(finding, prompt))
-
-
-CARD = Card(
-    name="ruled",
-    summary="Says that the third image fits, whatever it shows.",
-    limits="Says nothing else.",
-    backends=(BackendCard("classical", "1", Backend, "The third image."),),
-    images=(1, 3),
-)
-TOOL = Tool(CARD, Args, rules={"Jigsaw": rule})
-'''
+RULED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["RULED"]
 
 
 @pytest.fixture(autouse=True)
-def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing that a test has looked in is known to another."""
-    monkeypatch.delenv(PATH.variable, raising=False)
-    before = list(tools.__path__)
+def its_code_is_in_a_process_of_its_own_alone(tools_as_they_were: None) -> Iterator[None]:
     yield
-    assert "tools.ruled" not in sys.modules, "its code is in a process of its own alone"
-    tools.__path__[:] = before
-    importlib.invalidate_caches()
+    assert "tools.ruled" not in sys.modules
 
 
 class Caller(JsonHandler):

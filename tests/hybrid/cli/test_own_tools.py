@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -20,45 +21,10 @@ from hybrid.registry import described_by, load, loaded, look_also_in, names, out
 from hybrid.serving.contract import breaches
 from tests.tables import cases
 
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # A whole tool.
-FORTY_LINES = '''"""Redness: how red an image is."""
-
-from collections.abc import Sequence
-
-from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
-
-
-class RednessArgs(Args):
-    """No arguments."""
-
-
-class Classical:
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
-
-    def run(self, requests: Sequence[Request[RednessArgs]]) -> list[Evidence]:
-        found = []
-        for request in requests:
-            pixels = request.images[0].reshape(-1, 3).astype(float)
-            total = pixels.sum()
-            if total == 0:
-                raise ToolError("redness: a black image has no colour")
-            share = float(pixels[:, 0].sum() / total)
-            found.append(Evidence(f"Red is {share:.0%} of the light.", {"red_0_1": share}, 1.0))
-        return found
-
-
-TOOL = Tool(
-    card=Card(
-        name="redness",
-        summary="Says which share of an image's light is red.",
-        limits="Says nothing about what the image shows.",
-        backends=(BackendCard("classical", "1", Classical, "The red channel's share of the sum."),),
-    ),
-    args=RednessArgs,
-)
-'''
+FORTY_LINES = TEXT["FORTY_LINES"]
 
 
 pytestmark = pytest.mark.usefixtures("tools_as_they_were")
@@ -78,10 +44,6 @@ def photo(tmp_path: Path) -> Path:
     """A red picture."""
     Image.fromarray(np.full((8, 12, 3), (200, 0, 0), np.uint8)).save(tmp_path / "photo.png")
     return tmp_path / "photo.png"
-
-
-def test_the_tool_of_these_tests_has_forty_lines() -> None:
-    assert len(FORTY_LINES.splitlines()) <= 40
 
 
 @pytest.mark.system
@@ -144,13 +106,7 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Callable[...
     assert "no tool lies there (a file NAME.py that defines TOOL)" in ended.err
 
 
-BROKEN = {
-    "unclosed": ("\nTOOL = (\n", "unclosed.py:2: cannot be imported: SyntaxError: '(' was never closed"),
-    "divides": ("\n\nTOOL = 1 / 0\n", "divides.py:3: cannot be imported: ZeroDivisionError: division by zero"),
-    "reads": ("import json\njson.loads('')\n", "reads.py:2: cannot be imported: JSONDecodeError: "),
-    "needs": ("import no_such_package\n", "needs.py:1: cannot be imported: ModuleNotFoundError: No module named"),
-    "lacks": ("X = 1\n", "lacks.py must define TOOL"),
-    "other": ("TOOL = 1\n", "TOOL must be a Tool whose card has the name 'other'"),
+BROKEN = {name: (text, said) for name, text, said in cases(__file__, "BROKEN")[1]} | {
     "named": (FORTY_LINES.replace('name="redness"', 'name="red"'), "card has the name 'named', not 'red'"),
 }
 
@@ -272,47 +228,7 @@ def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
 
 
 # A tool with a learned backend only, which takes whatever a file holds and has no known answers.
-LEARNED = """
-from pathlib import Path
-
-import torch
-from safetensors.torch import load_file
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Provenance, Tool
-
-
-def network():
-    return torch.nn.Sequential(*(torch.nn.Linear(32, 32) for _ in range(6)))
-
-
-class Learned:
-    def setup(self, device, weights):
-        self.parts = {"net": network()}
-        self.parts["net"].load_state_dict(load_file(Path(weights) / "model.safetensors"), strict=False)
-
-    def run(self, requests):
-        return [Evidence("Something.", {"count": 1}, 0.5) for _ in requests]
-
-
-TOOL = Tool(
-    card=Card(
-        name="NAME",
-        summary="Says something of an image, whatever it shows.",
-        limits="Says nothing else, and never anything different.",
-        backends=(
-            BackendCard(
-                "learned",
-                "1",
-                Learned,
-                "Six layers, of which none is asked.",
-                weights="./weights",
-                provenances=(Provenance("./weights", "CC0", ("none",)),),
-            ),
-        ),
-    ),
-    args=Args,
-)
-"""
+LEARNED = TEXT["LEARNED"]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bench.sentences import Design, drawn, write
+from tests.tables import cases
 
 Command = Callable[..., Any]
 
@@ -47,18 +48,7 @@ def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Co
     assert f"one solver alone is right on {differ / 100:.2f} (with tools or without" in said
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "give one of the two: --difference D"),
-        (("--difference", "0.1", "--questions", "100"), "give one of the two: --difference D"),
-        (("--tasks", "3,4", "--questions", "100"), "give one of the three"),
-        (("--tasks", "3,many"), "--tasks 3,many: needs numbers"),
-        (("--questions", "3"), "3 questions: too few"),
-        (("--questions", "100", "--discordant", "2"), "'--discordant': 2.0"),
-        (("--questions", "many"), "--questions"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_plan_that_cannot_be_made_is_one_line"))
 def test_a_plan_that_cannot_be_made_is_one_line(command: Command, words: tuple[str, ...], said: str) -> None:
     ended = command("plan", *words)
     assert (ended.code, ended.out) == (2, "")

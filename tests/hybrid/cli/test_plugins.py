@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,93 +15,23 @@ import pytest
 from hybrid import plugins
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.config.plugin_path import PATH
-from hybrid.errors import UsageError
 from hybrid.plugins import KINDS
-from hybrid.registry import load, look_also_in, names, solver_names
+from hybrid.registry import load, look_also_in, names
 from hybrid.running.resolve import prepare
 from hybrid.serving import supervisor
 from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_outside
+from tests.tables import cases
 from tools.rules import tools_asked
 
-SOLVER = """
-from hybrid.solving.solver import Solver
-from hybrid.types import Reply
-
-
-class First(Solver):
-    \"\"\"Always A.\"\"\"
-
-    role = "specialist"
-
-    async def ask(self, prompt, ctx):
-        return Reply("(A)")
-
-
-SOLVER = First()
-"""
-BENCHMARK = """
-from dataclasses import replace
-
-from hybrid.benchmarks.blink import BENCHMARK as BLINK
-
-
-class Other(type(BLINK)):
-    card = replace(BLINK.card, name="{name}", title="Another one")
-    texts_file = BLINK.texts_file
-
-
-BENCHMARK = Other()
-"""
-MODEL = """
-from hybrid.messages import AssistantMessage
-
-
-class SaysA:
-    name, provider = "own_models:x", "own_models"
-
-    def metadata(self):
-        return {"model": self.name}
-
-    def connection(self):
-        return {}
-
-    async def chat(self, messages, tools, call):
-        return AssistantMessage("Answer: (A)")
-
-    async def close(self):
-        pass
-
-
-def MODEL(name, settings, store):
-    return SaysA()
-"""
-SECTION = """
-from hybrid.benchmarks.card import MetricCard
-from hybrid.scoring.result import FRACTION, Result, Section
-
-
-def rows(comparison):
-    yield Result("{name}", "nought", FRACTION, 0.0)
-
-
-SECTION = Section("{name}", "Nothing?", (MetricCard("nought", "0", "nothing", "ours"),), rows)
-"""
-EXPORTER = """
-from hybrid.exporting.base import Exporter
-
-
-class Nothing(Exporter):
-    form = "nothing"
-    about = "nothing"
-
-    def export(self, run, path, options):
-        raise NotImplementedError
-
-
-EXPORTER = Nothing()
-"""
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SOLVER = TEXT["SOLVER"]
+BENCHMARK = TEXT["BENCHMARK"]
+MODEL = TEXT["MODEL"]
+SECTION = TEXT["SECTION"]
+EXPORTER = TEXT["EXPORTER"]
 TOOL = """
 from hybrid.tool import Args, BackendCard, Card, Tool
 
@@ -237,13 +168,8 @@ def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(supervisor, "TICK_S", 0.02)
 
 
-BAD = {
-    "raises": ("1 / 0\n", r":1: cannot be imported: ZeroDivisionError"),
-    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 60 s"),
-    "ends": ("import os\nos._exit(4)\n", "cost its worker process: exit code 4"),
-    "leaves": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
-    "empty": ("", "must define SOLVER"),
-    "wrong": ("SOLVER = 3\n", "SOLVER must be a Solver, and is a int"),
+# What a file holds by its name, and why it is left out.
+BAD: dict[str, tuple[str, str]] = {name: (text, why) for name, text, why in cases(__file__, "BAD")[1]} | {
     "faulty": (
         SOLVER.replace('role = "specialist"', "role = property(lambda self: 1 / 0)"),
         "its role raises ZeroDivisionError: division by zero",
@@ -273,15 +199,6 @@ def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
         assert line.startswith("note: left out: ")
         assert why.lstrip(":1") in line
     assert not {name for name in sys.modules if name.startswith("baselines.own_")} - {"baselines.own_baselines"}
-
-
-def test_of_two_solvers_from_outside_with_one_name_neither_has_it(own: Path) -> None:
-    write(own, "graphs", "own_baselines", SOLVER)
-    look_also_in([own], "--path")
-    assert "own_graphs" in solver_names()
-    assert "own_baselines" not in solver_names()
-    with pytest.raises(UsageError, match=r"there is a solver 'own_baselines' already, \S+own_baselines.py; rename one"):
-        load("baselines", "own_baselines")
 
 
 @pytest.mark.system

@@ -87,18 +87,6 @@ def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: tup
     )
 
 
-@pytest.mark.system
-@pytest.mark.parametrize("control", ["blank", "shuffled", "oracle"])
-def test_tools_are_controlled(command: Command, file: Path, tmp_path: Path, control: str) -> None:
-    ended = command(
-        "run", file, "--solver", "specialist", "--tool-output", control, "--out", tmp_path / "run", "--json"
-    )
-    assert ended.code == 0
-    found = json.loads(ended.out)["solvers"]["specialist"]
-    assert found["n"] == 7
-    assert control in (tmp_path / "run" / "manifest.json").read_text()
-
-
 def test_a_path_is_the_data(command: Command, file: Path, tmp_path: Path) -> None:
     refused = command("run", file, "--data", tmp_path, "--solver", "chance")
     assert (refused.code, "this path is the data; leave out --data" in refused.err) == (2, True)

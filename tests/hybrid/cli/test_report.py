@@ -81,9 +81,3 @@ def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
     _, rest = process.communicate()
     assert (process.returncode, rest) == (0, "ended; the run is as it was\n")
     assert not list((tmp_path / "tmp").iterdir())
-
-
-def test_view_refuses_what_is_no_run(command: Callable[..., Any], tmp_path: Path) -> None:
-    ended = command("view", tmp_path)
-    assert ended.code == 2
-    assert "is not a run" in ended.err

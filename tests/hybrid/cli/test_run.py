@@ -9,12 +9,14 @@ import pytest
 
 from tests.tables import cases
 
+Words = tuple[str, ...]
+
 Command = Callable[..., Any]
 
 
 @pytest.mark.system
 def test_a_broken_image_costs_one_question_and_the_code_is_3(
-    command: Command, blink: tuple[str, ...], tmp_path: Path, fakes: Any
+    command: Command, blink: Words, tmp_path: Path, fakes: Any
 ) -> None:
     rows = [{**fakes.jigsaw_row(1), "image_1": b"broken"}, fakes.jigsaw_row(2), fakes.jigsaw_row(3)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
@@ -28,35 +30,13 @@ def test_a_broken_image_costs_one_question_and_the_code_is_3(
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_wrong_option_is_one_line_and_code_2", list))
-def test_a_wrong_option_is_one_line_and_code_2(
-    command: Command, blink: tuple[str, ...], words: list[str], message: str
-) -> None:
+def test_a_wrong_option_is_one_line_and_code_2(command: Command, blink: Words, words: list[str], message: str) -> None:
     ended = command("run", *blink, *words)
     assert ended.code == 2
     assert ended.out == ""
     told = [line for line in ended.err.splitlines() if message in line]
     assert len(told) == 1
     assert "Traceback" not in ended.err
-
-
-def test_errors_of_ours_are_exactly_one_line(command: Command) -> None:
-    for words in (
-        ["run", "chess"],
-        ["run", "blink", "--data", "nowhere", "--solver", "chance"],
-        ["score", ".", "--json"],
-    ):
-        ended = command(*words)
-        assert (ended.code, ended.out) == (2, "")
-        assert ended.err.startswith("hybrid: ")
-        assert ended.err.count("\n") == 1
-
-
-def test_data_that_cannot_be_used_is_code_2(command: Command, tmp_path: Path, fakes: Any) -> None:
-    row = fakes.jigsaw_row(1)
-    path = fakes.write_task(tmp_path / "data", "Jigsaw", [{key: row[key] for key in row if key != "choices"}])
-    ended = command("run", "blink", "--data", tmp_path / "data", "--solver", "specialist")
-    assert ended.code == 2
-    assert ended.err.startswith(f"hybrid: {path} lacks the column choices")
 
 
 @pytest.mark.system
@@ -86,9 +66,7 @@ def test_the_program_is_also_a_module(command: Command) -> None:
 
 
 @pytest.mark.system
-def test_unchecked_weights_stand_in_manifest_scores_and_tables(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_unchecked_weights_stand_in_manifest_scores_and_tables(command: Command, blink: Words, tmp_path: Path) -> None:
     folder = tmp_path / "weights"
     folder.mkdir()
     (folder / "model.safetensors").write_bytes(b"never loaded: the one question is a puzzle")

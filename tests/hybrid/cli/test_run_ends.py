@@ -1,56 +1,27 @@
 """`hybrid run` and `hybrid score` where the disk, the folder, a signal or another process is in the way."""
 
 import json
-import os
 import resource
-import shutil
 import signal
-import stat
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.benchmarks.blink import Blink
-from hybrid.cli._several_runs import program
 from hybrid.log.folder import RunFolder
-from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
-from tests.servers import JsonHandler, LocalServer, listening
+from tests.hybrid.cli.conftest import Ended
 
 Command = Callable[..., Any]
-HYBRID = (sys.executable, "-m", "hybrid")
-KEY = "sk-of-the-waiting-server"
 
 
-ONE_AFTER_THE_OTHER = """
-import json, sys
-from hybrid.cli import main
-
-ended = []
-for words in json.loads(sys.argv[1]):
-    sys.argv = ["hybrid", *words]
-    try:
-        main()
-    except SystemExit as end:
-        ended.append(end.code)
-    print("---", flush=True)
-    print("---", file=sys.stderr, flush=True)
-sys.exit(json.dumps(ended))
-"""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """Exit code, stdout and stderr of one command."""
-
-    code: int
-    out: str
-    err: str
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+ONE_AFTER_THE_OTHER = TEXT["ONE_AFTER_THE_OTHER"]
 
 
 def hybrid(*commands: Sequence[object], limit: int | None = None, before: Sequence[str] = ()) -> list[Ended]:
@@ -129,43 +100,6 @@ def test_a_disk_without_room_is_one_line(command: Command, blink: tuple[str, ...
     assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == kept
 
 
-@pytest.fixture
-def read_only(blink: tuple[str, ...], command: Command, tmp_path: Path) -> Iterator[Path]:
-    """A finished run in a folder that cannot be written to, before it was ever scored."""
-    assert command("run", *blink, "--solver", "mllm", "--solver", "specialist").code == 0
-    run = tmp_path / "run"
-    for solver in ("mllm", "specialist"):
-        for name in ("scores.jsonl", "scores.json"):
-            (run / solver / name).unlink()
-    folders = [run, *(path for path in run.rglob("*") if path.is_dir())]
-    for path in folders:
-        path.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    yield run
-    for path in folders:
-        path.chmod(stat.S_IRWXU)
-
-
-def as_others() -> list[str]:
-    """A prefix that makes permissions hold: for root, a program that takes away the right to overrule them."""
-    if os.geteuid() != 0:
-        return []
-    if shutil.which("setpriv") is None:
-        pytest.skip("as root permissions do not hold, and there is no setpriv")
-    return ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"]
-
-
-@pytest.mark.system
-def test_a_read_only_run_is_scored_and_compared(read_only: Path, blink: tuple[str, ...]) -> None:
-    words = (("score", read_only, "--json"), ("compare", read_only, "--json"), ("run", *blink, "--solver", "mllm"))
-    *read, run = hybrid(*words, before=as_others())
-    for ended in read:
-        assert ended.code == 0, ended.err
-        assert json.loads(ended.out)["solvers"]["mllm"]["n"] == 6
-        assert ended.err == f"note: the scores of {read_only} are not kept there (Permission denied)\n"
-    assert run.code == 2
-    assert run.err.splitlines()[-1] == f"hybrid: {read_only} cannot be written: Permission denied"
-
-
 class Unscorable(Blink):
     """Raises at one question, as a scorer that does not know so many choices would."""
 
@@ -209,88 +143,7 @@ def test_a_run_that_is_being_written_can_be_scored_and_not_written(
     assert json.loads(scored.out) == json.loads(first.out)["solvers"]["mllm"]
 
 
-class WaitingServer(LocalServer):
-    """A model's server that answers so many requests, and lets all further ones wait."""
-
-    def __init__(self, answers: int) -> None:
-        super().__init__(Waiting)
-        self.left = answers
-        self.lock = threading.Lock()
-        self.waits = threading.Event()
-        self.go_on = threading.Event()
-
-
-class Waiting(JsonHandler):
-    """Answers "(A)" in the form of an OpenAI-compatible server."""
-
-    server: WaitingServer
-
-    def posted(self, body: bytes) -> None:
-        probe = PROBE_TEXT.encode() in body
-        if not probe:
-            self._wait()
-        message = {"role": "assistant", "content": PROBE_NUMBER if probe else "Answer: (A)"}
-        usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
-        reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
-        self.answer({**reply, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
-
-    def _wait(self) -> None:
-        with self.server.lock:
-            self.server.left -= 1
-            waits = self.server.left < 0
-        if waits:
-            self.server.waits.set()
-            self.server.go_on.wait(60)
-
-
-@pytest.fixture
-def waiting() -> Iterator[WaitingServer]:
-    """A server that answers three requests at once."""
-    with listening(WaitingServer(3)) as server:
-        yield server
-        server.go_on.set()
-
-
-@pytest.mark.system
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_a_signal_ends_the_run_in_order(
-    waiting: WaitingServer, tmp_path: Path, fakes: Any, number: signal.Signals
-) -> None:
-    data = fakes.blink_folder(tmp_path / "blink")
-    words = ["run", "blink", "--data", str(data), "--model", "openai:m", "--base-url", f"{waiting.url}/v1"]
-    words += ["--backend", "classical", "--solver", "mllm", "--concurrency", "1", "--out", str(tmp_path / "run")]
-    environment = {**os.environ, "OPENAI_API_KEY": KEY}
-    with subprocess.Popen([*HYBRID, *words], stderr=subprocess.PIPE, text=True, env=environment) as process:
-        assert waiting.waits.wait(60)
-        process.send_signal(number)
-        _, told = process.communicate(timeout=60)
-    assert process.returncode == 128 + number
-    again = " ".join((*program(), *words))
-    assert told.splitlines()[-1] == (
-        f"ended by {number.name}; what is finished is kept in {tmp_path / 'run'}; to go on: {again}"
-    )
-    assert "Traceback" not in told
-    assert len(whole(tmp_path / "run" / "mllm" / "attempts.jsonl")) == 3
-    files = RunFolder(tmp_path / "run").manifest["files"]
-    assert files["mllm/attempts.jsonl"]["lines"] == 3
-    with RunFolder(tmp_path / "run").locked():
-        assert hidden(tmp_path / "run") == []
-
-
-SLOW_TO_END = """
-import asyncio, signal, sys
-from hybrid.running.signals import until_signal
-
-async def work():
-    print("works", flush=True)
-    try:
-        await asyncio.Event().wait()
-    finally:
-        print("ends", flush=True)
-        await asyncio.Event().wait()
-
-asyncio.run(until_signal(work()))
-"""
+SLOW_TO_END = TEXT["SLOW_TO_END"]
 
 
 @pytest.mark.system

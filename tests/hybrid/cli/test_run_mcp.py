@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +10,12 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from bench._chat_server import chat_server
 from tests.hybrid.integrations.served import PLAIN_IMAGES, plain
 from tests.tables import cases
 
 pytestmark = pytest.mark.system
 
 Command = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with chat_server(0.0) as running:
-        yield running.url
 
 
 @pytest.fixture

@@ -51,16 +51,6 @@ def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.system
-def test_a_line_that_is_no_attempt_is_code_3(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
-    command("run", *blink, "--solver", "specialist", "--json")
-    path = tmp_path / "run" / "specialist" / "attempts.jsonl"
-    path.write_bytes(b"{}\n" + path.read_bytes())
-    ended = command("score", tmp_path / "run", "--json")
-    assert ended.code == 3
-    assert ended.err == f"failed: {path}, line 1: not an Attempt (id: Field required)\n"
-
-
-@pytest.mark.system
 def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
     ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--folds", "3")
@@ -103,10 +93,3 @@ def test_unchecked_weights_are_said_when_they_are_counted(
     assert "unchecked weights: jigsaw answered without having been asked for known answers" in ended.err
     assert "ocr" not in ended.err
     assert json.loads((tmp_path / "trust.json").read_text())["measured"]["unchecked"] == ["jigsaw"]
-
-
-def test_a_control_is_not_calibrated(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
-    command("run", *blink, "--solver", "specialist", "--tool-output", "blank", "--json")
-    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json")
-    assert ended.code == 2
-    assert "was run with --tool-output blank" in ended.err

@@ -5,51 +5,20 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench._chat_server import chat_server
-from hybrid.registry import load
-
 pytestmark = pytest.mark.system
 
 # The thread that writes answers waits for the disk when the first question is finished.
-WATCHED = """
-import json, os, sys, threading
-at_first, wait = [], os.fsync
-def watched(file):
-    if not at_first and threading.current_thread().name.startswith("record-"):
-        at_first.append({name.partition(".")[0] for name in sys.modules})
-    wait(file)
-os.fsync = watched
-from hybrid.cli import main
-try:
-    main()
-finally:
-    last = {name.partition(".")[0] for name in sys.modules}
-    print(json.dumps([sorted(at_first[0]), sorted(last)]), file=sys.stderr)
-"""
+WATCHED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["WATCHED"]
 # Libraries that only a learned tool needs.
 LEARNED = {"torch", "torchvision", "transformers", "timm", "kornia"}
 GRAPHS = {"langchain_core", "langchain", "langgraph"}
 ARRAYS = {"numpy", "cv2", "pyarrow", "scipy"}
-
-
-@pytest.fixture(scope="module")
-def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Generated questions in the layout of MVP-Bench: JSON and JPEGs."""
-    folder = tmp_path_factory.mktemp("mvp_bench")
-    load("hybrid.benchmarks", "mvp_bench").generate(folder, ("yes_no",), 1, 0)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with chat_server(0.0) as running:
-        yield running.url
 
 
 def imported(tmp_path: Path, *words: str) -> tuple[set[str], set[str]]:

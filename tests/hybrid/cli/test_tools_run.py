@@ -13,33 +13,13 @@ from hybrid import images
 from hybrid.benchmarks.blink.sample import item
 from hybrid.registry import load, names
 from hybrid.tool import Tool
+from tests.tables import stored
 
 WEIGHT_FREE = [name for name in names("tools") if load("tools", name).backend("classical")]
-POINTS = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
-BOXES = (
-    {"x0": 10, "y0": 12, "x1": 60, "y1": 70, "label": "A"},
-    {"x0": 70, "y0": 20, "x1": 120, "y1": 90, "label": "B"},
-)
 # BLINK tasks whose generated images a tool is for; another one gets as many as it takes of a rendered scene.
-TASKS: Mapping[str, str] = {
-    "correspondence": "Visual_Correspondence",
-    "jigsaw": "Jigsaw",
-    "motion": "Multi-view_Reasoning",
-    "reflectance": "Relative_Reflectance",
-    "similarity": "Multi-view_Reasoning",
-}
+TASKS: Mapping[str, str] = stored(__file__, "TASKS")
 # Arguments of a plain call; a tool that is not named, such as one that was added, is called without any.
-ARGS: Mapping[str, Mapping[str, Any]] = {
-    "correspondence": {"point": POINTS[0], "candidates": POINTS},
-    "crop": {"point": POINTS[0], "share": 0.3},
-    "depth": {"points": POINTS},
-    "localization": {"name": "dog", "boxes": BOXES},
-    "reflectance": {"points": POINTS},
-    "saliency": {"boxes": BOXES},
-    "scanpath": {"fixations": 3},
-    "segmentation": {"points": POINTS[:1]},
-    "similarity": {"aspect": "style"},
-}
+ARGS: Mapping[str, Mapping[str, Any]] = stored(__file__, "ARGS")
 
 
 @pytest.mark.system

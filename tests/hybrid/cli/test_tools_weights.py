@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,31 +12,7 @@ import pytest
 
 from hybrid.weights import find_weights
 
-EYE = """
-from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Provenance, Tool
-
-
-class Eye:
-    def setup(self, device, weights):
-        from hybrid.tool.checkpoint import load_verified
-
-        self.model = load_verified("AutoModel", weights, device=device, model_types=("dinov2",)).model
-
-    def run(self, requests):
-        return [Evidence("seen", {"side_px": self.model.config.image_size}, 1.0) for _ in requests]
-
-
-def pose():
-    import numpy as np
-
-    dark = np.zeros((8, 8, 3), np.uint8)
-    return CheckCase((dark,), {}, lambda found: None if found.data["side_px"] == 28 else "wrong")
-
-
-KNOWN = (Provenance("made/tiny", "MIT", ("COCO",)),)
-CARD = BackendCard("learned", "1", Eye, "A tiny network.", weights="made/tiny", provenances=KNOWN)
-TOOL = Tool(Card("eye", "Sees.", "Little.", (CARD,)), Args, (KnownAnswer("side", pose),))
-"""
+EYE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["EYE"]
 
 
 @pytest.fixture(scope="module")
@@ -225,10 +202,3 @@ def test_check_prints_each_image_and_ends_with_0_or_3(command: Callable[..., Any
     missed = command("tools", "check", "depth", "--backend", "classical")
     assert missed.code == 3
     assert "WRONG  nearer point" in missed.out
-
-
-def test_check_refuses_a_tool_without_known_answers_and_absent_weights(command: Callable[..., Any]) -> None:
-    assert "no images with known answers" in command("tools", "check", "crop").err
-    absent = command("tools", "check", "depth", "--weights", "./nowhere")
-    assert absent.code == 2
-    assert "weights absent" in absent.err

@@ -13,7 +13,6 @@ from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
 
 Command = Callable[..., Any]
-ROOT = Path(__file__).parents[3]
 BENCHMARKS = ("blink", "actiview", "mvp_bench", "mm_sap", "hvsbench")
 NO_MODEL = ("--solver", "chance", "--dry-run")
 

@@ -34,16 +34,9 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.tool import Tool
 from hybrid.types import Json
+from tests.tables import stored
 
 TURNS = 4
-PUZZLE = {"images": ["img:1", "img:2", "img:3"]}
-BOX = {"x0": 2.0, "y0": 3.0, "x1": 30.0, "y1": 33.0}
-# The placeholder of the answer in a reply.
-RIGHT, WRONG = "{right}", "{wrong}"
-
-
-def call(tool: str, **args: Json) -> tuple[str, Mapping[str, Json]]:
-    return tool, args
 
 
 @dataclass(frozen=True)
@@ -56,27 +49,9 @@ class Said:
     broken: str = ""
 
 
-CROP = call("crop", images=["img:1"], box=BOX)
 SAID: Mapping[str, tuple[Said, ...]] = {
-    "val_Jigsaw_1": (
-        Said("I look closer.", (CROP, call("jigsaw", **PUZZLE))),
-        Said("", (call("crop", images=["img:1.1"]),)),
-        Said(f"The seam fits.\n{RIGHT}"),
-    ),
-    "val_Jigsaw_2": (
-        Said("", (CROP, CROP, call("depht", image="img:1"), call("jigsaw", images=["img:9"]))),
-        Said("", (call("jigsaw", images=7),)),
-        Said(RIGHT),
-    ),
-    "val_Jigsaw_3": (Said(f" {WRONG}\n"),),
-    "val_Relative_Depth_1": (
-        Said("", (call("depth", image="img:1", points=[{"label": "A"}, {"label": "B"}]),)),
-        Said("Once more.", (CROP,)),
-        Said("", (call("crop", images=["img:1"], box={**BOX, "x0": 1.0}),)),
-        Said(RIGHT),
-    ),
-    "val_Relative_Depth_2": (Said("  "), Said(RIGHT)),
-    "val_Relative_Depth_3": (Said("", broken='{"image": '), Said(RIGHT)),
+    name: tuple(Said(words, tuple((tool, args) for tool, args in calls), broken) for words, calls, broken in own)
+    for name, own in stored(__file__, "SAID").items()
 }
 BROKEN = "val_Relative_Depth_3"
 

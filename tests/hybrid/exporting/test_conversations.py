@@ -23,15 +23,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, ToolCall, parts_of
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
-from tests.hybrid.exporting.conversation_runs import (
-    BROKEN,
-    SAID,
-    ScriptedRun,
-    check_trl,
-    row_as_sent,
-    sent,
-    write,
-)
+from tests.hybrid.exporting.conversation_runs import BROKEN, SAID, ScriptedRun, check_trl, row_as_sent, sent, write
 from tests.tables import cases
 
 ALL = ExportOptions(only="all")
@@ -67,10 +59,7 @@ def exported(run: Path, out: Path, options: ExportOptions = ALL) -> tuple[Rows, 
 
 
 @pytest.mark.parametrize(
-    *cases(__file__, "test_it_is_so_however_the_model_was_asked"),
-    ids=lambda changes: next(
-        iter(changes.values()),
-    ),
+    *cases(__file__, "test_it_is_so_however_the_model_was_asked"), ids=lambda changes: next(iter(changes.values()))
 )
 def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path: Path) -> None:
     if changes.pop("context", False):

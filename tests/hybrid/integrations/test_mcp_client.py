@@ -32,6 +32,7 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding, ImageRef
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, plain
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -201,56 +202,7 @@ def test_no_picture_that_is_none_gets_into_a_finding(tmp_path_factory: Any, said
             finding_of("it_look", "", result(text("x"), given_back), [ref], store)
 
 
-def resource(words: str = "", *, blob: bytes | None = None, kind: str | None = None) -> protocol.EmbeddedResource:
-    uri: Any = "file:///finding"
-    held: Any = (
-        protocol.TextResourceContents(uri=uri, text=words, mimeType=kind)
-        if blob is None
-        else protocol.BlobResourceContents(uri=uri, blob=base64.b64encode(blob).decode(), mimeType=kind)
-    )
-    return protocol.EmbeddedResource(type="resource", resource=held)
-
-
-PNG = base64.b64decode(picture(5).data)
-SOUND = protocol.AudioContent(type="audio", data="AAAA", mimeType="audio/wav")
-LINK = protocol.ResourceLink(type="resource_link", name="map", uri="https://x.org/map", description="a map")  # type: ignore[arg-type]
-NAN, INF = float("nan"), float("inf")
-
-
-@pytest.mark.parametrize(
-    ("odd", "says", "shows"),
-    [
-        (result(text("x")), "x", 0),
-        (result(text("x"), text("y")), "x\ny", 0),
-        (result(resource("read me")), "read me", 0),
-        (result(text("x"), resource("read me")), "x\nread me", 0),
-        (result(resource(blob=PNG, kind="image/png")), "", 1),
-        (result(text("x"), resource(blob=PNG, kind="image/png")), "x", 1),
-        (
-            result(resource(blob=b"abcd", kind="application/pdf")),
-            "[file:///finding: 6 bytes of application/pdf, left",
-            0,
-        ),
-        (result(resource(blob=b"<svg/>", kind="image/svg+xml")), "[file:///finding: 6 bytes of image/svg+xml, left", 0),
-        (result(resource(blob=b"abcd")), "bytes of no type", 0),
-        (result(SOUND), "[a sound, which is left out]", 0),
-        (result(text("x"), SOUND), "x\n[a sound", 0),
-        (result(LINK), "[a link to https://x.org/map: a map]", 0),
-        (result(picture(3)), "", 1),
-        (result(picture(3), picture(4)), "", 2),
-        (result(text("x"), picture(3), text("y")), "x\ny", 1),
-        (result(structured={"a": 1}), '{"a": 1}', 0),
-        (result(text("x"), structured={"a": NAN}), "x", 0),
-        (result(structured={"a": [NAN, INF, -INF, 1.5]}), '{"a": [null, null, null, 1.5]}', 0),
-        (result(structured={"confidence": NAN, "b": 2}), '{"confidence": null, "b": 2}', 0),
-        (result(text(""), structured={"a": "\u2603"}), '{"a": "\u2603"}', 0),
-        (result(structured={"why": "no file"}, error=True), 'ToolError: it_look: {"why": "no file"}', 0),
-        (result(resource("no file"), error=True), "ToolError: it_look: no file", 0),
-        (result(text("bad"), structured={"code": 4}, error=True), "ToolError: it_look: bad", 0),
-        (result(error=True), "does not say why", 0),
-        (result(text("")), "ToolError: it_look: the result has no text, image", 0),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "odd_results", list, odd=protocol.CallToolResult.model_validate))
 @pytest.mark.parametrize("given_images", [0, 1])
 def test_odd_results_are_shown_whole(
     store: ImageStore, ref: ImageRef, odd: protocol.CallToolResult, says: str, shows: int, given_images: int

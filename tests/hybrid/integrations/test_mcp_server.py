@@ -2,10 +2,10 @@
 
 import base64
 import http.client
-import json
 import re
 import socket
 import sys
+import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -136,36 +136,9 @@ async def test_agents_of_langchain_get_pictures_as_image_blocks(web: Served, fol
     assert "there is no image 'absent.png'" in str(refused.content)
 
 
-NOISY = """
-import asyncio, os, subprocess, sys
-from hybrid.images import ImageStore, home
-from hybrid.integrations.mcp.server import serve_stdio
-from hybrid.integrations.toolbox import Toolbox
-from hybrid.cli._streams import RedactedStream
-from hybrid.serving.cache import FindingCache
-from hybrid.config import ServiceOptions
-from hybrid.serving.service import CachedTools
-from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
-
-class Noisy:
-    def setup(self, device, weights):
-        print("setting up")
-
-    def run(self, requests):
-        print("printed")
-        os.write(1, b"written to the handle\\n")
-        subprocess.run(["echo", "by a child"])
-        nothing = os.path.samestat(os.fstat(0), os.stat(os.devnull))
-        print("there is nothing to read" if nothing else "the protocol can be read")
-        return [Evidence("heard", {}, 0.5) for _ in requests]
-
-# As the program has it.
-sys.stdout = RedactedStream(sys.stdout, needed=True)
-tool = Tool(Card("noisy", "It prints.", "None.", (BackendCard("classical", "1", Noisy, "Prints."),)), Args)
-store = ImageStore(home() / "images")
-service = CachedTools(store, FindingCache(None, store), ServiceOptions(pictures="png"))
-asyncio.run(serve_stdio(Toolbox({"noisy": tool}, service)))
-"""
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+NOISY = TEXT["NOISY"]
 
 
 @pytest.mark.system
@@ -223,18 +196,7 @@ async def test_a_defect_is_an_error_without_the_keys_of_this_machine() -> None:
     assert "secret" not in told.model_dump_json()
 
 
-INITIALIZE = json.dumps(
-    {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    }
-)
+INITIALIZE = TEXT["INITIALIZE"]
 SPOKEN = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -286,28 +248,7 @@ def test_a_port_that_is_taken_is_an_error() -> None:
         listening(first.getsockname()[1])
 
 
-CRASHES = '''"""A tool whose library ends the process."""
-
-import os
-
-from hybrid.tool import Args, BackendCard, Card, Tool
-
-
-class CrashesArgs(Args):
-    """No arguments."""
-
-
-class Crashes:
-    def setup(self, device, weights):
-        """Nothing to load."""
-
-    def run(self, requests):
-        os._exit(9)
-
-
-BACKEND = BackendCard("classical", "1", Crashes, "Ends the process.")
-TOOL = Tool(Card("crashes", "It ends the process.", "None.", (BACKEND,)), CrashesArgs)
-'''
+CRASHES = TEXT["CRASHES"]
 
 
 @pytest.mark.system

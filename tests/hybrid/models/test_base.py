@@ -3,9 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import ModelSettings, Price, parse_model_args
-from hybrid.errors import HybridError, UsageError
+from hybrid.errors import UsageError
 from hybrid.messages import TokenUsage
-from hybrid.models import ModelRefused
 from hybrid.models.prices import cost_usd
 from tests.tables import cases
 
@@ -26,26 +25,11 @@ def test_any_model_args_are_read_or_refused(items: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"max_pixels": 0}, "--max-pixels 0"),
-        ({"max_tokens": 0}, "--max-tokens"),
-        ({"temperature": -1.0}, "--temperature"),
-        ({"temperature": float("nan")}, "--temperature"),
-        ({"retries": -1}, "--retries"),
-        ({"keep_images": -1}, "--keep-images"),
-        ({"timeout_s": 0.0}, "timeout_s"),
-        ({"tool_calling": "maybe"}, "native, text or auto"),
-    ],
+    ("settings", "told"), [*cases(__file__, "out_of_range")[1], ({"temperature": float("nan")}, "--temperature")]
 )
 def test_settings_out_of_range_are_named(settings: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         ModelSettings(**settings)  # type: ignore[arg-type]
-
-
-def test_a_refused_model_is_a_usage_error() -> None:
-    assert issubclass(ModelRefused, UsageError)
-    assert issubclass(ModelRefused, HybridError)
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.floats(0, 1000), st.floats(0, 1000))

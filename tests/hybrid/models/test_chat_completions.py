@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from hybrid.models.chat_completions.wire import MAX_REPLY_BYTES, proxy_for
 from hybrid.models.failures import Backoff, UnreadableReplyError, read_failure
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.secrets import keep_secret
+from tests.hybrid.models.reply_log import Pages
 from tests.tables import cases
 
 CALL = CallKey("q", 1, 2, "sha", "controller")
@@ -39,23 +40,6 @@ def calling(*calls: Any) -> dict[str, Any]:
 
 def one_call(arguments: Any, **more: Any) -> dict[str, Any]:
     return {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": arguments}, **more}
-
-
-@dataclass
-class Pages:
-    """A `ReplyLog` in memory."""
-
-    kept: dict[tuple[CallKey, str], bytes] = field(default_factory=dict)
-    arrived: threading.Event = field(default_factory=threading.Event)
-    threads: set[str] = field(default_factory=set)
-
-    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
-        return self.kept.get((call, request_sha256))
-
-    def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
-        self.kept[call, request_sha256] = reply
-        self.threads.add(threading.current_thread().name)
-        self.arrived.set()
 
 
 def opened(store: ImageStore, name: str = "openai:m", **settings: Any) -> Caller[bytes]:
@@ -128,7 +112,7 @@ async def test_another_request_is_asked(changed: str, recorder: Any, store: Imag
     first.listen(log)
     await asked(first)
     if changed == "log":
-        log.kept = dict.fromkeys(log.kept, b"damaged")
+        log.update(dict.fromkeys(log, b"damaged"))
     other = chat(recorder, store, max_tokens=5 if changed == "options" else None)
     other.listen(log)
     call = CallKey("q", 1, 2, "sha", "mllm") if changed == "call" else CALL

@@ -14,17 +14,10 @@ from hybrid.messages import user_message
 from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.langchain.chat_models import chat_model_metadata, model_name
 from hybrid.running.resolve import prepare
-from tests.tables import cases
+from tests.tables import cases, stored
 
 KEY = "a-key-that-nobody-may-read-0123"
-GOOD: dict[str, Any] = {
-    "id": "1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "(A)"}}],
-    "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
-}
+GOOD: dict[str, Any] = stored(__file__, "GOOD")
 
 
 @pytest.fixture
@@ -134,17 +127,7 @@ async def test_a_server_that_is_asked_through_langchain_is_asked_without_what_it
 STREAMED = b'data: {"id":"1","choices":[]}\n\ndata: [DONE]\n\n'
 
 
-@pytest.mark.parametrize(
-    ("words", "settings", "told"),
-    [
-        ("This model only support stream mode", {}, "asked for its replies in pieces, which LangChain does not do"),
-        ("", {}, "asked for its replies in pieces, which LangChain does not do"),
-        ("This model only support stream mode", {"stream": "off"}, "--stream off does not allow"),
-        ("Unsupported parameter: max_completion_tokens", {"max_tokens": 9}, "max_tokens for max_completion_tokens"),
-        ("Unsupported parameter: n", {}, "leave --model-arg n away"),
-        ("temperature is not supported", {}, "--model-arg temperature=null"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words"))
 async def test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words(
     words: str, settings: dict[str, Any], told: str, recorder: Any, answer: Any, store: ImageStore
 ) -> None:
@@ -156,10 +139,7 @@ async def test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words(
     await model.close()
 
 
-@pytest.mark.parametrize(
-    ("written", "repairs"),
-    [('"{\\"zoom\\": 3}"', ("encoded twice",)), ("{'zoom': 3}", ("loose JSON",)), ('{"zoom": 3}', ())],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_repairs_are_counted_as_those_of_our_own_client"))
 async def test_repairs_are_counted_as_those_of_our_own_client(
     written: str, repairs: tuple[str, ...], recorder: Any, store: ImageStore, crop_tool: Any
 ) -> None:

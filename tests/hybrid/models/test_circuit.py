@@ -156,8 +156,3 @@ def test_a_key_is_believed_to_be_wrong_at_once_or_after_it_has_worked_after_seve
     once = World(lambda question, _: StatusError(401, "a hiccup") if question == "q5" else None)
     passing(once.run(100, 1))
     assert once.lost() == ["q5"]
-
-
-def test_a_model_that_is_not_there_is_refused_at_once() -> None:
-    error, _ = passing(World(lambda *_: StatusError(404, {"error": {"code": "model_not_found"}})).run(100, 1))
-    assert isinstance(error, ModelRefused)

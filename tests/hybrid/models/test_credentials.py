@@ -30,21 +30,9 @@ def test_every_place_of_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
         settings, f"https://me:base-password@host.example/{SEGMENT}/v1?sig=query-value&x=%20encoded", "main-key"
     )
     for secret in (
-        "env-token-value",
-        "proxy%40pass",
-        "proxy@pass",
-        "other-pass",
-        "body-key-value",
-        "url-password",
-        "query-key-value",
-        "header-token-value",
-        "typed-proxy-pass",
-        "base-password",
-        SEGMENT,
-        "query-value",
-        "%20encoded",
-        "main-key",
-        base64.b64encode(b"me:base-password").decode(),
+        *("env-token-value", "proxy%40pass", "proxy@pass", "other-pass", "body-key-value", "url-password"),
+        *("query-key-value", "header-token-value", "typed-proxy-pass", "base-password", SEGMENT, "query-value"),
+        *("%20encoded", "main-key", base64.b64encode(b"me:base-password").decode()),
     ):
         assert redact(f"before {secret} after") == "before [redacted] after", secret
     for word in ("proxy.example", "host.example", "plain1"):

@@ -61,10 +61,7 @@ def test_no_image_goes_out_twice() -> None:
         # The question itself may show one picture under two names: that may be what it asks about.
         ("user", ["Which?", "img:1:", "<img:1>", "img:2:", "<img:2>", "[img:1: shown above]"]),
         ("assistant", [""]),
-        (
-            "tool",
-            ["\n".join(TWINS)],
-        ),
+        ("tool", ["\n".join(TWINS)]),
         ("user", ["img:1.2:", "<img:1.2>"]),
     ]
 

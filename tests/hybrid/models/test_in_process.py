@@ -18,13 +18,7 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.in_process.chat import HuggingFaceChat
-from hybrid.models.in_process.generation import (
-    Conversation,
-    Loaded,
-    Sampling,
-    Spoken,
-    verify,
-)
+from hybrid.models.in_process.generation import Conversation, Loaded, Sampling, Spoken, verify
 from hybrid.types import ImageRef
 from tests.tables import cases
 

@@ -7,6 +7,7 @@ from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, images_of, user_message
 from hybrid.models.images import arrange
 from hybrid.types import ImageRef, StoredImage
+from tests.tables import cases
 
 
 def picture(name: str, number: int) -> ImageRef:
@@ -28,20 +29,7 @@ def shown(keep: str, messages: list[Message]) -> list[str]:
     return [ref.name for ref in images_of(arranged)]
 
 
-@pytest.mark.parametrize(
-    ("keep", "after_a_picture", "after_a_text", "after_a_name"),
-    [
-        (
-            "all",
-            ["img:1.1", "img:1.2", "img:1.3"],
-            ["img:1.1", "img:1.2", "img:1.3"],
-            ["img:1.1", "img:1.2", "img:1.3"],
-        ),
-        ("latest", ["img:1.3"], ["img:1.3"], ["img:1.1", "img:1.3"]),
-        ("2", ["img:1.2", "img:1.3"], ["img:1.2", "img:1.3"], ["img:1.1", "img:1.2", "img:1.3"]),
-        ("asked", ["img:1.3"], [], ["img:1.1"]),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "pictures", list))
 def test_the_given_pictures_stay_and_of_the_others_those_that_were_chosen_or_named(
     keep: str, after_a_picture: list[str], after_a_text: list[str], after_a_name: list[str]
 ) -> None:

@@ -1,5 +1,7 @@
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,9 @@ from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models import open_model
 from tests.tables import cases
+
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_name_that_means_nothing_is_refused"))
@@ -25,17 +30,6 @@ def test_an_option_without_effect_is_refused(settings: dict[str, Any], told: str
 
 @pytest.mark.system
 def test_nothing_heavy_is_imported_for_opening_a_model() -> None:
-    code = (
-        "import sys, pathlib\n"
-        "from hybrid.images import ImageStore\n"
-        "from hybrid.models import ModelSettings, open_model\n"
-        "store = ImageStore(pathlib.Path('unused'))\n"
-        "for name in ('openai:m', 'anthropic:m', 'google_genai:m', 'ollama:m'):\n"
-        "    open_model(name, ModelSettings(base_url='http://127.0.0.1:9'), store).metadata()\n"
-        "open_model('embedded', ModelSettings(), store)\n"
-        "open_model('hf:absent', ModelSettings(), store)\n"
-        "heavy = {'torch', 'transformers', 'langchain', 'langchain_core', 'openai', 'anthropic', 'PIL'}\n"
-        "print(sorted(heavy & set(sys.modules)))\n"
-    )
+    code = TEXT["nothing_heavy_is_imported_for_opening"]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

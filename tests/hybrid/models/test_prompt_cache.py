@@ -1,6 +1,5 @@
 """The marks that make providers read the part that requests share once, as they go over the wire."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -45,10 +44,6 @@ async def sent(
     finally:
         await model.close()
     return [body for _, body in recorder.requests[begun:]]
-
-
-def marks(node: Any) -> int:
-    return json.dumps(node).count('"cache_control"')
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])

@@ -1,5 +1,5 @@
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,24 +17,11 @@ from hybrid.messages import (
 )
 from hybrid.models import CallKey, remembering
 from hybrid.models.base import Likelihoods
-from hybrid.models.remembered import RememberedModel
 from hybrid.tool import Tool
 from hybrid.types import StoredImage
+from tests.hybrid.models.reply_log import Pages
 
 CALL = CallKey("q", 0, 1, "sha", "controller")
-
-
-@dataclass
-class Pages:
-    """A `ReplyLog` in memory."""
-
-    kept: dict[tuple[CallKey, str], bytes] = field(default_factory=dict)
-
-    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
-        return self.kept.get((call, request_sha256))
-
-    def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
-        self.kept[call, request_sha256] = reply
 
 
 class Scoring:
@@ -100,27 +87,12 @@ async def test_anything_else_is_asked(changed: str, fakes: Any, crop_tool: Tool)
         replace(result, failed=changed == "status"),
     ]
     if changed == "damaged":
-        log.kept = dict.fromkeys(log.kept, b'{"content": 5')
+        log.update(dict.fromkeys(log, b'{"content": 5'))
     if changed == "no text":
-        log.kept = {key: kept.replace(b'"one"', b"1") for key, kept in log.kept.items()}
+        log.update({key: kept.replace(b'"one"', b"1") for key, kept in log.items()})
     call = CallKey("q", 0, 1, "sha", "mllm") if changed == "call" else CALL
     tools = (crop_tool,) if changed == "tools" else ()
     assert (await remembering(fakes.QueueModel(["two"]), log).chat(messages, tools, call)).text == "two"
-
-
-async def test_everything_else_is_passed_through(fakes: Any) -> None:
-    inner = fakes.QueueModel([])
-    model = remembering(inner, Pages())
-    assert isinstance(model, RememberedModel)
-    assert not isinstance(model, Likelihoods)
-    assert (model.name, model.provider, model.metadata(), model.connection()) == (
-        inner.name,
-        inner.provider,
-        inner.metadata(),
-        inner.connection(),
-    )
-    await model.close()
-    assert inner.closed
 
 
 async def test_likelihoods_stay_available() -> None:

@@ -14,6 +14,7 @@ from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.failures import Backoff
 from hybrid.tool import Tool
+from tests.hybrid.models.reply_log import Pages
 from tests.hybrid.models.test_streams import DONE, STOP, USAGE, piece, stream
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
@@ -126,21 +127,13 @@ async def test_a_fault_in_the_middle_is_asked_again_and_the_reply_is_kept(
     error = stream(piece(content="(A"), {"error": {"message": "overloaded", "code": 503}})
     recorder.says(*(answer(body, 200, PIECES) for body in (cut, error, IN_PIECES)))
     model = opened(recorder.url, store, stream="on", retries=3)
-    kept: dict[Any, bytes] = {}
-
-    class Pages:
-        def said(self, call: CallKey, request_sha256: str) -> bytes | None:
-            return kept.get((call, request_sha256))
-
-        def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
-            kept[call, request_sha256] = reply
-
-    model.listen(Pages())
+    kept = Pages()
+    model.listen(kept)
     reply = await ask(model)
     assert (reply.text, reply.attempts) == ("(A)", 3)
     # It is the reply to the same request, however it is asked.
     again = opened(recorder.url, store)
-    again.listen(Pages())
+    again.listen(kept)
     assert (await ask(again)).attempts == 0
     assert len(recorder.requests) == 3
     await model.close()

@@ -20,6 +20,7 @@ from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, Tool
 from hybrid.models import CallKey, open_model, remembering
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
+from tests.hybrid.models.reply_log import Pages
 from tests.tables import cases, stored
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -115,16 +116,6 @@ THOUGHT = {"type": "thinking", "thinking": "A closer look.", "signature": "c2lnb
 CROP = {"images": ["img:1"], "box": [0, 0, 1, 1]}
 ANTHROPIC_CALL = {"type": "tool_use", "id": "c1", "name": "crop", "input": CROP}
 THOUGHTFUL: dict[str, tuple[str, Any]] = {name: tuple(rest) for name, *rest in cases(__file__, "THOUGHTFUL", list)[1]}
-
-
-class Pages(dict[tuple[CallKey, str], bytes]):
-    """A `ReplyLog` in memory."""
-
-    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
-        return self.get((call, request_sha256))
-
-    def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
-        self[call, request_sha256] = reply
 
 
 @pytest.mark.parametrize("name", THOUGHTFUL)

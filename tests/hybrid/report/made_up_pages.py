@@ -243,13 +243,16 @@ def counts_of(rows: Sequence[QuestionRow]) -> tuple[Result, ...]:
 
 
 AGAIN = "hybrid compare runs/blink --json"
+DOTS = "Each dot is a difference on the same questions; a line that crosses 0 may be chance."
 
 
 def sections_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> tuple[OverviewSection, ...]:
     """A section for each kind of chart, with a table in one."""
     return (
         accuracy_section(rows, solvers),
-        difference_section(rows, solvers),
+        OverviewSection(
+            "differences", "Does the MLLM gain from specialists?", DOTS, (differences_of(rows, solvers),), (), AGAIN
+        ),
         OverviewSection("harm", "Where is help?", "", (Chart("counts", "Counts", counts_of(rows)),), (), AGAIN),
         cost_section(rows, solvers),
         outcome_section(rows, solvers),
@@ -344,13 +347,6 @@ def steps_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Char
         found.append(Result("steps", name, FRACTION, share, *pair, n=n, low=share / 2, high=share * 2, ids=ids))
     title = f"From {pair[0]} to {pair[1]} (no answer counts as wrong)"
     return Chart("waterfall", title, tuple(found), signs=(0, 1, 1, -1))
-
-
-def difference_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
-    """Differences by task."""
-    lead = "Each dot is a difference on the same questions; a line that crosses 0 may be chance."
-    charts = (differences_of(rows, solvers),)
-    return OverviewSection("differences", "Does the MLLM gain from specialists?", lead, charts, (), AGAIN)
 
 
 def cost_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:

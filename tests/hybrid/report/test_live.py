@@ -16,6 +16,7 @@ from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.report.live import KEPT, LiveSite, PageServer
 from tests.servers import listening
+from tests.tables import cases
 
 COUNT = 14
 
@@ -90,10 +91,7 @@ def viewed(run: Path) -> Iterator[View]:
     folder.write_manifest(manifest)
     left = [line.removesuffix(b"\n") for line in lines[4:]]
     clock, said = Clock(), list[str]()
-    with (
-        LiveSite(folder, pause_s=3, clock=clock, tell=said.append) as site,
-        listening(PageServer(site)) as server,
-    ):
+    with LiveSite(folder, pause_s=3, clock=clock, tell=said.append) as site, listening(PageServer(site)) as server:
         yield View(folder, left, clock, site, server, said)
 
 
@@ -117,22 +115,8 @@ def test_a_link_in_the_pages_leads_nowhere(seen: View, tmp_path: Path) -> None:
     assert seen.get("/link.json")[0] == 404
 
 
-HEADERS = (
-    ({"Host": "example.org"}, 421),
-    ({"Host": "127.0.0.1"}, 421),
-    ({"Host": "127.0.0.1:1"}, 421),
-    ({"Host": ""}, 421),
-    ({"Host": "localhost:PORT"}, 200),
-    ({"Host": "LOCALHOST:PORT"}, 200),
-    ({"Host": "127.0.0.1:PORT", "Origin": "http://example.org"}, 403),
-    ({"Host": "127.0.0.1:PORT", "Origin": "null"}, 403),
-    ({"Host": "127.0.0.1:PORT", "Origin": "http://localhost:PORT"}, 403),
-    ({"Host": "127.0.0.1:PORT", "Origin": "http://127.0.0.1:PORT"}, 200),
-)
-
-
 def test_other_hosts_and_origins_are_refused(seen: View) -> None:
-    for headers, status in HEADERS:
+    for headers, status in cases(__file__, "HEADERS")[1]:
         said = {name: value.replace("PORT", str(seen.server.port)) for name, value in headers.items()}
         found, _, body = seen.get("/", **said)
         assert found == status, said

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hybrid.errors import UsageError
 from hybrid.registry import names
 from hybrid.running.ablation import ablation, tools_of
+from tests.tables import cases
 
 TOOLS_OFFERED = st.lists(st.sampled_from(names("tools")), min_size=1, max_size=8, unique=True)
 
@@ -33,14 +34,7 @@ def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], dr
     assert set(asked) == wanted
 
 
-@pytest.mark.parametrize(
-    ("tools_offered", "options", "told"),
-    [
-        ((), {}, "no tool is offered: there is nothing to leave out"),
-        (("depth",), {"vary": ["depht", "crop"]}, "--vary crop,depht: not among the tools offered: depth"),
-        (("depth",), {"leave_out": False}, "--no-leave-out: give --add-one with it"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_ablated_is_refused"))
 def test_what_cannot_be_ablated_is_refused(tools_offered: tuple[str, ...], options: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         ablation(tools_offered, **options)

@@ -1,7 +1,6 @@
 """Runs in batches, against a server with the three documented APIs: the same replies, and nothing paid twice."""
 
 import asyncio
-import json
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bench._batch_server import Batch, BatchServer, Behaviour, batch_server
+from bench._batch_server import BatchServer, Behaviour, batch_server
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import ModelSettings, Price, RunConfig, RunLimits
 from hybrid.errors import UsageError
@@ -27,6 +26,7 @@ from hybrid.running.estimate import estimate
 from hybrid.running.resolve import prepare
 from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.scoring.runs import score_run
+from tests.tables import cases
 
 APIS = {"openai:m": "/v1", "anthropic:m": "", "google_genai:m": ""}
 PRICE = Price(10, 10)
@@ -316,16 +316,7 @@ def test_a_dry_run_says_rounds_bytes_and_both_prices(config: RunConfig) -> None:
     assert " USD expected instead of 0." in line
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"model": "ollama:m"}, "--batch: ollama has no batches; there are those of anthropic, google_genai, openai"),
-        ({"model": "embedded"}, "--batch: embedded has no batches"),
-        ({"engine": "ray"}, "leave --engine ray away"),
-        ({"batch": False, "batch_tail": 2}, "give --batch with them"),
-        ({"stream": "on"}, "--stream on: the replies of --batch come whole"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_asked_in_batches_is_refused"))
 def test_what_cannot_be_asked_in_batches_is_refused(config: RunConfig, changed: dict[str, Any], said: str) -> None:
     own = {key: value for key, value in changed.items() if hasattr(config.model_settings, key)}
     rest = {key: value for key, value in changed.items() if key not in own}
@@ -342,11 +333,3 @@ def test_damaged_lines_of_the_journal_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "b").write_text(f'nonsense\n{{"batch":"x","state":"sent"}}\n{begun}\n{sent}\n{{"ba')
     (batch,) = read_batches(tmp_path / "b").values()
     assert (batch.id, batch.state, batch.calls[0].question) == ("b1", "sent", "q")
-
-
-def test_the_server_of_these_tests_shuffles_results(config: RunConfig) -> None:
-    with batch_server(Behaviour(looks=0)) as server:
-        go(replace(at(config, server), solvers=("mllm",)))
-        batch: Batch = server.batches["batch_0"]
-        order = [json.loads(line)["custom_id"] for line in batch.results.splitlines() if line]
-    assert order != [identity for identity, _ in batch.requests]

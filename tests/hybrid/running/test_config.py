@@ -11,13 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid import __version__
-from hybrid.config import (
-    Limits,
-    ModelSettings,
-    RunConfig,
-    ServiceOptions,
-    short_name,
-)
+from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions, short_name
 from hybrid.config.option import IDENTITY_OF_SOLVERS, NOT_IDENTITY, InIdentity
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
@@ -103,36 +97,30 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     ]
 
 
-SAMPLED = ModelSettings(temperature=1.0)
+SAMPLED = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"model": "replay:outputs"}, "--setting samples=5: a recorded model has one reply to a question"),
-        ({"answer": "likelihood"}, "--setting samples=5: likelihoods are the same every time"),
-        ({"model_settings": ModelSettings()}, "--setting samples=5: at temperature 0 all samples are one"),
-        ({"samples": 0}, "--setting samples=0: at least 1"),
-    ],
+    ("setting", "said"), [("samples", "samples are one; leave"), ("repeats", "repetitions are one: add")]
 )
-def test_where_samples_would_be_one_they_are_refused(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        RunConfig("blink", **{"samples": 5, "model_settings": SAMPLED, **change})
-    RunConfig("blink", **{**change, "samples": 1})
+def test_where_samples_or_repetitions_would_be_one_they_are_refused(setting: str, said: str) -> None:
+    asked: dict[str, Any] = {"model": "openai:m", "model_settings": SAMPLED, setting: 5}
+    for change, told in (
+        ({"model": "replay:outputs"}, f"--setting {setting}=5: a recorded model has one reply to a question"),
+        ({"answer": "likelihood"}, f"--setting {setting}=5: likelihoods are the same every time"),
+        ({"model_settings": ModelSettings()}, f"--setting {setting}=5: at temperature 0 all {said}"),
+        ({setting: 0}, f"--setting {setting}=0: at least 1"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            RunConfig("blink", **{**asked, **change})
+        RunConfig("blink", **{**asked, **change, setting: 1})
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"model": "replay:outputs", "reasoning": "none"}, "--setting reasoning: a recorded model was asked as"),
+        *cases(__file__, "not_together")[1],
         ({"model": "replay:outputs", "context": Path("x")}, "--setting context: a recorded model"),
-        ({"model": "replay:outputs", "captioner": "openai:eyes"}, "--setting caption-model: a recorded model"),
-        (
-            {"captioner": "replay:outputs"},
-            "--setting caption-model=replay:outputs: a recorded model describes no image",
-        ),
-        ({"reasoning": "first", "answer": "likelihood"}, "--setting reasoning=first: likelihoods"),
-        ({"context_missing": "without"}, "--setting context-missing=without: give the texts"),
     ],
 )
 def test_ways_of_asking_that_do_not_go_together_are_refused(change: dict[str, Any], told: str) -> None:

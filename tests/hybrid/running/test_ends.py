@@ -51,10 +51,6 @@ async def ended(run: ResolvedRun, told: list[str] | None = None) -> RunEnd:
     return await ask_run_to_end(run, lambda *_: None, (told if told is not None else []).append)
 
 
-def finished(run: ResolvedRun, solver: str = "mllm") -> list[str]:
-    return sorted(attempt.id for attempt in run.folder.attempts(solver))
-
-
 @pytest.mark.parametrize(
     ("error", "told"),
     [

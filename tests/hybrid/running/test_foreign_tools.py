@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,6 @@ from tests.hybrid.integrations.served import (
     PLAIN_IMAGES,
     STRANGE_IMAGES,
     over_http,
-    own,
     plain,
     strange_over_http,
 )
@@ -232,50 +232,11 @@ def test_a_server_that_is_gone_leaves_its_questions_open(
     assert run.folder.attempts("controller") == ()
 
 
-FORTY_LINES = '''"""Redness: how red an image is."""
-
-from collections.abc import Sequence
-
-import numpy as np
-
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Tool
-
-
-class RednessArgs(Args):
-    """No arguments."""
-
-
-class Classical:
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
-
-    def run(self, requests: Sequence[Request[RednessArgs]]) -> list[Evidence]:
-        found = []
-        for request in requests:
-            red = request.images[0][..., 0]
-            share = float(red.mean() / 255)
-            picture = Picture(np.dstack([red, red * 0, red * 0]))
-            found.append(Evidence(f"Red is {share:.0%} bright.", {"red_0_1": share}, 0.5, (picture,)))
-        return found
-
-
-TOOL = Tool(
-    card=Card(
-        name="redness",
-        summary="Says how bright an image's red light is, and shows it.",
-        limits="Says nothing about what the image shows.",
-        backends=(BackendCard("classical", "1", Classical, "The mean of the red channel."),),
-    ),
-    args=RednessArgs,
-)
-'''
+FORTY_LINES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["FORTY_LINES"]
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
-def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(
-    planned: Planned, tmp_path: Path, transport: str
-) -> None:
+def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(planned: Planned, tmp_path: Path) -> None:
     """The whole chain: forty lines in a folder, `hybrid tools serve --tool-path`, `--mcp`, a run, its pages."""
     folder = tmp_path / "my_tools"
     folder.mkdir()
@@ -283,12 +244,8 @@ def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(
     words = ("--tool-path", str(folder), "--tools", "redness")
     asked = (calls(("hybrid_redness", {"image": "img:1"})), "Answer: (A)")
     told = {"hybrid_redness": "image"}
-    if transport == "http":
-        with over_http(*words) as served:
-            run = planned((f"hybrid={served.url}",), *asked, tools=("crop", "hybrid_redness"), mcp_images=told)
-            end = carried_out(run)
-    else:
-        run = planned((own(tmp_path / "home", *words),), *asked, tools=("crop", "hybrid_redness"), mcp_images=told)
+    with over_http(*words) as served:
+        run = planned((f"hybrid={served.url}",), *asked, tools=("crop", "hybrid_redness"), mcp_images=told)
         end = carried_out(run)
     assert (end.answered, end.failures, end.stopped) == (1, (), None)
     (step,) = steps(run)

@@ -8,10 +8,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Programs that the tests write or start.
+TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux alone")]
 
@@ -47,77 +51,19 @@ def said(body: str, *words: object) -> str:
 
 
 def test_values_and_open_files_come_out_of_another_process_and_its_imports_stay_there(tmp_path: Path) -> None:
-    body = """
-    from pathlib import Path
-    from hybrid.log.questions import QuestionSpool
-    from hybrid.types import BrokenQuestion
-
-    def steps():
-        import colorsys
-        yield os.getpid()
-        spool = QuestionSpool(Path(sys.argv[1]))
-        for name in "ab":
-            spool.add(BrokenQuestion(name, "Jigsaw", "no picture"))
-        yield spool.questions()
-
-    sys.stdout.write("once ")
-    with closing(in_fork(steps())) as made:
-        assert next(made) != os.getpid()
-        questions = next(made)
-        assert next(made, "the end") == "the end"
-    assert [one.id for one in questions.broken] == ["a", "b"]
-    assert "colorsys" not in sys.modules
-    try:
-        os.waitpid(-1, 0)
-    except ChildProcessError:
-        print("alone")
-    """
+    body = TEXT["values_and_open_files_come_out"]
     assert said(body, tmp_path) == "once alone\n"
 
 
 def test_errors_are_raised_with_their_words_and_defects_with_their_traceback() -> None:
-    body = """
-    class Odd(Exception):
-        def __init__(self, one, two):
-            super().__init__(one)
-
-    def failing(error):
-        yield 1
-        raise error
-
-    for error in (DataError("no column"), FileNotFoundError(2, "not there", "a.json"), KeyError("q1"), Odd(1, 2)):
-        made = in_fork(failing(error))
-        next(made)
-        try:
-            next(made)
-        except Exception as caught:
-            told = " ".join([str(caught), *getattr(caught, "__notes__", ())])
-            print(type(caught).__name__, "in failing" in told, str(caught).splitlines()[0])
-    """
+    body = TEXT["errors_are_raised_with_their_words"]
     lines = said(body).splitlines()
     assert lines[:2] == ["DataError False no column", "FileNotFoundError False [Errno 2] not there: 'a.json'"]
     assert lines[2:] == ["KeyError True 'q1'", "RuntimeError True Traceback (most recent call last):"]
 
 
 def test_it_is_one_step_ahead_and_ends_wherever_it_is_when_it_is_closed() -> None:
-    body = """
-    ahead, said = os.pipe()
-
-    def steps():
-        try:
-            yield 1
-            os.write(said, b".")
-            signal.pause()
-        finally:
-            os.write(1, b"the end ")
-
-    with closing(in_fork(steps())) as made:
-        next(made)
-        os.read(ahead, 1)
-    for _ in range(40):
-        with closing(in_fork(steps())) as made:
-            next(made)
-    """
+    body = TEXT["it_is_one_step_ahead_and"]
     assert said(body) == "the end " * 41
 
 
@@ -152,36 +98,13 @@ def test_an_interruption_does_not_fall_into_what_cleans_up(looks: str) -> None:
 
 
 def test_a_process_that_is_killed_is_an_error_that_says_how() -> None:
-    body = """
-    def steps():
-        yield os.getpid()
-        os.kill(os.getpid(), signal.SIGKILL)
-        yield 2
-
-    made = in_fork(steps())
-    next(made)
-    try:
-        next(made)
-    except Exception as error:
-        print(type(error).__name__, error)
-    """
+    body = TEXT["a_process_that_is_killed_is"]
     assert said(body).startswith("HybridError the process that reads the data ended too early (signal SIGKILL)")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_both(number: signal.Signals, tmp_path: Path) -> None:
-    body = """
-    def steps():
-        try:
-            print(os.getpid(), flush=True)
-            signal.pause()
-        finally:
-            open(sys.argv[1], "w").close()
-        yield 1
-
-    with closing(in_fork(steps())) as made:
-        next(made)
-    """
+    body = TEXT["a_signal_ends_both"]
     cleaned = tmp_path / "cleaned"
     with program(body, cleaned) as process:
         assert process.stdout is not None
@@ -195,30 +118,11 @@ def test_a_signal_ends_both(number: signal.Signals, tmp_path: Path) -> None:
 
 
 def test_beside_another_thread_nothing_is_forked() -> None:
-    threads = """
-    held = threading.Event()
-    threading.Thread(target=held.wait).start()
-    made = in_fork(iter([os.getpid()]))
-    print(next(made) == os.getpid())
-    held.set()
-    """
+    threads = TEXT["beside_another_thread_nothing_is_forked"]
     assert said(threads) == "True\n"
 
 
-RUN = """
-    from hybrid.cli import main
-
-    threads, *words = sys.argv[1:]
-    held = threading.Event()
-    if threads == "threads":
-        threading.Thread(target=held.wait).start()
-    sys.argv = ["hybrid", "run", "blink", *words]
-    try:
-        main()
-    finally:
-        held.set()
-        sys.stderr.write(f"{'pyarrow' in sys.modules}\\n")
-"""
+RUN = TEXT["RUN"]
 
 
 def test_the_command_line_reads_in_a_fork_and_writes_the_same_run(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -23,10 +23,7 @@ def tool(*trained_on: str, non_commercial: bool = False, **changes: Any) -> Tool
     real: Tool = load("tools", "depth")
     learned = real.backend("learned")
     assert learned is not None
-    known = (
-        Provenance("a/b", "CC BY-NC 4.0", trained_on, non_commercial),
-        Provenance("a/c", "MIT", ("SA-1B",)),
-    )
+    known = (Provenance("a/b", "CC BY-NC 4.0", trained_on, non_commercial), Provenance("a/c", "MIT", ("SA-1B",)))
     card = replace(learned, weights="a/b", provenances=known, **changes)
     return replace(real, card=replace(real.card, backends=(card,)))
 
@@ -81,14 +78,6 @@ def test_a_backend_without_weights_of_its_own_closes_nothing() -> None:
     assert learned is not None
     card = replace(learned, weights=None, provenances=())
     assert closed(replace(bare, card=replace(bare.card, backends=(card,)))) == ()
-
-
-def test_doubts_and_gates_are_two_lists() -> None:
-    assert set(get_args(permissions.Doubt)) == permissions.DOUBTS
-    assert permissions.DOUBTS.isdisjoint(get_args(permissions.Gate))
-    assert get_args(permissions.Gate) == ("overlap", "non-commercial", "blind", "toolless", "partial"), (
-        "what --allow offers"
-    )
 
 
 def test_a_folder_is_known_by_its_place_in_the_hubs_cache_only(tmp_path: Path) -> None:

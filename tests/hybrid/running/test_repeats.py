@@ -29,23 +29,6 @@ def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunCo
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"model": "replay:outputs"}, "--setting repeats=2: a recorded model has one reply to a question"),
-        ({"answer": "likelihood"}, "--setting repeats=2: likelihoods are the same every time"),
-        (
-            {"model_settings": ModelSettings()},
-            "at temperature 0 all repetitions are one: add --model-arg temperature=1 ",
-        ),
-        ({"repeats": 0}, "--setting repeats=0: at least 1"),
-    ],
-)
-def test_where_repetitions_would_be_one_they_are_refused(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        RunConfig("blink", **{"model": "openai:m", "model_settings": WARM, "repeats": 2, **change})
-
-
 def test_a_repetition_is_no_word_of_the_command_line(config: RunConfig) -> None:
     with pytest.raises(UsageError, match=r"--solver mllm@3: .* --setting repeats=3 and --solver mllm$"):
         prepare(replace(config, solvers=("mllm@3",)))

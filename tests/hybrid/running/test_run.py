@@ -1,12 +1,5 @@
 """Loop 1: nothing is asked twice, a crash costs what was in flight, and another configuration is refused."""
 
-import asyncio
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +11,7 @@ from hybrid.errors import UsageError
 from hybrid.models.base import ModelRefused
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import UnfinishedQuestion, ask_run
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -68,77 +62,7 @@ async def test_a_refused_configuration_ends_the_run(config: RunConfig, fakes: An
     assert attempts(run) == {}
 
 
-KILLED = """
-import asyncio, sys
-from dataclasses import replace
-from pathlib import Path
-from hybrid.config import RunConfig
-from hybrid.registry import load
-from hybrid.running.resolve import prepare
-from hybrid.running.run import ask_run
-from hybrid.config import ServiceOptions
-
-class Stalling:
-    def __init__(self, inner, answers):
-        self.inner, self.left, self.name, self.provider = inner, answers, inner.name, inner.provider
-    def metadata(self):
-        return self.inner.metadata()
-    async def chat(self, messages, tools, call):
-        self.left -= 1
-        if self.left < 0:
-            await asyncio.sleep(600)
-        return await self.inner.chat(messages, tools, call)
-    def connection(self):
-        return {}
-    async def close(self):
-        await self.inner.close()
-
-data, model, out = sys.argv[1:]
-classical = ServiceOptions("classical")
-run = prepare(RunConfig("blink", ("mllm",), model, data=data, service=classical, out=Path(out), concurrency=2))
-resources = replace(run.resources, model=Stalling(run.resources.model, 3))
-asyncio.run(ask_run(replace(run, resources=resources), lambda *_: None))
-"""
-
-
-@pytest.mark.system
-async def test_a_killed_process_is_continued_where_it_stopped(config: RunConfig, fakes: Any) -> None:
-    command = [sys.executable, "-c", KILLED, config.data, str(config.model), str(config.out)]
-    path = Path(str(config.out)) / "mllm" / "attempts.jsonl"
-    with subprocess.Popen(command, env=os.environ.copy()) as process:
-        until = time.monotonic() + 60
-        while time.monotonic() < until and process.poll() is None:
-            if path.exists() and path.read_bytes().count(b"\n") == 3:
-                break
-            await asyncio.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    finished = path.read_bytes()
-    assert finished.count(b"\n") == 3
-    # One of each task in turn: a killed run is no run of its first task.
-    assert [finished.count(task) > 0 for task in (b'{"id":"val_Jigsaw', b'{"id":"val_Spatial')] == [True, True]
-    # What the kernel had not written of the next line.
-    path.write_bytes(finished + b'{"id":"val_Spatial_Re')
-    run, model = watched(config, fakes)
-    assert await ran(run) == ()
-    done = {row["id"] for row in map(json.loads, finished.splitlines())}
-    assert sorted(model.asked) == sorted(set(fakes.blink_replies()) - done)
-    assert set(attempts(run)) == set(fakes.blink_replies())
-    assert path.read_bytes().startswith(finished)
-
-
-@pytest.mark.parametrize(
-    ("changes", "lines"),
-    [
-        ({"seed": 7}, ["seed: 0 -> 7"]),
-        ({"tool_output": "blank"}, ['tool_output: "real" -> "blank"']),
-        ({"format_line": False}, ["prompts.format_line: true -> false"]),
-        ({"protocol": "official"}, ["prompts.format_line: true -> false", 'protocol: "strict" -> "official"']),
-        ({"image_labels": False}, ["image_labels: true -> false", "solver mllm.image_labels: true -> false"]),
-        ({"settings": {"disclaimer": "off"}}, ['settings.disclaimer: "on" -> "off"']),
-        ({"tasks": ("Jigsaw",)}, ["data.sha256: ", 'tasks: ["Jigsaw", "Spatial_Relation"] -> ["Jigsaw"]']),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_another_configuration_is_refused_with_the_difference"))
 async def test_another_configuration_is_refused_with_the_difference(
     config: RunConfig, fakes: Any, changes: dict[str, Any], lines: list[str]
 ) -> None:

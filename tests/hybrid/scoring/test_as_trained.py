@@ -9,6 +9,7 @@ import pytest
 
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.reports import ComparisonReport, compare_paths
+from tests.tables import cases
 
 R, HALF = 40 * "r", 20 * "rw"
 
@@ -31,15 +32,7 @@ def sentence(report: ComparisonReport) -> list[tuple[str, str]]:
     return [(one.id, one.text) for one in report.conclusion if one.id.startswith("trained")]
 
 
-@pytest.mark.parametrize(
-    ("said", "case", "words"),
-    [
-        ((HALF, R), "trained.more", "trained (qwen3-vl) the model does better with the same tools: 50 points (95 % CI"),
-        ((R, HALF), "trained.less", "does worse with the same tools: 50 points (95 % CI"),
-        ((HALF, HALF), "trained.open", "(qwen3-vl) makes a difference is not shown (+0 points, 95 % CI"),
-        (("r", "w"), "trained.untested", "(qwen3-vl) comes to is not tested"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_sentence_says_what_the_form_of_the_tools_comes_to"))
 def test_a_sentence_says_what_the_form_of_the_tools_comes_to(
     said: Sequence[str], case: str, words: str, made_up_runs: Any, tmp_path: Path
 ) -> None:

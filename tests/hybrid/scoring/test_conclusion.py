@@ -94,27 +94,15 @@ PART_OF = {
 }
 
 # Cases with a test of their own below.
+# Those of `limits.partial` are in tests/hybrid/benchmarks, of `trained` in test_as_trained.py.
 BY_HAND = {
-    "gain.units",
-    "specialists.units",
-    "content.units",
-    "content.apart",
-    "tasks.shown",
-    "tasks.none",
-    "tasks.rest",
-    "limits.weight",
-    "limits.partial",  # tests/hybrid/benchmarks
-    "gain.waiting",
-    "specialists.waiting",
-    "content.waiting",
-    "solvers.waiting",
-    "limits.rule",
-    "limits.faults",
-    "limits.open",
-    "limits.generated",
-    "limits.recorded",
-    "limits.unreadable",
-    *(f"trained.{state}" for state in ("more", "less", "open", "untested")),  # test_as_trained.py
+    *["gain.units", "gain.waiting", "specialists.units", "specialists.waiting", "solvers.waiting"],
+    *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest"],
+    *(
+        f"limits.{why}"
+        for why in ["weight", "partial", "rule", "faults", "open", "generated", "recorded", "unreadable"]
+    ),
+    *(f"trained.{state}" for state in ("more", "less", "open", "untested")),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import results
@@ -14,15 +15,14 @@ from hybrid.scoring.sections import results
 AGAIN = ("r" * 12 + "w" * 28, "w" * 28 + "r" * 12, "r" * 24 + "w" * 16)
 
 
-def said(made_up_runs: Any, path: Path, **others: str) -> list[str]:
-    letters = {f"mllm@{n}" if n > 1 else "mllm": {"Jigsaw": own} for n, own in enumerate(AGAIN, 1)}
-    letters |= {name: {"Jigsaw": own} for name, own in others.items()}
-    run = made_up_runs.from_letters(path / "run", letters)
-    return [one.text for one in conclusion(compare_paths([run.path]).comparison)]
+def compared(made_up_runs: Any, path: Path, **others: str) -> Comparison:
+    told = {"mllm": AGAIN[0], "mllm@2": AGAIN[1], "mllm@3": AGAIN[2], **others}
+    run = made_up_runs.from_letters(path / "run", {name: {"Jigsaw": own} for name, own in told.items()})
+    return compare_paths([run.path]).comparison
 
 
 def test_of_one_model_asked_three_times_the_mean_and_the_range_are_said(made_up_runs: Any, tmp_path: Path) -> None:
-    (first, *_) = said(made_up_runs, tmp_path)
+    first = conclusion(compared(made_up_runs, tmp_path))[0].text
     assert first.startswith(
         "mllm has accuracy 0.400 (mean of 3 repetitions, 0.300 to 0.600) over 40 questions (95 % CI "
     )
@@ -31,7 +31,7 @@ def test_of_one_model_asked_three_times_the_mean_and_the_range_are_said(made_up_
 
 
 def test_its_best_draw_is_no_winner(made_up_runs: Any, tmp_path: Path) -> None:
-    first = said(made_up_runs, tmp_path, chance="r" * 20 + "w" * 20)[0]
+    first = conclusion(compared(made_up_runs, tmp_path, chance="r" * 20 + "w" * 20))[0].text
     assert first.startswith(
         "Of 2 solvers, none of them a model with tools, chance has the highest accuracy, 0.500 over"
     )
@@ -50,9 +50,7 @@ def test_answers_of_several_solvers_are_counted_as_such(
 
 
 def test_the_section_of_metrics_names_no_draw_either(made_up_runs: Any, tmp_path: Path) -> None:
-    letters = {f"mllm@{n}" if n > 1 else "mllm": {"Jigsaw": own} for n, own in enumerate(AGAIN, 1)}
-    found = compare_paths([made_up_runs.from_letters(tmp_path / "run", letters).path]).comparison
-    (made,) = results(found, ["metrics"])
+    (made,) = results(compared(made_up_runs, tmp_path), ["metrics"])
     assert made.lead.startswith("mllm has accuracy_macro, 0.400 (mean of 3 repetitions, 0.300 to 0.600) (95 % CI [")
 
 

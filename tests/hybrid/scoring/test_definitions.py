@@ -1,6 +1,7 @@
 """The definition of a statistic in its docstring, and a statistic of one's own in a file of at most 40 lines."""
 
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,41 +12,10 @@ from hybrid.benchmarks.card import MetricCard
 from hybrid.registry import folders, look_in
 from hybrid.scoring.definitions import definition
 from hybrid.scoring.reports import compare_paths
+from tests.tables import cases
 
 SECTIONS = "hybrid.scoring.sections"
-OWN = '''"""Where are both sure and wrong?
-
-both wrong alike: neither is right, and both give the same answer.
-
-n: questions that both have and neither failed
-source: by hand
-
-- both wrong alike = questions on which neither is right and the answers are the same / questions. 0 is best. [source:
-  our notes; page 3]
-- of one mind (0 to n, in questions) = questions with the same answer
-
-Read beside `agreement`, which asks whether that is more than chance.
-"""
-
-from collections.abc import Iterator
-
-from hybrid.scoring.compare import Comparison
-from hybrid.scoring.definitions import statistic
-from hybrid.scoring.parts import parts
-from hybrid.scoring.result import Result
-
-
-def rows(found: Comparison) -> Iterator[Result]:
-    for pair in found.pairs:
-        for part in parts(found, "alike", *map(found.named, pair)):
-            same = (part.answer[0] == part.answer[1]).astype(float)
-            wrong = (1 - part.right[0]) * (1 - part.right[1])
-            yield from part.gated(part.share("both wrong alike", same * wrong))
-            yield part.count("of one mind", same)
-
-
-SECTION = statistic(rows, headings={"a": "one", "b": "other"}, order=165)
-'''
+OWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["OWN"]
 
 
 def test_a_docstring_says_title_explanation_and_quantities() -> None:
@@ -61,13 +31,7 @@ def test_a_docstring_says_title_explanation_and_quantities() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("Title?\n\nNo quantities.", "'Title\\?' needs one paragraph that begins with n: or source:"),
-        ("Title?\n\nn: all\nsource: ours\n\n- a share of something", "no item NAME .*'a share of something'"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_no_definition_is_refused_with_its_words"))
 def test_what_is_no_definition_is_refused_with_its_words(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         definition(text)

@@ -23,11 +23,12 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.judge import TEXTS, answer_in, judge_prompt, judge_run
 from hybrid.scoring.predicted import import_run
-from hybrid.scoring.readings import can_be_judged, read_readings
+from hybrid.scoring.readings import read_readings
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.texts import read_texts, text_hash
 from hybrid.types import LETTERS, Exchange, Kind, Prompt, Reply
+from tests.tables import cases
 
 OPTIONS = ScoreOptions()
 UNREADABLE = {
@@ -220,22 +221,7 @@ def test_a_reply_with_braces_or_anything_else_is_quoted_as_it_is(reply: str) -> 
     assert "(A) red\n(B) green\n(C) blue" in asked
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind.value in read_texts(TEXTS)])
-def test_every_judged_kind_has_its_form(kind: Kind) -> None:
-    exchange = Exchange(Prompt(("Q",), kind, CHOICES), Reply("hm"))
-    assert can_be_judged(exchange)
-    assert judge_prompt(exchange, read_texts(TEXTS)).endswith(read_texts(TEXTS)[kind.value])
-
-
-@pytest.mark.parametrize(
-    ("kind", "choices", "options"),
-    [
-        (Kind.CHOICE, CHOICES, "(A) red\n(B) green\n(C) blue"),
-        (Kind.ORDER, ("", ""), "(A)\n(B)"),
-        (Kind.YES_NO, (), "yes\nno"),
-        (Kind.INTEGER, (), "a whole number, 0 or more"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_whole_prompt", kind=Kind))
 def test_the_whole_prompt(kind: Kind, choices: tuple[str, ...], options: str) -> None:
     texts = {"ask": "Q: {question}\nO: {options}\nR: {reply}\nF: {form}", kind.value: "say it"}
     exchange = Exchange(Prompt((" Which? \n",), kind, choices), Reply("\n hm "))

@@ -3,7 +3,7 @@
 import pytest
 
 from hybrid.errors import DataError
-from hybrid.scoring.readings import VERDICTS, ReplyReading, with_readings
+from hybrid.scoring.readings import ReplyReading, with_readings
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Reply
 
 CHOICES = ("red", "green", "blue")
@@ -20,16 +20,6 @@ def verdict(letter: str | None, ask: int = 0, sha256: str = "", identity: str = 
 
 def attempt(*exchanges: Exchange) -> Attempt:
     return Attempt("q", exchanges, 1.5)
-
-
-def test_the_file_is_named_and_a_hash_is_optional() -> None:
-    assert VERDICTS == "verdicts.jsonl"
-    assert ReplyReading("q", 0, None, "m", "").reply_sha256 == ""
-
-
-def test_a_verdict_of_another_reply_is_an_error() -> None:
-    with pytest.raises(DataError, match=r"^the verdict on q, ask 0, was made of another reply: not of this run's$"):
-        with_readings(attempt(exchange("hm")), {("q", 0): verdict("B", sha256="other")})
 
 
 @pytest.mark.parametrize(

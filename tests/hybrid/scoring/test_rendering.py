@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.card import MetricCard
-from hybrid.display.tables import Table
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.rendering import as_csv, named, neutral, printed, tables_of
+from hybrid.scoring.rendering import as_csv, named, neutral, printed
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, SectionResult
+from hybrid.scoring.result import FRACTION, Result, Section
 from hybrid.scoring.score import Scored
+from tests.tables import cases
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -42,32 +42,11 @@ def found(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Compar
     return compare_paths([path], allow_failed=True).comparison
 
 
-def tables(found: Comparison, *rows: Result, section: Section = SECTION) -> tuple[Table, ...]:
-    return tables_of(found, SectionResult(section, rows))
-
-
 def row(quantity: str, value: float | None, solver: str = "mllm", unit: str = FRACTION, **fields: Any) -> Result:
     return Result("made_up", quantity, unit, value, solver, **fields)
 
 
-@pytest.mark.parametrize(
-    ("unit", "value", "expected"),
-    [
-        (QUESTIONS, 3.0, "3"),
-        (QUESTIONS, 2.5, "2.5"),
-        ("calls", 4.0, "4"),
-        ("samples", 5.0, "5"),
-        ("tokens", 1234.0, "1,234"),
-        ("seconds", 0.25, "0.250 s"),
-        ("seconds", 61.04, "61.0 s"),
-        ("USD", 0.5, "0.5000"),
-        ("ratio", 1.239, "1.24"),
-        ("kappa", -0.001, "0.00"),
-        ("probability", 0.0004, "<0.001"),
-        (FRACTION, 0.5, "0.500"),
-        (FRACTION, None, "-"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_value_is_rounded_by_its_unit"))
 def test_a_value_is_rounded_by_its_unit(unit: str, value: float | None, expected: str) -> None:
     assert printed(SECTION, row("share", value, unit=unit)) == expected
 

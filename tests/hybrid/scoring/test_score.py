@@ -20,7 +20,7 @@ from hybrid.scoring.predicted import import_run, score_predictions
 from hybrid.scoring.runs import score_run, write_submission
 from hybrid.scoring.score import Scored, rounded
 from hybrid.scoring.tally import wall_seconds
-from hybrid.types import Cell, Metric, Outcome, Question
+from hybrid.types import Cell, Metric, Question
 
 OPTIONS = ScoreOptions()
 
@@ -69,27 +69,6 @@ async def test_the_json_has_the_shape_that_was_promised(tmp_path: Path, fakes: A
     assert low < 0.4 < high
     assert isinstance(method, str)
     assert json.loads(json.dumps(report)) == report
-
-
-async def test_an_abstention_is_worth_chance_or_nothing(tmp_path: Path, fakes: Any) -> None:
-    plan = await ran(tmp_path, fakes)
-    guessed = by_name(score_run(plan.folder, ScoreOptions(abstain="chance")))["specialist"]
-    assert [score.correct for score in guessed.scores] == [1.0] * 4 + [0.5] * 2
-    assert {score.outcome for score in guessed.scores[4:]} == {Outcome.ABSTAINED}
-    wrong = by_name(score_run(plan.folder, OPTIONS))["specialist"]
-    assert [score.correct for score in wrong.scores] == [1.0] * 4 + [0.0] * 2
-    # Each holds the other's verdicts too: both rules are in every table.
-    assert wrong.counted == guessed.counted
-
-
-async def test_scoring_again_writes_the_same_bytes(tmp_path: Path, fakes: Any) -> None:
-    plan = await ran(tmp_path, fakes)
-    path = plan.folder.path / "mllm" / "scores.jsonl"
-    score_run(plan.folder, OPTIONS)
-    before = path.read_bytes()
-    score_run(plan.folder, OPTIONS)
-    assert path.read_bytes() == before
-    assert [row["id"] for row in fakes.lines(path)] == sorted(row["id"] for row in fakes.lines(path))
 
 
 async def test_questions_not_asked_yet_are_no_part_of_any_number(tmp_path: Path, fakes: Any) -> None:

@@ -211,14 +211,6 @@ def test_our_line_is_refused_where_the_official_parse_cannot_read_it(
     refuse_our_line(folder, BENCHMARK, folder.questions(), options)
 
 
-def test_a_run_without_attempts_has_no_solver(tmp_path: Path) -> None:
-    empty = RunFolder(tmp_path / "empty")
-    empty.write_manifest({"identity": {"benchmark": "blink", "split": "val"}, "solvers": {}})
-    empty.write_questions([])
-    with pytest.raises(UsageError, match=r"has no attempts of 'mllm'; it has: none$"):
-        score_run(empty, OPTIONS, ("mllm",))
-
-
 def test_calibrate_reads_the_scores_of_the_model(folder: RunFolder, calls: Calls) -> None:
     score_run(folder, OPTIONS)
     before = calls.number

@@ -1,62 +1,18 @@
 """The either-right ceiling by hand, its bounds, and how often its interval holds the truth."""
 
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.scoring.compare import ComparisonOptions, compare
+from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import Result
 from hybrid.scoring.sections.ceiling import SECTION
 from hybrid.stats import interval
 from hybrid.types import Cell, Metric
 from tests.hybrid.scoring.sections.rows import by_quantity
-
-
-@pytest.fixture
-def made(tmp_path: Path, made_up_runs: Any) -> Any:
-    """The rows of a run of three solvers."""
-    count = iter(range(1000))
-
-    def rows(hybrid: str, alone: str, specialist: str, rule: Any = "wrong", **options: Any) -> dict[str, Result]:
-        said = {"controller": hybrid, "mllm": alone, "specialist": specialist}
-        folder = made_up_runs.from_letters(
-            tmp_path / str(next(count)), {name: {"Jigsaw": word} for name, word in said.items()}
-        )
-        found = compare(compare_paths([folder.path], abstain=rule).solvers, ComparisonOptions(**options))
-        return by_quantity(tuple(SECTION.rows(found)))
-
-    return rows
-
-
-def test_the_ceiling_by_hand(made: Any) -> None:
-    """Alone 4 right, specialist 3, either 6, the hybrid 5: half of the way from 4 to 6."""
-    rows = made("rrrwrwrw", "rrrrwwww", "rwwwrraw")
-    assert {name: (row.value, row.n) for name, row in rows.items()} == {
-        "right in either part": (6, 8),
-        "right in the better part": (4, 8),
-        "right": (5, 8),
-        "only hybrid": (1, 8),
-        "missed": (2, 8),
-        "neither": (1, 8),
-        "reached": (0.5, 8),
-    }
-    assert rows["right in the better part"].a == "mllm"
-    assert rows["only hybrid"].ids == ("val_Jigsaw_7",)
-    assert rows["missed"].ids == ("val_Jigsaw_4", "val_Jigsaw_6")
-    assert rows["neither"].ids == ("val_Jigsaw_8",)
-    # The seventh question, on which the specialist abstains, is right in a part with 1/2.
-    guessed = made("rrrwrwrw", "rrrrwwww", "rwwwrraw", rule="chance")
-    assert {name: row.value for name, row in guessed.items() if row.value != rows[name].value} == {
-        "right in either part": 6.5,
-        "only hybrid": 0.5,
-        "reached": 0.4,
-    }
-
 
 WORD = st.text("rwa", min_size=5, max_size=5)
 

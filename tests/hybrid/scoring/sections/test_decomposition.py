@@ -10,20 +10,10 @@ from hypothesis import strategies as st
 
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, TERMS, ToolQuestion, decompose
 from hybrid.types import Combine
+from tests.tables import cases
 
-EXAMPLE = [
-    # id, task, alone, with tools, tools: ten questions, as docs/study.md goes through them.
-    ToolQuestion("q1", "t", "q1", 0, 1, ("depth",)),
-    ToolQuestion("q2", "t", "q2", 0, 1, ("crop", "depth")),
-    ToolQuestion("q3", "t", "q3", 0, 1, ("depth",)),
-    ToolQuestion("q4", "t", "q4", 0, 0, ("crop",)),
-    ToolQuestion("q5", "t", "q5", 0, 1, ()),
-    ToolQuestion("q6", "t", "q6", 0, 0, ()),
-    ToolQuestion("q7", "t", "q7", 1, 1, ("depth",)),
-    ToolQuestion("q8", "t", "q8", 1, 0, ("depth",)),
-    ToolQuestion("q9", "t", "q9", 1, 0, ()),
-    ToolQuestion("q10", "t", "q10", 1, 1, ()),
-]
+# Ten questions, as docs/study.md goes through them.
+EXAMPLE = [ToolQuestion(*row) for row in cases(__file__, "EXAMPLE")[1]]
 
 
 def values(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, float]:

@@ -68,15 +68,6 @@ FIRST = {"Jigsaw": "wwrarrw", "Relative_Depth": "rwu"}
 SECOND = {"Jigsaw": "rrwrbrw", "Relative_Depth": "rru"}
 
 
-def test_helped_and_harmed_are_of_questions_that_both_answered() -> None:
-    found = compare([solver("one", FIRST), solver("two", SECOND)])
-    jigsaw, depth = in_family(found, "tasks")
-    assert (jigsaw.main.group, depth.main.group) == ("Jigsaw", "Relative_Depth")
-    expected = ((10, 0, 7, 3, 1, 2, 2), (7, 0, 5, 2, 1, 1, 1), (3, 0, 2, 1, 0, 1, 1))
-    for row, counts in zip((only(in_family(found, "headline")), jigsaw, depth), expected, strict=True):
-        assert row.counts == dict(zip(("n", *COUNTS), counts, strict=True))
-
-
 def test_above_one_in_a_hundred_failed_nothing_is_tested() -> None:
     pairs = [("r" * 100 + "w", "f" + "r" * 99 + "r"), ("r" * 98 + "w", "f" + "r" * 98)]
     for pair, withheld, options in (

@@ -52,12 +52,6 @@ def test_each_effect_is_the_difference_of_its_cells(cells: Comparison) -> None:
     assert all(row.p is not None and row.p_holm is not None and row.p_holm >= row.p for row in rows.values())
 
 
-def test_result_and_loop_add_up_to_the_gain(cells: Comparison) -> None:
-    rows = by_quantity(tuple(SECTION.rows(cells)))
-    gain = (LOOP.count("r") - ALONE.count("r")) / 36
-    assert sum(rows[name].value or 0 for name in ("result effect", "loop effect")) == pytest.approx(gain)
-
-
 def test_a_cell_is_no_contestant_of_its_own(cells: Comparison) -> None:
     (group,) = cells.groups
     assert group.hybrid.solver == "controller"

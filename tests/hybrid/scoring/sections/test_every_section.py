@@ -9,18 +9,11 @@ import pytest
 from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import results
+from tests.tables import cases
 
 
 @pytest.mark.parametrize("rule", ["chance", "wrong"])
-@pytest.mark.parametrize(
-    ("benchmark", "repeats", "more"),
-    [
-        ("blink", 2, {"samples": 3}),
-        ("blink", 3, {"seed": 1}),
-        ("blink", 7, {"failed": 1}),
-        ("mvp_bench", 3, {"failed": 1, "samples": 2}),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_every_section_can_be_made"))
 def test_every_section_can_be_made(
     tmp_path: Path, made_up_runs: Any, benchmark: str, repeats: int, more: dict[str, int], rule: Any
 ) -> None:

@@ -29,7 +29,6 @@ from hybrid.types import (
     StoredImage,
 )
 from tests.hybrid.scoring.solvers import folder_of
-from tests.tables import stored
 
 CHOICES = ("the second image", "the third image")
 IMAGES = tuple(StoredImage(f"{number:064x}", 60, 60, "image/png") for number in (1, 2, 3))
@@ -76,40 +75,12 @@ def run(path: Path, rows: Sequence[tuple[str, Attempt | None, Attempt | None]], 
     return score_run(folder_of(path, questions, said, **made | identity), ScoreOptions())  # type: ignore[arg-type]
 
 
-def rows_of(path: Path, words: Sequence[str], **identity: Any) -> list[Result]:
-    """The rows of questions given as three letters: alone, tools, hybrid."""
-    rows = [
-        ("Jigsaw", attempt(f"q{n}{word}", word[0]), attempt(f"q{n}{word}", word[2], STEPS[word[1]]))
-        for n, word in enumerate(words)
-    ]
-    return list(SECTION.rows(compare(run(path, rows, **identity))))
-
-
 def classes(rows: Sequence[Result], group: str = "") -> dict[str, tuple[str, ...]]:
     """The classes that hold a question, with their ids."""
     return {row.quantity: row.ids for row in rows if row.quantity in CLASSES and row.group == group and row.value}
 
 
 # Every class by hand.
-
-BY_HAND = stored(__file__, "BY_HAND")
-
-
-def test_every_class_by_hand(tmp_path: Path) -> None:
-    rows = rows_of(tmp_path, list(BY_HAND))
-    assert {name[-3:]: what for what, ids in classes(rows).items() for name in ids} == BY_HAND
-    assert {(row.a, row.b) for row in rows} == {("mllm", "controller")}
-    assert {row.n for row in rows if row.quantity in CLASSES} == {len(BY_HAND)}
-    counted = {row.quantity: row for row in rows if row.detail and not row.group}
-    for what, ids in classes(rows).items():
-        letters = [name[-3:] for name in ids]
-        for name, members in {
-            "helped": [word for word in letters if word[0] != "r" and word[2] == "r"],
-            "harmed": [word for word in letters if word[0] == "r" and word[2] != "r"],
-            "as found": [word for word in letters if word[1] in "rw" and word[1] == word[2]],
-        }.items():
-            row = counted.get(f"{what}: {name}")
-            assert [one[-3:] for one in row.ids] == members if row else members == []
 
 
 def test_what_is_unread_is_counted_and_named(tmp_path: Path) -> None:

@@ -27,9 +27,6 @@ def asked(run: RunFolder, name: str, said: str) -> Scored:
     return solver_of(name, letters, abstain="wrong", folder=run, model="openai:m")
 
 
-P = "one-sided p of a loss of the margin or more"
-
-
 def rows_of(*solvers: Scored, options: ComparisonOptions | None = None) -> list[Result]:
     return list(SECTION.rows(compare(solvers, options)))
 
