@@ -1,9 +1,14 @@
 """`hybrid data check` of a folder and of the hub, and a run whose data the hub gives, as a user starts them."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from hybrid.registry import load
 
@@ -19,11 +24,41 @@ def test_missing_images_are_named(command: Command, tmp_path: Path) -> None:
     assert f"Single_Images/{image.name} is not under" in ended.out
 
 
-def test_a_check_of_the_hub_says_what_would_come(command: Command, tmp_path: Path, fakes: Any, hub: Any) -> None:
+def hybrid(*words: object, **environment: str) -> tuple[int, str, str]:
+    ended = subprocess.run(
+        [sys.executable, "-m", "hybrid", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@pytest.mark.slow
+def test_a_run_from_the_hub_is_a_run_from_the_folder(tmp_path: Path, fakes: Any, hub_servers: Any) -> None:
     data = fakes.blink_folder(tmp_path / "data")
-    sha = hub.commit("BLINK-Benchmark/BLINK", data)
-    ended = command("data", "check", "hub", "--benchmark", "blink", "--task", "Jigsaw", "--json")
-    assert ended.code == 0, ended.err
-    size = (data / "Jigsaw" / "val-00000-of-00001.parquet").stat().st_size
-    listed = json.loads(ended.out)
-    assert (listed["revision"], listed["bytes"], listed["to_fetch"]) == (sha, size, size)
+    model = fakes.recordings(tmp_path / "model", fakes.blink_replies())
+    words = ["run", "blink", "--task", "Jigsaw", "--task", "Spatial_Relation", "--solver", "mllm"]
+    words += ["--model", f"replay:{model}", "--json", "--data"]
+    with hub_servers.serving() as hub:
+        where = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+        sha = hub.commit("BLINK-Benchmark/BLINK", data)
+        code, out, err = hybrid("data", "check", "hub", "--task", "Jigsaw", "--json", **where)
+        assert code == 0, err
+        size = (data / "Jigsaw" / "val-00000-of-00001.parquet").stat().st_size
+        listed = json.loads(out)
+        assert (listed["revision"], listed["bytes"], listed["to_fetch"]) == (sha, size, size)
+        code, out, err = hybrid(*words, "hub", "--out", tmp_path / "remote", **where)
+        assert code == 0, err
+    # The server is gone.
+    again = hybrid(*words, "hub", "--out", tmp_path / "again", **where, HF_HUB_OFFLINE="1")
+    local = hybrid(*words, data, "--out", tmp_path / "local")
+    scores = [json.loads(each)["solvers"] for each in (out, again[1], local[1])]
+    assert scores[0] == scores[1] == scores[2]
+    manifests = [json.loads((tmp_path / run / "manifest.json").read_text()) for run in ("remote", "again", "local")]
+    of_data = [manifest["identity"]["data"] for manifest in manifests]
+    assert of_data[0] == of_data[1]
+    assert of_data[0] | {"kind": "folder"} == of_data[2] | {"id": "BLINK-Benchmark/BLINK", "revision": sha}
+    runs = [(tmp_path / run / "questions.jsonl").read_bytes() for run in ("remote", "again", "local")]
+    assert runs[0] == runs[1] == runs[2]

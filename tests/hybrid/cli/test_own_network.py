@@ -7,7 +7,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,20 @@ import pytest
 from PIL import Image
 
 import tools
+from hybrid import plugins
 from tests.tables import cases
 
 JIGSAW = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2")
 
 
-pytestmark = pytest.mark.usefixtures("tools_as_they_were")
+@pytest.fixture(autouse=True)
+def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing that a test has looked in, or imported from there, is known to another."""
+    monkeypatch.delenv(plugins.PATH_VARIABLE, raising=False)
+    before = list(tools.__path__)
+    yield
+    tools.__path__[:] = before
+    forget()
 
 
 def forget() -> None:
@@ -103,3 +111,53 @@ def test_it_is_listed_checked_and_run(command: Callable[..., Any], path: tuple[s
     save_file(tensors, damaged, {"format": "pt"})
     refused = command("tools", "check", "likeness", "--weights", "tiny", *path)
     assert (refused.code, lost in refused.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_its_rule_serves_every_solver_that_follows_rules(
+    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path
+) -> None:
+    solvers = [word for name in ("mllm", "specialist", "arbiter", "verify") for word in ("--solver", name)]
+    weights = ("--weights", "likeness=tiny", *path)
+    ended = command("run", *JIGSAW, "--model", "embedded", *solvers, *weights, "--out", "real")
+    assert ended.code == 0, ended.err
+    assert "note: likeness answers 'Jigsaw' instead of the project's rule" in ended.err
+    for solver in ("specialist", "arbiter", "verify"):
+        attempts = (tmp_path / "real" / solver / "attempts.jsonl").read_text()
+        assert '"likeness"' in attempts
+        assert '"jigsaw"' not in attempts
+    assert command("calibrate", "real", "-o", "trust.json", *path).code == 0
+    assert "likeness" in (tmp_path / "trust.json").read_text()
+    compared = command("compare", "real", "--only", "evidence", *path)
+    assert (compared.code, "verify" in compared.out) == (0, True)
+
+
+@pytest.mark.slow
+def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(
+    command: Callable[..., Any], path: tuple[str, ...]
+) -> None:
+    """The three runs of docs/add-a-tool.md end as rows of one table, each with a number."""
+    weights = ("--model", "embedded", "--weights", "likeness=tiny", *path)
+    alone = ("--solver", "specialist", "--solver", "mllm", "--solver", "verify")
+    assert command("run", *JIGSAW, *alone, *weights, "--out", "real").code == 0
+    assert command("run", *JIGSAW, "--solver", "verify", *weights, "--tool-output", "blank", "--out", "blank").code == 0
+    compared = command("compare", "real", "blank", "--json", *path)
+    assert compared.code == 0, compared.err
+    rows = json.loads(compared.out)["solvers"]
+    assert [(row["run"], row["n"]) for row in rows.values()] == [("real", 2)] * 3 + [("blank", 2)]
+    assert all(0 <= row["metrics"]["accuracy_macro"] <= 1 for row in rows.values())
+
+
+@pytest.mark.slow
+def test_its_rule_that_raises_costs_its_own_answers(
+    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path
+) -> None:
+    written = tmp_path / "mine" / "likeness.py"
+    written.write_text(
+        written.read_text().replace('OneCall("likeness", later_image)', 'OneCall("likeness", later_image, len)')
+    )
+    ended = command("run", *JIGSAW, "--solver", "specialist", "--weights", "likeness=tiny", *path, "--out", "broken")
+    steps = (tmp_path / "broken" / "specialist" / "attempts.jsonl").read_text()
+    assert ended.code in (0, 3), ended.err
+    assert steps.count("tool_fault") >= 2
+    assert "likeness, its rule for 'Jigsaw'" in steps

@@ -3,6 +3,9 @@
 import json
 import re
 import shlex
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +103,22 @@ def test_a_folder_that_can_be_none_is_refused_before_anything_is_drawn(
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.splitlines()[-1].startswith(f"hybrid: {out}/blink cannot be written: ")
     assert not (hybrid_home / "samples").exists()
+
+
+@pytest.mark.slow
+def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "hybrid", "quickstart", "--limit", "60", "--out", str(tmp_path / "quick")]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        seen = b""
+        while not re.search(rb"controller: .* [1-9]\d*/60", seen):
+            seen += (new := process.stderr.read1())
+            assert new, seen
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert b"ended by SIGINT; what is finished is kept in" in err
+    assert answered(tmp_path / "quick")["blink/controller/attempts.jsonl"].count(b"\n") >= 1
 
 
 def test_started_by_uv_it_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
