@@ -112,7 +112,11 @@ class RingField:
         if self._shows[rows, columns].all():
             # Standard deviation along each circle, over all planes.
             spread = {radius: np.asarray(np.sqrt(circle.var(axis=0).sum(axis=0))) for radius, circle in circles.items()}
-            return [_score_whole(*((circles[r], spread[r]) for r in three)) for three in reach.values()]
+            whole = []
+            for inner, line, outer in reach.values():
+                sides = [_length(np.abs(circles[line] - circles[beside]).mean(axis=0)) for beside in (inner, outer)]
+                whole.append(_score(np.minimum(*sides), spread[line], np.minimum(spread[inner], spread[outer])))
+            return whole
         shows = self._shows[None]
         seen = {radius: _Seen(circle, _circle(shows, at, radius)) for radius, circle in circles.items()}
         return [_score_partial(*(seen[r] for r in three)) for three in reach.values()]
@@ -186,11 +190,6 @@ def _score(step: Map, spread: Map, around: Map) -> Map:
     """The ring score of the docstring above; more where the line is calmer than what it is drawn on."""
     calm = np.maximum(0, around - spread) / (around + FLOOR)
     return np.asarray(np.minimum(1, step / (step + 2 * spread + FLOOR) * (1 + CALM_GAIN * calm)), np.float32)
-
-
-def _score_whole(inner: tuple[Map, Map], line: tuple[Map, Map], outer: tuple[Map, Map]) -> Map:
-    sides = [_length(np.abs(line[0] - beside[0]).mean(axis=0)) for beside in (inner, outer)]
-    return _score(np.minimum(sides[0], sides[1]), line[1], np.minimum(inner[1], outer[1]))
 
 
 class _Seen:
