@@ -38,20 +38,14 @@ def _values(content: str) -> tuple[float, ...] | None:
     return values if all(map(math.isfinite, values)) else None
 
 
-def _list_at(text: str, start: int) -> str:
-    """The inside of the list that begins at `start`, in brackets or up to the first word; may be empty."""
-    inside = _IN_BRACKETS.match(text, start)
-    if inside is not None:
-        return inside[1]
-    bare = _UNBRACKETED.match(text, start)
-    return "" if bare is None else bare[0]
-
-
 def _axis(text: str, axis: str) -> tuple[float, ...] | None:
     """The last list behind a label of `axis`; None where there is none or it holds no number."""
     values: tuple[float, ...] | None = None
     for label in _LABELS[axis].finditer(text):
-        content = _list_at(text, label.end())
+        # In brackets, or up to the first word.
+        inside = _IN_BRACKETS.match(text, label.end())
+        bare = None if inside else _UNBRACKETED.match(text, label.end())
+        content = inside[1] if inside else bare[0] if bare else ""
         if content.strip(" \t\n,"):
             values = _values(content)
     return values or None

@@ -37,7 +37,9 @@ _TOKEN = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[A-Za-z0-9_.~+=%-]{2
 def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | None = None) -> None:
     """Register every secret that a model is opened with, and those of the environment."""
     secrets = [value for name, value in os.environ.items() if names_a_secret(name)]
-    secrets += [secret for name in PROXIES for secret in _of_proxy(name)]
+    proxies = [os.environ.get(spelling, "") for name in PROXIES for spelling in (name, name.upper())]
+    # A proxy may be written without a scheme.
+    secrets += [part for one in proxies for part in _of_user(one if "://" in one else f"http://{one}")]
     secrets += [*_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])]
     keep_secret(*(value for value in secrets if value.lower() not in _PLACEHOLDERS))
 
@@ -71,13 +73,6 @@ def names_a_secret(name: str) -> bool:
     return bool(_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))) and not re.search(
         r"(?:^|_)(?:max|min|num|total)\w*_tokens?$", name, re.IGNORECASE
     )
-
-
-def _of_proxy(name: str) -> Iterator[str]:
-    for spelling in (name, name.upper()):
-        address = os.environ.get(spelling, "")
-        # A proxy may be written without a scheme.
-        yield from _of_user(address if "://" in address else f"http://{address}")
 
 
 def _of_user(address: str) -> Iterator[str]:

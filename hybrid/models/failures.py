@@ -97,13 +97,19 @@ MAX_LENGTH = 20_000  # Characters of an error that are looked at: a server may a
 def read_failure(error: BaseException) -> FailedRequest:
     """Everything that retries and the circuit breaker need to know about an exception of a provider's client."""
     chain = tuple(_chain(error))
-    status = _status(chain)
+    numbers = (getattr(link, name, None) for link in chain for name in ("status_code", "code"))
+    whole = (one for one in numbers if isinstance(one, int) and not isinstance(one, bool))
+    status = next((one for one in whole if 100 <= one <= 599), None)
+    headers = (getattr(getattr(link, "response", link), "headers", None) for link in chain)
+    asked = (one.get("retry-after") for one in headers if isinstance(one, Mapping))
+    # Dates are not read.
+    seconds = (one for one in asked if isinstance(one, str) and re.fullmatch(r"[0-9]{1,9}", one.strip()))
     said = summary(error, 2000)
     return FailedRequest(
         _kind(error, chain, status, said),
         summary(error),
         status,
-        _retry_after_s(chain),
+        next(map(float, seconds), None),
         reached=not any(_named(link, _NOT_REACHED_NAMES) for link in chain),
         is_page=(status or 0) < 400 and _PAGE.search(said) is not None,
     )
@@ -117,16 +123,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(current))
         yield current
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
-
-
-def _status(chain: Sequence[BaseException]) -> int | None:
-    """The first `status_code` or `code` that is an HTTP status."""
-    for link in chain:
-        for name in ("status_code", "code"):
-            value = getattr(link, name, None)
-            if isinstance(value, int) and not isinstance(value, bool) and 100 <= value <= 599:
-                return value
-    return None
 
 
 def _code(chain: Sequence[BaseException]) -> str:
@@ -169,23 +165,15 @@ def _named(error: BaseException, names: frozenset[str]) -> bool:
     return any(base.__name__ in names for base in type(error).__mro__)
 
 
-def _retry_after_s(chain: Sequence[BaseException]) -> float | None:
-    """Seconds of a `Retry-After` header; None without one (dates are not read)."""
-    for link in chain:
-        headers = getattr(getattr(link, "response", link), "headers", None)
-        value = headers.get("retry-after") if isinstance(headers, Mapping) else None
-        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value.strip()):
-            return float(value)
-    return None
-
-
 def summary(error: BaseException, limit: int = 300) -> str:
     """One line about an exception: its type, its message and, where the message lacks it, the body of the response.
 
     Secrets are redacted before the text is cut to `limit` characters, so that no half of one is left.
     """
     text = _line(str(error))
-    body = _line(_body_text(error))
+    # For servers whose errors have a form of their own.
+    held = next((body for link in _chain(error) if (body := getattr(link, "body", None))), "")
+    body = _line(held if isinstance(held, str) else json.dumps(held, default=str, ensure_ascii=False))
     if body and body not in text:
         text = f"{text} {body}".strip()
     text = redact(text)[:limit]
@@ -194,15 +182,6 @@ def summary(error: BaseException, limit: int = 300) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text[:MAX_LENGTH].split())
-
-
-def _body_text(error: BaseException) -> str:
-    """The text of the HTTP response behind an exception, for servers whose errors have a form of their own."""
-    for link in _chain(error):
-        body = getattr(link, "body", None)
-        if body:
-            return body if isinstance(body, str) else json.dumps(body, default=str, ensure_ascii=False)
-    return ""
 
 
 @dataclass(frozen=True, slots=True)

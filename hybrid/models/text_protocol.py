@@ -153,8 +153,12 @@ def with_calls(
     """
     if reply.calls or reply.invalid:
         return reply
-    if tools and _is_dropped(reply):
-        return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))
+    used = reply.usage
+    if tools and used is not None and reply.finish_reason == "stop" and not without_thoughts(reply.text).strip():
+        # Empty but for thoughts, it ended by itself: did it take more tokens than it has letters?
+        thought = used.reasoning_tokens or len(reply.reasoning)
+        if used.output_tokens > len(reply.text) + thought + MAX_MARKS:
+            return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))
     if not reply.text:
         return reply
     found = read(reply.text, tools, messages, turn=turn, cut=reply.is_cut)
@@ -162,12 +166,3 @@ def with_calls(
         return reply
     calls = tuple(replace(one, read_from="") if asked and one.read_from == "JSON" else one for one in found.calls)
     return replace(reply, text=found.rest, calls=calls, unreadable=found.unreadable)
-
-
-def _is_dropped(reply: AssistantMessage) -> bool:
-    """Whether a reply that ended by itself is empty but for thoughts, and took more tokens than it has letters."""
-    used = reply.usage
-    if used is None or reply.finish_reason != "stop" or without_thoughts(reply.text).strip():
-        return False
-    thought = used.reasoning_tokens or len(reply.reasoning)
-    return used.output_tokens > len(reply.text) + thought + MAX_MARKS

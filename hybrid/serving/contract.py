@@ -62,13 +62,6 @@ def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         yield path, value
 
 
-def has_unit(path: tuple[str, ...], value: float) -> bool:
-    """Whether a number says what it counts or measures."""
-    if any(key.endswith(UNITS) or key in PURE or key.endswith(PURE_ENDS) for key in path):
-        return True
-    return isinstance(value, int) and not COUNTS.isdisjoint(path)
-
-
 def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
     """Breaches of the contract in a finding about these images, one sentence each."""
     wrong = []
@@ -80,7 +73,10 @@ def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
     if not 0 <= finding.confidence <= 1:
         wrong.append(f"confidence {finding.confidence}")
     wrong += [f"{'.'.join(path)} is {value}" for path, value in numbers(finding.data) if not math.isfinite(value)]
-    wrong += [f"{'.'.join(path)} has no unit" for path, value in numbers(finding.data) if not has_unit(path, value)]
+    for path, value in numbers(finding.data):
+        measures = any(key.endswith(UNITS) or key in PURE or key.endswith(PURE_ENDS) for key in path)
+        counts = isinstance(value, int) and not COUNTS.isdisjoint(path)
+        wrong += [] if measures or counts else [f"{'.'.join(path)} has no unit"]
     if not wrong:
         json.dumps(finding.data, allow_nan=False)
     sizes = {ref.name: (ref.image.width, ref.image.height) for ref in refs}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,11 +72,26 @@ def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
     Raises:
         Exception: the device's own error when its memory does not suffice.
     """
-    watched, unreadable = _watched(getattr(backend, "networks", ()))
+    watched: list[_Watched] = []
+    unreadable: list[Seen] = []
+    networks: Sequence[Network] = getattr(backend, "networks", ())
+    for network in networks:
+        if network.wants is None:
+            continue
+        try:
+            watched.append(_Watched(network.name, network.module, network.wants()))
+        except WeightsError as error:
+            # Its checkpoint does not say how it wants them.
+            unreadable.append(Seen(network.name, str(error)))
     if not watched:
         return unreadable
-    with _watching(watched):
+    # The pictures are kept that enter each network from outside, wherever the tool enters it.
+    hooks = [hook for one in watched for hook in _hooked(one)]
+    try:
         troubles = [trouble for size in SIZES for trouble in _shown(tool, backend, chart(*size), watched)]
+    finally:
+        for hook in hooks:
+            hook.remove()
     return unreadable + [Seen(one.name, _judged(one, troubles)) for one in watched]
 
 
@@ -89,20 +103,6 @@ class _Watched:
     module: Any
     wants: PictureInput
     given: list[Any] = field(default_factory=list)
-
-
-def _watched(networks: Sequence[Network]) -> tuple[list[_Watched], list[Seen]]:
-    """The networks that are given pictures; apart from them those whose checkpoint does not say how it wants them."""
-    watched: list[_Watched] = []
-    unreadable: list[Seen] = []
-    for one in networks:
-        if one.wants is None:
-            continue
-        try:
-            watched.append(_Watched(one.name, one.module, one.wants()))
-        except WeightsError as error:
-            unreadable.append(Seen(one.name, str(error)))
-    return watched, unreadable
 
 
 def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
@@ -132,17 +132,6 @@ def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
         for known in tool.checks:
             check_case = known.pose()
             yield CheckCase((picture,) * len(check_case.images), check_case.args, check_case.wrong)
-
-
-@contextmanager
-def _watching(networks: Sequence[_Watched]) -> Iterator[None]:
-    """Keep the pictures that enter each network from outside, wherever the tool enters it."""
-    hooks = [hook for one in networks for hook in _hooked(one)]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _hooked(network: _Watched) -> list[Any]:

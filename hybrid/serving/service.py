@@ -281,7 +281,12 @@ class CachedTools:
 
         The work goes on when this caller is cancelled or gives up.
         """
-        table = self._in_loop()
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            # Futures of another event loop cannot be awaited here.
+            self._loops = {other: known for other, known in self._loops.items() if not other.is_closed()}
+            self._loops[loop] = {}
+        table = self._loops[loop]
         work: SharedWork[R] | None = table.get(key)
         # What is done is forgotten a turn of the loop later.
         if work is None or work.result.done():
@@ -289,14 +294,6 @@ class CachedTools:
             work = table[key] = SharedWork(asyncio.create_task(make(watch)), watch)
             work.result.add_done_callback(partial(_forget, table, key))
         return await finished(name, work.result, work.watch, spent, self._timeouts, self._clock)
-
-    def _in_loop(self) -> dict[str, SharedWork[Any]]:
-        """The work of the running event loop: futures of another one cannot be awaited here."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._loops:
-            self._loops = {other: known for other, known in self._loops.items() if not other.is_closed()}
-            self._loops[loop] = {}
-        return self._loops[loop]
 
     def _in_thread(self, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:
         try:

@@ -304,7 +304,13 @@ class _Supervisor:
             return
         jobs = tuple(worker.jobs.values()) if end.jobs is None else end.jobs
         sent = [one for one in self._pending.values() if one.sent]
-        self._stop()
+        for job in worker.jobs.values():
+            job.end()
+        worker.process.kill()
+        self._worker = None
+        # The next one has been sent nothing yet.
+        for one in self._pending.values():
+            one.sent = False
         if not worker.up:
             self._starts += 1
             if self._starts >= MAX_STARTS:
@@ -328,16 +334,6 @@ class _Supervisor:
         if len(jobs) == 1:
             self._count_load(jobs[0], end)
         self._go_on()
-
-    def _stop(self) -> None:
-        """Kill the worker; the next one has been sent nothing yet."""
-        if self._worker is not None:
-            for job in self._worker.jobs.values():
-                job.end()
-            self._worker.process.kill()
-            self._worker = None
-        for one in self._pending.values():
-            one.sent = False
 
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
         # The caller that asked for a description keeps the error.

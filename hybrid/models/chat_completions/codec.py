@@ -231,11 +231,18 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
     calls, invalid = calls_of(_said_calls(said), call)
     text, refusal = _text(said.get("content")), said.get("refusal")
     refusal = refusal if isinstance(refusal, str) and refusal else None
+    counts: Any = choice.whole.get("usage")
+    read, written = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
+    usage = None
+    if read is not None or written is not None:
+        reasoning = _count(counts.get("completion_tokens_details"), "reasoning_tokens")
+        cached = _count(counts.get("prompt_tokens_details"), "cached_tokens")
+        usage = TokenUsage(read or 0, written or 0, reasoning or 0, cached)
     return AssistantMessage(
         text or refusal or "",
         tuple(calls),
         tuple(invalid),
-        _usage(choice.whole.get("usage")),
+        usage,
         choice.finish_reason,
         refusal or refusal_of(choice.finish_reason),
         reasoning=thoughts_in(said),
@@ -359,16 +366,6 @@ def calls_of(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall
 def as_written(arguments: Any) -> str:
     """Arguments as text; a server may give the value itself."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-
-
-def _usage(counts: Any) -> TokenUsage | None:
-    """Token counts, or None where they are absent or no counts."""
-    read, written = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
-    if read is None and written is None:
-        return None
-    details = (counts.get("completion_tokens_details"), counts.get("prompt_tokens_details"))
-    reasoning, cached = _count(details[0], "reasoning_tokens"), _count(details[1], "cached_tokens")
-    return TokenUsage(read or 0, written or 0, reasoning or 0, cached)
 
 
 def _count(counts: Any, name: str) -> int | None:

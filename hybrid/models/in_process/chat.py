@@ -129,7 +129,10 @@ class HuggingFaceChat:
         shown = as_text(messages, tools) if as_blocks else list(messages)
         conversation, sent = await self._conversation(shown, () if as_blocks else tools)
         spoken = await self._submit(conversation, call)
-        reply = self._message(spoken, sent, call)
+        calls, invalid = calls_of(spoken.calls, call)
+        ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
+        usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
+        reply = AssistantMessage(spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent))
         read = with_calls(replace(reply, text=spoken.marked), tools, messages, call.call, asked=as_blocks)
         found = read.calls != reply.calls or read.unreadable is not None
         return replace(read, text=loaded.plain(read.text).strip()) if found else reply
@@ -250,7 +253,11 @@ class HuggingFaceChat:
 
     async def _serve(self) -> None:
         while self._waiting:
-            batch = _take(self._waiting, self._batch)
+            live = [entry for entry in self._waiting if not entry[2].done()]
+            # First come first served, as far as they offer the same tools.
+            batch = [entry for entry in live if entry[0].tools == live[0][0].tools][: self._batch]
+            taken = {id(entry) for entry in batch}
+            self._waiting[:] = [entry for entry in live if id(entry) not in taken]
             if not batch:
                 return
             work = partial(self._generate, [conversation for conversation, _, _, _ in batch], batch[0][1])
@@ -278,12 +285,6 @@ class HuggingFaceChat:
             self._most = size = -(-size // 2)
         parts = (conversations[start : start + size] for start in range(0, len(conversations), size))
         return [one for part in parts for one in self._generate(part, sampling)]
-
-    def _message(self, spoken: generation.Spoken, sent: Sequence[SentImage], call: CallKey) -> AssistantMessage:
-        calls, invalid = calls_of(spoken.calls, call)
-        ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
-        usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
-        return AssistantMessage(spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent))
 
 
 def _extra(settings: ModelSettings) -> tuple[str, int]:
@@ -318,15 +319,6 @@ async def _served(reply: asyncio.Future[T], begun: Begun) -> T:
         return await reply
     finally:
         reply.cancel()
-
-
-def _take(queue: list[Waiting], most: int) -> list[Waiting]:
-    """Remove from the queue what still waits, first come first served, as far as it offers the same tools."""
-    live = [entry for entry in queue if not entry[2].done()]
-    batch = [entry for entry in live if entry[0].tools == live[0][0].tools][:most] if live else []
-    taken = {id(entry) for entry in batch}
-    queue[:] = [entry for entry in live if id(entry) not in taken]
-    return batch
 
 
 def _outage(name: str, error: Exception) -> Exception:

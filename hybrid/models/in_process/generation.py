@@ -73,9 +73,15 @@ class Loaded:
 
         inputs = self._inputs(conversations)
         limit = sampling.max_tokens or self.model.generation_config.max_new_tokens or DEFAULT_MAX_TOKENS
+        decoding: dict[str, Any] = {}
+        if sampling.temperature == 0:
+            # The sampling values of a checkpoint's own configuration would only be warned about.
+            decoding = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        elif sampling.temperature is not None:
+            decoding = {"do_sample": True, "temperature": sampling.temperature}
         torch.manual_seed(sampling.seed)
         with torch.inference_mode():
-            out = self.model.generate(**inputs, max_new_tokens=limit, **_decoding(sampling))
+            out = self.model.generate(**inputs, max_new_tokens=limit, **decoding)
         length = inputs["input_ids"].shape[1]
         rows = []
         for index, conversation in enumerate(conversations):
@@ -152,15 +158,6 @@ class Loaded:
             logits = self.model(**joined).logits[0, -ids.shape[1] - 1 : -1].double()
         picked = torch.log_softmax(logits, -1).gather(1, ids[0, :, None])
         return float(picked.sum())
-
-
-def _decoding(sampling: Sampling) -> dict[str, Any]:
-    if sampling.temperature is None:
-        return {}
-    if sampling.temperature == 0:
-        # The sampling values of a checkpoint's own configuration would only be warned about.
-        return {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-    return {"do_sample": True, "temperature": sampling.temperature}
 
 
 def load(folder: Path, device: str, dtype: str) -> Loaded:

@@ -110,22 +110,26 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     blocked = (metadata.get("prompt_feedback") or {}).get("block_reason")
     reasons = [str(metadata[name]) for name in _REASONS if metadata.get(name)]
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
-    others = [_repaired(call) for call in reply.invalid_tool_calls]
+    repaired: list[ToolCall] = []
+    invalid = [InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread]
+    # Calls whose arguments LangChain could not read.
+    for call in reply.invalid_tool_calls:
+        identity, name, written = call.get("id") or "", call.get("name"), call.get("args") or ""
+        args, error, kinds = read_object(written)
+        if args is None or not kinds or not name:
+            invalid.append(InvalidCall(identity, name, written, call.get("error") or error))
+        else:
+            repaired.append(ToolCall(identity, name, args, repairs=kinds))
     repairs = REPAIRS.get({})
+    read = [
+        ToolCall(one["id"] or "", one["name"], one["args"], repairs=repairs.get(one["id"] or "", ()))
+        for one in reply.tool_calls
+        if one not in unread
+    ]
     return AssistantMessage(
         _text(reply) or words or "",
-        (
-            *(
-                ToolCall(one["id"] or "", one["name"], one["args"], repairs=repairs.get(one["id"] or "", ()))
-                for one in reply.tool_calls
-                if one not in unread
-            ),
-            *(call for call in others if isinstance(call, ToolCall)),
-        ),
-        (
-            *(InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread),
-            *(call for call in others if isinstance(call, InvalidCall)),
-        ),
+        (*read, *repaired),
+        tuple(invalid),
         _usage(reply.usage_metadata),
         reasons[0] if reasons else None,
         words or refusal_of(*reasons) or (str(getattr(blocked, "value", blocked)) if blocked else None),
@@ -140,15 +144,6 @@ def _text(message: BaseMessage) -> str:
         return message.content
     parts = (part if isinstance(part, dict) else {"type": "text", "text": part} for part in message.content)
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
-
-
-def _repaired(call: Mapping[str, Any]) -> ToolCall | InvalidCall:
-    """A call whose arguments LangChain could not read."""
-    identity, name = call.get("id") or "", call.get("name")
-    args, error, repairs = read_object(call.get("args") or "")
-    if args is None or not repairs or not name:
-        return InvalidCall(identity, name, call.get("args") or "", call.get("error") or error)
-    return ToolCall(identity, name, args, repairs=repairs)
 
 
 def holdable(reply: bytes) -> bytes:
