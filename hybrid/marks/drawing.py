@@ -95,7 +95,12 @@ def draw_marks(
         away = np.hypot(rows - y, columns - x)
         part[(away <= style.radius_px + 0.3) & (away > style.radius_px - style.stroke_px + 0.3)] = RGB[style.color]
     for item in boxes:
-        _draw_outline(out, item.box, RGB[item.color], min(style.stroke_px, 3))
+        width = min(style.stroke_px, 3)
+        x0, y0 = max(0, round(item.box.x0)), max(0, round(item.box.y0))
+        x1, y1 = max(x0, round(item.box.x1)), max(y0, round(item.box.y1))
+        inner = out[y0 + width : y1 - width, x0 + width : x1 - width].copy()
+        out[y0:y1, x0:x1] = RGB[item.color]
+        out[y0 + width : y0 + width + inner.shape[0], x0 + width : x0 + width + inner.shape[1]] = inner
     # Letters last: BLINK's stand over neighbouring rings, never under them.
     for point in points:
         if point.label is not None:
@@ -176,14 +181,6 @@ def _stroke_text(label: str, height_px: int, width_px: int) -> Mask:
         # Without the line's own width thick letters of a word would run into each other.
         left += GLYPHS[char]["width"] + (width_px - 1) / scale
     return canvas
-
-
-def _draw_outline(out: Pixels, box: Box, rgb: tuple[int, int, int], width_px: int) -> None:
-    x0, y0 = max(0, round(box.x0)), max(0, round(box.y0))
-    x1, y1 = max(x0, round(box.x1)), max(y0, round(box.y1))
-    inner = out[y0 + width_px : y1 - width_px, x0 + width_px : x1 - width_px].copy()
-    out[y0:y1, x0:x1] = rgb
-    out[y0 + width_px : y0 + width_px + inner.shape[0], x0 + width_px : x0 + width_px + inner.shape[1]] = inner
 
 
 def _paste(out: Pixels, patch: Pixels, x: int, y: int) -> None:

@@ -49,9 +49,11 @@ def keep_words(words: Sequence[str]) -> None:
     secrets: list[str] = []
     for option, word in zip(("", *words), words, strict=False):
         name, equals, value = word.partition("=")
-        if equals and names_a_secret(_as_key(name)):
+        # As settings have them: `max_tokens` of `--max-tokens`.
+        before, here = (one.lstrip("-").replace("-", "_") for one in (option, name))
+        if equals and names_a_secret(here):
             secrets += [value, value.rpartition(" ")[2]]
-        elif not equals and option.startswith("--") and names_a_secret(_as_key(option)):
+        elif not equals and option.startswith("--") and names_a_secret(before):
             secrets.append(word)
         if "://" in word:
             secrets += _of_user(value if equals else word)
@@ -61,11 +63,6 @@ def keep_words(words: Sequence[str]) -> None:
 def keep_address(address: str) -> None:
     """Register the secrets in the address of a server: its user, what looks like a token, the values of its query."""
     keep_secret(*(value for value in _of_address(address) if value.lower() not in _PLACEHOLDERS))
-
-
-def _as_key(option: str) -> str:
-    """The name of an option as settings have it: `max_tokens` of `--max-tokens`."""
-    return option.lstrip("-").replace("-", "_")
 
 
 def names_a_secret(name: str) -> bool:

@@ -110,7 +110,7 @@ def read_failure(error: BaseException) -> FailedRequest:
         summary(error),
         status,
         next(map(float, seconds), None),
-        reached=not any(_named(link, _NOT_REACHED_NAMES) for link in chain),
+        reached=not any(kind.__name__ in _NOT_REACHED_NAMES for link in chain for kind in type(link).__mro__),
         is_page=(status or 0) < 400 and _PAGE.search(said) is not None,
     )
 
@@ -157,12 +157,9 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
         return Failure.CONFIGURATION
     # A 200 whose JSON has another shape than the client expects ends in one of these, by where it looks first.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
-    lost = any(isinstance(link, TimeoutError | ConnectionError) or _named(link, _CONNECTION_NAMES) for link in chain)
-    return Failure.RETRY if unreadable or lost else Failure.BUG
-
-
-def _named(error: BaseException, names: frozenset[str]) -> bool:
-    return any(base.__name__ in names for base in type(error).__mro__)
+    lost = any(isinstance(link, TimeoutError | ConnectionError) for link in chain)
+    named = any(kind.__name__ in _CONNECTION_NAMES for link in chain for kind in type(link).__mro__)
+    return Failure.RETRY if unreadable or lost or named else Failure.BUG
 
 
 def summary(error: BaseException, limit: int = 300) -> str:
@@ -170,18 +167,14 @@ def summary(error: BaseException, limit: int = 300) -> str:
 
     Secrets are redacted before the text is cut to `limit` characters, so that no half of one is left.
     """
-    text = _line(str(error))
     # For servers whose errors have a form of their own.
     held = next((body for link in _chain(error) if (body := getattr(link, "body", None))), "")
-    body = _line(held if isinstance(held, str) else json.dumps(held, default=str, ensure_ascii=False))
+    held = held if isinstance(held, str) else json.dumps(held, default=str, ensure_ascii=False)
+    text, body = (" ".join(one[:MAX_LENGTH].split()) for one in (str(error), held))
     if body and body not in text:
         text = f"{text} {body}".strip()
     text = redact(text)[:limit]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _line(text: str) -> str:
-    return " ".join(text[:MAX_LENGTH].split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,13 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     for name in (IMAGE, IMAGES):
         if name in schema.get("properties", {}):
             raise DataError(f"tool {tool.card.name!r}: an argument must not be called {name!r}")
-    images = _images(tool)
+    fewest, most = tool.card.images
+    images: dict[str, Any] = {}
+    if fewest == most == 1:
+        images = {IMAGE: {"type": "string"}}
+    elif most:
+        many = f"{_between(fewest, most)} names"
+        images = {IMAGES: {"type": "array", "description": many, "items": {"type": "string"}}}
     parameters = {
         "type": "object",
         "properties": {**images, **_fields(schema, schema.get("$defs", {}))},
@@ -102,15 +108,6 @@ class ToolsOffered:
             # The tools are held as well, so that no other object gets the identity of one of them.
             made = self._made[key] = (tuple(tools), [spec(tool) for tool in tools])
         return made[1]
-
-
-def _images(tool: Tool) -> dict[str, Any]:
-    fewest, most = tool.card.images
-    if not most:
-        return {}
-    if fewest == most == 1:
-        return {IMAGE: {"type": "string"}}
-    return {IMAGES: {"type": "array", "description": f"{_between(fewest, most)} names", "items": {"type": "string"}}}
 
 
 def _told(node: Any) -> Any:

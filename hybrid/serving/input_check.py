@@ -177,18 +177,17 @@ PATCHES = tuple(side * side * 3 for side in (14, 16, 32))
 
 
 def _judged(network: _Watched, troubles: Sequence[str]) -> str | None:
-    pictures = [values for tensor in network.given for values in _images(tensor)]
+    pictures: list[Values] = []
+    for tensor in network.given:
+        values = np.asarray(tensor.numpy(), np.float64)
+        if values.ndim == 3:
+            pictures += [one.reshape(-1, 3) for one in values]
+        else:
+            pictures += [one.reshape(one.shape[0], -1).T for one in values.reshape(-1, *values.shape[-3:])]
     if not pictures:
         return f"no picture reached the network{f' ({troubles[0]})' if troubles else ''}"
     found = (wrong_colours(values, network.wants) for values in pictures)
     return next((wrong for wrong in found if wrong is not None), None)
-
-
-def _images(tensor: Any) -> list[Values]:
-    values = np.asarray(tensor.numpy(), np.float64)
-    if values.ndim == 3:
-        return [one.reshape(-1, 3) for one in values]
-    return [one.reshape(one.shape[0], -1).T for one in values.reshape(-1, *values.shape[-3:])]
 
 
 def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
@@ -201,17 +200,13 @@ def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
     pixels = pixels[:: max(1, len(pixels) // MAX_PIXELS)]
     weights, offsets = np.asarray(wants.weights, np.float64), np.asarray(wants.offsets, np.float64)
     expected = f"expected is {_summary(_points(weights, offsets))}"
-    for done, made in _alternatives(weights, offsets):
-        if pixels.shape[1] == len(offsets) and _hold(pixels, *made):
+    for done, made in _alternatives(weights, offsets) if pixels.shape[1] == len(offsets) else ():
+        gains = np.abs(made[0]).sum(axis=1)
+        off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(*made)]
+        # All eight colours are there.
+        if all(float((one * 255 <= TOLERANCE).mean()) >= MIN_SHARE for one in off):
             return f"the picture reaches the network {done}; {expected}" if done else None
     return f"the picture reaches the network changed: {_summary(pixels)}; {expected}"
-
-
-def _hold(pixels: Values, weights: Values, offsets: Values) -> bool:
-    """Whether all eight colours are there."""
-    gains = np.abs(weights).sum(axis=1)
-    off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(weights, offsets)]
-    return all(float((one * 255 <= TOLERANCE).mean()) >= MIN_SHARE for one in off)
 
 
 def _points(weights: Values, offsets: Values) -> Values:

@@ -205,7 +205,7 @@ class CachedTools:
         if (known := self._answering.get(name)) is not None:
             return known
         # The hash of the code reads files, which the event loop is not to wait for.
-        await self._in_thread(_hashed, tool)
+        await self._in_thread(tool_errors()(code_of), tool)
         if classical is not None and (self.options.backend == "classical" or tool.backend("learned") is None):
             return self._answering.setdefault(name, BackendIdentity("classical", classical.version, CPU))
         # It is charged to no call: the first to ask would pay for all others.
@@ -300,12 +300,6 @@ class CachedTools:
             return asyncio.get_running_loop().run_in_executor(self._threads, run, *args)
         except RuntimeError as error:
             raise Outage(f"the tool service is closed, or no thread can be started: {error}") from error
-
-
-def _hashed(tool: Tool) -> None:
-    """Have the hash of a tool's code at hand."""
-    with tool_errors():
-        code_of(tool)
 
 
 def _forget(table: dict[str, SharedWork[R]], key: str, result: asyncio.Future[R]) -> None:

@@ -128,7 +128,7 @@ def wire_messages(messages: Sequence[Message], image: ImageBlock, model: str) ->
 
 def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, Any]:
     if isinstance(message, UserMessage):
-        parts = [_wire_text(part) if isinstance(part, str) else image(part.ref) for part in message.parts]
+        parts = [{"type": "text", "text": one} if isinstance(one, str) else image(one.ref) for one in message.parts]
         return {"content": parts, "role": "user"}
     if isinstance(message, ToolMessage):
         return {"content": message.text, "role": "tool", "tool_call_id": message.call}
@@ -156,17 +156,14 @@ def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
     if parts := native["content"]:
         text = wire["content"] or ""
         others = [part for part in parts if not _is_text(part)]
-        whole["content"] = parts if _text(parts) == text else [*others, *([_wire_text(text)] if text else [])]
+        ours = [{"type": "text", "text": text}] if text else []
+        whole["content"] = parts if _text(parts) == text else [*others, *ours]
     beside = list(native["calls"])
     for call in wire.get("tool_calls", ()):
         if (its := next((one for one in beside if one["id"] == call["id"]), None)) is not None:
             beside.remove(its)
             call.update({**its["call"], "function": {**call["function"], **its["function"]}})
     return whole
-
-
-def _wire_text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
 
 
 @dataclass(frozen=True, slots=True)

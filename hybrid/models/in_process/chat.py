@@ -26,7 +26,6 @@ from hybrid.messages import (
     AssistantMessage,
     ImagePart,
     Message,
-    Part,
     SentImage,
     TokenUsage,
     ToolMessage,
@@ -218,7 +217,16 @@ class HuggingFaceChat:
         turn: dict[str, Any] = {"role": message.role, "content": message.text}
         parts = parts_of(message)
         if any(isinstance(part, ImagePart) for part in parts):
-            turn["content"] = [self._part(part, sent) for part in parts]
+            turn["content"] = content = list[dict[str, Any]]()
+            for part in parts:
+                if isinstance(part, str):
+                    content.append({"type": "text", "text": part})
+                    continue
+                image = part.ref.image
+                picture = scaled(self._store, image, self._settings.max_pixels)
+                shown = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
+                sent.append(SentImage(part.ref.name, image, shown))
+                content.append({"type": "image", "image": picture})
         if isinstance(message, ToolMessage):
             turn["tool_call_id"] = message.call
         if isinstance(message, AssistantMessage) and message.calls:
@@ -227,15 +235,6 @@ class HuggingFaceChat:
                 for call in message.calls
             ]
         return turn
-
-    def _part(self, part: Part, sent: list[SentImage]) -> dict[str, Any]:
-        if isinstance(part, str):
-            return {"type": "text", "text": part}
-        image = part.ref.image
-        picture = scaled(self._store, image, self._settings.max_pixels)
-        shown = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
-        sent.append(SentImage(part.ref.name, image, shown))
-        return {"type": "image", "image": picture}
 
     async def _submit(self, conversation: generation.Conversation, call: CallKey) -> generation.Spoken:
         """Queue a request, and start to serve the queue where it is not served already."""

@@ -141,23 +141,20 @@ class Loaded:
         import torch
 
         inputs = self._inputs([conversation])
-        scores = torch.tensor([self._log_probability(inputs, prefix + option) for option in options])
-        return dict(zip(options, torch.softmax(scores, 0).tolist(), strict=True))
-
-    def _log_probability(self, inputs: Any, text: str) -> float:
-        import torch
-
-        ids = self._tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"].to(self.model.device)
-        joined = dict(inputs)
-        joined["input_ids"] = torch.cat([inputs["input_ids"], ids], dim=1)
-        joined["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(ids)], dim=1)
-        for name in ("token_type_ids", "mm_token_type_ids"):
-            if name in joined:
-                joined[name] = torch.cat([inputs[name], torch.zeros_like(ids)], dim=1)
-        with torch.inference_mode():
-            logits = self.model(**joined).logits[0, -ids.shape[1] - 1 : -1].double()
-        picked = torch.log_softmax(logits, -1).gather(1, ids[0, :, None])
-        return float(picked.sum())
+        scores = []
+        for option in options:
+            ids = self._tokenizer(prefix + option, add_special_tokens=False, return_tensors="pt")["input_ids"]
+            ids = ids.to(self.model.device)
+            joined = dict(inputs)
+            joined["input_ids"] = torch.cat([inputs["input_ids"], ids], dim=1)
+            joined["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(ids)], dim=1)
+            for name in ("token_type_ids", "mm_token_type_ids"):
+                if name in joined:
+                    joined[name] = torch.cat([inputs[name], torch.zeros_like(ids)], dim=1)
+            with torch.inference_mode():
+                logits = self.model(**joined).logits[0, -ids.shape[1] - 1 : -1].double()
+            scores.append(float(torch.log_softmax(logits, -1).gather(1, ids[0, :, None]).sum()))
+        return dict(zip(options, torch.softmax(torch.tensor(scores), 0).tolist(), strict=True))
 
 
 def load(folder: Path, device: str, dtype: str) -> Loaded:
