@@ -210,7 +210,13 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Letter
         return None
     glyph = Box(x - 3, y - 3, x + w - 3, y + h - 3)
     box = _dark_box(padded[3:-3, 3:-3], glyph)
-    best = _fits(patch, frame)
+    templates = bank(frame)
+    # Scaling to the frame loses how wide a letter was; a bar is no B.
+    stretch = np.abs(np.log(w / h / templates.aspects))
+    fit = templates.vectors @ _vector(patch, FRAME[frame]) - 0.5 * np.maximum(0, stretch - 0.25)
+    best: dict[str, float] = {}
+    for label, value in zip(templates.labels, fit, strict=True):
+        best[label] = max(best.get(label, 0.0), float(value))
     for side in ("left", "right", "top", "bottom"):
         # A word may be cut between two letters, where only its box touches the border.
         if {"left": box.x0 <= 0, "right": box.x1 >= width, "top": y <= 3, "bottom": y + h >= height + 3}[side]:
@@ -221,20 +227,6 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Letter
         return None
     clipped = x <= 3 or y <= 3 or x + w >= width + 3 or y + h >= height + 3
     return LetterReading(glyph, box, ranked, clipped)
-
-
-def _fits(patch: Grey, frame: str) -> dict[str, float]:
-    """Correlation of a whole letter or word with the best template of each label of its frame."""
-    height, width = patch.shape
-    templates = bank(frame)
-    fit = templates.vectors @ _vector(patch, FRAME[frame])
-    # Scaling to the frame loses how wide a letter was; a bar is no B.
-    stretch = np.abs(np.log(width / height / templates.aspects))
-    fit = fit - 0.5 * np.maximum(0, stretch - 0.25)
-    best: dict[str, float] = {}
-    for label, value in zip(templates.labels, fit, strict=True):
-        best[label] = max(best.get(label, 0.0), float(value))
-    return best
 
 
 def _cut_fits(patch: Grey, side: str) -> dict[str, float]:

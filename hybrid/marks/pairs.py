@@ -151,9 +151,23 @@ def best_style(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[Style | None, list[MarkPair]]:
     """The style that the letters agree on and the marks of it, each label once; (None, []) where no pair is good."""
+    styles: list[Style] = []
+    for pair in sorted(pairs, key=lambda pair: -pair.score):
+        aside = pair.ring.x - pair.reading.centre[0]
+        limits = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(pair.reading) else (aside - ASIDE_PX, aside + ASIDE_PX)
+        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits)
+        known = any(
+            abs(style.luma - other.luma) <= SAME_LUMA
+            and abs(style.mid_radius_px - other.mid_radius_px) <= 1
+            and abs(style.away_px - other.away_px) <= 3
+            and abs(style.aside[0] - other.aside[0]) <= 2
+            for other in styles
+        )
+        if pair.score >= ACCEPT and not known:
+            styles.append(style)
     best: tuple[float, list[MarkPair]] = (0.0, [])
     useful = _useful(readings, expected)
-    for style in _proposals(pairs):
+    for style in styles[:MAX_STYLES]:
         chosen = _assign(_of_style(field, style, useful, expected))
         if chosen:
             # What is drawn in one style scores alike.
@@ -171,25 +185,6 @@ def best_style(
         median(pair.away_px for pair in chosen),
         median(pair.reading.glyph.y1 - pair.reading.glyph.y0 for pair in chosen),
     ), chosen
-
-
-def _proposals(pairs: Sequence[MarkPair]) -> list[Style]:
-    """Styles of the best pairs, each once."""
-    styles: list[Style] = []
-    for pair in sorted(pairs, key=lambda pair: -pair.score):
-        aside = pair.ring.x - pair.reading.centre[0]
-        limits = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(pair.reading) else (aside - ASIDE_PX, aside + ASIDE_PX)
-        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits)
-        known = any(
-            abs(style.luma - other.luma) <= SAME_LUMA
-            and abs(style.mid_radius_px - other.mid_radius_px) <= 1
-            and abs(style.away_px - other.away_px) <= 3
-            and abs(style.aside[0] - other.aside[0]) <= 2
-            for other in styles
-        )
-        if pair.score >= ACCEPT and not known:
-            styles.append(style)
-    return styles[:MAX_STYLES]
 
 
 def _of_style(

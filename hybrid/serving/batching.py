@@ -126,11 +126,8 @@ class Lane(Generic[T, R]):
             self._gone += 1
             task = asyncio.create_task(self._answer(alike[: self._size]))
             self._running.add(task)
-            task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        self._changed.set()
+            task.add_done_callback(self._running.discard)
+            task.add_done_callback(lambda _: self._changed.set())
 
     async def _answer(self, batch: Sequence[_Waiting[T, R]]) -> None:
         results: Sequence[R | HybridError]

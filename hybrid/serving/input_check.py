@@ -200,7 +200,17 @@ def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
     pixels = pixels[:: max(1, len(pixels) // MAX_PIXELS)]
     weights, offsets = np.asarray(wants.weights, np.float64), np.asarray(wants.offsets, np.float64)
     expected = f"expected is {_summary(_points(weights, offsets))}"
-    for done, made in _alternatives(weights, offsets) if pixels.shape[1] == len(offsets) else ():
+    shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
+    # By the colour that a channel shows, whatever its place; a grey channel shows most of green.
+    own = np.abs(shares).argmax(axis=1)
+    normalised = {"": (weights, offsets)}
+    for name, (mean, deviation) in STATISTICS.items():
+        spread, centre = np.asarray(deviation)[own], np.asarray(mean)[own]
+        normalised[f"with {name}"] = (shares / spread[:, None], -centre / spread)
+    # By no mistake, by one or by two.
+    ways = itertools.product(normalised.items(), CHANGES.items()) if pixels.shape[1] == len(offsets) else ()
+    for (said, right), (turned, change) in ways:
+        done, made = " and ".join(filter(None, (turned, said))), change(*right)
         gains = np.abs(made[0]).sum(axis=1)
         off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(*made)]
         # All eight colours are there.
@@ -225,19 +235,6 @@ CHANGES: Mapping[str, Callable[[Values, Values], tuple[Values, Values]]] = {
         offsets + weights.sum(axis=1),
     ),
 }
-
-
-def _alternatives(weights: Values, offsets: Values) -> Iterator[tuple[str, tuple[Values, Values]]]:
-    """Weights and offsets by no mistake, by one or by two, after what was done in plain words."""
-    shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
-    # By the colour that a channel shows, whatever its place; a grey channel shows most of green.
-    own = np.abs(shares).argmax(axis=1)
-    made = {"": (weights, offsets)}
-    for name, (mean, deviation) in STATISTICS.items():
-        spread, centre = np.asarray(deviation)[own], np.asarray(mean)[own]
-        made[f"with {name}"] = (shares / spread[:, None], -centre / spread)
-    for (said, normalised), (turned, change) in itertools.product(made.items(), CHANGES.items()):
-        yield " and ".join(filter(None, (turned, said))), change(*normalised)
 
 
 def _summary(pixels: Values) -> str:

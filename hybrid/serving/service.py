@@ -227,16 +227,13 @@ class CachedTools:
                     given = need_args(need, args, findings)
             if given is None:
                 continue
-            other = loaded("tools", need.tool) or await self._in_thread(self._load, need.tool)
+            here = not self.options.isolated
+            imported = partial(tool_errors()(load), "tools", need.tool, here=here)
+            other: Tool = loaded("tools", need.tool) or await self._in_thread(imported)
             wanted = other.parse(given)
             calls = (self.call(other, wanted, (ref,), seed, spent, overlays=False) for ref in images)
             findings[need.tool] = tuple(await asyncio.gather(*calls))
         return findings
-
-    def _load(self, name: str) -> Tool:
-        with tool_errors():
-            tool: Tool = load("tools", name, here=not self.options.isolated)
-        return tool
 
     async def _cached(self, key: str, overlays: bool) -> Finding | None:
         if self.cache.folder is None or self._slow:

@@ -79,7 +79,12 @@ def request_body(
     body |= {"stream_options": {"include_usage": True}} if terms.stream else {}
     if terms.without:
         body = _without(body, terms.without)
-        body["messages"] = [_said_without(one, terms.without) for one in messages]
+        body["messages"] = said = list[dict[str, Any]]()
+        for turn in messages:
+            # Only replies, and the calls in them, hold fields of a server's own.
+            calls = [_without(call, terms.without) for call in turn.get("tool_calls", ())]
+            less = _without(turn, terms.without) | ({"tool_calls": calls} if calls else {})
+            said.append(less if turn["role"] == "assistant" else turn)
     extra = options.get("extra_body")
     if isinstance(extra, dict) and extra:
         text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
@@ -97,14 +102,6 @@ def request_body(
 
 def _without(said: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name not in names}
-
-
-def _said_without(message: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """A message, which is without these fields and has calls without them where it is a reply."""
-    if message["role"] != "assistant":
-        return message
-    calls = [_without(call, names) for call in message.get("tool_calls", ())]
-    return _without(message, names) | ({"tool_calls": calls} if calls else {})
 
 
 def fields_beside(messages: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -127,7 +127,18 @@ class HuggingFaceChat:
             raise ModelRefused(f"--tool-calling native: the chat template of {self.name} has no tools; use text")
         shown = as_text(messages, tools) if as_blocks else list(messages)
         conversation, sent = await self._conversation(shown, () if as_blocks else tools)
-        spoken = await self._submit(conversation, call)
+        own = seed_of_repetition(self._settings.seed or 0, call.repetition)
+        key = f"{own}/{call.question}/{call.ask}/{call.call}"
+        seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
+        sampling = generation.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[generation.Spoken] = loop.create_future()
+        begun: Begun = loop.create_future()
+        self._waiting.append((conversation, sampling, future, begun))
+        # The queue is served once, for all who wait in it.
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.create_task(self._serve())
+        spoken = await _served(future, begun)
         calls, invalid = calls_of(spoken.calls, call)
         ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
         usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
@@ -235,20 +246,6 @@ class HuggingFaceChat:
                 for call in message.calls
             ]
         return turn
-
-    async def _submit(self, conversation: generation.Conversation, call: CallKey) -> generation.Spoken:
-        """Queue a request, and start to serve the queue where it is not served already."""
-        own = seed_of_repetition(self._settings.seed or 0, call.repetition)
-        key = f"{own}/{call.question}/{call.ask}/{call.call}"
-        seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
-        sampling = generation.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[generation.Spoken] = loop.create_future()
-        begun: Begun = loop.create_future()
-        self._waiting.append((conversation, sampling, future, begun))
-        if self._serving is None or self._serving.done():
-            self._serving = asyncio.create_task(self._serve())
-        return await _served(future, begun)
 
     async def _serve(self) -> None:
         while self._waiting:

@@ -10,7 +10,7 @@ thoughts, ids of items) goes out again as it came.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -126,11 +126,16 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
         for one in reply.tool_calls
         if one not in unread
     ]
+    usage = None
+    if (counts := reply.usage_metadata) is not None:
+        thoughts = counts.get("output_token_details", {}).get("reasoning", 0)
+        cached = counts.get("input_token_details", {}).get("cache_read")
+        usage = TokenUsage(counts["input_tokens"], counts["output_tokens"], thoughts, cached)
     return AssistantMessage(
         _text(reply) or words or "",
         (*read, *repaired),
         tuple(invalid),
-        _usage(reply.usage_metadata),
+        usage,
         reasons[0] if reasons else None,
         words or refusal_of(*reasons) or (str(getattr(blocked, "value", blocked)) if blocked else None),
         reasoning=thoughts_in({**reply.additional_kwargs, "content": reply.content}),
@@ -176,11 +181,3 @@ def _called(whole: Any) -> Iterator[tuple[str | None, dict[str, Any]]]:
     for item in output or ():
         if item.get("type") == "function_call":
             yield item.get("call_id"), item
-
-
-def _usage(counts: Mapping[str, Any] | None) -> TokenUsage | None:
-    if counts is None:
-        return None
-    reasoning = counts.get("output_token_details", {}).get("reasoning", 0)
-    cached = counts.get("input_token_details", {}).get("cache_read")
-    return TokenUsage(counts["input_tokens"], counts["output_tokens"], reasoning, cached)
