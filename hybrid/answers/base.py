@@ -155,18 +155,13 @@ def answer_part(text: str) -> str:
         return _without_latex(said[begin + len(end[1]) + 2 : end.start()])
     if box := _BOX.match(said, max(0, said.rfind("\\boxed{"))):
         return _without_latex(box[1])
-    keyed = _keyed(said)
-    return _without_latex(said if keyed is None else keyed)
-
-
-def _keyed(said: str) -> str | None:
-    """The value of the last key for an answer, a final one before any other; a list without its brackets."""
     values = list(_KEYED.finditer(said)) if said.endswith(("}", "}.")) else []
     if not values:
-        return None
+        return _without_latex(said)
+    # The last key for an answer, a final one before any other; of a list without its brackets.
     rank = [next((place for place, word in enumerate(_RANK) if word in m[1].lower()), len(_RANK)) for m in values]
     best = max(range(len(values)), key=lambda place: (-rank[place], place))
-    return next((value for value in values[best].groups()[1:] if value is not None), "")
+    return _without_latex(next((value for value in values[best].groups()[1:] if value is not None), ""))
 
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])[\"')\]]{0,2}\s+|(?<=[。])|\n+")

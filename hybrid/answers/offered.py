@@ -49,7 +49,8 @@ def offered(prompt: Prompt) -> Offered | None:
             return None
         case Kind.VIEWS:
             each = 0.5 ** len(VIEWS)
-            return tuple((_named(views), each + (each / len(VIEWS) if len(views) == 1 else 0.0)) for views in _some())
+            alone = each + each / len(VIEWS)
+            return tuple((", ".join(map(str, views)), alone if len(views) == 1 else each) for views in _some())
         case Kind.VIEW_PLAN:
             return _even(tuple(_plan(views) for views in ((), *_some())))
         case Kind.NUMBER | Kind.TEXT | Kind.POINT | Kind.BOX | Kind.FREE:
@@ -74,9 +75,9 @@ def draw(prompt: Prompt, rng: random.Random) -> str:
             x, y = ([round(rng.random(), 2) for _ in fixations] for _ in "XY")
             return f"X = {x}\nY = {y}\nT = {[rng.randint(100, 400) for _ in fixations]}"
         case Kind.VIEWS:
-            return _named(_half(rng)) or str(rng.choice(VIEWS))
+            return ", ".join(str(view) for view in VIEWS if rng.random() < 0.5) or str(rng.choice(VIEWS))
         case Kind.VIEW_PLAN:
-            return _plan(_half(rng))
+            return _plan(tuple(view for view in VIEWS if rng.random() < 0.5))
         case Kind.NUMBER | Kind.TEXT | Kind.POINT | Kind.BOX | Kind.FREE:
             return ""
 
@@ -93,14 +94,6 @@ def _some() -> tuple[tuple[int, ...], ...]:
     """Every choice of at least one view."""
     counts = range(1, len(VIEWS) + 1)
     return tuple(views for count in counts for views in itertools.combinations(VIEWS, count))
-
-
-def _half(rng: random.Random) -> tuple[int, ...]:
-    return tuple(view for view in VIEWS if rng.random() < 0.5)
-
-
-def _named(views: tuple[int, ...]) -> str:
-    return ", ".join(map(str, views))
 
 
 def _plan(views: tuple[int, ...]) -> str:

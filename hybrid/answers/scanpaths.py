@@ -29,32 +29,20 @@ _UNBRACKETED: Final = re.compile(rf"(?:{_N}(?:[, \t]{{1,3}}{_N})*)?(?:[, \t+-]{{
 _DOTS: Final = re.compile(r"\.{2,}")
 
 
-def _values(content: str) -> tuple[float, ...] | None:
-    """The finite numbers of a list's inside; None where an item is something else. Dots at the end are left out."""
-    items = [item for item in re.split(r"[,;\s]+", _DOTS.sub(" ", content)) if item not in ("", ".")]
-    if not all(_NUMBER.fullmatch(item.rstrip(".") or item) for item in items):
-        return None
-    values = tuple(float(item) for item in items)
-    return values if all(map(math.isfinite, values)) else None
-
-
-def _list_at(text: str, start: int) -> str:
-    """The inside of the list that begins at `start`, in brackets or up to the first word; may be empty."""
-    inside = _IN_BRACKETS.match(text, start)
-    if inside is not None:
-        return inside[1]
-    bare = _UNBRACKETED.match(text, start)
-    return "" if bare is None else bare[0]
-
-
 def _axis(text: str, axis: str) -> tuple[float, ...] | None:
-    """The last list behind a label of `axis`; None where there is none or it holds no number."""
-    values: tuple[float, ...] | None = None
+    """The last list behind a label of `axis`; None where it holds no number, something else, or is not there."""
+    values: tuple[float, ...] = ()
     for label in _LABELS[axis].finditer(text):
-        content = _list_at(text, label.end())
+        # In brackets, or up to the first word.
+        inside = _IN_BRACKETS.match(text, label.end())
+        bare = None if inside else _UNBRACKETED.match(text, label.end())
+        content = inside[1] if inside else bare[0] if bare else ""
         if content.strip(" \t\n,"):
-            values = _values(content)
-    return values or None
+            # Dots at the end are left out.
+            items = [item.rstrip(".") for item in re.split(r"[,;\s]+", _DOTS.sub(" ", content))]
+            numeric = all(_NUMBER.fullmatch(item) for item in items if item)
+            values = tuple(float(item) for item in items if item) if numeric else ()
+    return values if values and all(map(math.isfinite, values)) else None
 
 
 def parse_scanpath(text: str) -> Parsed[Scanpath]:

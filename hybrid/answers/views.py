@@ -8,8 +8,9 @@ with four, 1 is upper left, 2 lower left, 3 upper right, 4 lower right.
 import json
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from hybrid.answers.base import CUE, Parsed, answer_part, bare, first_match, normalise, undecided
 from hybrid.answers.yes_no import YesNo, parse_yes_no
@@ -178,22 +179,16 @@ def _field(value: object, n: int) -> Views | None:
     return frozenset(parts)
 
 
-def _json_object(text: str) -> dict[str, object] | None:
-    """The JSON object that `text` is or holds, code fences and prose around it left out."""
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return None
-    try:
-        value = json.loads(text[start : end + 1])
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def parse_view_plan(text: str, n: int = 4) -> Parsed[ViewPlan]:
     """The plan in the JSON object that `text`, any text, holds; None without one or with a malformed field."""
-    found = _json_object(normalise(text))
-    given = {name: _field(found[name], n) for name in ("part", "keep", "shift") if name in found} if found else {}
+    said = normalise(text)
+    # Code fences and prose around the object are left out.
+    start, end = said.find("{"), said.rfind("}")
+    found: Any = None
+    with suppress(ValueError, RecursionError):
+        found = json.loads(said[start : end + 1]) if 0 <= start <= end else None
+    fields = found if isinstance(found, dict) else {}
+    given = {name: _field(fields[name], n) for name in ("part", "keep", "shift") if name in fields}
     if not given or None in given.values():
         return undecided()
     return Parsed(ViewPlan(given.get("part"), given.get("keep"), given.get("shift")), "json")

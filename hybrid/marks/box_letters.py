@@ -93,20 +93,20 @@ def _chosen(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[tuple[
     most = max((count for _, count, _ in choices), default=0) or 1
     totals = [(value + EXPLAINED * count / most, options) for value, count, options in choices]
     total, best = max(totals, key=lambda choice: choice[0])
-    return [(option, total - _rival(totals, option)) for option in best]
-
-
-def _rival(totals: Sequence[tuple[float, list[Option]]], best: Option) -> float:
-    """The best total with other bounds for an option's letter; 0 where there are none."""
-    return max(
-        (
-            total
-            for total, options in totals
-            for option in options
-            if option.label == best.label and farthest(option.outline.box, best.outline.box) > OTHER_PX
-        ),
-        default=0.0,
-    )
+    leads = []
+    for option in best:
+        # The best total with other bounds for this option's letter.
+        rival = max(
+            (
+                value
+                for value, options in totals
+                for other in options
+                if other.label == option.label and farthest(other.outline.box, option.outline.box) > OTHER_PX
+            ),
+            default=0.0,
+        )
+        leads.append((option, total - rival))
+    return leads
 
 
 def _explained(strokes: Strokes, outline: Outline) -> Mask:

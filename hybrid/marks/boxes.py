@@ -71,13 +71,19 @@ class Strokes:
     """The lines of one picture (H, W, 3) in some colours, along rows and along columns."""
 
     def __init__(self, pixels: Pixels, letters: Sequence[LetterReading], colors: tuple[BoxColor, ...] = COLORS) -> None:
+        import cv2
+
         self.colors = colors
         height, width = pixels.shape[:2]
         under = np.zeros((height, width), bool)
         for reading in letters:
             box = reading.box
             under[max(0, int(box.y0) - 1) : int(box.y1) + 1, max(0, int(box.x0) - 1) : int(box.x1) + 1] = True
-        excess = {color: _excess(pixels, color) for color in colors}
+        excess: dict[BoxColor, Map] = {}
+        for color in colors:
+            channel = CHANNELS.index(color)
+            one, other = (pixels[..., place] for place in range(3) if place != channel)
+            excess[color] = np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(one, other))
         # A gap between two lines of one colour would be a line of the other's excess.
         bounded = {color: np.maximum(excess[color], -MIN_EXCESS) for color in colors}
         first = {color: (Lines(bounded[color]), Lines(_turned(bounded[color]))) for color in colors}
@@ -85,7 +91,7 @@ class Strokes:
         self._lines = {
             color: (Lines(excess[color], hidden), Lines(_turned(excess[color]), _turned(hidden)))
             for color in colors
-            for others in [np.logical_or.reduce([drawn[other] for other in colors if other != color])]
+            for others in [np.logical_or.reduce([drawn[rival] for rival in colors if rival != color])]
             for hidden in [under | (others & (excess[color] < MIN_EXCESS))]
         }
         self._runs: dict[tuple[BoxColor, int, float], list[Run]] = {}
@@ -100,14 +106,6 @@ class Strokes:
         if key not in self._runs:
             self._runs[key] = self._lines[color][turned].strongest(step)
         return self._runs[key]
-
-
-def _excess(pixels: Pixels, color: BoxColor) -> Map:
-    import cv2
-
-    channel = CHANNELS.index(color)
-    one, other = (pixels[..., place] for place in range(3) if place != channel)
-    return np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(one, other))
 
 
 def _turned(values: Values) -> Values:

@@ -87,13 +87,30 @@ def draw_marks(
         raise ValueError(f"a line of {style.stroke_px} px does not fit a ring of radius {style.radius_px} px")
     out = pixels.copy()
     for point in points:
-        _draw_ring(out, round(point.x), round(point.y), style)
+        # Filled by distance: cv2.circle's line grows unevenly with its thickness.
+        x, y, reach = round(point.x), round(point.y), style.radius_px + 1
+        x0, y0 = max(0, x - reach), max(0, y - reach)
+        part = out[y0 : max(y0, y + reach + 1), x0 : max(x0, x + reach + 1)]
+        rows, columns = np.mgrid[y0 : y0 + part.shape[0], x0 : x0 + part.shape[1]]
+        away = np.hypot(rows - y, columns - x)
+        part[(away <= style.radius_px + 0.3) & (away > style.radius_px - style.stroke_px + 0.3)] = RGB[style.color]
     for item in boxes:
-        _draw_outline(out, item.box, RGB[item.color], min(style.stroke_px, 3))
+        width = min(style.stroke_px, 3)
+        x0, y0 = max(0, round(item.box.x0)), max(0, round(item.box.y0))
+        x1, y1 = max(x0, round(item.box.x1)), max(y0, round(item.box.y1))
+        inner = out[y0 + width : y1 - width, x0 + width : x1 - width].copy()
+        out[y0:y1, x0:x1] = RGB[item.color]
+        out[y0 + width : y0 + width + inner.shape[0], x0 + width : x0 + width + inner.shape[1]] = inner
     # Letters last: BLINK's stand over neighbouring rings, never under them.
     for point in points:
         if point.label is not None:
-            _paste(out, label_patch(point.label, style), *_label_origin(point, style))
+            patch = label_patch(point.label, style)
+            height, width = patch.shape[:2]
+            x, y = round(point.x), round(point.y)
+            above, below = y - style.radius_px - style.gap_px - height, y + style.radius_px + style.gap_px
+            shows_above = above + height >= 2
+            side = style.side if style.side != "auto" else ("above" if shows_above else "below")
+            _paste(out, patch, x - width // 2, above if side == "above" else below)
     for item in boxes:
         at = label_place(item, style)
         _paste(out, label_patch(item.label, style), int(at.x0), int(at.y0))
@@ -164,35 +181,6 @@ def _stroke_text(label: str, height_px: int, width_px: int) -> Mask:
         # Without the line's own width thick letters of a word would run into each other.
         left += GLYPHS[char]["width"] + (width_px - 1) / scale
     return canvas
-
-
-def _label_origin(point: Point, style: MarkStyle) -> tuple[int, int]:
-    if point.label is None:
-        raise ValueError("a point without a label has no letter")
-    height, width = label_patch(point.label, style).shape[:2]
-    x, y = round(point.x), round(point.y)
-    above, below = y - style.radius_px - style.gap_px - height, y + style.radius_px + style.gap_px
-    shows_above = above + height >= 2
-    side = style.side if style.side != "auto" else ("above" if shows_above else "below")
-    return x - width // 2, above if side == "above" else below
-
-
-def _draw_ring(out: Pixels, x: int, y: int, style: MarkStyle) -> None:
-    # Filled by distance: cv2.circle's line grows unevenly with its thickness.
-    reach = style.radius_px + 1
-    x0, y0 = max(0, x - reach), max(0, y - reach)
-    part = out[y0 : max(y0, y + reach + 1), x0 : max(x0, x + reach + 1)]
-    rows, columns = np.mgrid[y0 : y0 + part.shape[0], x0 : x0 + part.shape[1]]
-    distance = np.hypot(rows - y, columns - x)
-    part[(distance <= style.radius_px + 0.3) & (distance > style.radius_px - style.stroke_px + 0.3)] = RGB[style.color]
-
-
-def _draw_outline(out: Pixels, box: Box, rgb: tuple[int, int, int], width_px: int) -> None:
-    x0, y0 = max(0, round(box.x0)), max(0, round(box.y0))
-    x1, y1 = max(x0, round(box.x1)), max(y0, round(box.y1))
-    inner = out[y0 + width_px : y1 - width_px, x0 + width_px : x1 - width_px].copy()
-    out[y0:y1, x0:x1] = rgb
-    out[y0 + width_px : y0 + width_px + inner.shape[0], x0 + width_px : x0 + width_px + inner.shape[1]] = inner
 
 
 def _paste(out: Pixels, patch: Pixels, x: int, y: int) -> None:

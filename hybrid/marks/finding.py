@@ -92,7 +92,18 @@ def find_marks(
         return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
     points = _find_points(pixels, grey, field, readings, labels, _named_confidence(boxes))
     points.sort(key=lambda mark: (mark.label is None, mark.label or "", -mark.ring_score))
-    return _agreed(points, boxes)
+    # Each label and letter names one thing: the kind that explains the letters better keeps those that both claim.
+    by_rings, by_lines = _named_confidence(points), _named_confidence(boxes)
+    if by_lines > by_rings:
+        points = [mark for mark in points if not _claimed(mark, boxes)]
+    else:
+        boxes = tuple(mark for mark in boxes if not _claimed(mark, points))
+    # Beside named marks a ring or an outline without a letter is chance.
+    if by_lines > 0:
+        points = [mark for mark in points if mark.label_box_px is not None]
+    if by_rings > 0:
+        boxes = tuple(mark for mark in boxes if mark.label is not None)
+    return Marks(tuple(points), boxes)
 
 
 def find_colored_boxes(pixels: Pixels, colors: Sequence[BoxColor]) -> Marks:
@@ -102,24 +113,6 @@ def find_colored_boxes(pixels: Pixels, colors: Sequence[BoxColor]) -> Marks:
     found = [measured(strokes, one) for one in distinct_outlines(outlines)]
     marks = [BoxMark(None, one.color, one.box, None, one.score, 0.0, min(0.98, one.score)) for one in found]
     return Marks(boxes=tuple(sorted(marks, key=lambda mark: (mark.color, -mark.edge_score))))
-
-
-def _agreed(points: Sequence[PointMark], boxes: Sequence[BoxMark]) -> Marks:
-    """Points and boxes that do not contradict each other: each label and letter names one thing.
-
-    The kind that explains the letters better keeps those that both claim. Beside named marks a ring or an outline
-    without a letter is chance.
-    """
-    by_rings, by_lines = _named_confidence(points), _named_confidence(boxes)
-    if by_lines > by_rings:
-        points = [mark for mark in points if not _claimed(mark, boxes)]
-    else:
-        boxes = [mark for mark in boxes if not _claimed(mark, points)]
-    if by_lines > 0:
-        points = [mark for mark in points if mark.label_box_px is not None]
-    if by_rings > 0:
-        boxes = [mark for mark in boxes if mark.label is not None]
-    return Marks(tuple(points), tuple(boxes))
 
 
 def _named_confidence(marks: Sequence[PointMark | BoxMark]) -> float:
@@ -306,7 +299,12 @@ def _point(
     alone: bool = False,
 ) -> PointMark:
     inner, outer = field.extent(ring.x, ring.y, ring.mid_radius_px)
-    letter = min(1.0, max(0.0, letter_score))
+    edge, letter = min(1.0, ring.score), min(1.0, max(0.0, letter_score))
+    # The probability that place and label are right was set on generated marks. Where no other mark of its style was
+    # found, though A to D are drawn together, a mark must be clear.
+    doubt = 0.5 if alone and edge + letter < CLEAR_ALONE else 1.0
+    by_ring, by_letter = 1 / (1 + np.exp(-(edge - 0.42) * 18)), 1 / (1 + np.exp(-(letter - 0.62) * 14))
+    confidence = float(np.clip(doubt * by_ring * (0.35 + 0.65 * by_letter), 0.0, 0.995))
     return PointMark(
         label=label,
         x=ring.x,
@@ -315,21 +313,10 @@ def _point(
         inner_radius_px=inner,
         color=ring.color,
         label_box_px=reading.box if reading is not None else None,
-        ring_score=min(1.0, ring.score),
+        ring_score=edge,
         letter_score=letter,
-        confidence=point_confidence(min(1.0, ring.score), letter, alone) * (0.5 if alone and label in LATER else 1.0),
+        confidence=confidence * (0.5 if alone and label in LATER else 1.0),
     )
-
-
-def point_confidence(ring_score: float, letter_score: float, alone: bool = False) -> float:
-    """Probability, 0..1, that a mark's place and label are right; set on generated marks.
-
-    `alone`: no other mark of its style was found, though A to D are drawn together; then it must be clear.
-    """
-    ring = 1 / (1 + np.exp(-(ring_score - 0.42) * 18))
-    letter = 1 / (1 + np.exp(-(letter_score - 0.62) * 14))
-    doubt = 0.5 if alone and ring_score + letter_score < CLEAR_ALONE else 1.0
-    return float(np.clip(doubt * ring * (0.35 + 0.65 * letter), 0.0, 0.995))
 
 
 def _find_boxes(

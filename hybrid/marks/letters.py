@@ -7,7 +7,6 @@ sizes by normalised cross-correlation. No template was cut out of a data set.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -149,7 +148,18 @@ def read_labels(grey: Grey) -> list[LetterReading]:
             if reading is not None:
                 readings.append(reading)
     readings.sort(key=lambda reading: -reading.score)
-    return _without_parts_of_words(readings)[:MAX_CANDIDATES]
+    words = [reading for reading in readings if reading.label == "REF" and reading.score > 0.6]
+    # A letter within a word is a part of it.
+    apart = [
+        reading
+        for reading in readings
+        if reading.label == "REF"
+        or not any(
+            word.glyph.x0 <= reading.centre[0] < word.glyph.x1 and word.glyph.y0 <= reading.centre[1] < word.glyph.y1
+            for word in words
+        )
+    ]
+    return apart[:MAX_CANDIDATES]
 
 
 def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.float64]:
@@ -189,12 +199,24 @@ def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
 def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> LetterReading | None:
     x, y, w, h = bounds
     patch = padded[y : y + h, x : x + w]
-    if float(np.percentile(patch, 90)) < MIN_WHITE or _frame_grey(padded[3:-3, 3:-3], x - 3, y - 3, w, h) > MAX_BLACK:
+    if float(np.percentile(patch, 90)) < MIN_WHITE:
         return None
     height, width = padded.shape[0] - 6, padded.shape[1] - 6
+    # The pixels next to the letter's bounds, as far as they are in the image.
+    rows, columns = slice(max(3, y), y + h), slice(max(3, x - 1), min(x + w + 1, width + 3))
+    lines = [padded[row, columns] for row in (y - 1, y + h) if 3 <= row < height + 3]
+    lines += [padded[rows, column] for column in (x - 1, x + w) if 3 <= column < width + 3]
+    if lines and float(np.median(np.concatenate(lines))) > MAX_BLACK:
+        return None
     glyph = Box(x - 3, y - 3, x + w - 3, y + h - 3)
     box = _dark_box(padded[3:-3, 3:-3], glyph)
-    best = _fits(patch, frame)
+    templates = bank(frame)
+    # Scaling to the frame loses how wide a letter was; a bar is no B.
+    stretch = np.abs(np.log(w / h / templates.aspects))
+    fit = templates.vectors @ _vector(patch, FRAME[frame]) - 0.5 * np.maximum(0, stretch - 0.25)
+    best: dict[str, float] = {}
+    for label, value in zip(templates.labels, fit, strict=True):
+        best[label] = max(best.get(label, 0.0), float(value))
     for side in ("left", "right", "top", "bottom"):
         # A word may be cut between two letters, where only its box touches the border.
         if {"left": box.x0 <= 0, "right": box.x1 >= width, "top": y <= 3, "bottom": y + h >= height + 3}[side]:
@@ -205,20 +227,6 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Letter
         return None
     clipped = x <= 3 or y <= 3 or x + w >= width + 3 or y + h >= height + 3
     return LetterReading(glyph, box, ranked, clipped)
-
-
-def _fits(patch: Grey, frame: str) -> dict[str, float]:
-    """Correlation of a whole letter or word with the best template of each label of its frame."""
-    height, width = patch.shape
-    templates = bank(frame)
-    fit = templates.vectors @ _vector(patch, FRAME[frame])
-    # Scaling to the frame loses how wide a letter was; a bar is no B.
-    stretch = np.abs(np.log(width / height / templates.aspects))
-    fit = fit - 0.5 * np.maximum(0, stretch - 0.25)
-    best: dict[str, float] = {}
-    for label, value in zip(templates.labels, fit, strict=True):
-        best[label] = max(best.get(label, 0.0), float(value))
-    return best
 
 
 def _cut_fits(patch: Grey, side: str) -> dict[str, float]:
@@ -249,14 +257,6 @@ def _mask(label: str, font: Font, height: int) -> Grey:
     return letter_mask(label, font, min(max(5, height), 2 * HEIGHTS_PX[1]))
 
 
-def _frame_grey(grey: Grey, x: int, y: int, w: int, h: int) -> float:
-    """Median of the pixels next to a letter's bounds, as far as they are in the image."""
-    rows, columns = slice(max(0, y), y + h), slice(max(0, x - 1), x + w + 1)
-    lines = [grey[row, columns] for row in (y - 1, y + h) if 0 <= row < grey.shape[0]]
-    lines += [grey[rows, column] for column in (x - 1, x + w) if 0 <= column < grey.shape[1]]
-    return float(np.median(np.concatenate(lines))) if lines else 0.0
-
-
 def _dark_box(grey: Grey, glyph: Box) -> Box:
     """The letter's bounds grown while the next line is dark, by at most half its height."""
     x0, y0, x1, y1 = (int(v) for v in (glyph.x0, glyph.y0, glyph.x1, glyph.y1))
@@ -270,19 +270,6 @@ def _dark_box(grey: Grey, glyph: Box) -> Box:
     above = next((n for n in range(most) if not dark(grey[max(0, y0 - n - 1) : max(0, y0 - n), x0:x1])), most)
     below = next((n for n in range(most) if not dark(grey[y1 + n : y1 + n + 1, x0:x1])), most)
     return Box(x0 - left, y0 - above, x1 + right, y1 + below)
-
-
-def _without_parts_of_words(readings: Sequence[LetterReading]) -> list[LetterReading]:
-    words = [reading for reading in readings if reading.label == "REF" and reading.score > 0.6]
-    return [
-        reading
-        for reading in readings
-        if reading.label == "REF"
-        or not any(
-            word.glyph.x0 <= reading.centre[0] < word.glyph.x1 and word.glyph.y0 <= reading.centre[1] < word.glyph.y1
-            for word in words
-        )
-    ]
 
 
 def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px: float) -> float:

@@ -100,17 +100,17 @@ def _useful(readings: Sequence[LetterReading], expected: Sequence[str]) -> list[
 
 def letters_only(field: RingField, readings: Sequence[LetterReading]) -> list[LetterReading]:
     """The readings that are not red rings themselves: what such a ring encloses can look like a D."""
-    return [r for r in readings if r.score < MIN_LETTER or not _is_ring(field, r)]
-
-
-def _is_ring(field: RingField, reading: LetterReading) -> bool:
-    x, y = reading.centre
-    half = max(reading.glyph.x1 - reading.glyph.x0, reading.glyph.y1 - reading.glyph.y0) / 2
-    radii = [r for r in MID_RADII if half - 3 <= r <= half + 5]
-    if not radii:
-        return False
-    rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4), radii)
-    return any(r.score >= RED_RING and r.color == "red" for r in rings)
+    letters = []
+    for reading in readings:
+        if reading.score >= MIN_LETTER:
+            x, y = reading.centre
+            half = max(reading.glyph.x1 - reading.glyph.x0, reading.glyph.y1 - reading.glyph.y0) / 2
+            radii = [r for r in MID_RADII if half - 3 <= r <= half + 5]
+            rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4), radii) if radii else []
+            if any(ring.score >= RED_RING and ring.color == "red" for ring in rings):
+                continue
+        letters.append(reading)
+    return letters
 
 
 def likely(reading: LetterReading, expected: Sequence[str]) -> dict[str, float]:
@@ -151,9 +151,23 @@ def best_style(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[Style | None, list[MarkPair]]:
     """The style that the letters agree on and the marks of it, each label once; (None, []) where no pair is good."""
+    styles: list[Style] = []
+    for pair in sorted(pairs, key=lambda pair: -pair.score):
+        aside = pair.ring.x - pair.reading.centre[0]
+        limits = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(pair.reading) else (aside - ASIDE_PX, aside + ASIDE_PX)
+        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits)
+        known = any(
+            abs(style.luma - other.luma) <= SAME_LUMA
+            and abs(style.mid_radius_px - other.mid_radius_px) <= 1
+            and abs(style.away_px - other.away_px) <= 3
+            and abs(style.aside[0] - other.aside[0]) <= 2
+            for other in styles
+        )
+        if pair.score >= ACCEPT and not known:
+            styles.append(style)
     best: tuple[float, list[MarkPair]] = (0.0, [])
     useful = _useful(readings, expected)
-    for style in _proposals(pairs):
+    for style in styles[:MAX_STYLES]:
         chosen = _assign(_of_style(field, style, useful, expected))
         if chosen:
             # What is drawn in one style scores alike.
@@ -173,25 +187,6 @@ def best_style(
     ), chosen
 
 
-def _proposals(pairs: Sequence[MarkPair]) -> list[Style]:
-    """Styles of the best pairs, each once."""
-    styles: list[Style] = []
-    for pair in sorted(pairs, key=lambda pair: -pair.score):
-        aside = pair.ring.x - pair.reading.centre[0]
-        limits = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(pair.reading) else (aside - ASIDE_PX, aside + ASIDE_PX)
-        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits)
-        known = any(
-            abs(style.luma - other.luma) <= SAME_LUMA
-            and abs(style.mid_radius_px - other.mid_radius_px) <= 1
-            and abs(style.away_px - other.away_px) <= 3
-            and abs(style.aside[0] - other.aside[0]) <= 2
-            for other in styles
-        )
-        if pair.score >= ACCEPT and not known:
-            styles.append(style)
-    return styles[:MAX_STYLES]
-
-
 def _of_style(
     field: RingField, style: Style, readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[MarkPair]:
@@ -199,8 +194,12 @@ def _of_style(
     radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]
     pairs: list[MarkPair] = []
     for reading in readings:
-        if _is_ring_of(field, style, reading, radii):
-            continue
+        # A doubtful letter may lie where a ring of the style does: a white ring's inside can look like a C or D.
+        if reading.score < CLEAR_LETTER:
+            x, y = reading.centre
+            inside = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii)
+            if any(ring.score >= RED_RING and abs(ring.luma - style.luma) <= SAME_LUMA for ring in inside):
+                continue
         # A letter cut by the border has its centre elsewhere than the whole one would.
         slack = 6 if reading.clipped else 2
         aside = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(reading) else style.aside
@@ -214,34 +213,21 @@ def _of_style(
     return [pair for pair in pairs if pair.score >= ACCEPT]
 
 
-def _is_ring_of(field: RingField, style: Style, reading: LetterReading, radii: Sequence[int]) -> bool:
-    """Whether a doubtful letter lies where a ring of the style does: a white ring's inside can look like a C or D."""
-    if reading.score >= CLEAR_LETTER:
-        return False
-    x, y = reading.centre
-    rings = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii)
-    return any(ring.score >= RED_RING and abs(ring.luma - style.luma) <= SAME_LUMA for ring in rings)
-
-
 def _assign(pairs: Sequence[MarkPair]) -> list[MarkPair]:
-    """Best pairs first, each label, letter and ring once."""
+    """Best pairs first, each label, letter and ring once, and no ring that another pair takes for a letter."""
     chosen: list[MarkPair] = []
     for pair in sorted(pairs, key=lambda pair: -pair.score):
-        if not any(_exclude(pair, other) for other in chosen):
+        apart = max(6.0, pair.ring.mid_radius_px)
+        if not any(
+            pair.label == other.label
+            or pair.reading is other.reading
+            or max(abs(pair.ring.x - other.ring.x), abs(pair.ring.y - other.ring.y)) <= apart
+            or holds(pair.reading.glyph, other.ring)
+            or holds(other.reading.glyph, pair.ring)
+            for other in chosen
+        ):
             chosen.append(pair)
     return chosen
-
-
-def _exclude(pair: MarkPair, other: MarkPair) -> bool:
-    """Whether two pairs share a label, a letter or a ring, or one takes the other's ring for a letter."""
-    apart = max(6.0, pair.ring.mid_radius_px)
-    return (
-        pair.label == other.label
-        or pair.reading is other.reading
-        or max(abs(pair.ring.x - other.ring.x), abs(pair.ring.y - other.ring.y)) <= apart
-        or holds(pair.reading.glyph, other.ring)
-        or holds(other.reading.glyph, pair.ring)
-    )
 
 
 def holds(box: Box, ring: Ring) -> bool:

@@ -112,10 +112,28 @@ class RingField:
         if self._shows[rows, columns].all():
             # Standard deviation along each circle, over all planes.
             spread = {radius: np.asarray(np.sqrt(circle.var(axis=0).sum(axis=0))) for radius, circle in circles.items()}
-            return [_score_whole(*((circles[r], spread[r]) for r in three)) for three in reach.values()]
+            whole = []
+            for inner, line, outer in reach.values():
+                sides = [_length(np.abs(circles[line] - circles[beside]).mean(axis=0)) for beside in (inner, outer)]
+                whole.append(_score(np.minimum(*sides), spread[line], np.minimum(spread[inner], spread[outer])))
+            return whole
         shows = self._shows[None]
         seen = {radius: _Seen(circle, _circle(shows, at, radius)) for radius, circle in circles.items()}
-        return [_score_partial(*(seen[r] for r in three)) for three in reach.values()]
+        partial = []
+        for three in reach.values():
+            inside, middle, outside = (seen[radius] for radius in three)
+            steps, fractions = [], [middle.count[0] / ANGLES]
+            for beside in (inside, outside):
+                both = middle.shows * beside.shows
+                shared = both.sum(axis=0)
+                step = (np.abs(middle.circle - beside.circle) * both).sum(axis=0) / np.maximum(shared, 1)
+                steps.append(_length(step))
+                fractions.append(shared[0] / ANGLES)
+            score = _score(np.minimum(*steps), middle.spread, np.minimum(inside.spread, outside.spread))
+            shown = np.minimum.reduce(fractions)
+            # A short arc fits more places than a whole circle does.
+            partial.append(np.asarray(np.where(shown >= MIN_VISIBLE, score * (0.75 + 0.25 * shown), 0), np.float32))
+        return partial
 
     def rgb(self, x: float, y: float, mid_radius: float) -> tuple[float, float, float]:
         """Mean colour along a circle, each 0..255."""
@@ -188,11 +206,6 @@ def _score(step: Map, spread: Map, around: Map) -> Map:
     return np.asarray(np.minimum(1, step / (step + 2 * spread + FLOOR) * (1 + CALM_GAIN * calm)), np.float32)
 
 
-def _score_whole(inner: tuple[Map, Map], line: tuple[Map, Map], outer: tuple[Map, Map]) -> Map:
-    sides = [_length(np.abs(line[0] - beside[0]).mean(axis=0)) for beside in (inner, outer)]
-    return _score(np.minimum(sides[0], sides[1]), line[1], np.minimum(inner[1], outer[1]))
-
-
 class _Seen:
     """Values along circles of which a part may lie outside of the image or under a letter."""
 
@@ -201,19 +214,6 @@ class _Seen:
         self.count = shows.sum(axis=0)
         mean = (circle * shows).sum(axis=0) / np.maximum(self.count, 1)
         self.spread = np.sqrt((((circle - mean) ** 2 * shows).sum(axis=0) / np.maximum(self.count, 1)).sum(axis=0))
-
-
-def _score_partial(inner: _Seen, line: _Seen, outer: _Seen) -> Map:
-    sides, fractions = [], [line.count[0] / ANGLES]
-    for beside in (inner, outer):
-        both = line.shows * beside.shows
-        shared = both.sum(axis=0)
-        sides.append(_length((np.abs(line.circle - beside.circle) * both).sum(axis=0) / np.maximum(shared, 1)))
-        fractions.append(shared[0] / ANGLES)
-    score = _score(np.minimum(sides[0], sides[1]), line.spread, np.minimum(inner.spread, outer.spread))
-    shown = np.minimum.reduce(fractions)
-    # A short arc fits more places than a whole circle does.
-    return np.asarray(np.where(shown >= MIN_VISIBLE, score * (0.75 + 0.25 * shown), 0), np.float32)
 
 
 def color_name(rgb: tuple[float, float, float]) -> tuple[Color, float]:
@@ -270,7 +270,17 @@ def search_everywhere(pixels: Pixels, field: RingField, count: int = 12) -> list
     half = (soft[..., 0].astype(np.int16) - soft[..., 1:].mean(axis=2).astype(np.int16)) // 2 + 128
     luma = np.asarray(cv2.cvtColor(soft, cv2.COLOR_RGB2GRAY), np.uint8)
     planes = (luma, np.clip(half, 0, 255).astype(np.uint8))
-    bounds = {radius: _bounds_along(planes, radius) for radius in range(MID_RADII[-1] + SIDE_PX + 1)}
+    angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
+    # By radius and pixel the middle of the range of values along a circle, (2, H, W), and the range's length, (H, W).
+    bounds = []
+    for radius in range(MID_RADII[-1] + SIDE_PX + 1):
+        kernel = np.zeros((2 * radius + 1, 2 * radius + 1), np.uint8)
+        rows, columns = (np.rint(radius + radius * turn(angles)).astype(int) for turn in (np.sin, np.cos))
+        kernel[rows, columns] = 1
+        low = np.stack([cv2.erode(plane, kernel) for plane in planes]).astype(np.float32)
+        high = np.stack([cv2.dilate(plane, kernel) for plane in planes]).astype(np.float32)
+        # OpenCV's root of the sum of squares: NumPy's takes over ten times as long.
+        bounds.append((np.asarray((low + high) / 2, np.float32), np.asarray(cv2.magnitude(*(high - low)), np.float32)))
     rings: list[Ring] = []
     for radius in MID_RADII:
         middle, spread = bounds[radius]
@@ -283,21 +293,6 @@ def search_everywhere(pixels: Pixels, field: RingField, count: int = 12) -> list
             rings.extend(find_rings(field, at, [radius]))
             quick[max(0, row - radius) : row + radius + 1, max(0, column - radius) : column + radius + 1] = 0
     return distinct(rings)[:count]
-
-
-def _bounds_along(planes: Sequence[npt.NDArray[np.uint8]], radius: int) -> tuple[Map, Map]:
-    """Per pixel the middle of the range of values along a circle, (2, H, W), and the range's length, (H, W)."""
-    import cv2
-
-    kernel = np.zeros((2 * radius + 1, 2 * radius + 1), np.uint8)
-    angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
-    kernel[
-        np.rint(radius + radius * np.sin(angles)).astype(int), np.rint(radius + radius * np.cos(angles)).astype(int)
-    ] = 1
-    low = np.stack([cv2.erode(plane, kernel) for plane in planes]).astype(np.float32)
-    high = np.stack([cv2.dilate(plane, kernel) for plane in planes]).astype(np.float32)
-    # OpenCV's root of the sum of squares: NumPy's takes over ten times as long.
-    return np.asarray((low + high) / 2, np.float32), np.asarray(cv2.magnitude(*(high - low)), np.float32)
 
 
 def distinct(rings: Sequence[Ring]) -> list[Ring]:

@@ -137,27 +137,21 @@ class Caller(Generic[Body]):
 
     async def _reply(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         with waiting():
-            request = await self._request(messages, tools, call)
-        reply, attempts = self._kept(request), 0
+            own = for_model(messages, self.name, self._settings.thoughts)
+            arranged = arrange(own, self._settings.pictures_kept, asked=bool(self._settings.keep_pictures))
+            if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
+                request = self.client.request(arranged, tools, call)
+            else:
+                # Off the loop: a conversion or a large file would hold up every other call in flight.
+                request = await asyncio.to_thread(self.client.request, arranged, tools, call)
+        said = self._log.said(request.call, request.sha256) if self._log is not None else None
+        reply, attempts = None, 0
+        # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
+        with suppress(UnreadableReplyError):
+            reply = None if said is None else self.client.read(said, request.call)
         if reply is None:
             reply, attempts = await self._sent(request)
         return replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
-
-    async def _request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
-        own = for_model(messages, self.name, self._settings.thoughts)
-        arranged = arrange(own, self._settings.pictures_kept, asked=bool(self._settings.keep_pictures))
-        if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
-            return self.client.request(arranged, tools, call)
-        # Off the loop: a conversion or a large file would hold up every other call in flight.
-        return await asyncio.to_thread(self.client.request, arranged, tools, call)
-
-    def _kept(self, request: ChatRequest[Body]) -> AssistantMessage | None:
-        reply = self._log.said(request.call, request.sha256) if self._log is not None else None
-        try:
-            return None if reply is None else self.client.read(reply, request.call)
-        except UnreadableReplyError:
-            # Only readable replies are kept: the log is damaged here, and the model is asked again.
-            return None
 
     def _keep(self, request: ChatRequest[Body]) -> Keep:
         replies = self._log

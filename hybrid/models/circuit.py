@@ -288,10 +288,21 @@ class Circuit:
 
     def _tried(self, failed: FailedRequest) -> None:
         """A request has found the server still away."""
-        now, limits = self._clock(), self._limits
-        assert self._row.away_from is not None  # noqa: S101 - it is open
-        if self._probes >= limits.probes and now - self._row.away_from >= self._patience_s(failed):
-            self._give_up(failed, now)
+        now, limits, row = self._clock(), self._limits, self._row
+        assert row.away_from is not None  # noqa: S101 - it is open
+        if self._probes >= limits.probes and now - row.away_from >= self._patience_s(failed):
+            seconds = now - (now if row.since is None else row.since)
+            none = "no reply" if failed.status is None else "only errors"
+            what = f"{self._name}: {none} for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
+            if not failed.reached or len(row.failed_questions) >= limits.refusals:
+                unmet = f". {UNMET}" if not failed.reached and not self._successes else ""
+                self._end(ServerDown(f"{what}{unmet}"))
+                self._check()
+            # The questions themselves may be what the server cannot answer: they end, and others show whether it can.
+            row.failures = 0
+            outage = Outage(what)
+            self._close(outage)
+            raise outage
         self._pause_s = min(self._pause_s * 2, limits.cap_s)
         self._plan(now, failed)
         self._pass_on()
@@ -308,23 +319,6 @@ class Circuit:
         ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(failed)
         if now < ends:
             self._next_probe = min(self._next_probe, ends)
-
-    def _give_up(self, failed: FailedRequest, now: float) -> None:
-        row = self._row
-        seconds = now - (now if row.since is None else row.since)
-        none = "no reply" if failed.status is None else "only errors"
-        what = f"{self._name}: {none} for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
-        if not failed.reached or len(row.failed_questions) >= self._limits.refusals:
-            if not failed.reached and not self._successes:
-                self._end(ServerDown(f"{what}. {UNMET}"))
-                self._check()
-            self._end(ServerDown(what))
-            self._check()
-        # The questions themselves may be what the server cannot answer: they end, and others show whether it can.
-        row.failures = 0
-        outage = Outage(what)
-        self._close(outage)
-        raise outage
 
     def _end(self, error: HybridError) -> None:
         self._over = error

@@ -37,7 +37,9 @@ _TOKEN = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[A-Za-z0-9_.~+=%-]{2
 def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | None = None) -> None:
     """Register every secret that a model is opened with, and those of the environment."""
     secrets = [value for name, value in os.environ.items() if names_a_secret(name)]
-    secrets += [secret for name in PROXIES for secret in _of_proxy(name)]
+    proxies = [os.environ.get(spelling, "") for name in PROXIES for spelling in (name, name.upper())]
+    # A proxy may be written without a scheme.
+    secrets += [part for one in proxies for part in _of_user(one if "://" in one else f"http://{one}")]
     secrets += [*_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])]
     keep_secret(*(value for value in secrets if value.lower() not in _PLACEHOLDERS))
 
@@ -47,9 +49,11 @@ def keep_words(words: Sequence[str]) -> None:
     secrets: list[str] = []
     for option, word in zip(("", *words), words, strict=False):
         name, equals, value = word.partition("=")
-        if equals and names_a_secret(_as_key(name)):
+        # As settings have them: `max_tokens` of `--max-tokens`.
+        before, here = (one.lstrip("-").replace("-", "_") for one in (option, name))
+        if equals and names_a_secret(here):
             secrets += [value, value.rpartition(" ")[2]]
-        elif not equals and option.startswith("--") and names_a_secret(_as_key(option)):
+        elif not equals and option.startswith("--") and names_a_secret(before):
             secrets.append(word)
         if "://" in word:
             secrets += _of_user(value if equals else word)
@@ -61,23 +65,11 @@ def keep_address(address: str) -> None:
     keep_secret(*(value for value in _of_address(address) if value.lower() not in _PLACEHOLDERS))
 
 
-def _as_key(option: str) -> str:
-    """The name of an option as settings have it: `max_tokens` of `--max-tokens`."""
-    return option.lstrip("-").replace("-", "_")
-
-
 def names_a_secret(name: str) -> bool:
     """Whether what stands under this name is a secret: `OPENAI_API_KEY`, `x-auth-token`, but not `max_tokens`."""
     return bool(_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))) and not re.search(
         r"(?:^|_)(?:max|min|num|total)\w*_tokens?$", name, re.IGNORECASE
     )
-
-
-def _of_proxy(name: str) -> Iterator[str]:
-    for spelling in (name, name.upper()):
-        address = os.environ.get(spelling, "")
-        # A proxy may be written without a scheme.
-        yield from _of_user(address if "://" in address else f"http://{address}")
 
 
 def _of_user(address: str) -> Iterator[str]:

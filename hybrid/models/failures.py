@@ -97,14 +97,20 @@ MAX_LENGTH = 20_000  # Characters of an error that are looked at: a server may a
 def read_failure(error: BaseException) -> FailedRequest:
     """Everything that retries and the circuit breaker need to know about an exception of a provider's client."""
     chain = tuple(_chain(error))
-    status = _status(chain)
+    numbers = (getattr(link, name, None) for link in chain for name in ("status_code", "code"))
+    whole = (one for one in numbers if isinstance(one, int) and not isinstance(one, bool))
+    status = next((one for one in whole if 100 <= one <= 599), None)
+    headers = (getattr(getattr(link, "response", link), "headers", None) for link in chain)
+    asked = (one.get("retry-after") for one in headers if isinstance(one, Mapping))
+    # Dates are not read.
+    seconds = (one for one in asked if isinstance(one, str) and re.fullmatch(r"[0-9]{1,9}", one.strip()))
     said = summary(error, 2000)
     return FailedRequest(
         _kind(error, chain, status, said),
         summary(error),
         status,
-        _retry_after_s(chain),
-        reached=not any(_named(link, _NOT_REACHED_NAMES) for link in chain),
+        next(map(float, seconds), None),
+        reached=not any(kind.__name__ in _NOT_REACHED_NAMES for link in chain for kind in type(link).__mro__),
         is_page=(status or 0) < 400 and _PAGE.search(said) is not None,
     )
 
@@ -117,16 +123,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(current))
         yield current
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
-
-
-def _status(chain: Sequence[BaseException]) -> int | None:
-    """The first `status_code` or `code` that is an HTTP status."""
-    for link in chain:
-        for name in ("status_code", "code"):
-            value = getattr(link, name, None)
-            if isinstance(value, int) and not isinstance(value, bool) and 100 <= value <= 599:
-                return value
-    return None
 
 
 def _code(chain: Sequence[BaseException]) -> str:
@@ -161,22 +157,9 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
         return Failure.CONFIGURATION
     # A 200 whose JSON has another shape than the client expects ends in one of these, by where it looks first.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
-    lost = any(isinstance(link, TimeoutError | ConnectionError) or _named(link, _CONNECTION_NAMES) for link in chain)
-    return Failure.RETRY if unreadable or lost else Failure.BUG
-
-
-def _named(error: BaseException, names: frozenset[str]) -> bool:
-    return any(base.__name__ in names for base in type(error).__mro__)
-
-
-def _retry_after_s(chain: Sequence[BaseException]) -> float | None:
-    """Seconds of a `Retry-After` header; None without one (dates are not read)."""
-    for link in chain:
-        headers = getattr(getattr(link, "response", link), "headers", None)
-        value = headers.get("retry-after") if isinstance(headers, Mapping) else None
-        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value.strip()):
-            return float(value)
-    return None
+    lost = any(isinstance(link, TimeoutError | ConnectionError) for link in chain)
+    named = any(kind.__name__ in _CONNECTION_NAMES for link in chain for kind in type(link).__mro__)
+    return Failure.RETRY if unreadable or lost or named else Failure.BUG
 
 
 def summary(error: BaseException, limit: int = 300) -> str:
@@ -184,25 +167,14 @@ def summary(error: BaseException, limit: int = 300) -> str:
 
     Secrets are redacted before the text is cut to `limit` characters, so that no half of one is left.
     """
-    text = _line(str(error))
-    body = _line(_body_text(error))
+    # For servers whose errors have a form of their own.
+    held = next((body for link in _chain(error) if (body := getattr(link, "body", None))), "")
+    held = held if isinstance(held, str) else json.dumps(held, default=str, ensure_ascii=False)
+    text, body = (" ".join(one[:MAX_LENGTH].split()) for one in (str(error), held))
     if body and body not in text:
         text = f"{text} {body}".strip()
     text = redact(text)[:limit]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _line(text: str) -> str:
-    return " ".join(text[:MAX_LENGTH].split())
-
-
-def _body_text(error: BaseException) -> str:
-    """The text of the HTTP response behind an exception, for servers whose errors have a form of their own."""
-    for link in _chain(error):
-        body = getattr(link, "body", None)
-        if body:
-            return body if isinstance(body, str) else json.dumps(body, default=str, ensure_ascii=False)
-    return ""
 
 
 @dataclass(frozen=True, slots=True)

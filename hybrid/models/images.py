@@ -13,7 +13,7 @@ import math
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -76,8 +76,13 @@ class _Shown:
         others = dict.fromkeys(ref.image.sha256 for ref in images_of(messages) if ref.image.sha256 not in shas)
         self._live = shas | set(list(others)[len(others) - min(keep, len(others)) :])
         self._left = "no longer shown; name it to see it again" if asked else "no longer shown"
-        if asked:
-            self._live |= _asked_for(messages)
+        said = [(place, one) for place, one in enumerate(messages) if isinstance(one, AssistantMessage)]
+        if asked and said:
+            # Those that came after the model's last message, and those that this message names.
+            place, last = said[-1]
+            words = " ".join([last.text, *(json.dumps(dict(call.args), default=str) for call in last.calls)])
+            named = [ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)]
+            self._live |= {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *named)}
         self._names: set[str] = set()
         self._sent: dict[str, str] = {}
 
@@ -118,18 +123,6 @@ class _Shown:
             lines.append(note or f"[{ref.name}: attached below]")
             images += [] if note else [f"{ref.name}:", ImagePart(ref)]
         return "\n".join(line for line in lines if line), images
-
-
-def _asked_for(messages: Sequence[Message]) -> set[str]:
-    """The sha256 of the images that came after the model's last message, and of those that this message names."""
-    place = next((at for at in reversed(range(len(messages))) if isinstance(messages[at], AssistantMessage)), None)
-    if place is None:
-        return set()
-    said = messages[place]
-    assert isinstance(said, AssistantMessage)  # noqa: S101 - it was looked for
-    words = " ".join([said.text, *(json.dumps(dict(call.args), default=str) for call in said.calls)])
-    named = [ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)]
-    return {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *named)}
 
 
 @dataclass
@@ -250,11 +243,9 @@ class Resizing:
         across, down = (max(self.factor, round(side / self.factor) * self.factor) for side in (width, height))
         if across * down > most:
             by = math.sqrt(width * height / most)
-            across, down = (max(self.factor, self._times(math.floor, side / by)) for side in (width, height))
+            fewer = (math.floor(side / by / self.factor) * self.factor for side in (width, height))
+            across, down = (max(self.factor, side) for side in fewer)
         elif across * down < least:
             by = math.sqrt(least / (width * height))
-            across, down = (self._times(math.ceil, side * by) for side in (width, height))
+            across, down = (math.ceil(side * by / self.factor) * self.factor for side in (width, height))
         return across, down
-
-    def _times(self, whole: Callable[[float], int], side: float) -> int:
-        return whole(side / self.factor) * self.factor

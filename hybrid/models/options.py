@@ -61,8 +61,9 @@ def connection(provider: Provider, settings: ModelSettings) -> Connection:
     Raises:
         UsageError: no key in the environment, for the provider's own service.
     """
-    base_url = settings.base_url or _first(provider.url_env)
-    key = _first(provider.key_env)
+    # Of each the first variable that is set.
+    url, key = (next(filter(None, map(os.environ.get, names)), None) for names in (provider.url_env, provider.key_env))
+    base_url = settings.base_url or url
     keep_credentials(settings, base_url, key)
     refuse_socks(base_url or "https://api.invalid")
     if provider.key_env and key is None:
@@ -102,10 +103,6 @@ def server_metadata(
         }
     )
     return metadata
-
-
-def _first(names: tuple[str, ...]) -> str | None:
-    return next((value for name in names if (value := os.environ.get(name))), None)
 
 
 def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:

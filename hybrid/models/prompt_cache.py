@@ -41,13 +41,11 @@ def lane(base_url: str | None, call: CallKey) -> str | None:
 def marked(request: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The request with anthropic's marks behind its system text and its first message of the user."""
     first = {message.type: place for place, message in reversed(list(enumerate(request)))}
-    places = {first.get("system"), first.get("human")}
-    return [
-        message.model_copy(update={"content": _marked(message.content)}) if place in places else message
-        for place, message in enumerate(request)
-    ]
-
-
-def _marked(content: str | list[Any]) -> list[Any]:
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    return [*blocks[:-1], {**blocks[-1], "cache_control": _MARK}]
+    out = list(request)
+    for place in (first.get("system"), first.get("human")):
+        if place is not None:
+            content: Any = out[place].content
+            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            marks = [*blocks[:-1], {**blocks[-1], "cache_control": _MARK}]
+            out[place] = out[place].model_copy(update={"content": marks})
+    return out

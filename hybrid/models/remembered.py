@@ -66,17 +66,16 @@ class RememberedLikelihoods(RememberedModel):
 
 def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[str, Any]]) -> str:
     """Hex sha256 of a conversation as the model is shown it, and of the schemas of the tools offered."""
-    shown = [[message.role, _shown(message)] for message in messages]
+    shown: list[Any] = []
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            # Without what its provider draws anew each time: ids of its own.
+            calls = [{"id": call.id, "name": call.name, "args": call.args} for call in message.calls]
+            shown.append([message.role, [message.text, calls, [asdict(call) for call in message.invalid]]])
+        else:
+            shown.append([message.role, asdict(message)])
     text = json.dumps([shown, schemas], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _shown(message: Message) -> Any:
-    """A message as the model is shown it, without what its provider draws anew each time (ids of its own)."""
-    if isinstance(message, AssistantMessage):
-        calls = [{"id": call.id, "name": call.name, "args": call.args} for call in message.calls]
-        return [message.text, calls, [asdict(call) for call in message.invalid]]
-    return asdict(message)
 
 
 def message_json(reply: AssistantMessage) -> bytes:

@@ -49,22 +49,19 @@ def describe(tools: Sequence[Tool]) -> str:
     The types are those of the schema (`toolspec`) in the notation of TypeScript, a third shorter than JSON:
     `{box: {x0: number, ...}, words?: string}`, what is said of an argument as a comment behind it.
     """
-    return "\n".join([INTRODUCTION, *map(_described, tools)])
-
-
-def _described(tool: Tool) -> str:
-    function = spec(tool)["function"]
-    parameters = function["parameters"]
-    named = {name: node for name, node in parameters["properties"].items() if name not in (IMAGE, IMAGES)}
-    images = parameters["properties"].get(IMAGES, {}).get("description", "1 name")
-    lines = [f"- {function['name']}: {function['description']}", f"  images: {images}"]
-    if not named:
-        return "\n".join([*lines, "  args: {}"])
-    lines += ["  args: {"]
-    for name, node in named.items():
-        said = f" // {node['description']}" if "description" in node else ""
-        lines.append(f"    {_field(name, node, parameters['required'])},{said}")
-    return "\n".join([*lines, "  }"])
+    lines = [INTRODUCTION]
+    for tool in tools:
+        function = spec(tool)["function"]
+        parameters = function["parameters"]
+        named = {name: node for name, node in parameters["properties"].items() if name not in (IMAGE, IMAGES)}
+        images = parameters["properties"].get(IMAGES, {}).get("description", "1 name")
+        lines += [f"- {function['name']}: {function['description']}", f"  images: {images}"]
+        lines.append("  args: {" if named else "  args: {}")
+        for name, node in named.items():
+            said = f" // {node['description']}" if "description" in node else ""
+            lines.append(f"    {_field(name, node, parameters['required'])},{said}")
+        lines += ["  }"] if named else []
+    return "\n".join(lines)
 
 
 def _field(name: str, node: Mapping[str, Any], required: Sequence[str]) -> str:
@@ -98,7 +95,15 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
     """
     out: list[Message] = []
     results: list[Part] = []
-    for message in _introduced(messages, tools):
+    shown = list(messages)
+    if tools and shown:
+        first, described = shown[0], describe(tools)
+        if isinstance(first, SystemMessage):
+            shown[0] = SystemMessage(f"{first.text}\n\n{described}")
+        else:
+            # Not every chat template takes a system message that was not there.
+            shown[0] = UserMessage((described, *parts_of(first)))
+    for message in shown:
         if isinstance(message, ToolMessage):
             head = f"{'Error' if message.failed else 'Result'} of {message.name or 'the tool'}:\n{message.text}"
             results += [head, *map(ImagePart, images_of([message]))]
@@ -111,17 +116,6 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
         else:
             out.append(message)
     return [*out, UserMessage(tuple(results))] if results else out
-
-
-def _introduced(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
-    """The messages with the tools described in the first of them, in front of a question."""
-    if not tools or not messages:
-        return list(messages)
-    first, described = messages[0], describe(tools)
-    if isinstance(first, SystemMessage):
-        return [SystemMessage(f"{first.text}\n\n{described}"), *messages[1:]]
-    # Not every chat template takes a system message that was not there.
-    return [UserMessage((described, *parts_of(first))), *messages[1:]]
 
 
 def _spoken(message: AssistantMessage) -> str:
@@ -153,8 +147,12 @@ def with_calls(
     """
     if reply.calls or reply.invalid:
         return reply
-    if tools and _is_dropped(reply):
-        return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))
+    used = reply.usage
+    if tools and used is not None and reply.finish_reason == "stop" and not without_thoughts(reply.text).strip():
+        # Empty but for thoughts, it ended by itself: did it take more tokens than it has letters?
+        thought = used.reasoning_tokens or len(reply.reasoning)
+        if used.output_tokens > len(reply.text) + thought + MAX_MARKS:
+            return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))
     if not reply.text:
         return reply
     found = read(reply.text, tools, messages, turn=turn, cut=reply.is_cut)
@@ -162,12 +160,3 @@ def with_calls(
         return reply
     calls = tuple(replace(one, read_from="") if asked and one.read_from == "JSON" else one for one in found.calls)
     return replace(reply, text=found.rest, calls=calls, unreadable=found.unreadable)
-
-
-def _is_dropped(reply: AssistantMessage) -> bool:
-    """Whether a reply that ended by itself is empty but for thoughts, and took more tokens than it has letters."""
-    used = reply.usage
-    if used is None or reply.finish_reason != "stop" or without_thoughts(reply.text).strip():
-        return False
-    thought = used.reasoning_tokens or len(reply.reasoning)
-    return used.output_tokens > len(reply.text) + thought + MAX_MARKS

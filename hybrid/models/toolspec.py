@@ -62,7 +62,13 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     for name in (IMAGE, IMAGES):
         if name in schema.get("properties", {}):
             raise DataError(f"tool {tool.card.name!r}: an argument must not be called {name!r}")
-    images = _images(tool)
+    fewest, most = tool.card.images
+    images: dict[str, Any] = {}
+    if fewest == most == 1:
+        images = {IMAGE: {"type": "string"}}
+    elif most:
+        many = f"{_between(fewest, most)} names"
+        images = {IMAGES: {"type": "array", "description": many, "items": {"type": "string"}}}
     parameters = {
         "type": "object",
         "properties": {**images, **_fields(schema, schema.get("$defs", {}))},
@@ -104,15 +110,6 @@ class ToolsOffered:
         return made[1]
 
 
-def _images(tool: Tool) -> dict[str, Any]:
-    fewest, most = tool.card.images
-    if not most:
-        return {}
-    if fewest == most == 1:
-        return {IMAGE: {"type": "string"}}
-    return {IMAGES: {"type": "array", "description": f"{_between(fewest, most)} names", "items": {"type": "string"}}}
-
-
 def _told(node: Any) -> Any:
     """The schema without the properties that are `UNTOLD`."""
     if isinstance(node, list):
@@ -125,26 +122,19 @@ def _told(node: Any) -> Any:
 
 def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """The properties of an object, by name."""
-    required = schema.get("required", [])
-    return {
-        name: _plain(_bare(name, node if name in required else _optional(node)), definitions)
-        for name, node in schema.get("properties", {}).items()
-    }
-
-
-def _optional(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node without the null that stands for an argument left out."""
-    kinds = [kind for kind in node.get("anyOf", ()) if kind.get("type") != "null"]
-    if len(kinds) != 1:
-        return {**node, "anyOf": kinds} if kinds else node
-    return {**kinds[0], **{key: value for key, value in node.items() if key != "anyOf"}}
-
-
-def _bare(name: str, node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node; a coordinate's without bounds, which the frame implies."""
-    if name not in COORDINATES or node.get("type") != "number":
-        return node
-    return {key: value for key, value in node.items() if key not in _BOUNDS}
+    fields: dict[str, Any] = {}
+    for name, given in schema.get("properties", {}).items():
+        node = given
+        kinds = [kind for kind in given.get("anyOf", ()) if kind.get("type") != "null"]
+        if name not in schema.get("required", []) and kinds:
+            # Without the null that stands for an argument left out.
+            rest = {key: value for key, value in given.items() if key != "anyOf"}
+            node = {**kinds[0], **rest} if len(kinds) == 1 else {**given, "anyOf": kinds}
+        if name in COORDINATES and node.get("type") == "number":
+            # The frame of coordinates implies the bounds.
+            node = {key: value for key, value in node.items() if key not in _BOUNDS}
+        fields[name] = _plain(node, definitions)
+    return fields
 
 
 def _plain(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,8 +147,9 @@ def _plain(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str,
     plain = {key: node[key] for key in ("type", "enum") if key in node}
     if "const" in node:
         plain["enum"] = [node["const"]]
-    if described := _described(node):
-        plain["description"] = described
+    said, told = node.get("description", ""), ", ".join([*_bounds(node), *_default(node.get("default"))])
+    if said or told:
+        plain["description"] = f"{said} ({told})" if said and told else said or told
     if "anyOf" in node:
         plain["anyOf"] = [_plain(kind, definitions) for kind in node["anyOf"]]
     if "prefixItems" in node:
@@ -172,12 +163,6 @@ def _plain(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str,
         required = [name for name in node.get("required", ()) if name not in COORDINATES]
         plain |= {"required": required} if required else {}
     return plain
-
-
-def _described(node: Mapping[str, Any]) -> str:
-    words = [*_bounds(node), *_default(node.get("default"))]
-    said, told = node.get("description", ""), ", ".join(words)
-    return f"{said} ({told})" if said and told else said or told
 
 
 def _bounds(node: Mapping[str, Any]) -> list[str]:

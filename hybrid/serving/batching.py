@@ -112,30 +112,22 @@ class Lane(Generic[T, R]):
             while len(self._running) >= self._workers + self._full:
                 self._changed.clear()
                 await self._changed.wait()
-            task = asyncio.create_task(self._answer(self._next()))
+            # The form with most items goes first, of several the one whose first item came first; or the form of the
+            # first item of all, where that was overtaken too often.
+            first = min(self._waiting, key=lambda form: self._waiting[form][0].place)
+            if self._gone - self._waiting[first][0].gone < MAX_OVERTAKEN:
+                first = max(
+                    self._waiting,
+                    key=lambda form: (min(len(self._waiting[form]), self._size), -self._waiting[form][0].place),
+                )
+            alike = self._waiting.pop(first)
+            if len(alike) > self._size:
+                self._waiting[first] = alike[self._size :]
+            self._gone += 1
+            task = asyncio.create_task(self._answer(alike[: self._size]))
             self._running.add(task)
-            task.add_done_callback(self._ended)
-
-    def _next(self) -> list[_Waiting[T, R]]:
-        """The batch that goes now: of the form with most items, or of the first item where it was overtaken too often.
-
-        Of several such forms it is the one whose first item came first.
-        """
-        first = min(self._waiting, key=lambda form: self._waiting[form][0].place)
-        if self._gone - self._waiting[first][0].gone < MAX_OVERTAKEN:
-            first = max(
-                self._waiting,
-                key=lambda form: (min(len(self._waiting[form]), self._size), -self._waiting[form][0].place),
-            )
-        alike = self._waiting.pop(first)
-        if len(alike) > self._size:
-            self._waiting[first] = alike[self._size :]
-        self._gone += 1
-        return alike[: self._size]
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        self._changed.set()
+            task.add_done_callback(self._running.discard)
+            task.add_done_callback(lambda _: self._changed.set())
 
     async def _answer(self, batch: Sequence[_Waiting[T, R]]) -> None:
         results: Sequence[R | HybridError]

@@ -62,13 +62,6 @@ def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         yield path, value
 
 
-def has_unit(path: tuple[str, ...], value: float) -> bool:
-    """Whether a number says what it counts or measures."""
-    if any(key.endswith(UNITS) or key in PURE or key.endswith(PURE_ENDS) for key in path):
-        return True
-    return isinstance(value, int) and not COUNTS.isdisjoint(path)
-
-
 def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
     """Breaches of the contract in a finding about these images, one sentence each."""
     wrong = []
@@ -80,7 +73,10 @@ def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
     if not 0 <= finding.confidence <= 1:
         wrong.append(f"confidence {finding.confidence}")
     wrong += [f"{'.'.join(path)} is {value}" for path, value in numbers(finding.data) if not math.isfinite(value)]
-    wrong += [f"{'.'.join(path)} has no unit" for path, value in numbers(finding.data) if not has_unit(path, value)]
+    for path, value in numbers(finding.data):
+        measures = any(key.endswith(UNITS) or key in PURE or key.endswith(PURE_ENDS) for key in path)
+        counts = isinstance(value, int) and not COUNTS.isdisjoint(path)
+        wrong += [] if measures or counts else [f"{'.'.join(path)} has no unit"]
     if not wrong:
         json.dumps(finding.data, allow_nan=False)
     sizes = {ref.name: (ref.image.width, ref.image.height) for ref in refs}
@@ -230,14 +226,16 @@ class _Probe:
 
     async def all(self, args: Mapping[str, Json] | None) -> list[str]:
         """All breaches in its findings and refusals."""
-        refs, args = self._plain(args)
+        count = max(1, self.tool.card.images[0])
+        posed = self.tool.checks[0].pose() if args is None and self.tool.checks else None
+        pixels = posed.images if posed else [scene(160 + 8 * place, 120) for place in range(count)]
+        refs, args = _refs([self.store.put_pixels(one) for one in pixels]), posed.args if posed else args or {}
         first, wrong = await self._one(refs, args, "a plain call")
         if isinstance(first, HybridError):
             return [*wrong, f"a plain call with the arguments {json.dumps(dict(args))} is refused: {first}"]
         second, _ = await self._one(refs, args, "a plain call")
         if first != second:
             wrong.append("the same question has two findings")
-        count = max(1, self.tool.card.images[0])
         for odd, made in ODD.items():
             image = self.store.put(made(), odd)
             wrong += (await self._one(_refs([image] * count), args, f"image: {odd}"))[1]
@@ -250,13 +248,6 @@ class _Probe:
                 said = answer.text if isinstance(answer, Finding) else str(answer)
                 wrong.append(f"places outside of the image are not refused as outside: {said}")
         return wrong
-
-    def _plain(self, args: Mapping[str, Json] | None) -> tuple[list[ImageRef], Mapping[str, Json]]:
-        if args is None and self.tool.checks:
-            check_case = self.tool.checks[0].pose()
-            return _refs([self.store.put_pixels(pixels) for pixels in check_case.images]), check_case.args
-        count = max(1, self.tool.card.images[0])
-        return _refs([self.store.put_pixels(scene(160 + 8 * place, 120)) for place in range(count)]), args or {}
 
     async def _one(
         self, refs: list[ImageRef], args: Mapping[str, Json], about: str

@@ -38,14 +38,11 @@ class DecodedImages:
             return kept.copy()
         pixels = self._store.pixels(image)
         if pixels.nbytes <= self._most:
-            self._keep(image.sha256, pixels.copy())
+            copy = pixels.copy()
+            with self._lock:
+                # Another thread may have decoded it meanwhile.
+                self._bytes += 0 if image.sha256 in self._kept else copy.nbytes
+                self._kept.setdefault(image.sha256, copy)
+                while self._bytes > self._most:
+                    self._bytes -= self._kept.popitem(last=False)[1].nbytes
         return pixels
-
-    def _keep(self, sha256: str, pixels: Pixels) -> None:
-        with self._lock:
-            if sha256 in self._kept:
-                return
-            self._kept[sha256] = pixels
-            self._bytes += pixels.nbytes
-            while self._bytes > self._most:
-                self._bytes -= self._kept.popitem(last=False)[1].nbytes

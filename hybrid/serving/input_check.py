@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,11 +72,26 @@ def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
     Raises:
         Exception: the device's own error when its memory does not suffice.
     """
-    watched, unreadable = _watched(getattr(backend, "networks", ()))
+    watched: list[_Watched] = []
+    unreadable: list[Seen] = []
+    networks: Sequence[Network] = getattr(backend, "networks", ())
+    for network in networks:
+        if network.wants is None:
+            continue
+        try:
+            watched.append(_Watched(network.name, network.module, network.wants()))
+        except WeightsError as error:
+            # Its checkpoint does not say how it wants them.
+            unreadable.append(Seen(network.name, str(error)))
     if not watched:
         return unreadable
-    with _watching(watched):
+    # The pictures are kept that enter each network from outside, wherever the tool enters it.
+    hooks = [hook for one in watched for hook in _hooked(one)]
+    try:
         troubles = [trouble for size in SIZES for trouble in _shown(tool, backend, chart(*size), watched)]
+    finally:
+        for hook in hooks:
+            hook.remove()
     return unreadable + [Seen(one.name, _judged(one, troubles)) for one in watched]
 
 
@@ -89,20 +103,6 @@ class _Watched:
     module: Any
     wants: PictureInput
     given: list[Any] = field(default_factory=list)
-
-
-def _watched(networks: Sequence[Network]) -> tuple[list[_Watched], list[Seen]]:
-    """The networks that are given pictures; apart from them those whose checkpoint does not say how it wants them."""
-    watched: list[_Watched] = []
-    unreadable: list[Seen] = []
-    for one in networks:
-        if one.wants is None:
-            continue
-        try:
-            watched.append(_Watched(one.name, one.module, one.wants()))
-        except WeightsError as error:
-            unreadable.append(Seen(one.name, str(error)))
-    return watched, unreadable
 
 
 def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
@@ -132,17 +132,6 @@ def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
         for known in tool.checks:
             check_case = known.pose()
             yield CheckCase((picture,) * len(check_case.images), check_case.args, check_case.wrong)
-
-
-@contextmanager
-def _watching(networks: Sequence[_Watched]) -> Iterator[None]:
-    """Keep the pictures that enter each network from outside, wherever the tool enters it."""
-    hooks = [hook for one in networks for hook in _hooked(one)]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _hooked(network: _Watched) -> list[Any]:
@@ -188,18 +177,17 @@ PATCHES = tuple(side * side * 3 for side in (14, 16, 32))
 
 
 def _judged(network: _Watched, troubles: Sequence[str]) -> str | None:
-    pictures = [values for tensor in network.given for values in _images(tensor)]
+    pictures: list[Values] = []
+    for tensor in network.given:
+        values = np.asarray(tensor.numpy(), np.float64)
+        if values.ndim == 3:
+            pictures += [one.reshape(-1, 3) for one in values]
+        else:
+            pictures += [one.reshape(one.shape[0], -1).T for one in values.reshape(-1, *values.shape[-3:])]
     if not pictures:
         return f"no picture reached the network{f' ({troubles[0]})' if troubles else ''}"
     found = (wrong_colours(values, network.wants) for values in pictures)
     return next((wrong for wrong in found if wrong is not None), None)
-
-
-def _images(tensor: Any) -> list[Values]:
-    values = np.asarray(tensor.numpy(), np.float64)
-    if values.ndim == 3:
-        return [one.reshape(-1, 3) for one in values]
-    return [one.reshape(one.shape[0], -1).T for one in values.reshape(-1, *values.shape[-3:])]
 
 
 def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
@@ -212,17 +200,23 @@ def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
     pixels = pixels[:: max(1, len(pixels) // MAX_PIXELS)]
     weights, offsets = np.asarray(wants.weights, np.float64), np.asarray(wants.offsets, np.float64)
     expected = f"expected is {_summary(_points(weights, offsets))}"
-    for done, made in _alternatives(weights, offsets):
-        if pixels.shape[1] == len(offsets) and _hold(pixels, *made):
+    shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
+    # By the colour that a channel shows, whatever its place; a grey channel shows most of green.
+    own = np.abs(shares).argmax(axis=1)
+    normalised = {"": (weights, offsets)}
+    for name, (mean, deviation) in STATISTICS.items():
+        spread, centre = np.asarray(deviation)[own], np.asarray(mean)[own]
+        normalised[f"with {name}"] = (shares / spread[:, None], -centre / spread)
+    # By no mistake, by one or by two.
+    ways = itertools.product(normalised.items(), CHANGES.items()) if pixels.shape[1] == len(offsets) else ()
+    for (said, right), (turned, change) in ways:
+        done, made = " and ".join(filter(None, (turned, said))), change(*right)
+        gains = np.abs(made[0]).sum(axis=1)
+        off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(*made)]
+        # All eight colours are there.
+        if all(float((one * 255 <= TOLERANCE).mean()) >= MIN_SHARE for one in off):
             return f"the picture reaches the network {done}; {expected}" if done else None
     return f"the picture reaches the network changed: {_summary(pixels)}; {expected}"
-
-
-def _hold(pixels: Values, weights: Values, offsets: Values) -> bool:
-    """Whether all eight colours are there."""
-    gains = np.abs(weights).sum(axis=1)
-    off = [(np.abs(pixels - point) / gains).max(axis=1) for point in _points(weights, offsets)]
-    return all(float((one * 255 <= TOLERANCE).mean()) >= MIN_SHARE for one in off)
 
 
 def _points(weights: Values, offsets: Values) -> Values:
@@ -241,19 +235,6 @@ CHANGES: Mapping[str, Callable[[Values, Values], tuple[Values, Values]]] = {
         offsets + weights.sum(axis=1),
     ),
 }
-
-
-def _alternatives(weights: Values, offsets: Values) -> Iterator[tuple[str, tuple[Values, Values]]]:
-    """Weights and offsets by no mistake, by one or by two, after what was done in plain words."""
-    shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
-    # By the colour that a channel shows, whatever its place; a grey channel shows most of green.
-    own = np.abs(shares).argmax(axis=1)
-    made = {"": (weights, offsets)}
-    for name, (mean, deviation) in STATISTICS.items():
-        spread, centre = np.asarray(deviation)[own], np.asarray(mean)[own]
-        made[f"with {name}"] = (shares / spread[:, None], -centre / spread)
-    for (said, normalised), (turned, change) in itertools.product(made.items(), CHANGES.items()):
-        yield " and ".join(filter(None, (turned, said))), change(*normalised)
 
 
 def _summary(pixels: Values) -> str:

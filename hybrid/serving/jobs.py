@@ -109,7 +109,9 @@ def judge(worker: Worker, options: ServiceOptions, passed_s: float, now: float) 
     worker.silent_s += passed_s
     silence_s = options.silence_s if worker.up else max(START_S, options.silence_s)
     # A library on a slow disk stops all others.
-    silence_s = max(silence_s, *(_most_s(job, options) for job in worker.jobs.values() if job.prepares), 0.0)
+    limits = {IMPORT: options.import_s, LOAD: options.load_s}
+    jobs = [(job, limits.get(job.start.stage, options.timeout_s)) for job in worker.jobs.values()]
+    silence_s = max(silence_s, *(most_s for job, most_s in jobs if job.prepares), 0.0)
     if worker.silent_s >= silence_s:
         return WorkerEnd(f"no sign of life for {silence_s:g} s", Fault.TIMEOUT, certain=True)
     used = worker.process.resident_bytes()
@@ -118,14 +120,9 @@ def judge(worker: Worker, options: ServiceOptions, passed_s: float, now: float) 
     if worker.silent_s > options.silence_s / DOUBTED:
         # One of the jobs may be stopping all others, which are then late through no fault of theirs.
         return None
-    for job in worker.jobs.values():
-        most_s = _most_s(job, options)
+    for job, most_s in jobs:
         job.alone_s = 0.0 if job.prepares or any(one.awaited for one in job.requests) else job.alone_s + passed_s
         if now - job.start.at >= most_s or job.alone_s >= options.grace_s:
             how = LATE.get(job.start.stage, "did not answer within {:g} s").format(most_s)
             return WorkerEnd(how, Fault.TIMEOUT, (job,), certain=True)
     return None
-
-
-def _most_s(job: Job, options: ServiceOptions) -> float:
-    return {IMPORT: options.import_s, LOAD: options.load_s}.get(job.start.stage, options.timeout_s)

@@ -74,7 +74,13 @@ def check_once(
     if not tool.checks:
         return
     names = [known.name for known in tool.checks]
-    digest = _fingerprint(weights) if weights is not None else ""
+    digest = ""
+    if weights is not None:
+        # Over the configuration too: a wrong normalisation is in a JSON file next to the weights.
+        total = hashlib.sha256(weights_sha256(weights).encode())
+        for path in sorted(weights.rglob("*.json")):
+            total.update(f"{path.relative_to(weights).as_posix()}\x1f".encode() + path.read_bytes() + b"\x1e")
+        digest = total.hexdigest()
     kind = device.split(":", maxsplit=1)[0] + ("" if precision == FLOAT32 else f" in {precision}")
     passed = home() / "checked" / f"{key_of(tool.card.name, code_of(tool), version, digest, kind, names)}.json"
     if passed.is_file():
@@ -89,18 +95,18 @@ def check_once(
     write_atomic(passed, json.dumps(facts, indent=1).encode())
 
 
-def _fingerprint(folder: Path) -> str:
-    """One hash over weights and configuration: a wrong normalisation is in a JSON file next to the weights."""
-    total = hashlib.sha256(weights_sha256(folder).encode())
-    for path in sorted(folder.rglob("*.json")):
-        total.update(f"{path.relative_to(folder).as_posix()}\x1f".encode() + path.read_bytes() + b"\x1e")
-    return total.hexdigest()
-
-
 def failures(checked: Sequence[Checked]) -> list[str]:
     """The failures, one line each: single answers by name and what was wrong, series by how many were right."""
-    singles = [f"{one.name}: {one.wrong}" for one in checked if one.series is None and one.wrong is not None]
-    return singles + [line for series in _series(checked) if (line := _short(series, checked)) is not None]
+    lines = [f"{one.name}: {one.wrong}" for one in checked if one.series is None and one.wrong is not None]
+    for series in _series(checked):
+        of_series = [one for one in checked if one.series == series]
+        missed = [one for one in of_series if one.wrong is not None]
+        right = len(of_series) - len(missed)
+        # Of questions that do not apply none is missed, and enough are right.
+        if right < series.least:
+            first = f"{missed[0].name}: {missed[0].wrong}"
+            lines.append(f"{series.name}: {right} of {len(of_series)} right, at least {series.least} wanted ({first})")
+    return lines
 
 
 def questions(checked: Sequence[Checked]) -> int:
@@ -110,17 +116,6 @@ def questions(checked: Sequence[Checked]) -> int:
 
 def _series(checked: Sequence[Checked]) -> list[CheckSeries]:
     return list(dict.fromkeys(one.series for one in checked if one.series is not None))
-
-
-def _short(series: CheckSeries, checked: Sequence[Checked]) -> str | None:
-    """The failure of a series in a sentence; None where enough are right or its questions do not apply."""
-    of_series = [one for one in checked if one.series == series]
-    missed = [one for one in of_series if one.wrong is not None]
-    right = len(of_series) - len(missed)
-    if right >= series.least:
-        return None
-    first = f"{missed[0].name}: {missed[0].wrong}"
-    return f"{series.name}: {right} of {len(of_series)} right, at least {series.least} wanted ({first})"
 
 
 def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:

@@ -195,7 +195,11 @@ class ThreadExecutor(Generic[W]):
         device = min(self.loader.homes(tool.card.name), key=self._busy.__getitem__)
         self._busy[device] += 1
         try:
-            outputs = await self._in_thread(self._thread_of(device), self._compute, tool, batch, device)
+            first = device == self.loader.devices[0]
+            if not first and device not in self._devices:
+                self._devices[device] = DaemonThreads(1, f"device_{device}", device_thread)
+            thread = self._first if first else self._devices[device]
+            outputs = await self._in_thread(thread, self._compute, tool, batch, device)
         finally:
             self._busy[device] -= 1
         short = [place for place, one in enumerate(outputs) if isinstance(one, OutOfMemory)]
@@ -204,13 +208,6 @@ class ThreadExecutor(Generic[W]):
             for place, one in zip(short, again, strict=True):
                 outputs[place] = one
         return outputs
-
-    def _thread_of(self, device: str) -> DaemonThreads:
-        if device == self.loader.devices[0]:
-            return self._first
-        if device not in self._devices:
-            self._devices[device] = DaemonThreads(1, f"device_{device}", device_thread)
-        return self._devices[device]
 
     def _compute(
         self, tool: Tool, batch: Sequence[PreparedCall[W]], device: str | None

@@ -60,21 +60,18 @@ class DescribedRule:
                 said.append(None)
         for name, text in response.remarks:
             ctx.rule(name, text)
-        return None if response.answer is None else self._answer(response.answer, prompt, said, called)
-
-    @property
-    def _name(self) -> str:
-        return f"{self.tool}, its rule for {self.route!r}"
-
-    def _answer(
-        self, answer: RuleAnswer, prompt: Prompt, said: Sequence[Finding | None], called: Sequence[str]
-    ) -> SpecialistAnswer:
+        if (answer := response.answer) is None:
+            return None
         finding = said[answer.call] if 0 <= answer.call < len(said) else None
         if finding is None:
             raise ToolError(f"{self._name}: its answer rests on no finding of its calls")
         if answer.choice is not None and not 0 <= answer.choice < len(prompt.choices):
             raise ToolError(f"{self._name}: there is no choice {answer.choice} of {len(prompt.choices)}")
         return SpecialistAnswer(answer.answer, called[answer.call], finding, answer.choice, answer.sure, answer.on_card)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.tool}, its rule for {self.route!r}"
 
 
 @coroutine

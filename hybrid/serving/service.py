@@ -205,7 +205,7 @@ class CachedTools:
         if (known := self._answering.get(name)) is not None:
             return known
         # The hash of the code reads files, which the event loop is not to wait for.
-        await self._in_thread(_hashed, tool)
+        await self._in_thread(tool_errors()(code_of), tool)
         if classical is not None and (self.options.backend == "classical" or tool.backend("learned") is None):
             return self._answering.setdefault(name, BackendIdentity("classical", classical.version, CPU))
         # It is charged to no call: the first to ask would pay for all others.
@@ -227,16 +227,13 @@ class CachedTools:
                     given = need_args(need, args, findings)
             if given is None:
                 continue
-            other = loaded("tools", need.tool) or await self._in_thread(self._load, need.tool)
+            here = not self.options.isolated
+            imported = partial(tool_errors()(load), "tools", need.tool, here=here)
+            other: Tool = loaded("tools", need.tool) or await self._in_thread(imported)
             wanted = other.parse(given)
             calls = (self.call(other, wanted, (ref,), seed, spent, overlays=False) for ref in images)
             findings[need.tool] = tuple(await asyncio.gather(*calls))
         return findings
-
-    def _load(self, name: str) -> Tool:
-        with tool_errors():
-            tool: Tool = load("tools", name, here=not self.options.isolated)
-        return tool
 
     async def _cached(self, key: str, overlays: bool) -> Finding | None:
         if self.cache.folder is None or self._slow:
@@ -281,7 +278,12 @@ class CachedTools:
 
         The work goes on when this caller is cancelled or gives up.
         """
-        table = self._in_loop()
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            # Futures of another event loop cannot be awaited here.
+            self._loops = {other: known for other, known in self._loops.items() if not other.is_closed()}
+            self._loops[loop] = {}
+        table = self._loops[loop]
         work: SharedWork[R] | None = table.get(key)
         # What is done is forgotten a turn of the loop later.
         if work is None or work.result.done():
@@ -290,25 +292,11 @@ class CachedTools:
             work.result.add_done_callback(partial(_forget, table, key))
         return await finished(name, work.result, work.watch, spent, self._timeouts, self._clock)
 
-    def _in_loop(self) -> dict[str, SharedWork[Any]]:
-        """The work of the running event loop: futures of another one cannot be awaited here."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._loops:
-            self._loops = {other: known for other, known in self._loops.items() if not other.is_closed()}
-            self._loops[loop] = {}
-        return self._loops[loop]
-
     def _in_thread(self, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:
         try:
             return asyncio.get_running_loop().run_in_executor(self._threads, run, *args)
         except RuntimeError as error:
             raise Outage(f"the tool service is closed, or no thread can be started: {error}") from error
-
-
-def _hashed(tool: Tool) -> None:
-    """Have the hash of a tool's code at hand."""
-    with tool_errors():
-        code_of(tool)
 
 
 def _forget(table: dict[str, SharedWork[R]], key: str, result: asyncio.Future[R]) -> None:

@@ -106,7 +106,16 @@ class Sources:
         """The hash of a module and what it imports; None for what is no module of ours."""
         if module not in self._read:
             path = self._path(module)
-            self._read[module] = None if path is None else _read_module(module, path)
+            read = None
+            if path is not None:
+                content = path.read_bytes().replace(b"\r\n", b"\n")
+                package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+                names = frozenset(imports(content.decode("utf-8", "replace"), package))
+                # A module's facts lie beside it under its own name.
+                facts = path.with_suffix(".toml")
+                content += facts.read_bytes() if facts.is_file() else b""
+                read = hashlib.sha256(content).hexdigest(), names
+            self._read[module] = read
         return self._read[module]
 
     def _path(self, module: str) -> Path | None:
@@ -137,16 +146,6 @@ class Sources:
 def ours() -> Sources:
     """The modules of `hybrid` itself."""
     return Sources({"hybrid": (Path(__file__).parents[1],)})
-
-
-def _read_module(module: str, path: Path) -> tuple[str, frozenset[str]]:
-    content = path.read_bytes().replace(b"\r\n", b"\n")
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    names = frozenset(imports(content.decode("utf-8", "replace"), package))
-    # A module's facts lie beside it under its own name.
-    facts = path.with_suffix(".toml")
-    content += facts.read_bytes() if facts.is_file() else b""
-    return hashlib.sha256(content).hexdigest(), names
 
 
 def codes_outside(named: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -184,7 +183,9 @@ def code_of(tool: Tool) -> str:
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}
     offered = package_of("tools", tool.card.name)
-    others_files = tuple((name, path) for name in modules if (path := _other_file(name, tuple(offered))) is not None)
+    elsewhere = (name for name in modules if name.partition(".")[0] not in (*PACKAGES, *offered))
+    files = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in elsewhere)
+    others_files = tuple((name, Path(file)) for name, file in files if file is not None)
     sources = _installed(folders("tools"), tuple(offered.items()), others_files)
     facts: list[Json] = [*shown_by(tool), sources.sha256(modules), needed]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -224,10 +225,3 @@ def _installed(
 ) -> Sources:
     packages = {"hybrid": folders("hybrid"), "tools": tools, **dict(offered)}
     return Sources({name: [Path(place) for place in places] for name, places in packages.items()}, dict(others_files))
-
-
-def _other_file(module: str, offered: tuple[str, ...]) -> Path | None:
-    if module.partition(".")[0] in (*PACKAGES, *offered):
-        return None
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return None if file is None else Path(file)

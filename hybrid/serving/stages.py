@@ -189,24 +189,20 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
         evidence.text.encode()
     except UnicodeEncodeError as error:
         raise ToolError(f"the tool gave a text that is no Unicode: {error.reason} at {error.start}") from error
-    _check_data(evidence.data)
+    if not isinstance(evidence.data, Mapping) or not _named(evidence.data, MAX_DEPTH):
+        raise ToolError(f"the tool gave data that is no JSON object with names as keys, at most {MAX_DEPTH} deep")
+    try:
+        # A number that is not finite would be another one when it is read from the cache, a half of a character none.
+        size = len(json.dumps(evidence.data, allow_nan=False, ensure_ascii=False).encode())
+    except (TypeError, ValueError) as error:
+        raise ToolError(f"the tool gave data that is no JSON: {_words(error)[:300]}") from error
+    if size > MAX_DATA:
+        raise ToolError(f"the tool gave {size:,} bytes of data; {MAX_DATA:,} is the most")
     if not overlays:
         evidence = replace(evidence, pictures=tuple(one for one in evidence.pictures if one.box is not None))
     for picture in evidence.pictures:
         _check_picture(picture, images)
     return evidence
-
-
-def _check_data(data: Mapping[str, Any]) -> None:
-    if not isinstance(data, Mapping) or not _named(data, MAX_DEPTH):
-        raise ToolError(f"the tool gave data that is no JSON object with names as keys, at most {MAX_DEPTH} deep")
-    try:
-        # A number that is not finite would be another one when it is read from the cache, a half of a character none.
-        size = len(json.dumps(data, allow_nan=False, ensure_ascii=False).encode())
-    except (TypeError, ValueError) as error:
-        raise ToolError(f"the tool gave data that is no JSON: {_words(error)[:300]}") from error
-    if size > MAX_DATA:
-        raise ToolError(f"the tool gave {size:,} bytes of data; {MAX_DATA:,} is the most")
 
 
 def _named(value: Any, depth: int) -> bool:

@@ -284,18 +284,15 @@ class _Supervisor:
         passed, self._looked = min(now - self._looked, 2 * self._tick_s), now
         if self._worker is not None and (end := judge(self._worker, self._options, passed, now)) is not None:
             self._lose(end)
-        loads(self, self._loading(time.monotonic()))
+        # A person is told of what has been loaded for long enough.
+        told: list[str] = []
+        if (worker := self._worker) is not None:
+            now = time.monotonic()
+            long = {job.start.tool for job in worker.jobs.values() if job.prepares and now - job.start.at >= TOLD_S}
+            told = sorted(long) if worker.up else ["the process of the tools"]
+        loads(self, tuple(told))
         if self._dead is None:
             self._timer = self._loop.call_later(self._tick_s, self._look)
-
-    def _loading(self, now: float) -> tuple[str, ...]:
-        """Names of what has been loaded for long enough that a person is told."""
-        if self._worker is None:
-            return ()
-        if not self._worker.up:
-            return ("the process of the tools",)
-        jobs = self._worker.jobs.values()
-        return tuple(sorted({job.start.tool for job in jobs if job.prepares and now - job.start.at >= TOLD_S}))
 
     def _lose(self, end: WorkerEnd) -> None:
         """Kill the worker, if it lives, and find out which of the requests that ran is the culprit."""
@@ -304,7 +301,13 @@ class _Supervisor:
             return
         jobs = tuple(worker.jobs.values()) if end.jobs is None else end.jobs
         sent = [one for one in self._pending.values() if one.sent]
-        self._stop()
+        for job in worker.jobs.values():
+            job.end()
+        worker.process.kill()
+        self._worker = None
+        # The next one has been sent nothing yet.
+        for one in self._pending.values():
+            one.sent = False
         if not worker.up:
             self._starts += 1
             if self._starts >= MAX_STARTS:
@@ -328,16 +331,6 @@ class _Supervisor:
         if len(jobs) == 1:
             self._count_load(jobs[0], end)
         self._go_on()
-
-    def _stop(self) -> None:
-        """Kill the worker; the next one has been sent nothing yet."""
-        if self._worker is not None:
-            for job in self._worker.jobs.values():
-                job.end()
-            self._worker.process.kill()
-            self._worker = None
-        for one in self._pending.values():
-            one.sent = False
 
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
         # The caller that asked for a description keeps the error.

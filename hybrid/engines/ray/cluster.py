@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, redirect_stdout
+from contextlib import asynccontextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -150,26 +150,21 @@ def other_program(place: Place, node: str) -> str | None:
     if code() != place.code:
         where = Path(folders("hybrid")[0]).parent
         return f"node {node} runs another version of this program ({where}): install the same one on every node"
-    if (why := _other_plugin(place.plugins)) is not None:
-        return f"on node {node} {why}: install the same package, or copy the same folder, on every node"
-    if code_beside() != place.beside:
-        named = ", ".join(map(str, place.named))
-        return f"on node {node} the folders of {PATH.name} ({named}) hold other files than in this run: copy them there"
-    return None
-
-
-def _other_plugin(expected: Mapping[str, str]) -> str | None:
-    """Which of the things from outside is not there, or has other code; they are given by `folder/name`."""
-    for plugin, code_there in expected.items():
+    for plugin, code_there in place.plugins.items():
         folder, _, name = plugin.partition("/")
         package = next(kind.package for kind in KINDS if kind.folder == folder)
         try:
             load(package, name)
             code_here = code_outside(package, name)
+            why = f"has the code {code_here}, in this run it has {code_there}" if code_here != code_there else ""
         except UsageError as error:
-            return f"the plug-in {plugin} of this run (code {code_there}) cannot be had: {error}"
-        if code_here != code_there:
-            return f"the plug-in {plugin} has the code {code_here}, in this run it has {code_there}"
+            why = f"of this run (code {code_there}) cannot be had: {error}"
+        if why:
+            install = "install the same package, or copy the same folder, on every node"
+            return f"on node {node} the plug-in {plugin} {why}: {install}"
+    if code_beside() != place.beside:
+        named = ", ".join(map(str, place.named))
+        return f"on node {node} the folders of {PATH.name} ({named}) hold other files than in this run: copy them there"
     return None
 
 
@@ -204,7 +199,12 @@ async def connected(address: str | None) -> AsyncIterator[None]:
 
 def _watch_node(ended: threading.Event) -> None:
     """Have the last word where the node that this process started dies: Ray then ends the process, and says nothing."""
-    nodes = [path for path in Path("/proc").glob("[0-9]*/stat") if _is_own_node(path)]
+    nodes = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            name, _, rest = path.read_text().rpartition(")")
+            if name.endswith("(raylet") and int(rest.split()[1]) == os.getpid():
+                nodes.append(path)
     if not nodes:
         return
     process, command = os.pidfd_open(int(nodes[0].parent.name)), invocation().command
@@ -218,28 +218,16 @@ def _watch_node(ended: threading.Event) -> None:
     os._exit(SOME_FAILED)
 
 
-def _is_own_node(stat: Path) -> bool:
-    try:
-        name, _, rest = stat.read_text().rpartition(")")
-    except OSError:
-        return False
-    return name.endswith("(raylet") and int(rest.split()[1]) == os.getpid()
-
-
-def _reach(address: str) -> None:
-    """Raise `UsageError` where no server listens: Ray itself goes on trying for minutes."""
-    host, colon, port = address.rpartition(":")
-    if not (colon and host and port.isdigit()) or "/" in host:
-        raise UsageError(f"--address {address}: write HOST:PORT, as `ray start --head` names it (HOST:6379)")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
-    except (OSError, OverflowError) as error:
-        raise UsageError(f"--address {address}: no Ray cluster answers there: {error}") from error
-
-
 def _connect(address: str | None) -> None:
     if address is not None:
-        _reach(address)
+        # Where no server listens, Ray itself goes on trying for minutes.
+        host, colon, port = address.rpartition(":")
+        if not (colon and host and port.isdigit()) or "/" in host:
+            raise UsageError(f"--address {address}: write HOST:PORT, as `ray start --head` names it (HOST:6379)")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
+        except (OSError, OverflowError) as error:
+            raise UsageError(f"--address {address}: no Ray cluster answers there: {error}") from error
     init = partial(ray.init, log_to_driver=False, configure_logging=False)
     try:
         if address is None:

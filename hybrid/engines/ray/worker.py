@@ -34,7 +34,6 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import ToolCondition
-from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
 from hybrid.types import StoredImage, Usage
 
@@ -107,22 +106,20 @@ class Worker:
             if asked.solver not in self._solvers:
                 # Importing it takes seconds, in which the other questions go on.
                 self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
-            asking = replace(self._setup, resources=self._with(asked, line))
+            # Tools, budget and targets of other questions are out of its reach.
+            mode = self._setup.resources.config.tool_output
+            partners = {} if asked.partner is None else {question.id: asked.partner}
+            oracle = oracle_of(self._setup.benchmark, lambda _: question) if mode == "oracle" else None
+            control = ToolCondition(self._tools, mode, oracle, partners)
+            meter = MeterOfRun(line) if self._setup.metered else RunMeter()
+            own = replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
+            asking = replace(self._setup, resources=own)
             line.send(await attempt_question(asking, self._solvers[asked.solver], question, asked.solver))
         # Whatever ends a question is for the run to judge; nothing of it may end this process.
         except BaseException as error:
             line.send(QuestionFailure.of(error))
         finally:
             line.close()
-
-    def _with(self, asked: QuestionRequest, line: Line) -> AskSetup:
-        """The resources of this question: tools, budget and targets of others are out of its reach."""
-        mode = self._setup.resources.config.tool_output
-        partners = {} if asked.partner is None else {asked.question.id: asked.partner}
-        oracle = oracle_of(self._setup.benchmark, lambda _: asked.question) if mode == "oracle" else None
-        control = ToolCondition(self._tools, mode, oracle, partners)
-        meter = MeterOfRun(line) if self._setup.metered else RunMeter()
-        return replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
 
 
 class _Captions:

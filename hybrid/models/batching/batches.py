@@ -176,7 +176,12 @@ class Batches:
             # It holds a secret, which is never on disk.
             ticket.direct = True
             return None
-        now = self._written_to()
+        if self._writing is None:
+            self._folder.mkdir(exist_ok=True)
+            path = self._folder / f"h{uuid.uuid4().hex[:16]}.json"
+            self._writing = _Writing(path, path.open("wb"), [])
+            asyncio.get_running_loop().call_later(self._wait_s, self._send, self._writing)
+        now = self._writing
         line = self._api.request(f"{now.path.stem}-{len(now.tickets)}", body)
         most = rules.size - len(rules.ends) - len(rules.between)
         if len(rules.begins) + len(line) > most:
@@ -189,14 +194,6 @@ class Batches:
         now.tickets.append(ticket)
         self._wait(ticket)
         return None
-
-    def _written_to(self) -> _Writing:
-        if self._writing is None:
-            self._folder.mkdir(exist_ok=True)
-            path = self._folder / f"h{uuid.uuid4().hex[:16]}.json"
-            self._writing = _Writing(path, path.open("wb"), [])
-            asyncio.get_running_loop().call_later(self._wait_s, self._send, self._writing)
-        return self._writing
 
     def _send_if_all_wait(self) -> None:
         if self._writing is not None and self._parked >= self._live:

@@ -134,7 +134,11 @@ class ChatCompletionsClient:
         wired = wire_messages(messages, image, self._model)
         cache_key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
         given = options_of_repetition(self._options, call.repetition)
-        schemas, terms = self._schemas(tools), self._terms
+        specs = self._tools_offered.specs(tools)
+        if self._tools_json is None or self._tools_json[0] is not specs:
+            # Made once for each list of tools.
+            self._tools_json = specs, as_json(specs) if specs else b""
+        schemas, terms = self._tools_json[1], self._terms
 
         def on(terms: Terms) -> list[bytes]:
             return request_body(self._model, given, wired, schemas, images, cache_key, terms)
@@ -145,13 +149,6 @@ class ChatCompletionsClient:
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         body = b"".join(pieces if terms == PLAIN else on(terms))
         return ChatRequest(call, Written(terms, body, on), sha256.hexdigest(), tuple(sent))
-
-    def _schemas(self, tools: Sequence[Tool]) -> bytes:
-        """The tools' schemas as JSON, made once for each list of tools."""
-        specs = self._tools_offered.specs(tools)
-        if self._tools_json is None or self._tools_json[0] is not specs:
-            self._tools_json = specs, as_json(specs) if specs else b""
-        return self._tools_json[1]
 
     async def send(self, request: ChatRequest[Written], keep: Keep) -> AssistantMessage:
         """The reply, read and kept in the thread of the connections.
@@ -219,7 +216,8 @@ def address(reached: Connection, given: Mapping[str, Json]) -> Address:
     path = f"{parts.path.rstrip('/')}/chat/completions"
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     more = given.get("default_query")
-    query |= {name: _query_text(value) for name, value in more.items()} if isinstance(more, dict) else {}
+    for name, value in more.items() if isinstance(more, dict) else ():
+        query[name] = str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
     headers = {
         "Authorization": f"Bearer {reached.key}",
         "Content-Type": "application/json",
@@ -232,9 +230,3 @@ def address(reached: Connection, given: Mapping[str, Json]) -> Address:
     named = {"OpenAI-Organization": organization, "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID")}
     headers |= {name: value for name, value in named.items() if value}
     return Address(urlunsplit((parts.scheme, host, path, "", "")), headers, query, proxy_for(base))
-
-
-def _query_text(value: Json) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else str(value)

@@ -79,7 +79,12 @@ def request_body(
     body |= {"stream_options": {"include_usage": True}} if terms.stream else {}
     if terms.without:
         body = _without(body, terms.without)
-        body["messages"] = [_said_without(one, terms.without) for one in messages]
+        body["messages"] = said = list[dict[str, Any]]()
+        for turn in messages:
+            # Only replies, and the calls in them, hold fields of a server's own.
+            calls = [_without(call, terms.without) for call in turn.get("tool_calls", ())]
+            less = _without(turn, terms.without) | ({"tool_calls": calls} if calls else {})
+            said.append(less if turn["role"] == "assistant" else turn)
     extra = options.get("extra_body")
     if isinstance(extra, dict) and extra:
         text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
@@ -97,14 +102,6 @@ def request_body(
 
 def _without(said: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name not in names}
-
-
-def _said_without(message: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """A message, which is without these fields and has calls without them where it is a reply."""
-    if message["role"] != "assistant":
-        return message
-    calls = [_without(call, names) for call in message.get("tool_calls", ())]
-    return _without(message, names) | ({"tool_calls": calls} if calls else {})
 
 
 def fields_beside(messages: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -128,7 +125,7 @@ def wire_messages(messages: Sequence[Message], image: ImageBlock, model: str) ->
 
 def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, Any]:
     if isinstance(message, UserMessage):
-        parts = [_wire_text(part) if isinstance(part, str) else image(part.ref) for part in message.parts]
+        parts = [{"type": "text", "text": one} if isinstance(one, str) else image(one.ref) for one in message.parts]
         return {"content": parts, "role": "user"}
     if isinstance(message, ToolMessage):
         return {"content": message.text, "role": "tool", "tool_call_id": message.call}
@@ -156,17 +153,14 @@ def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
     if parts := native["content"]:
         text = wire["content"] or ""
         others = [part for part in parts if not _is_text(part)]
-        whole["content"] = parts if _text(parts) == text else [*others, *([_wire_text(text)] if text else [])]
+        ours = [{"type": "text", "text": text}] if text else []
+        whole["content"] = parts if _text(parts) == text else [*others, *ours]
     beside = list(native["calls"])
     for call in wire.get("tool_calls", ()):
         if (its := next((one for one in beside if one["id"] == call["id"]), None)) is not None:
             beside.remove(its)
             call.update({**its["call"], "function": {**call["function"], **its["function"]}})
     return whole
-
-
-def _wire_text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +225,18 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
     calls, invalid = calls_of(_said_calls(said), call)
     text, refusal = _text(said.get("content")), said.get("refusal")
     refusal = refusal if isinstance(refusal, str) and refusal else None
+    counts: Any = choice.whole.get("usage")
+    read, written = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
+    usage = None
+    if read is not None or written is not None:
+        reasoning = _count(counts.get("completion_tokens_details"), "reasoning_tokens")
+        cached = _count(counts.get("prompt_tokens_details"), "cached_tokens")
+        usage = TokenUsage(read or 0, written or 0, reasoning or 0, cached)
     return AssistantMessage(
         text or refusal or "",
         tuple(calls),
         tuple(invalid),
-        _usage(choice.whole.get("usage")),
+        usage,
         choice.finish_reason,
         refusal or refusal_of(choice.finish_reason),
         reasoning=thoughts_in(said),
@@ -359,16 +360,6 @@ def calls_of(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall
 def as_written(arguments: Any) -> str:
     """Arguments as text; a server may give the value itself."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-
-
-def _usage(counts: Any) -> TokenUsage | None:
-    """Token counts, or None where they are absent or no counts."""
-    read, written = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
-    if read is None and written is None:
-        return None
-    details = (counts.get("completion_tokens_details"), counts.get("prompt_tokens_details"))
-    reasoning, cached = _count(details[0], "reasoning_tokens"), _count(details[1], "cached_tokens")
-    return TokenUsage(read or 0, written or 0, reasoning or 0, cached)
 
 
 def _count(counts: Any, name: str) -> int | None:

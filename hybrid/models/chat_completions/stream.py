@@ -160,7 +160,8 @@ def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
         into[name] = pieces = held if isinstance(held, _Pieces) else _Pieces([held])
         pieces.append(more)
     elif isinstance(more, list):
-        into[name] = parts = _parts(held)
+        text = "".join(held) if isinstance(held, _Pieces) else held
+        into[name] = parts = text if isinstance(text, list) else [{"type": "text", "text": text}] if text else []
         for part in more:
             _add_part(parts, part, depth)
     elif isinstance(held, list) and isinstance(more, str):
@@ -171,11 +172,6 @@ def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
             _grow(into[name], key, value, depth + 1)
     else:
         into[name] = more
-
-
-def _parts(held: Any) -> list[Any]:
-    held = "".join(held) if isinstance(held, _Pieces) else held
-    return held if isinstance(held, list) else [{"type": "text", "text": held}] if held else []
 
 
 def _add_part(parts: list[Any], more: Any, depth: int) -> None:

@@ -26,7 +26,6 @@ from hybrid.messages import (
     AssistantMessage,
     ImagePart,
     Message,
-    Part,
     SentImage,
     TokenUsage,
     ToolMessage,
@@ -128,8 +127,22 @@ class HuggingFaceChat:
             raise ModelRefused(f"--tool-calling native: the chat template of {self.name} has no tools; use text")
         shown = as_text(messages, tools) if as_blocks else list(messages)
         conversation, sent = await self._conversation(shown, () if as_blocks else tools)
-        spoken = await self._submit(conversation, call)
-        reply = self._message(spoken, sent, call)
+        own = seed_of_repetition(self._settings.seed or 0, call.repetition)
+        key = f"{own}/{call.question}/{call.ask}/{call.call}"
+        seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
+        sampling = generation.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[generation.Spoken] = loop.create_future()
+        begun: Begun = loop.create_future()
+        self._waiting.append((conversation, sampling, future, begun))
+        # The queue is served once, for all who wait in it.
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.create_task(self._serve())
+        spoken = await _served(future, begun)
+        calls, invalid = calls_of(spoken.calls, call)
+        ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
+        usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
+        reply = AssistantMessage(spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent))
         read = with_calls(replace(reply, text=spoken.marked), tools, messages, call.call, asked=as_blocks)
         found = read.calls != reply.calls or read.unreadable is not None
         return replace(read, text=loaded.plain(read.text).strip()) if found else reply
@@ -215,7 +228,16 @@ class HuggingFaceChat:
         turn: dict[str, Any] = {"role": message.role, "content": message.text}
         parts = parts_of(message)
         if any(isinstance(part, ImagePart) for part in parts):
-            turn["content"] = [self._part(part, sent) for part in parts]
+            turn["content"] = content = list[dict[str, Any]]()
+            for part in parts:
+                if isinstance(part, str):
+                    content.append({"type": "text", "text": part})
+                    continue
+                image = part.ref.image
+                picture = scaled(self._store, image, self._settings.max_pixels)
+                shown = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
+                sent.append(SentImage(part.ref.name, image, shown))
+                content.append({"type": "image", "image": picture})
         if isinstance(message, ToolMessage):
             turn["tool_call_id"] = message.call
         if isinstance(message, AssistantMessage) and message.calls:
@@ -225,32 +247,13 @@ class HuggingFaceChat:
             ]
         return turn
 
-    def _part(self, part: Part, sent: list[SentImage]) -> dict[str, Any]:
-        if isinstance(part, str):
-            return {"type": "text", "text": part}
-        image = part.ref.image
-        picture = scaled(self._store, image, self._settings.max_pixels)
-        shown = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
-        sent.append(SentImage(part.ref.name, image, shown))
-        return {"type": "image", "image": picture}
-
-    async def _submit(self, conversation: generation.Conversation, call: CallKey) -> generation.Spoken:
-        """Queue a request, and start to serve the queue where it is not served already."""
-        own = seed_of_repetition(self._settings.seed or 0, call.repetition)
-        key = f"{own}/{call.question}/{call.ask}/{call.call}"
-        seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
-        sampling = generation.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[generation.Spoken] = loop.create_future()
-        begun: Begun = loop.create_future()
-        self._waiting.append((conversation, sampling, future, begun))
-        if self._serving is None or self._serving.done():
-            self._serving = asyncio.create_task(self._serve())
-        return await _served(future, begun)
-
     async def _serve(self) -> None:
         while self._waiting:
-            batch = _take(self._waiting, self._batch)
+            live = [entry for entry in self._waiting if not entry[2].done()]
+            # First come first served, as far as they offer the same tools.
+            batch = [entry for entry in live if entry[0].tools == live[0][0].tools][: self._batch]
+            taken = {id(entry) for entry in batch}
+            self._waiting[:] = [entry for entry in live if id(entry) not in taken]
             if not batch:
                 return
             work = partial(self._generate, [conversation for conversation, _, _, _ in batch], batch[0][1])
@@ -278,12 +281,6 @@ class HuggingFaceChat:
             self._most = size = -(-size // 2)
         parts = (conversations[start : start + size] for start in range(0, len(conversations), size))
         return [one for part in parts for one in self._generate(part, sampling)]
-
-    def _message(self, spoken: generation.Spoken, sent: Sequence[SentImage], call: CallKey) -> AssistantMessage:
-        calls, invalid = calls_of(spoken.calls, call)
-        ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
-        usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
-        return AssistantMessage(spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent))
 
 
 def _extra(settings: ModelSettings) -> tuple[str, int]:
@@ -318,15 +315,6 @@ async def _served(reply: asyncio.Future[T], begun: Begun) -> T:
         return await reply
     finally:
         reply.cancel()
-
-
-def _take(queue: list[Waiting], most: int) -> list[Waiting]:
-    """Remove from the queue what still waits, first come first served, as far as it offers the same tools."""
-    live = [entry for entry in queue if not entry[2].done()]
-    batch = [entry for entry in live if entry[0].tools == live[0][0].tools][:most] if live else []
-    taken = {id(entry) for entry in batch}
-    queue[:] = [entry for entry in live if id(entry) not in taken]
-    return batch
 
 
 def _outage(name: str, error: Exception) -> Exception:

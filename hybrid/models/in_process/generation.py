@@ -73,9 +73,15 @@ class Loaded:
 
         inputs = self._inputs(conversations)
         limit = sampling.max_tokens or self.model.generation_config.max_new_tokens or DEFAULT_MAX_TOKENS
+        decoding: dict[str, Any] = {}
+        if sampling.temperature == 0:
+            # The sampling values of a checkpoint's own configuration would only be warned about.
+            decoding = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        elif sampling.temperature is not None:
+            decoding = {"do_sample": True, "temperature": sampling.temperature}
         torch.manual_seed(sampling.seed)
         with torch.inference_mode():
-            out = self.model.generate(**inputs, max_new_tokens=limit, **_decoding(sampling))
+            out = self.model.generate(**inputs, max_new_tokens=limit, **decoding)
         length = inputs["input_ids"].shape[1]
         rows = []
         for index, conversation in enumerate(conversations):
@@ -135,32 +141,20 @@ class Loaded:
         import torch
 
         inputs = self._inputs([conversation])
-        scores = torch.tensor([self._log_probability(inputs, prefix + option) for option in options])
-        return dict(zip(options, torch.softmax(scores, 0).tolist(), strict=True))
-
-    def _log_probability(self, inputs: Any, text: str) -> float:
-        import torch
-
-        ids = self._tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"].to(self.model.device)
-        joined = dict(inputs)
-        joined["input_ids"] = torch.cat([inputs["input_ids"], ids], dim=1)
-        joined["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(ids)], dim=1)
-        for name in ("token_type_ids", "mm_token_type_ids"):
-            if name in joined:
-                joined[name] = torch.cat([inputs[name], torch.zeros_like(ids)], dim=1)
-        with torch.inference_mode():
-            logits = self.model(**joined).logits[0, -ids.shape[1] - 1 : -1].double()
-        picked = torch.log_softmax(logits, -1).gather(1, ids[0, :, None])
-        return float(picked.sum())
-
-
-def _decoding(sampling: Sampling) -> dict[str, Any]:
-    if sampling.temperature is None:
-        return {}
-    if sampling.temperature == 0:
-        # The sampling values of a checkpoint's own configuration would only be warned about.
-        return {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-    return {"do_sample": True, "temperature": sampling.temperature}
+        scores = []
+        for option in options:
+            ids = self._tokenizer(prefix + option, add_special_tokens=False, return_tensors="pt")["input_ids"]
+            ids = ids.to(self.model.device)
+            joined = dict(inputs)
+            joined["input_ids"] = torch.cat([inputs["input_ids"], ids], dim=1)
+            joined["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(ids)], dim=1)
+            for name in ("token_type_ids", "mm_token_type_ids"):
+                if name in joined:
+                    joined[name] = torch.cat([inputs[name], torch.zeros_like(ids)], dim=1)
+            with torch.inference_mode():
+                logits = self.model(**joined).logits[0, -ids.shape[1] - 1 : -1].double()
+            scores.append(float(torch.log_softmax(logits, -1).gather(1, ids[0, :, None]).sum()))
+        return dict(zip(options, torch.softmax(torch.tensor(scores), 0).tolist(), strict=True))
 
 
 def load(folder: Path, device: str, dtype: str) -> Loaded:

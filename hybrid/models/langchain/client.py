@@ -42,7 +42,7 @@ from hybrid.models.options import (
     server_metadata,
 )
 from hybrid.models.prompt_cache import lane, marked
-from hybrid.models.providers import PROVIDERS, Provider
+from hybrid.models.providers import PROVIDERS
 from hybrid.models.remembered import conversation_sha256, message_from_json, message_json
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.timing import waiting
@@ -81,7 +81,17 @@ class LangChainClient:
         self.name = name
         self._provider, _, self._model = name.partition(":")
         self._handed_in = handed_in
-        self._row, self._packages = self._row_of(handed_in)
+        known = PROVIDERS.get(self._provider) if handed_in is None else None
+        # The packages that the chat model is from, and the quirks of its provider.
+        self._packages: tuple[str, ...]
+        if known is not None:
+            self._row, self._packages = known, known.packages
+        else:
+            chat_model = handed_in or chat_model_named(self._provider, self._model)
+            if chat_model is None:
+                raise UsageError(f"--model {name}: LangChain knows no provider {self._provider!r}")
+            keep_secrets_of(chat_model)
+            self._row, self._packages = row_of(chat_model, self._provider), package_of(chat_model)
         self._settings = settings
         self._tools_offered = ToolsOffered()
         self._connection = connection(self._row, settings)
@@ -96,16 +106,6 @@ class LangChainClient:
         self._chat_models: dict[int, BaseChatModel] = {}
         self._terms = PLAIN
         self._transports: list[Any] = []
-
-    def _row_of(self, handed_in: BaseChatModel | None) -> tuple[Provider, tuple[str, ...]]:
-        """The provider's quirks, and the packages that its chat model is from."""
-        if handed_in is None and (row := PROVIDERS.get(self._provider)) is not None:
-            return row, row.packages
-        chat_model = handed_in or chat_model_named(self._provider, self._model)
-        if chat_model is None:
-            raise UsageError(f"--model {self.name}: LangChain knows no provider {self._provider!r}")
-        keep_secrets_of(chat_model)
-        return row_of(chat_model, self._provider), package_of(chat_model)
 
     def metadata(self) -> Mapping[str, Json]:
         """Model, options as given to the chat model, image rules and versions; neither key nor address."""
@@ -207,20 +207,17 @@ class LangChainClient:
                 except UsageError as error:
                     raise ModelRefused(str(error)) from error
             assert chat_model is not None  # noqa: S101 - the provider is known
-            self._refuse_unknown(chat_model)
+            known = options_known(chat_model) | self._row.call_options | {"api"}
+            asked = {*self._settings.extra, *(["base_url"] if self._settings.base_url else [])}
+            if unknown := sorted(asked - known):
+                raise UsageError(
+                    f"--model-arg {', '.join(unknown)}: {self._provider} has no such option; what only a "
+                    'compatible server knows goes into extra_body={"...": ...}'
+                )
             if self._provider == "anthropic":
                 self._transports.append(anthropic_pool(chat_model, self._settings.timeout_s))
             self._chat_models[repetition] = chat_model
         return self._chat_models[repetition]
-
-    def _refuse_unknown(self, chat_model: BaseChatModel) -> None:
-        known = options_known(chat_model) | self._row.call_options | {"api"}
-        given = {*self._settings.extra, *(["base_url"] if self._settings.base_url else [])}
-        if unknown := sorted(given - known):
-            raise UsageError(
-                f"--model-arg {', '.join(unknown)}: {self._provider} has no such option; what only a "
-                'compatible server knows goes into extra_body={"...": ...}'
-            )
 
     def _private(self) -> dict[str, Any]:
         """Address, key and connections: options that do not belong in the manifest."""

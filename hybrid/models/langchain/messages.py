@@ -10,7 +10,7 @@ thoughts, ids of items) goes out again as it came.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -110,23 +110,32 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     blocked = (metadata.get("prompt_feedback") or {}).get("block_reason")
     reasons = [str(metadata[name]) for name in _REASONS if metadata.get(name)]
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
-    others = [_repaired(call) for call in reply.invalid_tool_calls]
+    repaired: list[ToolCall] = []
+    invalid = [InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread]
+    # Calls whose arguments LangChain could not read.
+    for call in reply.invalid_tool_calls:
+        identity, name, written = call.get("id") or "", call.get("name"), call.get("args") or ""
+        args, error, kinds = read_object(written)
+        if args is None or not kinds or not name:
+            invalid.append(InvalidCall(identity, name, written, call.get("error") or error))
+        else:
+            repaired.append(ToolCall(identity, name, args, repairs=kinds))
     repairs = REPAIRS.get({})
+    read = [
+        ToolCall(one["id"] or "", one["name"], one["args"], repairs=repairs.get(one["id"] or "", ()))
+        for one in reply.tool_calls
+        if one not in unread
+    ]
+    usage = None
+    if (counts := reply.usage_metadata) is not None:
+        thoughts = counts.get("output_token_details", {}).get("reasoning", 0)
+        cached = counts.get("input_token_details", {}).get("cache_read")
+        usage = TokenUsage(counts["input_tokens"], counts["output_tokens"], thoughts, cached)
     return AssistantMessage(
         _text(reply) or words or "",
-        (
-            *(
-                ToolCall(one["id"] or "", one["name"], one["args"], repairs=repairs.get(one["id"] or "", ()))
-                for one in reply.tool_calls
-                if one not in unread
-            ),
-            *(call for call in others if isinstance(call, ToolCall)),
-        ),
-        (
-            *(InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread),
-            *(call for call in others if isinstance(call, InvalidCall)),
-        ),
-        _usage(reply.usage_metadata),
+        (*read, *repaired),
+        tuple(invalid),
+        usage,
         reasons[0] if reasons else None,
         words or refusal_of(*reasons) or (str(getattr(blocked, "value", blocked)) if blocked else None),
         reasoning=thoughts_in({**reply.additional_kwargs, "content": reply.content}),
@@ -140,15 +149,6 @@ def _text(message: BaseMessage) -> str:
         return message.content
     parts = (part if isinstance(part, dict) else {"type": "text", "text": part} for part in message.content)
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
-
-
-def _repaired(call: Mapping[str, Any]) -> ToolCall | InvalidCall:
-    """A call whose arguments LangChain could not read."""
-    identity, name = call.get("id") or "", call.get("name")
-    args, error, repairs = read_object(call.get("args") or "")
-    if args is None or not repairs or not name:
-        return InvalidCall(identity, name, call.get("args") or "", call.get("error") or error)
-    return ToolCall(identity, name, args, repairs=repairs)
 
 
 def holdable(reply: bytes) -> bytes:
@@ -181,11 +181,3 @@ def _called(whole: Any) -> Iterator[tuple[str | None, dict[str, Any]]]:
     for item in output or ():
         if item.get("type") == "function_call":
             yield item.get("call_id"), item
-
-
-def _usage(counts: Mapping[str, Any] | None) -> TokenUsage | None:
-    if counts is None:
-        return None
-    reasoning = counts.get("output_token_details", {}).get("reasoning", 0)
-    cached = counts.get("input_token_details", {}).get("cache_read")
-    return TokenUsage(counts["input_tokens"], counts["output_tokens"], reasoning, cached)

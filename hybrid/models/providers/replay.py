@@ -20,14 +20,7 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     del store
     if not (folder := name.partition(":")[2]):
         raise UsageError(f"--model {name!r}: write replay:DIR")
-    _refuse_options(settings)
-    from hybrid.models.replay import ReplayModel
-
-    return ReplayModel(name, Path(folder))
-
-
-def _refuse_options(settings: ModelSettings) -> None:
-    """Options that would change nothing are refused: a manifest must not claim them."""
+    # Options that would change nothing are refused: a manifest must not claim them.
     given = {
         "--base-url": settings.base_url,
         "--image-detail": settings.image_detail,
@@ -41,6 +34,9 @@ def _refuse_options(settings: ModelSettings) -> None:
     useless = [option for option, value in given.items() if value is not None]
     if useless:
         raise UsageError(f"{', '.join(useless)}: the model 'replay' has no such option")
+    from hybrid.models.replay import ReplayModel
+
+    return ReplayModel(name, Path(folder))
 
 
 MODEL = open_model
