@@ -165,7 +165,12 @@ async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
     message = state["messages"][-1]
     assert isinstance(message, AssistantMessage)  # noqa: S101 - the router sends only the model's messages here
     results = await asyncio.gather(*(_call(case, call) for call in message.calls))
-    answers: list[ToolMessage | UserMessage] = [*results, *(_invalid(case, call) for call in message.invalid)]
+    answers: list[ToolMessage | UserMessage] = [*results]
+    for unread in message.invalid:
+        # Its arguments are not a JSON object, or cannot be used whatever the tool.
+        wrong = f" ({unread.error[:300]})" if unread.error else ""
+        error = ToolError(f"the arguments must be one valid JSON object{wrong}", Fault.BAD_ARGUMENTS)
+        answers.append(_not_run(case.ctx, error, unread, unread.written))
     told = [_unreadable(case.ctx, message.unreadable)] if message.unreadable else []
     told += [TEXTS["warning"]] if is_last_turn(case, state["turns"] + 1) else []
     if told and answers:
@@ -265,13 +270,6 @@ def _failed(text: str, call: ToolCall | InvalidCall) -> ToolMessage:
 
 def _name(call: ToolCall | InvalidCall) -> str:
     return call.name if isinstance(call, ToolCall) else call.name or UNNAMED
-
-
-def _invalid(case: ControllerInput, call: InvalidCall) -> ToolMessage:
-    """A call whose arguments are not a JSON object, or cannot be used whatever the tool."""
-    wrong = call.error[:300]
-    message = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
-    return _not_run(case.ctx, ToolError(message, Fault.BAD_ARGUMENTS), call, call.written)
 
 
 def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:

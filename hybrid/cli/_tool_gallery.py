@@ -25,7 +25,7 @@ from hybrid.errors import HybridError, UsageError
 if TYPE_CHECKING:
     from hybrid.serving.service import Tools
     from hybrid.tool import Args, Tool
-    from hybrid.types import Finding, ImageRef, Json
+    from hybrid.types import ImageRef, Json
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 # A tool and the arguments that every image gets.
@@ -200,23 +200,14 @@ async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str)
         finding = await studio.service.call(tool, args, refs)
     except HybridError as error:
         return Shown(name, str(error), failed=True)
-    return Shown(
-        name,
-        finding.text,
-        f"{finding.backend}, confidence {finding.confidence:.2f}",
-        _saved(studio, finding, f"{stem}-{name}"),
-    )
-
-
-def _saved(studio: Studio, finding: Finding, stem: str) -> tuple[str, ...]:
-    """The files of a finding's first pictures."""
     from hybrid.log.files import write_atomic
 
-    shown = finding.images[:MAX_PICTURES]
-    names = [f"{stem}.png" if len(shown) == 1 else f"{stem}-{place}.png" for place in range(1, len(shown) + 1)]
-    for name, ref in zip(names, shown, strict=True):
-        write_atomic(studio.out / name, studio.service.store.read(ref.image))
-    return tuple(names)
+    pictures = finding.images[:MAX_PICTURES]
+    endings = [""] if len(pictures) == 1 else [f"-{place}" for place in range(1, len(pictures) + 1)]
+    files = tuple(f"{stem}-{name}{ending}.png" for ending in endings)
+    for file, ref in zip(files, pictures, strict=True):
+        write_atomic(studio.out / file, studio.service.store.read(ref.image))
+    return Shown(name, finding.text, f"{finding.backend}, confidence {finding.confidence:.2f}", files)
 
 
 def page(facts: Sequence[str], sections: Sequence[Section]) -> str:

@@ -51,7 +51,10 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
     Raises `UsageError` for a model that cannot be asked in batches.
     """
     refuse_unbatched(run)
-    tools_offered = _tools_tokens(run)
+    # The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them.
+    tools = run.resources.dressed
+    as_text = run.config.model_settings.tool_calling == "text"
+    tools_offered = (text_tokens(describe(tools)) if tools else 0) if as_text else tools_tokens(tools)
     prompts: dict[str, Dialogues] = {}
     solvers = {}
     for name, solver in run.solvers.items():
@@ -62,7 +65,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         asked = [(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
         solvers[name] = _solver_estimate(_AskCounter(run, solver, tools_offered), asked)
     captions = _captions(run, prompts)
-    notes = [*_weights(run), *_foreign_tools(run), *before_notes(run)]
+    notes = [*_tool_notes(run), *before_notes(run)]
     if run.broken:
         notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
     if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
@@ -263,30 +266,8 @@ class _AskCounter:
         return text_tokens(f"{ref.name}:") if self._labels else 0
 
 
-def _tools_tokens(run: ResolvedRun) -> int:
-    """The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them."""
-    tools = run.resources.dressed
-    if run.config.model_settings.tool_calling == "text":
-        return text_tokens(describe(tools)) if tools else 0
-    return tools_tokens(tools)
-
-
-def _foreign_tools(run: ResolvedRun) -> list[str]:
-    """The tools of each MCP server: those offered, and why others are not."""
-    offered = {tool.card.name for tool in run.resources.tools_offered}
-    notes = []
-    for server in run.tools.foreign.servers:
-        listed = [name for name, tool in run.tools.foreign.tools.items() if tool.server is server]
-        there = ", ".join(name for name in listed if name in offered) or "none"
-        others = ", ".join(name for name in listed if name not in offered)
-        notes.append(
-            f"MCP server {server.name} ({server.about}, {server.address}) "
-            f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
-        )
-    return [*notes, *(f"not offered: {why}" for why in run.tools.foreign.left_out.values())]
-
-
-def _weights(run: ResolvedRun) -> list[str]:
+def _tool_notes(run: ResolvedRun) -> list[str]:
+    """Notes on weights that are absent, and on the tools of each MCP server: those offered, and why others are not."""
     from hybrid.weights import fetch_command
 
     notes: list[str] = []
@@ -299,4 +280,13 @@ def _weights(run: ResolvedRun) -> list[str]:
                 f"{name}: {learned.weights or 'its checkpoint'} is not on disk; the weight-free backend will answer "
                 f"({fetch_command(name)} fetches it)"
             )
-    return notes
+    offered = {tool.card.name for tool in run.resources.tools_offered}
+    for server in run.tools.foreign.servers:
+        listed = [name for name, tool in run.tools.foreign.tools.items() if tool.server is server]
+        there = ", ".join(name for name in listed if name in offered) or "none"
+        others = ", ".join(name for name in listed if name not in offered)
+        notes.append(
+            f"MCP server {server.name} ({server.about}, {server.address}) "
+            f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
+        )
+    return [*notes, *(f"not offered: {why}" for why in run.tools.foreign.left_out.values())]

@@ -161,7 +161,22 @@ def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, fork
     """The mounted data, then their questions."""
 
     def steps() -> Generator[Any, None, None]:
-        yield (mounted := _mounted(config, benchmark, store))
+        official = benchmark.card.official_settings if config.protocol == "official" else {}
+        mounted = mount(
+            benchmark,
+            config.data,
+            split=config.split,
+            tasks=config.tasks,
+            settings={**official, **config.settings},
+            store=store,
+            limit=config.limit,
+            seed=config.seed,
+            images_root=config.images_root,
+        )
+        refuse_unlike(benchmark, mounted, config.data, config.allow)
+        if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
+            raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
+        yield mounted
         yield read_data(config, benchmark, mounted)
 
     return in_fork(steps()) if forks else steps()
@@ -256,24 +271,6 @@ def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -
     if len(lacking) == len(ids):
         raise UsageError(f"--setting context={config.context}: not one of its ids is that of a question")
     return lacking
-
-
-def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Mounted:
-    mounted = mount(
-        benchmark,
-        config.data,
-        split=config.split,
-        tasks=config.tasks,
-        settings={**(benchmark.card.official_settings if config.protocol == "official" else {}), **config.settings},
-        store=store,
-        limit=config.limit,
-        seed=config.seed,
-        images_root=config.images_root,
-    )
-    refuse_unlike(benchmark, mounted, config.data, config.allow)
-    if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
-        raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
-    return mounted
 
 
 def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None) -> None:

@@ -134,23 +134,22 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     return state
 
 
-def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[str, Json]) -> None:
-    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration."""
+def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mapping[str, Json]) -> None:
+    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration.
+
+    Also where what was answered is another question now: the message names those.
+    """
     # Data whose files changed are the same data as long as what was answered is asked in the same words and pictures.
     changes = difference(manifest["identity"], dict(run.identity))
-    again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
+    again = {name: facts for name, facts in solvers.items() if name in manifest["solvers"]}
     changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
+    # The files are others.
     grown = len(changes) == 1 and changes[0].startswith("data.sha256: ")
     if changes and not grown:
         raise UsageError(
             f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
             "Choose another --out, or leave it out: each configuration then has a folder of its own."
         )
-    _refuse_other_questions(run, manifest, grown=grown)
-
-
-def _refuse_other_questions(run: ResolvedRun, manifest: Mapping[str, Any], *, grown: bool) -> None:
-    """Raise `UsageError` that names what was answered and is another question now; `grown`: the files are others."""
     asked = run.questions
     recorded, wrong = run.folder.readable_questions()
     if asked.is_file(run.folder.path / QUESTIONS) or (wrong is not None and not grown):

@@ -208,7 +208,13 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
     """A picture seen as a flat poster: warped by a homography, with another exposure and new noise."""
     width, height = 480, 360
     poster = render(random_scene(rng, 10), random_camera(rng, 640, 480), rng, noise=1.0).rgb
-    homography = _homography(rng, width, height)
+    # Turn up to 25 degrees, scale 1 to 1.35, mild perspective and shift, about the centre of the picture.
+    angle, scale = np.deg2rad(rng.uniform(-25, 25)), rng.uniform(1.0, 1.35)
+    cos, sin = scale * np.cos(angle), scale * np.sin(angle)
+    turn = np.array([[cos, -sin, 0], [sin, cos, 0], [rng.uniform(-7e-4, 7e-4), rng.uniform(-7e-4, 7e-4), 1]])
+    to_centre = np.array([[1, 0, -width / 2], [0, 1, -height / 2], [0, 0, 1]])
+    back = np.array([[1, 0, width / 2 + rng.uniform(-25, 25)], [0, 1, height / 2 + rng.uniform(-20, 20)], [0, 0, 1]])
+    homography = np.asarray(back @ turn @ to_centre)
     shift = np.array([[1, 0, -80], [0, 1, -60], [0, 0, 1]], dtype=np.float64)
     first = np.ascontiguousarray(poster[60 : 60 + height, 80 : 80 + width])
     warped = cv2.warpPerspective(poster, homography @ shift, (width, height), flags=cv2.INTER_LINEAR)
@@ -230,16 +236,6 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
             _spot(points[chosen[0]]), tuple(_spot(targets[number]) for number in chosen), homography=matrix
         ),
     )
-
-
-def _homography(rng: np.random.Generator, width: int, height: int) -> npt.NDArray[np.float64]:
-    """Turn up to 25 degrees, scale 1 to 1.35, mild perspective and shift, about the centre of the picture."""
-    angle, scale = np.deg2rad(rng.uniform(-25, 25)), rng.uniform(1.0, 1.35)
-    cos, sin = scale * np.cos(angle), scale * np.sin(angle)
-    turn = np.array([[cos, -sin, 0], [sin, cos, 0], [rng.uniform(-7e-4, 7e-4), rng.uniform(-7e-4, 7e-4), 1]])
-    to_centre = np.array([[1, 0, -width / 2], [0, 1, -height / 2], [0, 0, 1]])
-    back = np.array([[1, 0, width / 2 + rng.uniform(-25, 25)], [0, 1, height / 2 + rng.uniform(-20, 20)], [0, 0, 1]])
-    return np.asarray(back @ turn @ to_centre)
 
 
 def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, CorrespondenceFacts] | None:

@@ -227,10 +227,23 @@ def _local_mean(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.asarray(cv2.blur(values, (5, 5)), dtype=np.float32)
 
 
+# Places on surfaces among which a pair is looked for.
+POINTS = 200
+
+
 def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[View, tuple[Spot, Spot]] | None:
     """A rendering and two points on it for which `answer` is true; half of the unequal pairs mislead by their light."""
     view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
-    places = _surface_points(rng, view)
+    # Well-exposed points on one surface in one light, surfaces drawn first, not near the borders.
+    window = np.ones((13, 13), np.uint8)
+    one_surface = cv2.dilate(view.ids, window) == cv2.erode(view.ids, window)
+    one_light = cv2.dilate(view.light, window) / cv2.erode(view.light, window) < 1.25
+    grey = cv2.blur(cv2.cvtColor(view.rgb, cv2.COLOR_RGB2GRAY), (5, 5))
+    flat = one_surface & one_light & (grey > 14) & (grey < 222) & (view.ids != SKY)
+    flat[:30], flat[-14:], flat[:, :14], flat[:, -14:] = False, False, False, False
+    surfaces = [np.flatnonzero(flat & (view.ids == number)) for number in np.unique(view.ids[flat])]
+    chosen = (surfaces[pick(rng, len(surfaces))] for _ in range(POINTS))
+    places = np.array([place[pick(rng, place.size)] for place in chosen], dtype=np.int64)
     albedo, light = _local_mean(view.albedo).ravel()[places], view.light.ravel()[places]
     x, y = places % WIDTH, places // WIDTH
     # Entry [a, b] is about point a as A and point b as B.
@@ -249,17 +262,3 @@ def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[View, tuple[Sp
         return None
     a, b = pairs[pick(rng, len(pairs))]
     return view, ((float(x[a]), float(y[a])), (float(x[b]), float(y[b])))
-
-
-def _surface_points(rng: np.random.Generator, view: View, count: int = 200) -> npt.NDArray[np.int64]:
-    """Flat indices of well-exposed points on one surface in one light, surfaces drawn first, not near the borders."""
-    window = np.ones((13, 13), np.uint8)
-    one_surface = cv2.dilate(view.ids, window) == cv2.erode(view.ids, window)
-    one_light = cv2.dilate(view.light, window) / cv2.erode(view.light, window) < 1.25
-    grey = cv2.blur(cv2.cvtColor(view.rgb, cv2.COLOR_RGB2GRAY), (5, 5))
-    exposed = (grey > 14) & (grey < 222)
-    usable = one_surface & one_light & exposed & (view.ids != SKY)
-    usable[:30], usable[-14:], usable[:, :14], usable[:, -14:] = False, False, False, False
-    surfaces = [np.flatnonzero(usable & (view.ids == number)) for number in np.unique(view.ids[usable])]
-    chosen = (surfaces[pick(rng, len(surfaces))] for _ in range(count))
-    return np.array([place[pick(rng, place.size)] for place in chosen], dtype=np.int64)

@@ -220,24 +220,23 @@ class McpTools(CachedTools):
         encoded = [await asyncio.to_thread(self._encoder.encoded, ref.image) for ref in images]
         sent = asked.arguments([(data.decode("ascii"), image.media_type) for image, data in encoded])
         arguments = args.model_dump(mode="json", exclude_none=True) | sent
-        answer = await self._answer(asked, arguments, spent or CallTime())
+        spent = spent or CallTime()
+        try:
+            answer = await self._ask(asked, arguments, spent)
+        except BrokenConnection:
+            # One call at a time asks a server anew.
+            async with self._repeating.setdefault(asked.address.name, asyncio.Lock()):
+                answer = await self._ask_again(asked, arguments, spent)
+        self._given_up.discard(asked.address.name)
         finding = await asyncio.to_thread(finding_of, name, asked.server.about, answer, images, self.store)
         self.computed += 1
         return finding
 
-    async def _answer(self, asked: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
-        """The result of a call. Raises `ToolError`, or `Outage` where the server stays away or this is closed."""
-        server = asked.address.name
-        try:
-            answer = await self._ask(asked, arguments, spent)
-        except BrokenConnection:
-            async with self._repeating.setdefault(server, asyncio.Lock()):
-                answer = await self._ask_again(asked, arguments, spent)
-        self._given_up.discard(server)
-        return answer
-
     async def _ask_again(self, asked: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
-        """As `_answer`; no other call whose connection broke is under way."""
+        """The result of a call whose connection broke; no other such call is under way.
+
+        Raises `ToolError`, or `Outage` where the server stays away or this is closed.
+        """
         server, began, breaks, pause = asked.address.name, self._clock(), 0, 0.25
         while True:
             try:

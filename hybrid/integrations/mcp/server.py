@@ -20,7 +20,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from io import TextIOWrapper
 from typing import Any
 
 import anyio
@@ -131,19 +130,12 @@ def serve(toolbox: Toolbox, port: int | None) -> None:
 
 
 async def serve_stdio(toolbox: Toolbox) -> None:
-    """Serve over this process's own stdin and stdout until stdin ends; until then nothing else reaches stdout."""
-    server = mcp_server(toolbox)
-    with _own_streams() as (stdin, stdout):
-        async with stdio_server(anyio.wrap_file(stdin), anyio.wrap_file(stdout)) as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+    """Serve over this process's own stdin and stdout until stdin ends.
 
-
-@contextmanager
-def _own_streams() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
-    """Streams of their own for stdin and stdout; what else reads finds nothing, what else prints goes to stderr.
-
-    The numbers 0 and 1 themselves are moved: it holds for libraries in C and for processes that a tool starts.
+    Until then what else reads finds nothing, and what else prints goes to stderr. The numbers 0 and 1 themselves are
+    moved: it holds for libraries in C and for processes that a tool starts.
     """
+    server = mcp_server(toolbox)
     sys.stdout.flush()
     reads, writes = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -155,7 +147,8 @@ def _own_streams() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
             open(reads, encoding="utf-8", errors="replace") as stdin,
             open(writes, "w", encoding="utf-8", newline="\n") as stdout,
         ):
-            yield stdin, stdout
+            async with stdio_server(anyio.wrap_file(stdin), anyio.wrap_file(stdout)) as (read, write):
+                await server.run(read, write, server.create_initialization_options())
     finally:
         sys.stdout.flush()
 
