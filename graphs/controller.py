@@ -190,8 +190,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
         return _failed(TEXTS["repeated_too_often"] if case.repeats >= MAX_REPEATS else TEXTS["repeated"], call)
     case.made.add(key)
     try:
-        tool = _offered(case.ctx, call.name)
-        images, args, repairs = _read(case, tool, call)
+        tool, images, args, repairs = _read(case, call)
     except ToolError as error:
         return _not_run(case.ctx, error, call, call.args)
     repairs = (*call.repairs, *(("tool name",) if call.name != tool.card.name else ()), *repairs)
@@ -224,10 +223,12 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 
-def _read(
-    case: ControllerInput, tool: Tool, call: ToolCall
-) -> tuple[tuple[str, ...], Mapping[str, Json], Sequence[str]]:
-    """What a call is about. Raises `ToolError`."""
+def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...], Mapping[str, Json], Sequence[str]]:
+    """The offered tool that a call means, its images, its arguments in pixels, and repairs. Raises `ToolError`."""
+    tool = tool_named(call.name, case.ctx.tools_offered)
+    if tool is None:
+        offered = ", ".join(one.card.name for one in case.ctx.tools_offered)
+        raise ToolError(f"there is no tool {call.name!r}; the tools are: {offered}", Fault.UNKNOWN_TOOL)
     frame, registry = case.ctx.frame, case.ctx.image_registry
     if isinstance(tool, PublishedTool):
         given = [ref.name for ref in case.prompt.images]
@@ -237,16 +238,7 @@ def _read(
     # They are read by the tool's type first: a number written as text, and a point that lies in another image by
     # default, would otherwise not be converted.
     args = frame.to_pixels(tool.parse(args).model_dump(mode="json", exclude_none=True), registry, images)
-    return images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
-
-
-def _offered(ctx: SolverContext, name: str) -> Tool:
-    """The offered tool that a name means. Raises `ToolError`."""
-    tool = tool_named(name, ctx.tools_offered)
-    if tool is None:
-        offered = ", ".join(tool.card.name for tool in ctx.tools_offered)
-        raise ToolError(f"there is no tool {name!r}; the tools are: {offered}", Fault.UNKNOWN_TOOL)
-    return tool
+    return tool, images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:

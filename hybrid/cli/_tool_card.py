@@ -100,8 +100,19 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
         batches += "; the same numbers as of a request alone"
     yield from fact("batches", batches, "  ")
     if backend.weights or backend.reduced:
-        for place, line in enumerate(_precision(backend)):
-            yield from fact("" if place else "precision", line, "  ")
+        # The precision that `--tool-dtype auto` takes on CUDA, and each measurement of fewer bits, a line each.
+        harmless = [one.weights for one in backend.reduced if one.dtype == "bfloat16" and one.harmless]
+        auto = f"float32; on CUDA TF32{''.join(f', bfloat16 with {name}' for name in harmless)} (--tool-dtype)"
+        yield from fact("precision", auto, "  ")
+        for one in backend.reduced:
+            numbers = f", numbers by at most {one.largest:.2g} ({one.of})" if one.of else ""
+            line = (
+                f"{one.dtype} changed {one.changed} of {one.questions} decisions{numbers}, weights: {one.weights}"
+                f"{'' if one.trained else ', which says little of trained ones'} ({one.device})"
+            )
+            yield from fact("", line, "  ")
+        if not backend.reduced:
+            yield from fact("", "fewer bits were not measured", "  ")
     yield from fact("right", _reliability(backend), "  ")
 
 
@@ -145,20 +156,6 @@ def trained_on(known: Provenance) -> str:
     open_ended = crawled(known.trained_on)
     doubt = f" (out of the web, so that overlap cannot be ruled out: {', '.join(open_ended)})" if open_ended else ""
     return ", ".join(known.trained_on) + doubt
-
-
-def _precision(backend: BackendCard) -> list[str]:
-    """The precision that `--tool-dtype auto` takes on CUDA, and each measurement of fewer bits, a line each."""
-    harmless = [one.weights for one in backend.reduced if one.dtype == "bfloat16" and one.harmless]
-    auto = f"float32; on CUDA TF32{''.join(f', bfloat16 with {name}' for name in harmless)} (--tool-dtype)"
-    rows = []
-    for one in backend.reduced:
-        numbers = f", numbers by at most {one.largest:.2g} ({one.of})" if one.of else ""
-        rows.append(
-            f"{one.dtype} changed {one.changed} of {one.questions} decisions{numbers}, weights: {one.weights}"
-            f"{'' if one.trained else ', which says little of trained ones'} ({one.device})"
-        )
-    return [auto, *(rows or ["fewer bits were not measured"])]
 
 
 def _weights(tool: Tool, backend: BackendCard) -> str:

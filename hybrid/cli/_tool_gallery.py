@@ -156,9 +156,11 @@ def object_of(text: str) -> dict[str, Json]:
 
 
 async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
+    from PIL import Image
     from tqdm import tqdm
 
     from hybrid.images import read_image_file
+    from hybrid.log.files import write_atomic
     from hybrid.types import ImageRef
 
     single, double = ([one for one in chosen if one[0].card.images[0] == n] for n in (1, 2))
@@ -172,25 +174,19 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
             continue
         ref = ImageRef("img:1", image)
         read.append((number, path.name, ref))
-        shown = [_input(studio, ref, number), *[await _one(studio, one, [ref], f"{number:03d}") for one in single]]
+        name, data = f"{number:03d}.jpg", io.BytesIO()
+        Image.fromarray(studio.service.store.pixels(image)).save(data, "JPEG", quality=90)
+        write_atomic(studio.out / name, data.getvalue())
+        shown = [
+            Shown("the image itself", "", pictures=(name,)),
+            *[await _one(studio, one, [ref], f"{number:03d}") for one in single],
+        ]
         sections.append(Section(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(shown)))
     for (number, name, ref), (other, second, after) in pairwise(read):
         stem = f"{number:03d}-{other:03d}"
         shown = [await _one(studio, one, [ref, after], stem) for one in double]
         sections.append(Section(f"{name} and {second}", "", tuple(shown)))
     return sections
-
-
-def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
-    from PIL import Image
-
-    from hybrid.log.files import write_atomic
-
-    name = f"{number:03d}.jpg"
-    data = io.BytesIO()
-    Image.fromarray(studio.service.store.pixels(ref.image)).save(data, "JPEG", quality=90)
-    write_atomic(studio.out / name, data.getvalue())
-    return Shown("the image itself", "", pictures=(name,))
 
 
 async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str) -> Shown:

@@ -85,18 +85,13 @@ def mount(
 def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -> str:
     """The split that is asked for, by default the card's first. Raises `UsageError` where it or a task is unknown."""
     chosen = split or card.splits[0]
-    if chosen not in card.splits:
-        raise _unknown("split", card.name, chosen, card.splits)
-    for task in tasks:
-        if card.tasks and task not in card.tasks:
-            raise _unknown("task", card.name, task, card.tasks)
+    of_tasks = [("task", task, tuple(card.tasks)) for task in tasks if card.tasks]
+    for what, name, known in (("split", chosen, tuple(card.splits)), *of_tasks):
+        if name not in known:
+            hint = did_you_mean(name, known)
+            there = ", ".join(known)
+            raise UsageError(f"--{what} {name}: {card.name} has no {what} {name!r}{hint}; there are: {there}")
     return chosen
-
-
-def _unknown(what: str, benchmark: str, name: str, known: Iterable[str]) -> UsageError:
-    """The error for an unknown split or task, with the nearest name."""
-    hint = did_you_mean(name, known)
-    return UsageError(f"--{what} {name}: {benchmark} has no {what} {name!r}{hint}; there are: {', '.join(known)}")
 
 
 def _folder(

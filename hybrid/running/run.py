@@ -296,7 +296,7 @@ class _Asking:
             self._cannot_be_written(self.replies.failed)
             return
         self.failures.append(UnfinishedQuestion(self.name, question.id, redact(_describe(cause))))
-        self._tell(self.so_far.with_failure())
+        self._tell(replace(self.so_far, failed=self.so_far.failed + 1))
         log.info("%s (%s) was not finished: %s", question.id, self.name, _describe(cause))
         try:
             await recorder.write(Unfinished(question.id, "".join(traceback.format_exception(error))))

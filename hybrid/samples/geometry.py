@@ -244,7 +244,19 @@ def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Correspondenc
     cameras = _two_cameras(rng, float(np.deg2rad(rng.uniform(6, 22))) * float(rng.choice([-1, 1])))
     one, two = (render(scene, camera, rng) for camera in cameras)
     points = _corners(one.rgb)
-    targets = _seen_again(points, (one, two), cameras)
+    # The second view of each point; NaN where it is hidden or on an edge.
+    targets = np.full(points.shape, np.nan)
+    height, width = two.ids.shape
+    smooth = steady(one.depth_m, 5)
+    for number, (left, top) in enumerate(points.astype(int)):
+        if not smooth[top, left]:
+            continue
+        seen = cameras[1].project(cameras[0].unproject(left, top, float(one.depth_m[top, left]))[None])[0]
+        column, row = int(np.rint(seen[0])), int(np.rint(seen[1]))
+        if not (0 <= row < height and 0 <= column < width) or two.ids[row, column] != one.ids[top, left]:
+            continue
+        if abs(float(two.depth_m[row, column]) / seen[2] - 1) < 0.02:
+            targets[number] = seen[:2]
     chosen = _apart(rng, targets, (two.rgb.shape[1], two.rgb.shape[0]))
     if len(chosen) < 4:
         return None
@@ -252,26 +264,6 @@ def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Correspondenc
     candidates = tuple(_spot(targets[number]) for number in chosen)
     depth = float(one.depth_m[int(y), int(x)])
     return one.rgb, two.rgb, CorrespondenceFacts((x, y), candidates, cameras=cameras, ref_depth_m=depth)
-
-
-def _seen_again(
-    points: npt.NDArray[np.float64], views: tuple[View, View], cameras: tuple[Camera, Camera]
-) -> npt.NDArray[np.float64]:
-    """Where points (N, 2) of the first view are in the second, (N, 2); NaN where they are hidden or on edges."""
-    one, two = views
-    height, width = two.ids.shape
-    smooth = steady(one.depth_m, 5)
-    targets = np.full(points.shape, np.nan)
-    for number, (x, y) in enumerate(points.astype(int)):
-        if not smooth[y, x]:
-            continue
-        seen = cameras[1].project(cameras[0].unproject(x, y, float(one.depth_m[y, x]))[None])[0]
-        column, row = int(np.rint(seen[0])), int(np.rint(seen[1]))
-        if not (0 <= row < height and 0 <= column < width) or two.ids[row, column] != one.ids[y, x]:
-            continue
-        if abs(float(two.depth_m[row, column]) / seen[2] - 1) < 0.02:
-            targets[number] = seen[:2]
-    return targets
 
 
 def _around(rng: np.random.Generator) -> Scene:

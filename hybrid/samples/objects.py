@@ -109,8 +109,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
     upright = rng.random() < 0.4
     names = random_names(rng, int(rng.integers(2, 5)))
     camera = high_camera(rng, WIDTH, HEIGHT)
-    make = _stacked if upright else _side_by_side
-    solids = until("arrangement of two objects in a relation", lambda: make(rng, camera, names))
+    solids = until("arrangement of two objects in a relation", lambda: _related(rng, camera, names, upright=upright))
     if upright:
         names = (names[0], Name(names[1].colour, "cube"), *names[2:])
     view = render(stage(rng, solids), camera, rng)
@@ -182,22 +181,24 @@ def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
     )
 
 
-def _stacked(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
-    """The first name on top of a cube of the second name's colour, the others next to them."""
+def _related(
+    rng: np.random.Generator, camera: Camera, names: tuple[Name, ...], *, upright: bool
+) -> tuple[Solid, ...] | None:
+    """Upright: the first name on top of a cube of the second name's colour, the others next to them.
+
+    Else the first name to the left of the second, whose columns do not meet, the others anywhere.
+    """
+    if not upright:
+        solids = arrange(rng, camera, names, sizes_m=(0.2, 0.38))
+        if solids is None:
+            return None
+        corners = [camera.project(solid.corners())[:, 0] for solid in solids[:2]]
+        return solids if corners[0].max() + 12 < corners[1].min() else None
     x, y, size = float(rng.uniform(-0.8, 0.8)), float(rng.uniform(3.0, 5.0)), float(rng.uniform(0.25, 0.35))
     upper = named_solid(rng, names[0], x, y, size * float(rng.uniform(0.6, 0.85)), base_m=2 * size)
     lower = named_solid(rng, Name(names[1].colour, "cube"), x, y, size)
     others = arrange(rng, camera, names[2:], (upper, lower))
     return None if others is None else (upper, lower, *others)
-
-
-def _side_by_side(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
-    """The first name to the left of the second, whose columns do not meet, the others anywhere."""
-    solids = arrange(rng, camera, names, sizes_m=(0.2, 0.38))
-    if solids is None:
-        return None
-    corners = [camera.project(solid.corners())[:, 0] for solid in solids[:2]]
-    return solids if corners[0].max() + 12 < corners[1].min() else None
 
 
 def _painted(rng: np.random.Generator) -> Scene:

@@ -201,7 +201,10 @@ class _Buffers:
         # Of ground and wall much is behind something or beyond the horizon: no texture is read there.
         rows, columns = (np.flatnonzero(nearest.any(axis=axis)) for axis in (1, 0))
         inner = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
-        window = (_within(window[0], inner[0]), _within(window[1], inner[1]))
+        down, across = (
+            slice(out.start + one.start, out.start + one.stop) for out, one in zip(window, inner, strict=True)
+        )
+        window = (down, across)
         nearest, normal = nearest[inner], hit.normal[:, inner[0], inner[1]]
         slant = np.abs((normal * self.rays[:, window[0], window[1]]).sum(axis=0)) / self.ray_length[window]
         depth = np.where(np.isfinite(hit.depth[inner]), hit.depth[inner], 1.0)
@@ -212,11 +215,6 @@ class _Buffers:
         self.normal[:, window[0], window[1]] = np.where(nearest, normal, self.normal[:, window[0], window[1]])
         np.copyto(self.albedo[window], albedo, where=cv2.merge([nearest.view(np.uint8)] * 3).view(np.bool_))
         return covered
-
-
-def _within(outer: slice, inner: slice) -> slice:
-    """A slice of what another slice holds, counted as that one is."""
-    return slice(outer.start + inner.start, outer.start + inner.stop)
 
 
 def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: float = 2.5) -> View:
@@ -325,30 +323,29 @@ def _light(scene: Scene, buffers: _Buffers, camera: Camera) -> FloatMap:
     facing = np.maximum(_dot(scene.sun, buffers.normal), 0)
     dome = scene.ambient * (0.7 + 0.3 * buffers.normal[2])
     reach = np.where(np.isfinite(buffers.depth), buffers.depth, 0)[::2, ::2]
-    points = np.asarray(camera.position, np.float32)[:, None, None] + reach * buffers.rays[:, ::2, ::2]
+    position, sun = np.asarray(camera.position, np.float32)[:, None, None], np.asarray(scene.sun)
+    points = (position + reach * buffers.rays[:, ::2, ::2]).astype(np.float32)
     lit = np.ones(reach.shape, dtype=np.float32)
     for solid in scene.solids:
-        lit[_shades(solid, points.astype(np.float32), np.asarray(scene.sun))] = 0
+        # Whether the way from each point to the sun passes through the solid.
+        start = points - np.asarray(solid.centre, dtype=np.float32)[:, None, None]
+        if isinstance(solid, Ball):
+            b = _dot(sun, start)
+            root = b * b - (start**2).sum(axis=0) + solid.radius**2
+            shaded = (root > 0) & (-b + np.sqrt(np.maximum(root, 0)) > 0.03)
+        else:
+            axes = solid.axes()
+            towards = axes @ sun
+            slope = np.where(np.abs(towards) < 1e-9, 1e-9, towards).astype(np.float32)[:, None, None]
+            local = np.stack([_dot(axis, start) for axis in axes])
+            half = np.asarray(solid.half, dtype=np.float32)[:, None, None]
+            leave = ((np.sign(slope) * half - local) / slope).min(axis=0)
+            entry = ((-np.sign(slope) * half - local) / slope).max(axis=0)
+            shaded = (leave > 0.03) & (entry < leave)
+        lit[shaded] = 0
     smooth = cv2.GaussianBlur(lit, (0, 0), 0.8)
     lit = np.asarray(cv2.resize(smooth, (camera.width, camera.height), interpolation=cv2.INTER_LINEAR), np.float32)
     return np.asarray(dome + scene.sunlight * facing * lit, dtype=np.float32)
-
-
-def _shades(solid: Solid, points: FloatMap, sun: Points) -> npt.NDArray[np.bool_]:
-    """Whether the way from each point (3, h, w) to the sun passes through the solid, (h, w)."""
-    start = points - np.asarray(solid.centre, dtype=np.float32)[:, None, None]
-    if isinstance(solid, Ball):
-        b = _dot(sun, start)
-        root = b * b - (start**2).sum(axis=0) + solid.radius**2
-        return np.asarray((root > 0) & (-b + np.sqrt(np.maximum(root, 0)) > 0.03))
-    axes = solid.axes()
-    towards = axes @ sun
-    slope = np.where(np.abs(towards) < 1e-9, 1e-9, towards).astype(np.float32)[:, None, None]
-    local = np.stack([_dot(axis, start) for axis in axes])
-    half = np.asarray(solid.half, dtype=np.float32)[:, None, None]
-    leave = ((np.sign(slope) * half - local) / slope).min(axis=0)
-    entry = ((-np.sign(slope) * half - local) / slope).max(axis=0)
-    return np.asarray((leave > 0.03) & (entry < leave))
 
 
 def _develop(scene: Scene, buffers: _Buffers, light: FloatMap, rng: np.random.Generator, noise: float) -> Pixels:

@@ -49,19 +49,6 @@ START_S = 120.0
 MAX_TOOLS, MAX_TEXT, MAX_DATA, MAX_IMAGES = 64, 4000, 100_000, 8
 
 
-@asynccontextmanager
-async def _over_http(url: str) -> AsyncIterator[Any]:
-    """The streams of a server; one on this machine is not reached through a proxy, whatever the environment says."""
-    import httpx
-
-    timeout = httpx.Timeout(30.0, read=300.0)
-    async with (
-        httpx.AsyncClient(trust_env=not is_loopback(url), timeout=timeout) as client,
-        streamable_http_client(url, http_client=client) as streams,
-    ):
-        yield streams
-
-
 class BrokenConnection(ToolError):
     """A server cannot be reached, or no longer; `sent` says whether the call had gone out."""
 
@@ -78,8 +65,18 @@ async def connected(server: Address) -> AsyncIterator[tuple[ClientSession, proto
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(START_S):
                     first, *others = server.words
-                    process = StdioServerParameters(command=first, args=others)
-                    transport: Any = _over_http(first) if server.is_url else stdio_client(process, stderr)  # type: ignore[arg-type]
+                    transport: Any = None
+                    if server.is_url:
+                        import httpx
+
+                        # A server on this machine is not reached through a proxy, whatever the environment says.
+                        asking = httpx.AsyncClient(
+                            trust_env=not is_loopback(first), timeout=httpx.Timeout(30.0, read=300.0)
+                        )
+                        transport = streamable_http_client(first, http_client=await stack.enter_async_context(asking))
+                    else:
+                        process = StdioServerParameters(command=first, args=others)
+                        transport = stdio_client(process, stderr)  # type: ignore[arg-type]
                     read, write, *_ = await stack.enter_async_context(transport)
                     session = await stack.enter_async_context(ClientSession(read, write))
                     greeting = await session.initialize()

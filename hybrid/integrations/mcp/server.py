@@ -89,30 +89,30 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
         return protocol.ServerResult(protocol.ListToolsResult(tools=listed))
 
     async def call_tool(request: protocol.CallToolRequest) -> protocol.ServerResult:
-        return protocol.ServerResult(await _called(toolbox, request.params.name, request.params.arguments or {}))
+        name = request.params.name
+        try:
+            finding = await toolbox.call(name, request.params.arguments or {})
+            facts = json.loads(redact(json.dumps(finding.as_json())))
+            pictures = [
+                protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG)
+                for png in finding.pngs
+            ]
+            text = protocol.TextContent(type="text", text=facts["text"])
+            result = protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
+        except (HybridError, OSError) as error:
+            said = redact(str(error))
+        except Exception as error:
+            log.exception("a defect in the tool %s", name)
+            said = redact(f"{name} failed: {type(error).__name__}: {error}")
+        else:
+            return protocol.ServerResult(result)
+        failed = protocol.CallToolResult(content=[protocol.TextContent(type="text", text=said)], isError=True)
+        return protocol.ServerResult(failed)
 
     # Not by the decorators: theirs checks arguments first, and would answer with the data of an image in its error.
     server.request_handlers[protocol.ListToolsRequest] = list_tools
     server.request_handlers[protocol.CallToolRequest] = call_tool
     return server
-
-
-async def _called(toolbox: Toolbox, name: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
-    try:
-        finding = await toolbox.call(name, arguments)
-        facts = json.loads(redact(json.dumps(finding.as_json())))
-        pictures = [
-            protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG)
-            for png in finding.pngs
-        ]
-        text = protocol.TextContent(type="text", text=facts["text"])
-        return protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
-    except (HybridError, OSError) as error:
-        said = redact(str(error))
-    except Exception as error:
-        log.exception("a defect in the tool %s", name)
-        said = redact(f"{name} failed: {type(error).__name__}: {error}")
-    return protocol.CallToolResult(content=[protocol.TextContent(type="text", text=said)], isError=True)
 
 
 def serve(toolbox: Toolbox, port: int | None) -> None:
