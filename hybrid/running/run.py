@@ -71,15 +71,11 @@ class RunEnd:
     stopped: HybridError | None = None
 
 
-def no_progress(solver: str, so_far: Progress) -> None:
-    """Do nothing."""
-
-
 async def ask_run(
     run: ResolvedRun,
     progress: ProgressCallback,
     opener: Opener = local_engine,
-    watch: UsageCallback = no_progress,
+    watch: UsageCallback = lambda *_: None,
     tell: Tell | None = None,
 ) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
@@ -98,7 +94,7 @@ async def ask_run_to_end(
     progress: ProgressCallback,
     tell: Tell,
     opener: Opener = local_engine,
-    watch: UsageCallback = no_progress,
+    watch: UsageCallback = lambda *_: None,
 ) -> RunEnd:
     """Ask what is still open, solver by solver, and say how that ended.
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from hybrid.samples.item import (
     BoxFacts,
@@ -130,7 +129,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
 def relative_reflectance(rng: np.random.Generator, answer: int) -> Item:
     """Which of two points lies on the darker surface, whatever the light on it, or whether both are about the same."""
     view, (first, second) = until("pair of surface points", lambda: _surface_pair(rng, answer))
-    albedo = _local_mean(view.albedo)
+    albedo = cv2.blur(view.albedo, (5, 5))
     places = [(int(y), int(x)) for x, y in (first, second)]
     albedos, lights = ([float(values[place]) for place in places] for values in (albedo, view.light))
     return Item(
@@ -224,10 +223,6 @@ def _painted(rng: np.random.Generator) -> Scene:
     return replace(scene, ground=paints[pick(rng, 4)], wall=wall, sunlight=sunlight, ambient=ambient, haze_m=CLEAR_M)
 
 
-def _local_mean(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    return np.asarray(cv2.blur(values, (5, 5)), dtype=np.float32)
-
-
 # Places on surfaces among which a pair is looked for.
 POINTS = 200
 
@@ -245,7 +240,7 @@ def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[View, tuple[Sp
     surfaces = [np.flatnonzero(flat & (view.ids == number)) for number in np.unique(view.ids[flat])]
     chosen = (surfaces[pick(rng, len(surfaces))] for _ in range(POINTS))
     places = np.array([place[pick(rng, place.size)] for place in chosen], dtype=np.int64)
-    albedo, light = _local_mean(view.albedo).ravel()[places], view.light.ravel()[places]
+    albedo, light = cv2.blur(view.albedo, (5, 5)).ravel()[places], view.light.ravel()[places]
     x, y = places % WIDTH, places // WIDTH
     # Entry [a, b] is about point a as A and point b as B.
     brighter = albedo[None, :] / albedo[:, None]

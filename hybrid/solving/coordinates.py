@@ -83,7 +83,7 @@ class CoordinateSystem:
             if size is not None:
                 for x_key, y_key in POINT_KEYS:
                     x, y = node.get(x_key), node.get(y_key)
-                    if _is_number(x) and _is_number(y):
+                    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (x, y)):
                         across, down = self._units(size)
                         converted[x_key] = _in_pixels(x, x_key, across)
                         converted[y_key] = _in_pixels(y, y_key, down)
@@ -185,10 +185,6 @@ def _in_units(written: str, per: float) -> str:
 
 def _size_of(ref: ImageRef) -> tuple[int, int]:
     return ref.image.width, ref.image.height
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def frame_named(name: str) -> CoordinateSystem:
