@@ -86,7 +86,14 @@ def question(state: Mapping[str, Any], store: ImageStore) -> Question:
         raise DataError("there is no question: send a message with text")
     uploads = ([block for block in blocks if block["type"] != "text"] for blocks in reversed(chat))
     named = [(path, _file(path)) for path in state.get("image_paths", ())]
-    named += [(f"upload {place}", _upload(block)) for place, block in enumerate(next(filter(None, uploads), []), 1)]
+    for place, block in enumerate(next(filter(None, uploads), []), 1):
+        data = block.get("base64") or block.get("url", "").partition(";base64,")[2]
+        if block["type"] != "image" or not data:
+            raise DataError("only uploaded images are read, nothing is fetched from an address")
+        try:
+            named.append((f"upload {place}", base64.b64decode(data, validate=True)))
+        except ValueError as error:
+            raise DataError(f"an upload is not base64 ({error})") from None
     stored = tuple(store.put(data, where) for where, data in named)
     letters, options = zip(*OPTION.findall(text), strict=True) if OPTION.search(text) else ((), ())
     choices = options if len(options) > 1 and letters == tuple(LETTERS[: len(letters)]) else ()
@@ -103,16 +110,6 @@ def _file(path: str) -> bytes:
         return place.read_bytes()
     except (OSError, ValueError) as error:
         raise DataError(f"image_paths: {path!r} cannot be read ({error})") from None
-
-
-def _upload(block: Mapping[str, Any]) -> bytes:
-    data = block.get("base64") or block.get("url", "").partition(";base64,")[2]
-    if block["type"] != "image" or not data:
-        raise DataError("only uploaded images are read, nothing is fetched from an address")
-    try:
-        return base64.b64decode(data, validate=True)
-    except ValueError as error:
-        raise DataError(f"an upload is not base64 ({error})") from None
 
 
 async def ask(state: State) -> State:

@@ -29,7 +29,6 @@ from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
 from hybrid.answers.prior_accuracy import PriorAccuracy
-from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE
 from hybrid.solving.rules import counted_route
 from hybrid.solving.self_consistency import voted
@@ -96,7 +95,9 @@ def ruling(
         specialist_answer.letter or _parsed(prompt, specialist_answer.answer),
     )
     route, usual, guess = counted_route(prompt), prior_accuracy.usual(prompt), prior_accuracy.guess(prompt)
-    specialist = tool_confidence(prompt, trust, guess, specialist_answer)
+    # The specialist's confidence: its card's claim, or what was measured of it on this route.
+    key = (specialist_answer.tool, specialist_answer.finding.backend, route)
+    specialist = trust.tool(key, claimed(specialist_answer, prompt, guess))
     mllm = trust.model(route, usual, proposal.confidence)
     own = trust.measured.get((*MODEL, route), Measurement(0.0, 0))
     data: dict[str, Json] = {
@@ -128,17 +129,6 @@ def _neither(p: float, m: float, guess: float) -> bool:
     # Errors fall on all other options alike, and both have to miss the right one by different options.
     none = (1 - p) * (1 - m) * max(0.0, 1 - 2 * guess) / (1 - guess)
     return max(one, other) < guess * (one + other + none)
-
-
-def tool_confidence(
-    prompt: Prompt, trust: Trust, guess: float, specialist_answer: SpecialistAnswer
-) -> AnswerConfidence:
-    """The specialist's confidence: its card's claim, or what was measured of it on this route.
-
-    `guess` is the expected score of a guess at this prompt, 0..1.
-    """
-    key = (specialist_answer.tool, specialist_answer.finding.backend, counted_route(prompt))
-    return trust.tool(key, claimed(specialist_answer, prompt, guess))
 
 
 def _parsed(prompt: Prompt, text: str) -> Json:

@@ -165,7 +165,12 @@ async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
     message = state["messages"][-1]
     assert isinstance(message, AssistantMessage)  # noqa: S101 - the router sends only the model's messages here
     results = await asyncio.gather(*(_call(case, call) for call in message.calls))
-    answers: list[ToolMessage | UserMessage] = [*results, *(_invalid(case, call) for call in message.invalid)]
+    answers: list[ToolMessage | UserMessage] = [*results]
+    for unread in message.invalid:
+        # Its arguments are not a JSON object, or cannot be used whatever the tool.
+        wrong = f" ({unread.error[:300]})" if unread.error else ""
+        error = ToolError(f"the arguments must be one valid JSON object{wrong}", Fault.BAD_ARGUMENTS)
+        answers.append(_not_run(case.ctx, error, unread, unread.written))
     told = [_unreadable(case.ctx, message.unreadable)] if message.unreadable else []
     told += [TEXTS["warning"]] if is_last_turn(case, state["turns"] + 1) else []
     if told and answers:
@@ -185,8 +190,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
         return _failed(TEXTS["repeated_too_often"] if case.repeats >= MAX_REPEATS else TEXTS["repeated"], call)
     case.made.add(key)
     try:
-        tool = _offered(case.ctx, call.name)
-        images, args, repairs = _read(case, tool, call)
+        tool, images, args, repairs = _read(case, call)
     except ToolError as error:
         return _not_run(case.ctx, error, call, call.args)
     repairs = (*call.repairs, *(("tool name",) if call.name != tool.card.name else ()), *repairs)
@@ -219,10 +223,12 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 
-def _read(
-    case: ControllerInput, tool: Tool, call: ToolCall
-) -> tuple[tuple[str, ...], Mapping[str, Json], Sequence[str]]:
-    """What a call is about. Raises `ToolError`."""
+def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...], Mapping[str, Json], Sequence[str]]:
+    """The offered tool that a call means, its images, its arguments in pixels, and repairs. Raises `ToolError`."""
+    tool = tool_named(call.name, case.ctx.tools_offered)
+    if tool is None:
+        offered = ", ".join(one.card.name for one in case.ctx.tools_offered)
+        raise ToolError(f"there is no tool {call.name!r}; the tools are: {offered}", Fault.UNKNOWN_TOOL)
     frame, registry = case.ctx.frame, case.ctx.image_registry
     if isinstance(tool, PublishedTool):
         given = [ref.name for ref in case.prompt.images]
@@ -232,16 +238,7 @@ def _read(
     # They are read by the tool's type first: a number written as text, and a point that lies in another image by
     # default, would otherwise not be converted.
     args = frame.to_pixels(tool.parse(args).model_dump(mode="json", exclude_none=True), registry, images)
-    return images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
-
-
-def _offered(ctx: SolverContext, name: str) -> Tool:
-    """The offered tool that a name means. Raises `ToolError`."""
-    tool = tool_named(name, ctx.tools_offered)
-    if tool is None:
-        offered = ", ".join(tool.card.name for tool in ctx.tools_offered)
-        raise ToolError(f"there is no tool {name!r}; the tools are: {offered}", Fault.UNKNOWN_TOOL)
-    return tool
+    return tool, images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:
@@ -265,13 +262,6 @@ def _failed(text: str, call: ToolCall | InvalidCall) -> ToolMessage:
 
 def _name(call: ToolCall | InvalidCall) -> str:
     return call.name if isinstance(call, ToolCall) else call.name or UNNAMED
-
-
-def _invalid(case: ControllerInput, call: InvalidCall) -> ToolMessage:
-    """A call whose arguments are not a JSON object, or cannot be used whatever the tool."""
-    wrong = call.error[:300]
-    message = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
-    return _not_run(case.ctx, ToolError(message, Fault.BAD_ARGUMENTS), call, call.written)
 
 
 def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:

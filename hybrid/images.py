@@ -14,6 +14,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -115,7 +116,10 @@ class ImageStore:
             DataError: the bytes do not decode as an image in a known format, or exceed `MAX_PIXELS`.
         """
         sha256 = hashlib.sha256(data).hexdigest()
-        if (made := self._made(sha256)) is not None:
+        # A picture that was never made, or is damaged, is made anew.
+        with suppress(OSError, ValueError, TypeError, DataError):
+            made = StoredImage(**json.loads(self._note(sha256).read_bytes()))
+            self.read(made)
             return made
         # What is there was decoded when it came.
         there = _holds(self.path(sha256), data)
@@ -133,15 +137,6 @@ class ImageStore:
     def _note(self, sha256: str) -> Path:
         """Where it is noted which image was made of the file with this hash."""
         return self.path(sha256).with_suffix(".made")
-
-    def _made(self, sha256: str) -> StoredImage | None:
-        try:
-            made = StoredImage(**json.loads(self._note(sha256).read_bytes()))
-            self.read(made)
-        except (OSError, ValueError, TypeError, DataError):
-            # It was never made, or is damaged: it is made anew.
-            return None
-        return made
 
     def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
         """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. As `encode`."""
@@ -212,7 +207,9 @@ def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[
     try:
         # The other pictures of an MPO are no frames of the first.
         plain = plain and (form == "MPO" or not getattr(picture, "is_animated", False))
-        if _may_be_turned(data, media_type):
+        # Only a file that can say how to turn its picture is asked: to ask a PNG decodes it.
+        words = ORIENTATION_WORDS.get(media_type)
+        if words is None or any(word in data for word in words):
             # Before it is loaded: a TIFF then turns itself, and forgets that it did.
             orientation = picture.getexif().get(EXIF_ORIENTATION)
         if not decodes:
@@ -242,7 +239,16 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise DataError(f"an array of shape {pixels.shape} and type {pixels.dtype} is not an RGB picture of 8 bits")
     if media_type == PNG:
-        return _png(pixels)
+        with needed_by("cutting, joining or drawing a picture"):
+            import cv2
+
+        # Pictures are made on the hot path: level 1 with runs only takes 0.4 to 0.8 of the time of Pillow's level 1,
+        # and less room.
+        how = (cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE)
+        done, data = cv2.imencode(".png", cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2BGR), how)
+        if not done:
+            raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as PNG")
+        return data.tobytes()
     if media_type != JPEG:
         raise DataError(f"pictures are made as PNG or JPEG, not as {media_type}")
     if max(pixels.shape) > JPEG_SIDE_PX:
@@ -259,20 +265,6 @@ def saved(picture: Image.Image, media_type: str) -> bytes:
     else:
         picture.save(file, "PNG", compress_level=6)
     return file.getvalue()
-
-
-def _png(pixels: Pixels) -> bytes:
-    with needed_by("cutting, joining or drawing a picture"):
-        import cv2
-    import numpy as np
-
-    # Pictures are made on the hot path: level 1 with runs only takes 0.4 to 0.8 of the time of Pillow's level 1, and
-    # less room.
-    how = (cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE)
-    done, data = cv2.imencode(".png", cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2BGR), how)
-    if not done:
-        raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as PNG")
-    return data.tobytes()
 
 
 def decode(data: bytes, where: str) -> Pixels:
@@ -304,7 +296,16 @@ def to_rgb(picture: Image.Image) -> Image.Image:
 
     if picture.mode in ("I;16", "I;16B", "I;16L", *WITHOUT_RANGE):
         values = np.nan_to_num(np.asarray(picture, dtype=np.float64), posinf=np.inf, neginf=-np.inf)
-        top = _white(picture.mode, float(values.min(initial=0.0)), float(values.max(initial=0.0)))
+        least, most = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+        # The value that stands for white.
+        top = 65535.0
+        if picture.mode in WITHOUT_RANGE:
+            if least < 0 or most > top:
+                raise DataError(
+                    f"its 32-bit values go from {least:g} to {most:g}, which is none of 0..1, 0..255 and 0..65535"
+                )
+            if most <= 255.0:
+                top = 1.0 if picture.mode == "F" and most <= 1.0 else 255.0
         grey = np.clip(np.rint(values * (255.0 / top)), 0, 255).astype(np.uint8)
         return Image.fromarray(grey).convert("RGB")
     if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
@@ -316,23 +317,6 @@ def to_rgb(picture: Image.Image) -> Image.Image:
 
 # Modes of 32 bits: the file does not say which value is white.
 WITHOUT_RANGE = ("I", "F")
-
-
-def _white(mode: str, least: float, most: float) -> float:
-    """The value that stands for white in a picture with these extremes. Raises `DataError` as `to_rgb`."""
-    if mode not in WITHOUT_RANGE:
-        return 65535.0
-    if least < 0 or most > 65535.0:
-        raise DataError(f"its 32-bit values go from {least:g} to {most:g}, which is none of 0..1, 0..255 and 0..65535")
-    if mode == "F" and most <= 1.0:
-        return 1.0
-    return 255.0 if most <= 255.0 else 65535.0
-
-
-def _may_be_turned(data: bytes, media_type: str) -> bool:
-    """Whether the file can say how to turn its picture: to ask a PNG for that decodes it."""
-    words = ORIENTATION_WORDS.get(media_type)
-    return words is None or any(word in data for word in words)
 
 
 def _open(data: bytes, where: str) -> Image.Image:

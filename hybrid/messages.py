@@ -206,7 +206,11 @@ def readable(message: AssistantMessage) -> AssistantMessage:
     says so, so that it is answered in words like one that is not JSON.
     """
     calls: list[ToolCall] = []
-    invalid = [_bounded_call(call) for call in message.invalid]
+    invalid = []
+    for unread in message.invalid:
+        bounded_name = None if unread.name is None else whole_text(unread.name[:MAX_NAME])
+        written, error = (whole_text(text[:SHOWN_CHARACTERS]) for text in (unread.written, unread.error))
+        invalid.append(InvalidCall(unread.id, bounded_name, written, error))
     for call in message.calls:
         name = whole_text(call.name)[:MAX_NAME]
         wrong = _unusable(call.args)
@@ -235,13 +239,6 @@ def whole_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {whole_text(key) if isinstance(key, str) else key: whole_value(item) for key, item in value.items()}
     return value
-
-
-def _bounded_call(call: InvalidCall) -> InvalidCall:
-    """A call that was not understood, none of its texts longer than `SHOWN_CHARACTERS`."""
-    name = None if call.name is None else whole_text(call.name[:MAX_NAME])
-    written, error = (whole_text(text[:SHOWN_CHARACTERS]) for text in (call.written, call.error))
-    return InvalidCall(call.id, name, written, error)
 
 
 def _unusable(arguments: Any) -> str | None:

@@ -221,11 +221,21 @@ def looked_up(package: str) -> tuple[Mapping[str, Origin], Mapping[str, str]]:
 def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[str, str]]]:
     """By package what is found of the kinds of a word, and why the rest is left out."""
     _look_where_the_environment_says()
-    kinds = [kind for kind in KINDS if kind.word == word]
+    found: list[Origin] = []
+    for kind in (kind for kind in KINDS if kind.word == word):
+        # The things of the project, those in folders that were named, those of installed packages.
+        outer = outside_folders(kind.package)
+        places = _OWN.get(kind.package) or folders(kind.package)
+        found += (Origin(kind, name, places, own=True) for name in own_names(kind.package))
+        for place in outer:
+            names = sorted(_stems([place], kept=NOT_THINGS, recipes=kind.recipe != ""))
+            found += (Origin(kind, name, (place,), own=False) for name in names)
+        for entry in entry_points(kind.group):
+            ours = entry.dist is not None and entry.dist.name == OURS
+            found.append(Origin(kind, entry.name, (), ours, entry))
     by_name: dict[str, list[Origin]] = {}
-    for kind in kinds:
-        for origin in _origins(kind):
-            by_name.setdefault(origin.name, []).append(origin)
+    for origin in found:
+        by_name.setdefault(origin.name, []).append(origin)
     there: dict[str, dict[str, Origin]] = {}
     missing: dict[str, dict[str, str]] = {}
     for name, origins in by_name.items():
@@ -240,20 +250,6 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[
             taken = f"there is a {word} {name!r} already, {other.told}; rename one of them"
             missing.setdefault(one.kind.package, {})[name] = f"{one.told}: {why or taken}"
     return there, missing
-
-
-def _origins(kind: PluginKind) -> Iterator[Origin]:
-    """Where the things of a kind lie: those of the project, in folders that were named, in installed packages."""
-    outer = outside_folders(kind.package)
-    places = _OWN.get(kind.package) or folders(kind.package)
-    for name in own_names(kind.package):
-        yield Origin(kind, name, places, own=True)
-    for place in outer:
-        for name in sorted(_stems([place], kept=NOT_THINGS, recipes=kind.recipe != "")):
-            yield Origin(kind, name, (place,), own=False)
-    for entry in entry_points(kind.group):
-        ours = entry.dist is not None and entry.dist.name == OURS
-        yield Origin(kind, entry.name, (), ours, entry)
 
 
 def _helper_clash(one: Origin) -> str | None:

@@ -232,7 +232,12 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
         if package == TOOLS:
             return described
     entry = None if origin is None else origin.entry
-    module = _imported(entry.module if entry else f"{package}.{name}", told(entry) if entry else name)
+    try:
+        module = importlib.import_module(entry.module if entry else f"{package}.{name}")
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+        where = _line_of(error) or (told(entry) if entry else name)
+        raise UsageError(f"{where}: cannot be imported: {said}") from error
     export = (entry.attr if entry else "") or (INNER[package] if package in INNER else BY_PACKAGE[package].export)
     if not hasattr(module, export):
         raise UsageError(f"{module.__file__} must define {export}")
@@ -275,15 +280,6 @@ def load_each(package: str) -> Iterator[tuple[str, Any]]:
             _leave_out(str(error))
             continue
         yield name, thing
-
-
-def _imported(module: str, where: str) -> ModuleType:
-    """The module. Raises `UsageError`, with file and line, where it cannot be imported."""
-    try:
-        return importlib.import_module(module)
-    except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-        raise UsageError(f"{_line_of(error) or where}: cannot be imported: {said}") from error
 
 
 def _line_of(error: BaseException) -> str:

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator
 from functools import cache
 from urllib.parse import quote, quote_plus
 
@@ -34,7 +33,15 @@ _forms: tuple[tuple[str, bytes], ...] = ()
 
 def keep_secret(*values: str | None) -> None:
     """Never write these values from now on. None and values below `MIN_LENGTH` characters are passed over."""
-    found = {form for value in values if value and len(value) >= MIN_LENGTH for form in _written(value)}
+    found: set[str] = set()
+    for value in values:
+        if not value or len(value) < MIN_LENGTH:
+            continue
+        whole = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        found |= {value, quote(whole), quote_plus(whole), quote(whole, safe="")}
+        # JSON in JSON is an error's body in the line of a log.
+        for inner in (json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)):
+            found |= {inner, json.dumps(inner)[1:-1]}
     with _lock:
         global _forms  # noqa: PLW0603 - what must not be shown holds for the process, whatever read it
         longest_first = sorted(found | {text for text, _ in _forms}, key=lambda text: (-len(text), text))
@@ -60,12 +67,3 @@ def redact_bytes(data: bytes) -> bytes:
 @cache
 def _environment() -> None:
     keep_secret(*(value for name, value in os.environ.items() if NAMES.search(name) and LIKE_ONE.fullmatch(value)))
-
-
-def _written(value: str) -> Iterator[str]:
-    """The forms in which a value may stand in a text; JSON in JSON is an error's body in the line of a log."""
-    whole = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    yield from (value, quote(whole), quote_plus(whole), quote(whole, safe=""))
-    for ascii_only in (True, False):
-        inner = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
-        yield from (inner, json.dumps(inner)[1:-1])

@@ -41,7 +41,20 @@ def find_weights(where: str, *, download: bool, command: str = "`hybrid tools fe
     Raises:
         WeightsError: there is no such directory, or the id is not on disk and cannot be fetched, or as `look_through`.
     """
-    found = _find(where, download=download, command=command)
+    if not where:
+        raise WeightsError("no weights are named for it")
+    found = Path(where).expanduser()
+    if not found.is_dir():
+        if found.is_file() or names_directory(where):
+            raise WeightsError(f"weights absent: {no_directory(where)}")
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+        try:
+            found = Path(snapshot_download(where, local_files_only=not download, allow_patterns=list(FETCHED)))
+        except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
+            why = unfetched(error) if download else f"is not on disk ({command} fetches it)"
+            raise WeightsError(f"weights absent: {where} {why}") from error
     look_through(found, where)
     return found
 
@@ -133,24 +146,6 @@ def no_directory(where: str) -> str:
     if path.suffix == ".safetensors":
         return f"{where} is a file; give the folder that it lies in, with its configuration beside it"
     return f"{where} is a file; weights are a folder with .safetensors files: safetensors.torch.save_file writes one"
-
-
-def _find(where: str, *, download: bool, command: str) -> Path:
-    if not where:
-        raise WeightsError("no weights are named for it")
-    folder = Path(where).expanduser()
-    if folder.is_dir():
-        return folder
-    if folder.is_file() or names_directory(where):
-        raise WeightsError(f"weights absent: {no_directory(where)}")
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(where, local_files_only=not download, allow_patterns=list(FETCHED)))
-    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-        why = unfetched(error) if download else f"is not on disk ({command} fetches it)"
-        raise WeightsError(f"weights absent: {where} {why}") from error
 
 
 def unfetched(error: Exception) -> str:

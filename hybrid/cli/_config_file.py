@@ -13,14 +13,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hybrid.config.nodes import Node, of_json, read_nodes
 from hybrid.errors import UsageError
 from hybrid.log.files import read_small
 from hybrid.log.manifest import MANIFEST, read_manifest
 from hybrid.secrets import REDACTED
-from hybrid.types import Json
 
 # The key of a manifest under which the options lie.
 OPTIONS = "options"
@@ -88,17 +86,12 @@ def _of_manifest(path: Path) -> ConfigFile:
     if REDACTED in json.dumps(options):
         hidden = next(key for key, value in options.items() if REDACTED in json.dumps(value))
         raise UsageError(f"--config {path}: {hidden} held a secret, which was not written: give it anew in a file")
-    options = {**options, **_pinned(content, options)}
-    return ConfigFile(path, {key: of_json(value, str(path)) for key, value in options.items()}, is_manifest=True)
-
-
-def _pinned(content: Mapping[str, Any], options: Mapping[str, Json]) -> dict[str, Json]:
-    """The commit of the data set that was asked, where it was of the hub: a branch may have gone on since then."""
     from hybrid.running.hub import HUB, is_hub
 
+    # Of a data set of the hub the commit that was asked: a branch may have gone on since then.
     data = content["identity"].get("data")
     origin = data if isinstance(data, dict) else {}
-    revision, named = origin.get("revision"), options.get("data", HUB)
-    if origin.get("kind") != HUB or not isinstance(revision, str) or not is_hub(str(named)):
-        return {}
-    return {"data": f"{HUB}@{revision}"}
+    revision = origin.get("revision")
+    if origin.get("kind") == HUB and isinstance(revision, str) and is_hub(str(options.get("data", HUB))):
+        options = {**options, "data": f"{HUB}@{revision}"}
+    return ConfigFile(path, {key: of_json(value, str(path)) for key, value in options.items()}, is_manifest=True)

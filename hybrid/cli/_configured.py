@@ -220,17 +220,16 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
         name = param.name or ""
         if key in NOT_KEPT or name not in context.params:
             continue
-        if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
-            options[key] = _as_json(param, context.params[name])
+        if context.get_parameter_source(name) in (None, ParameterSource.DEFAULT):
+            continue
+        value = context.params[name]
+        if _is_pairs(param):
+            options[key] = {word: part for word, _, part in (one.partition("=") for one in value)}
+        elif isinstance(value, tuple):
+            options[key] = [str(one) for one in value]
+        else:
+            options[key] = value if value is None or isinstance(value, bool | int | float) else str(value)
     return options
-
-
-def _as_json(param: click.Parameter, value: Any) -> Json:
-    if _is_pairs(param):
-        return {key: part for key, _, part in (one.partition("=") for one in value)}
-    if isinstance(value, tuple):
-        return [str(one) for one in value]
-    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 def _known(command: click.Command) -> dict[str, click.Parameter]:

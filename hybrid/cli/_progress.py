@@ -101,7 +101,9 @@ def beside(so_far: Progress) -> str:
     used = so_far.used
     parts = []
     if tokens := used.input_tokens + used.output_tokens:
-        parts.append(f"{_short(tokens)} tokens")
+        # Three or four characters and a unit: 999, 12.3k, 1.25M.
+        large = f"{tokens / 1_000:.1f}k" if tokens < 999_950 else f"{tokens / 1_000_000:.2f}M"
+        parts.append(f"{tokens if tokens < 1_000 else large} tokens")
     if used.cost_usd is not None:
         parts.append(f"${used.cost_usd:.2f}")
     if so_far.retries:
@@ -113,10 +115,3 @@ def beside(so_far: Progress) -> str:
     if so_far.waits:
         parts.append(so_far.waits)
     return ", ".join(parts)
-
-
-def _short(count: int) -> str:
-    """Three or four characters and a unit: 999, 12.3k, 1.25M."""
-    if count < 1_000:
-        return str(count)
-    return f"{count / 1_000:.1f}k" if count < 999_950 else f"{count / 1_000_000:.2f}M"

@@ -28,8 +28,14 @@ def benchmark_of_files() -> str:
 
 
 def benchmark_of(where: str) -> str:
-    """The benchmark of data that were given without one."""
-    return benchmark_of_files() if holds_questions(Path(where).expanduser()) else "blink"
+    """The benchmark of data that were given without one: questions, where it is a file or a folder with one of them."""
+    from hybrid.benchmarks.questions import STEM
+    from hybrid.benchmarks.questions.tables import ENDINGS
+
+    path = Path(where).expanduser()
+    if path.is_file() or any((path / f"{STEM}{ending}").is_file() for ending in ENDINGS):
+        return benchmark_of_files()
+    return "blink"
 
 
 def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
@@ -46,11 +52,3 @@ def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
     if not Path(benchmark).expanduser().exists():
         raise UsageError(f"{benchmark}: there is no such file; give a file or a folder of questions, or a benchmark")
     return benchmark_of_files(), benchmark
-
-
-def holds_questions(path: Path) -> bool:
-    """Whether a path is a file, or a folder with a file of questions by its name."""
-    from hybrid.benchmarks.questions import STEM
-    from hybrid.benchmarks.questions.tables import ENDINGS
-
-    return path.is_file() or any((path / f"{STEM}{ending}").is_file() for ending in ENDINGS)

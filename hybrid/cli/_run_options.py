@@ -73,15 +73,23 @@ def settings_of(options: Mapping[str, Any]) -> ModelSettings:
 
 
 def _click_option(field: OptionField) -> click.Option:
-    option = field.option
-    kind = ListOption if field.is_many and option.metavar == "A,B" and option.form != "A,B" else FromEnvironment
+    option, form = field.option, field.option.form
+    # The name, with the one that switches a flag off.
+    names, default = option.name, field.default
+    if form == "no":
+        names, default = f"{names}/--{names.removeprefix('--no-')}", not default
+    elif form == "on|off":
+        default = "on" if default else "off"
+    elif field.type is bool:
+        names = f"{names}/--no-{names.removeprefix('--')}"
+    kind = ListOption if field.is_many and option.metavar == "A,B" and form != "A,B" else FromEnvironment
     return kind(
-        [_switched(field), option.key],
+        [names, option.key],
         type=_click_type(field),
-        default=_click_default(field),
-        show_default=field.type is not bool or option.form == "on|off",
-        is_flag=field.type is bool and option.form != "on|off",
-        multiple=field.is_pairs or (field.is_many and option.form != "A,B"),
+        default=default if isinstance(default, bool | int | float | str) else None,
+        show_default=field.type is not bool or form == "on|off",
+        is_flag=field.type is bool and form != "on|off",
+        multiple=field.is_pairs or (field.is_many and form != "A,B"),
         metavar=option.metavar or None,
         envvar=option.variable or None,
         show_envvar=bool(option.variable),
@@ -91,14 +99,6 @@ def _click_option(field: OptionField) -> click.Option:
         common=option.common,
         brief=option.brief,
     )
-
-
-def _switched(field: OptionField) -> str:
-    """The name, with the one that switches a flag off."""
-    name, form = field.option.name, field.option.form
-    if form == "no":
-        return f"{name}/--{name.removeprefix('--no-')}"
-    return f"{name}/--no-{name.removeprefix('--')}" if field.type is bool and form != "on|off" else name
 
 
 def _click_type(field: OptionField) -> click.ParamType[Any] | type | None:
@@ -114,14 +114,6 @@ def _click_type(field: OptionField) -> click.ParamType[Any] | type | None:
         return click.IntRange(int(least))
     named = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(0)}
     return named.get(form) or (field.type if field.type is int else None)
-
-
-def _click_default(field: OptionField) -> Any:
-    if field.option.form == "on|off":
-        return "on" if field.default else "off"
-    if field.option.form == "no":
-        return not field.default
-    return field.default if isinstance(field.default, bool | int | float | str) else None
 
 
 def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = None) -> RunConfig:

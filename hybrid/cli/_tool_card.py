@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from hybrid.cli._options import options
 from hybrid.cli._path import refuse_taken
 
 if TYPE_CHECKING:
-    from hybrid.tool import BackendCard, KnownAnswer, Need, Provenance, Tool
+    from hybrid.tool import BackendCard, Need, Provenance, Tool
 
 WIDTH = 100
 # Columns of the names at the left of a list of facts.
@@ -45,6 +46,8 @@ def show(name: str) -> int:
 
 
 def _card(tool: Tool) -> Iterator[str]:
+    from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
+
     card = tool.card
     fewest, most = card.images
     yield from _filled(f"{card.name}: {card.summary}")
@@ -57,21 +60,23 @@ def _card(tool: Tool) -> Iterator[str]:
     if card.needs:
         yield from fact("asks first", _needed(card.needs))
     if tool.checks:
-        asked = "; ".join(dict.fromkeys(_check(check, tool.checks) for check in tool.checks))
-        yield from fact("known images", f"{asked} (hybrid tools check {card.name})")
+        # Known answers of a series go by the series, and how many of them must be right.
+        sizes = Counter(check.series for check in tool.checks)
+        asked = dict.fromkeys(
+            f"{check.series.name} ({check.series.least} of {sizes[check.series]})" if check.series else check.name
+            for check in tool.checks
+        )
+        yield from fact("known images", f"{'; '.join(asked)} (hybrid tools check {card.name})")
     yield ""
-    yield from _arguments(tool)
+    fields = spec(tool, whole=True)["function"]["parameters"]
+    named = {name: node for name, node in fields["properties"].items() if name not in (IMAGE, IMAGES)}
+    yield "Arguments (--args JSON)" if named else "Arguments: none"
+    if any(COORDINATES.intersection((_object(node) or {}).get("properties", {})) for node in named.values()):
+        yield from _filled(PLACES, "  ")
+    yield from _fields(named, fields["required"], "  ")
     for backend in card.backends:
         yield ""
         yield from _backend(tool, backend)
-
-
-def _check(check: KnownAnswer, checks: Sequence[KnownAnswer]) -> str:
-    """A known answer by its name; those of a series by the series and how many of them must be right."""
-    if check.series is None:
-        return check.name
-    count = sum(one.series == check.series for one in checks)
-    return f"{check.series.name} ({check.series.least} of {count})"
 
 
 def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
@@ -88,10 +93,26 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     yield from _known_weights(backend, ours=not is_outside("tools", tool.card.name))
     if backend.needs:
         yield from fact("asks first", _needed(backend.needs), "  ")
-    yield from fact("batches", _batches(backend), "  ")
+    batches = f"of up to {backend.batch}" if backend.batch > 1 else "none, one request at a time"
+    if backend.learned_tolerance:
+        batches += f"; numbers differ by at most {backend.learned_tolerance:g} from those of a request alone"
+    elif backend.batch > 1:
+        batches += "; the same numbers as of a request alone"
+    yield from fact("batches", batches, "  ")
     if backend.weights or backend.reduced:
-        for place, line in enumerate(_precision(backend)):
-            yield from fact("" if place else "precision", line, "  ")
+        # The precision that `--tool-dtype auto` takes on CUDA, and each measurement of fewer bits, a line each.
+        harmless = [one.weights for one in backend.reduced if one.dtype == "bfloat16" and one.harmless]
+        auto = f"float32; on CUDA TF32{''.join(f', bfloat16 with {name}' for name in harmless)} (--tool-dtype)"
+        yield from fact("precision", auto, "  ")
+        for one in backend.reduced:
+            numbers = f", numbers by at most {one.largest:.2g} ({one.of})" if one.of else ""
+            line = (
+                f"{one.dtype} changed {one.changed} of {one.questions} decisions{numbers}, weights: {one.weights}"
+                f"{'' if one.trained else ', which says little of trained ones'} ({one.device})"
+            )
+            yield from fact("", line, "  ")
+        if not backend.reduced:
+            yield from fact("", "fewer bits were not measured", "  ")
     yield from fact("right", _reliability(backend), "  ")
 
 
@@ -137,27 +158,6 @@ def trained_on(known: Provenance) -> str:
     return ", ".join(known.trained_on) + doubt
 
 
-def _batches(backend: BackendCard) -> str:
-    size = f"of up to {backend.batch}" if backend.batch > 1 else "none, one request at a time"
-    if backend.learned_tolerance:
-        return f"{size}; numbers differ by at most {backend.learned_tolerance:g} from those of a request alone"
-    return f"{size}; the same numbers as of a request alone" if backend.batch > 1 else size
-
-
-def _precision(backend: BackendCard) -> list[str]:
-    """The precision that `--tool-dtype auto` takes on CUDA, and each measurement of fewer bits, a line each."""
-    harmless = [one.weights for one in backend.reduced if one.dtype == "bfloat16" and one.harmless]
-    auto = f"float32; on CUDA TF32{''.join(f', bfloat16 with {name}' for name in harmless)} (--tool-dtype)"
-    rows = []
-    for one in backend.reduced:
-        numbers = f", numbers by at most {one.largest:.2g} ({one.of})" if one.of else ""
-        rows.append(
-            f"{one.dtype} changed {one.changed} of {one.questions} decisions{numbers}, weights: {one.weights}"
-            f"{'' if one.trained else ', which says little of trained ones'} ({one.device})"
-        )
-    return [auto, *(rows or ["fewer bits were not measured"])]
-
-
 def _weights(tool: Tool, backend: BackendCard) -> str:
     name = tool.card.name
     others = f"others with --weights {name}=DIR_OR_ID"
@@ -200,17 +200,6 @@ def _reliability(backend: BackendCard) -> str:
         if bin_.n
     ]
     return "\n".join([f"on {backend.counted_on}, by the confidence it states:", *rows])
-
-
-def _arguments(tool: Tool) -> Iterator[str]:
-    from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
-
-    fields = spec(tool, whole=True)["function"]["parameters"]
-    named = {name: node for name, node in fields["properties"].items() if name not in (IMAGE, IMAGES)}
-    yield "Arguments (--args JSON)" if named else "Arguments: none"
-    if any(COORDINATES.intersection((_object(node) or {}).get("properties", {})) for node in named.values()):
-        yield from _filled(PLACES, "  ")
-    yield from _fields(named, fields["required"], "  ")
 
 
 def _fields(named: Mapping[str, Any], required: Sequence[str], indent: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ import importlib.metadata
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,13 +79,19 @@ def fetch(
       hybrid tools fetch -o weights.json
       hybrid tools fetch depth --weights depth=depth-anything/Depth-Anything-V2-Large-hf
     """
+    from hybrid.registry import load, load_each
     from hybrid.serving.loader import refuse_absent
 
     refuse_absent(device)
     wanted = _Wanted(pairs("--weights", weights), source, dry_run, not no_check, device)
     found: list[FoundWeights] = []
     absent: list[str] = []
-    for tool in _chosen(tools, wanted.named):
+    asked = [load("tools", name) for name in dict.fromkeys((*tools, *wanted.named))]
+    for tool in asked:
+        if not _loads(tool):
+            raise UsageError(f"{tool.card.name} loads no weights of its own")
+    # Without names, all whose learned backend loads something of its own.
+    for tool in asked or [tool for _, tool in load_each("tools") if _loads(tool)]:
         try:
             found += _brought(tool, wanted)
         except Exception as error:
@@ -98,17 +104,6 @@ def fetch(
         out.write_text(json.dumps(rows, indent=1) + "\n")
         tell(f"wrote {out}")
     return 3 if absent else 0
-
-
-def _chosen(wanted: Sequence[str], named: Mapping[str, str]) -> list[Tool]:
-    """The tools that are asked for; without any, all whose learned backend loads something of its own."""
-    from hybrid.registry import load, load_each
-
-    asked = [load("tools", name) for name in dict.fromkeys((*wanted, *named))]
-    for tool in asked:
-        if not _loads(tool):
-            raise UsageError(f"{tool.card.name} loads no weights of its own")
-    return asked or [tool for _, tool in load_each("tools") if _loads(tool)]
 
 
 def _loads(tool: Tool) -> bool:

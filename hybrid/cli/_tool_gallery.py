@@ -25,7 +25,7 @@ from hybrid.errors import HybridError, UsageError
 if TYPE_CHECKING:
     from hybrid.serving.service import Tools
     from hybrid.tool import Args, Tool
-    from hybrid.types import Finding, ImageRef, Json
+    from hybrid.types import ImageRef, Json
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 # A tool and the arguments that every image gets.
@@ -156,9 +156,11 @@ def object_of(text: str) -> dict[str, Json]:
 
 
 async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
+    from PIL import Image
     from tqdm import tqdm
 
     from hybrid.images import read_image_file
+    from hybrid.log.files import write_atomic
     from hybrid.types import ImageRef
 
     single, double = ([one for one in chosen if one[0].card.images[0] == n] for n in (1, 2))
@@ -172,25 +174,19 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
             continue
         ref = ImageRef("img:1", image)
         read.append((number, path.name, ref))
-        shown = [_input(studio, ref, number), *[await _one(studio, one, [ref], f"{number:03d}") for one in single]]
+        name, data = f"{number:03d}.jpg", io.BytesIO()
+        Image.fromarray(studio.service.store.pixels(image)).save(data, "JPEG", quality=90)
+        write_atomic(studio.out / name, data.getvalue())
+        shown = [
+            Shown("the image itself", "", pictures=(name,)),
+            *[await _one(studio, one, [ref], f"{number:03d}") for one in single],
+        ]
         sections.append(Section(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(shown)))
     for (number, name, ref), (other, second, after) in pairwise(read):
         stem = f"{number:03d}-{other:03d}"
         shown = [await _one(studio, one, [ref, after], stem) for one in double]
         sections.append(Section(f"{name} and {second}", "", tuple(shown)))
     return sections
-
-
-def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
-    from PIL import Image
-
-    from hybrid.log.files import write_atomic
-
-    name = f"{number:03d}.jpg"
-    data = io.BytesIO()
-    Image.fromarray(studio.service.store.pixels(ref.image)).save(data, "JPEG", quality=90)
-    write_atomic(studio.out / name, data.getvalue())
-    return Shown("the image itself", "", pictures=(name,))
 
 
 async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str) -> Shown:
@@ -200,23 +196,14 @@ async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str)
         finding = await studio.service.call(tool, args, refs)
     except HybridError as error:
         return Shown(name, str(error), failed=True)
-    return Shown(
-        name,
-        finding.text,
-        f"{finding.backend}, confidence {finding.confidence:.2f}",
-        _saved(studio, finding, f"{stem}-{name}"),
-    )
-
-
-def _saved(studio: Studio, finding: Finding, stem: str) -> tuple[str, ...]:
-    """The files of a finding's first pictures."""
     from hybrid.log.files import write_atomic
 
-    shown = finding.images[:MAX_PICTURES]
-    names = [f"{stem}.png" if len(shown) == 1 else f"{stem}-{place}.png" for place in range(1, len(shown) + 1)]
-    for name, ref in zip(names, shown, strict=True):
-        write_atomic(studio.out / name, studio.service.store.read(ref.image))
-    return tuple(names)
+    pictures = finding.images[:MAX_PICTURES]
+    endings = [""] if len(pictures) == 1 else [f"-{place}" for place in range(1, len(pictures) + 1)]
+    files = tuple(f"{stem}-{name}{ending}.png" for ending in endings)
+    for file, ref in zip(files, pictures, strict=True):
+        write_atomic(studio.out / file, studio.service.store.read(ref.image))
+    return Shown(name, finding.text, f"{finding.backend}, confidence {finding.confidence:.2f}", files)
 
 
 def page(facts: Sequence[str], sections: Sequence[Section]) -> str:

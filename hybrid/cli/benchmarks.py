@@ -11,7 +11,7 @@ from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.card import BenchmarkCard, Setting
+    from hybrid.benchmarks.card import BenchmarkCard
 
 
 @click.group("benchmarks")
@@ -49,7 +49,7 @@ def show(name: str, every: bool, tables: Shape) -> int:
     from hybrid.scoring.published_tables import published_tables
 
     card: BenchmarkCard = load("hybrid.benchmarks", name).card
-    for line in (*_facts(card), *(line for part in (_setting_lines, _metrics) if every for line in part(card))):
+    for line in (*_facts(card), *(_settings_and_metrics(card) if every else ())):
         click.echo(folded(line, tables, hang=4))
     if not every:
         click.echo("\nMore: --all (settings, metrics and their formulas, baselines, published numbers)")
@@ -91,24 +91,17 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
         yield "  those that the data say"
 
 
-def _setting_lines(card: BenchmarkCard) -> Iterator[str]:
-    """The settings of a benchmark, one line each."""
+def _settings_and_metrics(card: BenchmarkCard) -> Iterator[str]:
+    """The settings, one line each, and how every metric is reckoned; those that any benchmark may have last."""
     from hybrid.cli._run_options import common_settings
-
-    yield "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
-    yield from map(_setting, card.settings)
-    yield "\nsettings of every benchmark, which say how a model is asked"
-    yield from map(_setting, common_settings())
-
-
-def _setting(each: Setting) -> str:
-    return f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}"
-
-
-def _metrics(card: BenchmarkCard) -> Iterator[str]:
-    """How every metric is reckoned; those that any benchmark may have last."""
     from hybrid.scoring.metric_cards import FURTHER
 
+    own = "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
+    common = "\nsettings of every benchmark, which say how a model is asked"
+    for heading, settings in ((own, card.settings), (common, common_settings())):
+        yield heading
+        for each in settings:
+            yield f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}"
     yield "\nmetrics"
     for metric in (*card.metrics, *FURTHER):
         yield f"  {metric.name}\n    = {metric.formula}"

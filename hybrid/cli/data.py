@@ -180,13 +180,6 @@ class _Checked:
             yield f"--- {question.id}  ({question.task}, {question.kind}; {images}{', '.join(_sizes(question))})"
             yield question.text
             yield f"--> {said}\n"
-        yield from self._counts()
-        yield from (f"broken: {question.id}: {question.error}" for question in self.broken)
-        yield from (f"doubtful: {doubt}" for doubt in self.doubts[:MAX_DOUBTS])
-        if len(self.doubts) > MAX_DOUBTS:
-            yield f"doubtful: and {len(self.doubts) - MAX_DOUBTS:,} more (--json has all)"
-
-    def _counts(self) -> Iterator[str]:
         total = sum(self.sound(task) for task in self.kinds)
         yield f"{total:,} questions, {len(self.broken):,} broken: {'' if self.complete else 'not '}complete"
         if self.same_pictures:
@@ -199,6 +192,10 @@ class _Checked:
             else:
                 note += "  " + ", ".join(f"{number:,} {kind}" for kind, number in self.kinds.get(task, {}).items())
             yield f"{task:28} {self.sound(task):6,}{note}"
+        yield from (f"broken: {question.id}: {question.error}" for question in self.broken)
+        yield from (f"doubtful: {doubt}" for doubt in self.doubts[:MAX_DOUBTS])
+        if len(self.doubts) > MAX_DOUBTS:
+            yield f"doubtful: and {len(self.doubts) - MAX_DOUBTS:,} more (--json has all)"
 
 
 def _sizes(question: Question) -> list[str]:

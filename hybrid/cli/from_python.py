@@ -40,7 +40,7 @@ from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+    pass
 
 
 def run(
@@ -120,17 +120,6 @@ def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -
     return scores_of(run, abstain, allow_failed=allow_failed)
 
 
-def _client(model: object) -> BaseChatModel | None:
-    """The model itself, where it is one; None for a name. Raises `UsageError` for anything else."""
-    if model is None or isinstance(model, str):
-        return None
-    from langchain_core.language_models import BaseChatModel
-
-    if not isinstance(model, BaseChatModel):
-        raise UsageError(f"model={model!r:.80}: write provider:name, or hand in a chat model of LangChain's")
-    return model
-
-
 def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object]]:
     """The objects among the options, and the options with the name of each in its place.
 
@@ -140,8 +129,13 @@ def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object
     solvers: dict[str, Any] = {}
     tools: dict[str, Any] = {}
     named = dict(options)
-    model = _client(options.get("model"))
-    if model is not None:
+    model, told = None, options.get("model")
+    if told is not None and not isinstance(told, str):
+        from langchain_core.language_models import BaseChatModel
+
+        if not isinstance(told, BaseChatModel):
+            raise UsageError(f"model={told!r:.80}: write provider:name, or hand in a chat model of LangChain's")
+        model = told
         named["model"] = model_name(model)
     for key, objects, name_of, taken in (
         ("solvers", solvers, _solver_name, solver_names),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -41,7 +40,12 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
     checked = asyncio.run(check_model(model, settings_of(options), ImageStore(home() / "images")))
     solvers = "controller,mllm" if checked.calls else "mllm"
     words = ["hybrid", "run", "blink", "--data", "sample", "--limit", "4", "--solver", solvers, "--model", model]
-    words += [*_typed(context), *checked.options]
+    for parameter in model_options():
+        value = context.params[str(parameter.name)]
+        if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
+            each = value if isinstance(value, tuple) else (value,)
+            words += [word for one in each for word in (parameter.opts[0], str(one))]
+    words += checked.options
     if as_json:
         click.echo(json.dumps({**asdict(checked), "model": model, "command": words}))
     else:
@@ -52,12 +56,3 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
             click.echo(f"{checked.requests} requests in {checked.seconds:.1f} s; to run with:\n")
             click.echo(pasteable(words, tables))
     return 3 if any(one.refused for one in checked.found) else 0
-
-
-def _typed(context: click.Context) -> Iterator[str]:
-    """The options of the model as they were typed."""
-    for parameter in model_options():
-        value = context.params[str(parameter.name)]
-        if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
-            for one in value if isinstance(value, tuple) else (value,):
-                yield from (parameter.opts[0], str(one))

@@ -99,7 +99,14 @@ def _show(options: Mapping[str, Any], report: ComparisonReport, runs: Sequence[P
     page = write_site(pages, options["out"] / "site")
     if not options["as_json"]:
         said = (folded(part, "narrow", hang=0).strip() for part in (*mishaps(report.solvers), ABOUT))
-        click.echo("\n" + "\n\n".join((f"report: {page}", *said, _next(runs, tables))))
+        # Commands on these runs and beyond, to be pasted as they stand.
+        commands = (
+            ("compare", *map(str, runs), "--only", "decomposition"),
+            ("tools", "list"),
+            shlex.split("study blink --data sample --limit 20 --model openai:gpt-4o -o runs/study --dry-run"),
+        )
+        after = "\n".join(pasteable([*program(), *words], tables, "next: ") for words in commands)
+        click.echo("\n" + "\n\n".join((f"report: {page}", *said, after)))
 
 
 def trained_matcher(run: Path) -> OverviewSection | None:
@@ -154,29 +161,16 @@ def trained_matcher(run: Path) -> OverviewSection | None:
 
 def mishaps(solvers: Sequence[Scored]) -> list[str]:
     """Lines on the questions that ended in neither an answer nor an abstention, with the folder to look in."""
-    lines = [
-        f"  {one.folder.path / one.recorded if one.folder else one.solver}: {', '.join(bad_ends)}"
-        for one in solvers
-        if (bad_ends := _bad_ends(one))
-    ]
-    return ["\n".join((MISHAPS, *lines))] if lines else []
-
-
-def _bad_ends(one: Scored) -> list[str]:
-    """How many questions of a solver ended in each bad way, and how many of its tool calls were lost."""
     from hybrid.types import Outcome
 
-    ends = Counter(score.outcome for score in one.scores)
-    counts = [f"{ends[kind]} {kind}" for kind in (Outcome.UNPARSED, Outcome.BUDGET, Outcome.TOOL_FAULT) if ends[kind]]
-    lost = one.usage.tool_faults if one.usage else 0
-    return [*counts, f"{lost} lost"] if lost else counts
-
-
-def _next(runs: Sequence[Path], tables: Shape) -> str:
-    """Commands on these runs and beyond, to be pasted as they stand."""
-    commands = (
-        ("compare", *map(str, runs), "--only", "decomposition"),
-        ("tools", "list"),
-        shlex.split("study blink --data sample --limit 20 --model openai:gpt-4o -o runs/study --dry-run"),
-    )
-    return "\n".join(pasteable([*program(), *words], tables, "next: ") for words in commands)
+    lines = []
+    for one in solvers:
+        ends = Counter(score.outcome for score in one.scores)
+        bad = (Outcome.UNPARSED, Outcome.BUDGET, Outcome.TOOL_FAULT)
+        counts = [f"{ends[kind]} {kind}" for kind in bad if ends[kind]]
+        if one.usage and one.usage.tool_faults:
+            counts.append(f"{one.usage.tool_faults} lost")
+        if counts:
+            place = one.folder.path / one.recorded if one.folder else one.solver
+            lines.append(f"  {place}: {', '.join(counts)}")
+    return ["\n".join((MISHAPS, *lines))] if lines else []

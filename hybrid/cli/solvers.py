@@ -27,13 +27,16 @@ def command() -> None:
 @options("solvers list")
 def list_(tables: Shape, as_json: bool) -> int:
     """Print every solver: its name, its role in a comparison, whether it needs a model, and what it does."""
-    from hybrid.registry import SOLVERS, load_each
+    from hybrid.registry import SOLVERS, load_each, solver_docstring
 
     solvers: dict[str, Solver] = dict(sorted(one for package in SOLVERS for one in load_each(package)))
-    facts = [
-        {"name": name, "role": solver.role, "needs_model": solver.needs_model, "summary": _summary(name)}
-        for name, solver in solvers.items()
-    ]
+    facts = []
+    for name, solver in solvers.items():
+        # The first paragraph of the docstring of the solver's file, without the name before it.
+        line = " ".join(solver_docstring(name).split("\n\n")[0].split())
+        label, colon, rest = line.partition(": ")
+        summary = rest if colon and len(label) <= MAX_LABEL_LENGTH else line
+        facts.append({"name": name, "role": solver.role, "needs_model": solver.needs_model, "summary": summary})
     if as_json:
         click.echo(json.dumps({"solvers": facts}))
         return 0
@@ -41,12 +44,3 @@ def list_(tables: Shape, as_json: bool) -> int:
         model = "needs a model" if one["needs_model"] else "no model"
         click.echo(folded(f"{one['name']:12} {one['role']:11} {model:14} {one['summary']}", tables, hang=4))
     return 0
-
-
-def _summary(name: str) -> str:
-    """The first paragraph of what the solver's file says of it, without the name before it."""
-    from hybrid.registry import solver_docstring
-
-    line = " ".join(solver_docstring(name).split("\n\n")[0].split())
-    label, colon, rest = line.partition(": ")
-    return rest if colon and len(label) <= MAX_LABEL_LENGTH else line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,6 +108,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
     def compared(asked: AskedRuns) -> Sequence[str]:
         from hybrid.log.folder import RunFolder
         from hybrid.scoring.reports import compare_paths
+        from hybrid.types import Outcome
 
         places = [(cell.folder(out), cell.changes["solvers"]) for cell in cells]
         begun = [place for place, solvers in places if place.is_dir() and any(map(RunFolder(place).finished, solvers))]
@@ -115,20 +116,17 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
             return asked.lines
         report = compare_paths(begun, abstain=options.get("abstain"), allow_failed=options["allow_failed"])
         show(report, begun)
-        return [*asked.lines, *report.failed, *_unanswerable(report)]
+        # Questions that failed for good, as one that a recording lacks; an outage is asked anew.
+        unanswerable = (
+            f"{score.id} ({one.solver}): {one.reasons.get(score.id, score.outcome.value)}"
+            for one in report.solvers
+            for score in one.scores
+            if score.outcome.failed and score.outcome is not Outcome.OUTAGE
+        )
+        return [*asked.lines, *report.failed, *unanswerable]
 
     runs = {f"{cell.name} ({cell.about})": partial(made, cell) for cell in cells}
     return ask_and_show(runs, config.run_limits, [out], compared)
-
-
-def _unanswerable(report: ComparisonReport) -> Iterator[str]:
-    """A line for each question that failed for good, as one that a recording lacks; an outage is asked anew."""
-    from hybrid.types import Outcome
-
-    for one in report.solvers:
-        for score in one.scores:
-            if score.outcome.failed and score.outcome is not Outcome.OUTAGE:
-                yield f"{score.id} ({one.solver}): {one.reasons.get(score.id, score.outcome.value)}"
 
 
 def study_as_json(report: ComparisonReport, begun: Sequence[Path]) -> str:

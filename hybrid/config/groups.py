@@ -125,21 +125,18 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
         UsageError: an item without `=`, a key given twice, or a value that does not fit.
     """
     given = pairs("--model-arg", items)
-    values: dict[str, Json] = {key: text if key == "price" else _value(text) for key, text in given.items()}
+    values: dict[str, Json] = {}
+    for key, text in given.items():
+        try:
+            values[key] = text if key == "price" else json.loads(text, parse_constant=lambda name: name)
+        except ValueError:
+            values[key] = text
     named: dict[str, Any] = {
         field.path[0]: _checked(field, values.pop(field.option.name))
         for field in option_fields(ModelSettings, "--model-arg")
         if field.option.name in values
     }
     return ModelSettings(extra=values, **named)
-
-
-def _value(text: str) -> Json:
-    try:
-        value: Json = json.loads(text, parse_constant=lambda name: name)
-    except ValueError:
-        return text
-    return value
 
 
 def _checked(field: OptionField, value: Json) -> object:

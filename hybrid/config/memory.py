@@ -7,7 +7,7 @@ that limit, however much memory the machine has.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 GROUPS = Path("/sys/fs/cgroup")
@@ -28,16 +28,11 @@ def group_limit(groups: Path, own_groups: Path) -> int | None:
         groups: where the control groups are mounted; version 1 has those of memory in `memory`.
         own_groups: the process's groups, one line each: `0::/GROUP` (version 2), `4:memory:/GROUP` (version 1).
     """
-    return min(
-        (limit for path in _limit_files(groups, own_groups) if (limit := _limit(path)) is not None), default=None
-    )
-
-
-def _limit_files(groups: Path, own_groups: Path) -> Iterator[Path]:
     try:
         lines = own_groups.read_text().splitlines()
     except OSError:
-        return
+        return None
+    files: list[Path] = []
     for line in lines:
         _, controllers, group = line.split(":", maxsplit=2)
         if controllers == "":
@@ -48,12 +43,10 @@ def _limit_files(groups: Path, own_groups: Path) -> Iterator[Path]:
             continue
         # A container sees its own group as the root, and may be told its path outside of it.
         parts = [part for part in group.split("/") if part not in ("", "..")]
-        yield from (root.joinpath(*parts[:depth], name) for depth in range(len(parts) + 1))
-
-
-def _limit(path: Path) -> int | None:
-    """The limit in a file; None where there is no such file, or no limit (`max`)."""
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return None
+        files += (root.joinpath(*parts[:depth], name) for depth in range(len(parts) + 1))
+    limits: list[int] = []
+    for path in files:
+        # There is no such file, or no limit (`max`).
+        with suppress(OSError, ValueError):
+            limits.append(int(path.read_text()))
+    return min(limits, default=None)

@@ -44,7 +44,12 @@ class Node:
             return None
         if self.kind == "switch":
             return self.text.lower() in ("true", "yes", "on")
-        return self.text if self.kind == "text" else _number(self.text)
+        if self.kind == "text":
+            return self.text
+        try:
+            return int(self.text)
+        except ValueError:
+            return float(self.text)
 
 
 def of_json(value: Json, where: str) -> Node:
@@ -62,13 +67,6 @@ def _kind(value: Any) -> Kind:
     if isinstance(value, bool):
         return "switch"
     return "number" if isinstance(value, int | float) else "text"
-
-
-def _number(text: str) -> Json:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
 
 
 def read_nodes(path: Path, text: str, option: str = "") -> Node | None:

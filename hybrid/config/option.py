@@ -176,17 +176,13 @@ def _walk(
             yield from _walk(bare, path, renamed, default, counts=here)
             continue
         options = [mark for mark in marks if isinstance(mark, Option)] if only is None else [only.get(one.name)]
-        kind, optional = _without_none(bare)
+        kind, optional = bare, False
+        if get_origin(bare) in (Union, types.UnionType):
+            parts = [part for part in get_args(bare) if part is not types.NoneType]
+            kind, optional = parts[0], len(parts) < len(get_args(bare))
         for option in options:
             if option is not None:
                 yield OptionField(path, option, kind, optional, default, here)
-
-
-def _without_none(hint: Any) -> tuple[Any, bool]:
-    if get_origin(hint) not in (Union, types.UnionType):
-        return hint, False
-    parts = [part for part in get_args(hint) if part is not types.NoneType]
-    return parts[0], len(parts) < len(get_args(hint))
 
 
 def _class(hint: Any) -> type:

@@ -73,14 +73,11 @@ def _tool(toolbox: Toolbox, name: str) -> BaseTool:
         blocks = [{"type": "text", "text": finding.text}, *pictures]
         return blocks, finding.as_json()
 
-    def call_and_wait(**arguments: Any) -> Returned:
-        return wait_for(call(**arguments))
-
     return StructuredTool(
         name=name,
         description=toolbox.describe(name),
         args_schema=toolbox.schema(name),
-        func=call_and_wait,
+        func=lambda **arguments: wait_for(call(**arguments)),
         coroutine=call,
         response_format="content_and_artifact",
         handle_tool_error=True,

@@ -17,6 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,7 +115,11 @@ def read_image(written: object, folder: Folder | None) -> bytes:
         raise DataError(f"an image is a string or an object, not {type(written).__name__}")
     if head := DATA_URL.match(written):
         return _decoded(written[head.end() :])
-    if _is_base64_of_image(written):
+    begins = b""
+    if len(written) >= MIN_CHARACTERS:
+        with suppress(ValueError):
+            begins = base64.b64decode(written.lstrip()[:24], validate=True)
+    if IMAGE_BYTES.match(begins):
         return _decoded(written)
     if written[:5].lower() == "data:" or folder is None:
         takes = "a data URL (data:image/png;base64,...), its base64" + (
@@ -122,15 +127,6 @@ def read_image(written: object, folder: Folder | None) -> bytes:
         )
         raise DataError(f"{written!r:.{SHOWN}} is no image that is taken here: give {takes}")
     return folder.read(written)
-
-
-def _is_base64_of_image(text: str) -> bool:
-    if len(text) < MIN_CHARACTERS:
-        return False
-    try:
-        return IMAGE_BYTES.match(base64.b64decode(text.lstrip()[:24], validate=True)) is not None
-    except (binascii.Error, ValueError):
-        return False
 
 
 def _decoded(text: str) -> bytes:

@@ -61,7 +61,10 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
             with path.open("wb") as file:
                 file.writelines(parts)
             return
-        made = _make_folder(path.parent)
+        made: list[Path] = []
+        if not path.parent.is_dir():
+            made = [place for place in (path.parent, *path.parent.parents) if not place.exists()]
+            path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, parts, durable=durable)
         if durable:
             for folder in (path.parent, *(new.parent for new in made)):
@@ -82,15 +85,6 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
-
-
-def _make_folder(folder: Path) -> list[Path]:
-    """Make a folder and those above it. Returns those that were not there."""
-    if folder.is_dir():
-        return []
-    absent = [place for place in (folder, *folder.parents) if not place.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return absent
 
 
 def _replace(path: Path, parts: Iterable[bytes], *, durable: bool) -> None:

@@ -88,6 +88,10 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     finished = {name: sound & one.by_id.keys() for name, one in recorded.items()}
     answered = len(set.intersection(*finished.values())) if finished else 0
     damage = (*([wrong] if wrong else []), *(line for one in recorded.values() for line in one.damage))
+    try:
+        at = datetime.fromisoformat(manifest.get("commands", ())[-1]["at"])
+    except (IndexError, ValueError):
+        at = _written(folder.path / MANIFEST)
     model = identity.get("model")
     control = identity.get("tool_output", "real")
     state: State = "damaged" if damage else "finished" if answered == len(sound) else "open"
@@ -101,20 +105,11 @@ def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
         answered=answered,
         n=len(sound),
         control=None if control == "real" else control,
-        date=_date(folder, manifest),
+        date=at if at.tzinfo else at.replace(tzinfo=UTC),
         state=state,
         damage=damage,
         in_batches=waiting_calls(read_batches(folder.path / BATCHES).values())[1],
     )
-
-
-def _date(folder: RunFolder, manifest: Mapping[str, Any]) -> datetime:
-    commands = manifest.get("commands", ())
-    try:
-        at = datetime.fromisoformat(commands[-1]["at"])
-    except (IndexError, ValueError):
-        return _written(folder.path / MANIFEST)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _written(path: Path) -> datetime:

@@ -42,11 +42,6 @@ class Invocation:
     commit: str | None = None
 
 
-def is_folder_name(name: str) -> bool:
-    """Whether a name is that of something inside of a folder, and of nothing else."""
-    return bool(name) and name not in (".", "..") and not re.search(r"[/\\\0]", name)
-
-
 @dataclass(frozen=True)
 class _Imported:
     field: Literal["stored", "text"] | None = None
@@ -119,7 +114,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         codec(_Manifest).validate_python(content)
     except ValueError as error:
         raise DataError(f"{path} is damaged: {first_error(error)}; {MEND}") from error
-    if odd := [name for name in content["solvers"] if not is_folder_name(name)]:
+    if odd := [name for name in content["solvers"] if name in ("", ".", "..") or re.search(r"[/\\\0]", name)]:
         raise DataError(f"{path} is damaged: {odd[0]!r} is no name of a solver; {MEND}")
     if content.pop(SEAL, None) != seal_of(content):
         raise DataError(f"{path} was changed after it was written (its sha256 is not the one that it names): {MEND}")

@@ -75,13 +75,12 @@ class SolverEstimate:
     def as_json(self, counted: str = "questions") -> dict[str, Json]:
         """One JSON object; `counted` is the key of the number of questions."""
         counts = {"model_calls": "calls", "input_tokens": "input_tokens", "output_tokens": "output_tokens"}
-        spent: dict[str, Json] = {key: self._rounded(name) for key, name in counts.items()}
+        spent: dict[str, Json] = {}
+        for key, name in counts.items():
+            numbers = {level: getattr(one, name) for level, one in self.levels}
+            spent[key] = {level: None if number is None else round(number) for level, number in numbers.items()}
         cost: Json = None if self.cost_usd is None else {level: self.cost_usd[level] for level, _ in self.levels}
         return {counted: self.questions, **spent, "cost_usd": cost, "assumes": list(self.assumes)}
-
-    def _rounded(self, name: str) -> dict[str, Json]:
-        numbers = {level: getattr(spent, name) for level, spent in self.levels}
-        return {level: None if number is None else round(number) for level, number in numbers.items()}
 
 
 @dataclass(frozen=True)

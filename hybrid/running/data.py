@@ -85,18 +85,13 @@ def mount(
 def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -> str:
     """The split that is asked for, by default the card's first. Raises `UsageError` where it or a task is unknown."""
     chosen = split or card.splits[0]
-    if chosen not in card.splits:
-        raise _unknown("split", card.name, chosen, card.splits)
-    for task in tasks:
-        if card.tasks and task not in card.tasks:
-            raise _unknown("task", card.name, task, card.tasks)
+    of_tasks = [("task", task, tuple(card.tasks)) for task in tasks if card.tasks]
+    for what, name, known in (("split", chosen, tuple(card.splits)), *of_tasks):
+        if name not in known:
+            hint = did_you_mean(name, known)
+            there = ", ".join(known)
+            raise UsageError(f"--{what} {name}: {card.name} has no {what} {name!r}{hint}; there are: {there}")
     return chosen
-
-
-def _unknown(what: str, benchmark: str, name: str, known: Iterable[str]) -> UsageError:
-    """The error for an unknown split or task, with the nearest name."""
-    hint = did_you_mean(name, known)
-    return UsageError(f"--{what} {name}: {benchmark} has no {what} {name!r}{hint}; there are: {', '.join(known)}")
 
 
 def _folder(
@@ -137,8 +132,12 @@ MAX_FOLDERS = 100
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
     """A hint where a folder does not hold a benchmark's data: a folder near it that does, or another benchmark."""
-    if benchmark.accepts_file and (files := _tables(source.folder)):
-        return f"say: hybrid run {files[0]}"
+    if benchmark.accepts_file:
+        # The tables in the folder and in those below it, as a data set of one's own may have them.
+        every = itertools.islice(itertools.chain(source.folder.iterdir(), source.folder.glob("*/*")), MAX_FOLDERS)
+        endings = (".parquet", ".jsonl", ".csv", ".tsv")
+        if files := sorted(path for path in every if path.suffix in endings and path.is_file()):
+            return f"say: hybrid run {files[0]}"
     inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MAX_FOLDERS) if path.is_dir())
     around = [] if benchmark.searches_subfolders else [source.folder.absolute().parent]
     for place in (*inside, *around):
@@ -156,12 +155,6 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
     card = benchmark.card
     return "or say --data hub" if card.hub_id else f"`hybrid benchmarks show {card.name}` says where they are"
-
-
-def _tables(folder: Path) -> list[Path]:
-    """The tables in a folder and in those below it, as a data set of one's own may have them."""
-    every = itertools.islice(itertools.chain(folder.iterdir(), folder.glob("*/*")), MAX_FOLDERS)
-    return sorted(path for path in every if path.suffix in (".parquet", ".jsonl", ".csv", ".tsv") and path.is_file())
 
 
 def _holds(benchmark: Benchmark, source: Source) -> bool:
@@ -227,7 +220,13 @@ def questions(
             for each in variants(question):
                 if not spool.add(each, rank):
                     raise DataError(f"{source.folder}: the id {each.id!r} appears twice")
-        readable = _clustered(spool.questions(), shown.clusters, source.store.root)
+        readable = spool.questions()
+        if shown.clusters:
+            # The questions again, with the clusters of those that share pictures.
+            clustered = QuestionSpool(source.store.root)
+            for one in readable:
+                clustered.add(replace(one, cluster=shown.clusters.get(one.unit, one.cluster)))
+            readable = clustered.questions()
         # A benchmark from outside may read files in its own way.
         outside = is_outside("hybrid.benchmarks", benchmark.card.name)
         readable.picture_files = files_read() - before or int(outside)
@@ -254,16 +253,6 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
             unit = [*grouped[1]]
             yield from ((place, question) for question in unit)
             total += len({question.base if isinstance(question, Question) else question.id for question in unit})
-
-
-def _clustered(asked: Questions, clusters: Mapping[str, str], folder: Path) -> Questions:
-    """The questions with the clusters of those that share pictures, by unit; the same ones where none do."""
-    if not clusters:
-        return asked
-    spool = QuestionSpool(folder)
-    for each in asked:
-        spool.add(replace(each, cluster=clusters.get(each.unit, each.cluster)))
-    return spool.questions()
 
 
 def reading_key(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:

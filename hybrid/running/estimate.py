@@ -28,7 +28,7 @@ from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
 from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
-from hybrid.types import LETTERS, ImageRef, Kind, Prompt, Question, Reply, StoredImage
+from hybrid.types import LETTERS, Kind, Prompt, Question, Reply, StoredImage
 
 # The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
 # answers with a letter alone, as small ones do, writes a tenth of it; nothing is known of a model before it is asked.
@@ -51,7 +51,10 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
     Raises `UsageError` for a model that cannot be asked in batches.
     """
     refuse_unbatched(run)
-    tools_offered = _tools_tokens(run)
+    # The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them.
+    tools = run.resources.dressed
+    as_text = run.config.model_settings.tool_calling == "text"
+    tools_offered = (text_tokens(describe(tools)) if tools else 0) if as_text else tools_tokens(tools)
     prompts: dict[str, Dialogues] = {}
     solvers = {}
     for name, solver in run.solvers.items():
@@ -62,7 +65,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         asked = [(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
         solvers[name] = _solver_estimate(_AskCounter(run, solver, tools_offered), asked)
     captions = _captions(run, prompts)
-    notes = [*_weights(run), *_foreign_tools(run), *before_notes(run)]
+    notes = [*_tool_notes(run), *before_notes(run)]
     if run.broken:
         notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
     if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
@@ -208,7 +211,14 @@ class _AskCounter:
         if (limit := self.config.model_settings.max_tokens) is not None:
             reply = min(reply, limit)
         between = call_path.findings * CALL_TOKENS if call_path.offered else (call_path.calls - 1) * reply
-        opening, findings = self._opening(prompt, beside), self._findings(prompt, call_path.findings)
+        opening, images, show = self._opening(prompt, beside), prompt.images, self.config.show
+        # Findings as the model is shown them; older pictures are no longer sent.
+        texts = 0 if show == "image" else call_path.findings * FINDING_TOKENS
+        findings: int | None = texts
+        if show != "text" and images and call_path.findings:
+            picture = self._image(images[0].image.width, images[0].image.height)
+            kept = min(call_path.findings, self.config.model_settings.pictures_kept)
+            findings = None if picture is None else texts + picture * PICTURES * kept
         read = None
         if opening is not None and findings is not None:
             fixed = opening + text_tokens(call_path.says)
@@ -226,67 +236,29 @@ class _AskCounter:
         images, form = prompt.images, self.solver.images or self.config.images
         if form == "none" or not images:
             return total
+        is_labelled = self.config.image_labels or self.solver.names_images
+        is_joint = form == "concat" and len(images) > 1
+        names = ["img:all"] if is_joint else [ref.name for ref in images]
+        total += sum(text_tokens(f"{name}:") for name in names) if is_labelled else 0
         if form == "caption":
-            return total + sum(_caption_tokens(self.config) + self._name(ref) for ref in images)
-        if form == "concat" and len(images) > 1:
-            gap = self.run.resources.joint.gap_px
-            sheet = self._image(
-                sum(ref.image.width for ref in images) + gap * (len(images) - 1),
-                max(ref.image.height for ref in images) + (STRIP_PX if self._labels else 0),
-            )
-            return None if sheet is None else total + sheet + self._name(ImageRef("img:all", images[0].image))
-        for ref in images:
-            count = self._image(ref.image.width, ref.image.height)
+            return total + len(images) * _caption_tokens(self.config)
+        widths, heights = [ref.image.width for ref in images], [ref.image.height for ref in images]
+        if is_joint:
+            widths = [sum(widths) + self.run.resources.joint.gap_px * (len(images) - 1)]
+            heights = [max(heights) + (STRIP_PX if is_labelled else 0)]
+        for width, height in zip(widths, heights, strict=True):
+            count = self._image(width, height)
             if count is None:
                 return None
-            total += count + self._name(ref)
+            total += count
         return total
-
-    def _findings(self, prompt: Prompt, findings: int) -> int | None:
-        """Tokens of so many findings as the model is shown them; older pictures are no longer sent."""
-        show, images = self.config.show, prompt.images
-        text = 0 if show == "image" else findings * FINDING_TOKENS
-        if show == "text" or not images or not findings:
-            return text
-        picture = self._image(images[0].image.width, images[0].image.height)
-        kept = min(findings, self.config.model_settings.pictures_kept)
-        return None if picture is None else text + picture * PICTURES * kept
 
     def _image(self, width: int, height: int) -> int | None:
         return _image_tokens(self.config.model or "", self.config.model_settings, width, height)
 
-    @property
-    def _labels(self) -> bool:
-        return self.config.image_labels or self.solver.names_images
 
-    def _name(self, ref: ImageRef) -> int:
-        return text_tokens(f"{ref.name}:") if self._labels else 0
-
-
-def _tools_tokens(run: ResolvedRun) -> int:
-    """The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them."""
-    tools = run.resources.dressed
-    if run.config.model_settings.tool_calling == "text":
-        return text_tokens(describe(tools)) if tools else 0
-    return tools_tokens(tools)
-
-
-def _foreign_tools(run: ResolvedRun) -> list[str]:
-    """The tools of each MCP server: those offered, and why others are not."""
-    offered = {tool.card.name for tool in run.resources.tools_offered}
-    notes = []
-    for server in run.tools.foreign.servers:
-        listed = [name for name, tool in run.tools.foreign.tools.items() if tool.server is server]
-        there = ", ".join(name for name in listed if name in offered) or "none"
-        others = ", ".join(name for name in listed if name not in offered)
-        notes.append(
-            f"MCP server {server.name} ({server.about}, {server.address}) "
-            f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
-        )
-    return [*notes, *(f"not offered: {why}" for why in run.tools.foreign.left_out.values())]
-
-
-def _weights(run: ResolvedRun) -> list[str]:
+def _tool_notes(run: ResolvedRun) -> list[str]:
+    """Notes on weights that are absent, and on the tools of each MCP server: those offered, and why others are not."""
     from hybrid.weights import fetch_command
 
     notes: list[str] = []
@@ -299,4 +271,13 @@ def _weights(run: ResolvedRun) -> list[str]:
                 f"{name}: {learned.weights or 'its checkpoint'} is not on disk; the weight-free backend will answer "
                 f"({fetch_command(name)} fetches it)"
             )
-    return notes
+    offered = {tool.card.name for tool in run.resources.tools_offered}
+    for server in run.tools.foreign.servers:
+        listed = [name for name, tool in run.tools.foreign.tools.items() if tool.server is server]
+        there = ", ".join(name for name in listed if name in offered) or "none"
+        others = ", ".join(name for name in listed if name not in offered)
+        notes.append(
+            f"MCP server {server.name} ({server.about}, {server.address}) "
+            f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
+        )
+    return [*notes, *(f"not offered: {why}" for why in run.tools.foreign.left_out.values())]

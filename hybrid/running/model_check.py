@@ -160,7 +160,15 @@ class _Check:
         try:
             reply = await self.say(PLAIN_TEXT)
         except HybridError as error:
-            raise type(error)(f"{error}{_advice(error, self.settings.timeout_s)}") from error
+            # To check where no reply came, beyond what the error says.
+            advice, cause = "", error.__cause__
+            if isinstance(cause, TimeoutError):
+                slow = f"silence for {self.settings.timeout_s:g} s"
+                advice = f": {slow}; a slower server needs --model-arg timeout_s=SECONDS"
+            elif cause and (failed := read_failure(cause)) is not None and failed.kind is Failure.RETRY:
+                unmet = "" if failed.reached else f". {UNMET}"
+                advice = f"; {CHECK[Failure.ADDRESS]}" if failed.is_page else unmet
+            raise type(error)(f"{error}{advice}") from error
         usage, ended = reply.usage, reply.finish_reason
         thought = len(reply.reasoning) or (usage.reasoning_tokens if usage else 0)
         found = [
@@ -361,15 +369,3 @@ def _line(error: HybridError) -> str:
 
 def _quoted(text: str) -> str:
     return repr(text.strip()[:60])
-
-
-def _advice(error: HybridError, timeout_s: float) -> str:
-    """What to check where no reply came, beyond what the error says."""
-    if isinstance(error.__cause__, TimeoutError):
-        return f": silence for {timeout_s:g} s; a slower server needs --model-arg timeout_s=SECONDS"
-    failed = read_failure(error.__cause__) if error.__cause__ else None
-    if failed is None or failed.kind is not Failure.RETRY:
-        return ""
-    if failed.is_page:
-        return f"; {CHECK[Failure.ADDRESS]}"
-    return "" if failed.reached else f". {UNMET}"

@@ -33,7 +33,7 @@ PLAIN: Final = (str, bytes, int, float, bool)
 
 def object_code(*handed_in: Callable[..., Any]) -> str:
     """The hash of these classes and functions, instances and methods included; `NO_SOURCE` where none has a source."""
-    facts = sorted({fact for one in handed_in for fact in _facts(_written(one))})
+    facts = sorted({fact for one in handed_in for fact in _facts(one)})
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:CODE_DIGITS] if facts else NO_SOURCE
 
 
@@ -42,16 +42,15 @@ def is_installed(kind: Any) -> bool:
     return kind.__module__.partition(".")[0] in OURS or _installed(_file(kind.__module__))
 
 
-def _written(one: Any) -> Any:
-    """The class or function in which something is written."""
+def _facts(handed_in: Any) -> Iterator[str]:
+    # The class or function in which it is written.
+    one = handed_in
     while isinstance(one, partial):
         one = one.func
     if inspect.ismethod(one):
         one = one.__func__
-    return one if isinstance(one, type) or inspect.isfunction(one) else type(one)
-
-
-def _facts(one: Any) -> Iterator[str]:
+    if not (isinstance(one, type) or inspect.isfunction(one)):
+        one = type(one)
     bases = one.__mro__[1:] if isinstance(one, type) else ()
     for each in (one, *(base for base in bases if not is_installed(base) and base is not object)):
         # Code that was executed without a module has none.

@@ -13,8 +13,7 @@ which was made with answers of the questions that are asked.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -51,32 +50,32 @@ def closed(
         sources: the collections that the benchmark's images come from; none for generated questions, which no weights
             have seen.
     """
-    learned = ((tool, card) for tool, card in answering(tools, in_use) if card.name == "learned")
-    found = ((tool, card, weights_in_use(tool, card, weights)) for tool, card in learned)
-    each = (_caveats(tool.card.name, card, where, sources) for tool, card, where in found if where is not None)
-    return tuple(itertools.chain.from_iterable(each))
+    caveats: list[Caveat] = []
+    for tool, card in answering(tools, in_use):
+        where = weights_in_use(tool, card, weights) if card.name == "learned" else None
+        if where is None:
+            continue
+        # The worst caveats come first.
+        name, known = tool.card.name, provenance_of(card, where)
+        if known is None:
+            caveats.append(Caveat("unknown training data and licence", name, f"no card knows {where}"))
+            continue
+        if seen := overlap(known.trained_on, sources):
+            trained = ", ".join(each for each in known.trained_on if overlap((each,), sources))
+            reason = f"trained on {trained}, which may share images with {', '.join(seen)}"
+            caveats.append(Caveat("overlap", name, reason))
+        if known.non_commercial:
+            caveats.append(Caveat("non-commercial", name, f"licence {known.licence}"))
+        unheard = [each for each in known.trained_on if not is_known(each)]
+        if unheard or not known.trained_on:
+            caveats.append(Caveat("unknown training data", name, ", ".join(unheard) or f"of {known.weights}"))
+    return tuple(caveats)
 
 
 def answering(tools: Iterable[Tool], in_use: Mapping[str, str]) -> list[tuple[Tool, BackendCard]]:
     """The tools that can answer, each with the card of the backend that does; `in_use` as in `closed`."""
     every = ((tool, card, in_use.get(tool.card.name, "")) for tool in tools for card in tool.card.backends)
     return [(tool, card) for tool, card, backend in every if backend.startswith(card.name)]
-
-
-def _caveats(tool: str, card: BackendCard, where: str, sources: Collection[str]) -> Iterator[Caveat]:
-    """The caveats about the weights at `where`, worst first."""
-    known = provenance_of(card, where)
-    if known is None:
-        yield Caveat("unknown training data and licence", tool, f"no card knows {where}")
-        return
-    if seen := overlap(known.trained_on, sources):
-        trained = [name for name in known.trained_on if overlap((name,), sources)]
-        yield Caveat("overlap", tool, f"trained on {', '.join(trained)}, which may share images with {', '.join(seen)}")
-    if known.non_commercial:
-        yield Caveat("non-commercial", tool, f"licence {known.licence}")
-    unheard = [name for name in known.trained_on if not is_known(name)]
-    if unheard or not known.trained_on:
-        yield Caveat("unknown training data", tool, ", ".join(unheard) or f"of {known.weights}")
 
 
 def overlap(trained_on: Collection[str], sources: Collection[str]) -> tuple[str, ...]:

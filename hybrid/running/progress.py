@@ -2,7 +2,6 @@
 
     so_far = Progress()
     so_far = so_far.with_attempt(attempt)     # a question that was finished
-    so_far = so_far.with_failure()            # one that was not
 
 Earlier commands are not in it; what a whole run has used is read from its attempts (`hybrid score`).
 """
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hybrid.types import Attempt, Usage
 
@@ -41,7 +40,3 @@ class Progress:
         faults = Counter(self.faults) + Counter(new) if new else self.faults
         used = sum((reply.usage for reply in replies), self.used)
         return Progress(used, self.failed + failed, self.retries + again, faults, self.waits)
-
-    def with_failure(self) -> Progress:
-        """The progress after one more question that was not finished."""
-        return replace(self, failed=self.failed + 1)

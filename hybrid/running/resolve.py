@@ -124,11 +124,16 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     model, captioner = open_models(config, store, missing if dry else None)
     models_known = not missing
     context = NOTHING if config.context is None else read_supplied(config.context)
-    _check_device(config, missing if dry else None)
+    # A cluster has the devices of its nodes.
+    if config.engine == LOCAL:
+        with _collecting_refusals(missing if dry else None):
+            refuse_absent(config.service.device)
     choice = choose_tools(config, benchmark.card)
     with closing(_reading(config, benchmark, store, forks=forks)) as reading:
         mounted: Mounted = next(reading)
-        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, _routes(benchmark, mounted))
+        # None where they are not known. Weights of tools for other routes are not wanted.
+        routes = mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
+        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, routes)
         opened = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
@@ -141,27 +146,33 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
-    service = choice.foreign.runner(store, _cache(config, store), config.service)
-    return ResolvedRun(
-        benchmark=benchmark,
-        mounted=mounted,
-        questions=asked,
-        solvers=solvers,
-        resources=_resources(config, benchmark, (model, captioner), service, asked, tools, trust, context, style),
-        identity=identity,
-        tools=tools,
-        folder=folder,
-        missing=tuple(missing),
-        opened=opened,
-        without_text=without_text,
-    )
+    cache = FindingCache(home() / "findings" if config.cache else None, store)
+    service = choice.foreign.runner(store, cache, config.service)
+    resources = _resources(config, benchmark, (model, captioner), service, asked, tools, trust, context, style)
+    known = (benchmark, mounted, asked, solvers, resources, identity, tools, folder)
+    return ResolvedRun(*known, tuple(missing), opened, without_text)
 
 
 def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, forks: bool) -> Generator[Any, None, None]:
     """The mounted data, then their questions."""
 
     def steps() -> Generator[Any, None, None]:
-        yield (mounted := _mounted(config, benchmark, store))
+        official = benchmark.card.official_settings if config.protocol == "official" else {}
+        mounted = mount(
+            benchmark,
+            config.data,
+            split=config.split,
+            tasks=config.tasks,
+            settings={**official, **config.settings},
+            store=store,
+            limit=config.limit,
+            seed=config.seed,
+            images_root=config.images_root,
+        )
+        refuse_unlike(benchmark, mounted, config.data, config.allow)
+        if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
+            raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
+        yield mounted
         yield read_data(config, benchmark, mounted)
 
     return in_fork(steps()) if forks else steps()
@@ -238,13 +249,6 @@ def open_models(
     return model, captioner
 
 
-def _check_device(config: RunConfig, missing: list[str] | None) -> None:
-    """Raise `UsageError`, or list it in `missing`, for a device that is not here. A cluster has those of its nodes."""
-    if config.engine == LOCAL:
-        with _collecting_refusals(missing):
-            refuse_absent(config.service.device)
-
-
 def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -> tuple[str, ...]:
     """The questions that have no text of the file. Raises `UsageError` where there are some and they may not be."""
     if config.context is None:
@@ -256,24 +260,6 @@ def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -
     if len(lacking) == len(ids):
         raise UsageError(f"--setting context={config.context}: not one of its ids is that of a question")
     return lacking
-
-
-def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Mounted:
-    mounted = mount(
-        benchmark,
-        config.data,
-        split=config.split,
-        tasks=config.tasks,
-        settings={**(benchmark.card.official_settings if config.protocol == "official" else {}), **config.settings},
-        store=store,
-        limit=config.limit,
-        seed=config.seed,
-        images_root=config.images_root,
-    )
-    refuse_unlike(benchmark, mounted, config.data, config.allow)
-    if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
-        raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
-    return mounted
 
 
 def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None) -> None:
@@ -334,11 +320,6 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     return repeated(solvers, config.repeats)
 
 
-def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:
-    # None where they are not known. Weights of tools for other routes are not wanted.
-    return mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
-
-
 def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse) -> tuple[str, ...]:
     """The labels of what `--allow` and `--unchecked-weights` let in. Raises `UsageError` for what they do not."""
     # No weights were trained on generated questions.
@@ -350,10 +331,6 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     asked = () if mounted.is_sample else tuple((*where, task) for task in mounted.source.tasks)
     seen = permissions.seen(tuple(tools.tools.values()), tools.backends, asked)
     return (*permissions.check(caveats, config.allow), *unchecked, *partial, *seen)
-
-
-def _cache(config: RunConfig, store: ImageStore) -> FindingCache:
-    return FindingCache(home() / "findings" if config.cache else None, store)
 
 
 def _resources(

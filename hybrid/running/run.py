@@ -71,15 +71,11 @@ class RunEnd:
     stopped: HybridError | None = None
 
 
-def no_progress(solver: str, so_far: Progress) -> None:
-    """Do nothing."""
-
-
 async def ask_run(
     run: ResolvedRun,
     progress: ProgressCallback,
     opener: Opener = local_engine,
-    watch: UsageCallback = no_progress,
+    watch: UsageCallback = lambda *_: None,
     tell: Tell | None = None,
 ) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
@@ -98,7 +94,7 @@ async def ask_run_to_end(
     progress: ProgressCallback,
     tell: Tell,
     opener: Opener = local_engine,
-    watch: UsageCallback = no_progress,
+    watch: UsageCallback = lambda *_: None,
 ) -> RunEnd:
     """Ask what is still open, solver by solver, and say how that ended.
 
@@ -153,22 +149,17 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
             stack.enter_context(run_log(run.folder.path / LOG))
         log.info("begun: %s, %d questions", ", ".join(run.solvers), len(run.sound))
         try:
-            with _traced(run):
+            config = run.config
+            traced: AbstractContextManager[None] = nullcontext()
+            if config.tracing is not None and config.trace is not None:
+                begun = run_span(config.benchmark, run.folder.path.name)
+                traced = plugin(GROUP, config.tracing)(config.trace, begun, text=config.trace_text)
+            with traced:
                 yield
         except BaseException as error:
             log.info("ended by %s: %s", type(error).__name__, error)
             raise
         log.info("ended")
-
-
-def _traced(run: ResolvedRun) -> AbstractContextManager[None]:
-    """A block whose spans go where `--trace` says."""
-    config = run.config
-    if config.tracing is None or config.trace is None:
-        return nullcontext()
-    begun = run_span(config.benchmark, run.folder.path.name)
-    traced: AbstractContextManager[None] = plugin(GROUP, config.tracing)(config.trace, begun, text=config.trace_text)
-    return traced
 
 
 def _on_stderr(line: str) -> None:
@@ -286,7 +277,10 @@ class _Asking:
         return False
 
     async def _not_finished(self, question: Question, error: BaseException, recorder: Recorder) -> None:
-        cause = _cause(error)
+        # A group that holds nothing but one error tells no more than that error.
+        cause = error
+        while isinstance(cause, BaseExceptionGroup) and len(cause.exceptions) == 1:
+            cause = cause.exceptions[0]
         if isinstance(cause, RunBudgetSpent):
             return
         if isinstance(cause, ModelRefused | ServerDown | WeightsError):
@@ -298,7 +292,7 @@ class _Asking:
             self._cannot_be_written(self.replies.failed)
             return
         self.failures.append(UnfinishedQuestion(self.name, question.id, redact(_describe(cause))))
-        self._tell(self.so_far.with_failure())
+        self._tell(replace(self.so_far, failed=self.so_far.failed + 1))
         log.info("%s (%s) was not finished: %s", question.id, self.name, _describe(cause))
         try:
             await recorder.write(Unfinished(question.id, "".join(traceback.format_exception(error))))
@@ -312,13 +306,6 @@ class _Asking:
     def _cannot_be_written(self, error: OSError) -> None:
         why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}")
         self.stopped = self.stopped or why
-
-
-def _cause(error: BaseException) -> BaseException:
-    """The error itself, where a group holds nothing else."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
 
 
 def alike_together(questions: Sequence[Question], window: int = WINDOW) -> Iterator[Question]:

@@ -123,9 +123,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
             "connection": _connections(run, before.get("connection", ())),
             "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
-            **_supplied(run),
-            **_corrected_labels(run, tell),
-            **_servers(run, before),
+            **_further(run, before, tell),
             **taken,
             **kept,
         }
@@ -134,23 +132,22 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     return state
 
 
-def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[str, Json]) -> None:
-    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration."""
+def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mapping[str, Json]) -> None:
+    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration.
+
+    Also where what was answered is another question now: the message names those.
+    """
     # Data whose files changed are the same data as long as what was answered is asked in the same words and pictures.
     changes = difference(manifest["identity"], dict(run.identity))
-    again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
+    again = {name: facts for name, facts in solvers.items() if name in manifest["solvers"]}
     changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
+    # The files are others.
     grown = len(changes) == 1 and changes[0].startswith("data.sha256: ")
     if changes and not grown:
         raise UsageError(
             f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
             "Choose another --out, or leave it out: each configuration then has a folder of its own."
         )
-    _refuse_other_questions(run, manifest, grown=grown)
-
-
-def _refuse_other_questions(run: ResolvedRun, manifest: Mapping[str, Any], *, grown: bool) -> None:
-    """Raise `UsageError` that names what was answered and is another question now; `grown`: the files are others."""
     asked = run.questions
     recorded, wrong = run.folder.readable_questions()
     if asked.is_file(run.folder.path / QUESTIONS) or (wrong is not None and not grown):
@@ -280,29 +277,26 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
         tell(f"note: {error}")
 
 
-def _corrected_labels(run: ResolvedRun, tell: Tell) -> dict[str, Json]:
-    """Which labels the run has of tasks that were corrected; a generated question has none."""
+def _further(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> dict[str, Json]:
+    """The entries that only some runs have: of supplied texts, of corrected labels, of MCP servers."""
+    further: dict[str, Json] = {}
+    if run.config.context is not None:
+        lacking = len(run.without_text)
+        further["supplied_texts"] = {"with": len(run.sound) - lacking, "without": lacking}
+    # Labels of tasks that were corrected; a generated question has none.
     corrections = () if run.mounted.is_sample else run.benchmark.card.corrections
     found = labels_of(corrections, run.sound) if corrections else {}
     for one in corrections:
         if found.get(one.task) in (one.older, "neither"):
             tell(f"note: {one.task}: its labels were corrected on {one.on}; those of this run: {found[one.task]}")
-    return {"corrected_labels": found} if found else {}
-
-
-def _supplied(run: ResolvedRun) -> dict[str, Json]:
-    """How many questions of this command have a text beside them, and how many have none."""
-    lacking = len(run.without_text)
-    texts: dict[str, Json] = {"with": len(run.sound) - lacking, "without": lacking}
-    return {} if run.config.context is None else {"supplied_texts": texts}
-
-
-def _servers(run: ResolvedRun, before: Mapping[str, Any]) -> dict[str, Json]:
-    """The MCP servers of the foreign tools that solvers may call; those of earlier commands hold for their answers."""
-    now = run.tools.foreign.as_json(run.tools.tools)
-    known: list[Json] = [*before.get("mcp", ())]
-    servers = [*known, *(server for server in now if server not in known)]
-    return {"mcp": servers} if servers else {}
+    if found:
+        further["corrected_labels"] = found
+    # Servers of the foreign tools that solvers may call; those of earlier commands hold for their answers.
+    servers: list[Json] = [*before.get("mcp", ())]
+    servers += [server for server in run.tools.foreign.as_json(run.tools.tools) if server not in servers]
+    if servers:
+        further["mcp"] = servers
+    return further
 
 
 def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:

@@ -9,7 +9,6 @@ from typing import Literal
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
@@ -32,17 +31,13 @@ def background(rng: np.random.Generator, kind: Background, height: int, width: i
         wave = np.sign(np.sin((rows * np.sin(turn) + columns * np.cos(turn)) * 2 * np.pi / length))
         field = base + wave[..., None] * rng.uniform(10, 60, 3) + rng.normal(0, 8, (height, width, 3))
     else:
-        field = _shapes(rng, height, width) + rng.normal(0, 5, (height, width, 3))
+        canvas = np.full((height, width, 3), rng.uniform(30, 225, 3))
+        for _ in range(40):
+            color = tuple(float(value) for value in rng.uniform(0, 255, 3))
+            x, y, w, h = (int(value) for value in rng.integers(0, (width, height, width // 3, height // 3)))
+            if rng.random() < 0.5:
+                cv2.rectangle(canvas, (x, y), (x + w, y + h), color, -1)
+            else:
+                cv2.ellipse(canvas, (x, y), (w // 2 + 3, h // 2 + 3), float(rng.uniform(0, 180)), 0, 360, color, -1)
+        field = cv2.GaussianBlur(canvas, (0, 0), 0.7) + rng.normal(0, 5, (height, width, 3))
     return np.clip(field, 0, 255).astype(np.uint8)
-
-
-def _shapes(rng: np.random.Generator, height: int, width: int) -> npt.NDArray[np.float64]:
-    canvas = np.full((height, width, 3), rng.uniform(30, 225, 3))
-    for _ in range(40):
-        color = tuple(float(value) for value in rng.uniform(0, 255, 3))
-        x, y, w, h = (int(value) for value in rng.integers(0, (width, height, width // 3, height // 3)))
-        if rng.random() < 0.5:
-            cv2.rectangle(canvas, (x, y), (x + w, y + h), color, -1)
-        else:
-            cv2.ellipse(canvas, (x, y), (w // 2 + 3, h // 2 + 3), float(rng.uniform(0, 180)), 0, 360, color, -1)
-    return np.asarray(cv2.GaussianBlur(canvas, (0, 0), 0.7), np.float64)

@@ -208,7 +208,13 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
     """A picture seen as a flat poster: warped by a homography, with another exposure and new noise."""
     width, height = 480, 360
     poster = render(random_scene(rng, 10), random_camera(rng, 640, 480), rng, noise=1.0).rgb
-    homography = _homography(rng, width, height)
+    # Turn up to 25 degrees, scale 1 to 1.35, mild perspective and shift, about the centre of the picture.
+    angle, scale = np.deg2rad(rng.uniform(-25, 25)), rng.uniform(1.0, 1.35)
+    cos, sin = scale * np.cos(angle), scale * np.sin(angle)
+    turn = np.array([[cos, -sin, 0], [sin, cos, 0], [rng.uniform(-7e-4, 7e-4), rng.uniform(-7e-4, 7e-4), 1]])
+    to_centre = np.array([[1, 0, -width / 2], [0, 1, -height / 2], [0, 0, 1]])
+    back = np.array([[1, 0, width / 2 + rng.uniform(-25, 25)], [0, 1, height / 2 + rng.uniform(-20, 20)], [0, 0, 1]])
+    homography = np.asarray(back @ turn @ to_centre)
     shift = np.array([[1, 0, -80], [0, 1, -60], [0, 0, 1]], dtype=np.float64)
     first = np.ascontiguousarray(poster[60 : 60 + height, 80 : 80 + width])
     warped = cv2.warpPerspective(poster, homography @ shift, (width, height), flags=cv2.INTER_LINEAR)
@@ -232,23 +238,25 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
     )
 
 
-def _homography(rng: np.random.Generator, width: int, height: int) -> npt.NDArray[np.float64]:
-    """Turn up to 25 degrees, scale 1 to 1.35, mild perspective and shift, about the centre of the picture."""
-    angle, scale = np.deg2rad(rng.uniform(-25, 25)), rng.uniform(1.0, 1.35)
-    cos, sin = scale * np.cos(angle), scale * np.sin(angle)
-    turn = np.array([[cos, -sin, 0], [sin, cos, 0], [rng.uniform(-7e-4, 7e-4), rng.uniform(-7e-4, 7e-4), 1]])
-    to_centre = np.array([[1, 0, -width / 2], [0, 1, -height / 2], [0, 0, 1]])
-    back = np.array([[1, 0, width / 2 + rng.uniform(-25, 25)], [0, 1, height / 2 + rng.uniform(-20, 20)], [0, 0, 1]])
-    return np.asarray(back @ turn @ to_centre)
-
-
 def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, CorrespondenceFacts] | None:
     """Two views of one scene; a point corresponds where the second camera sees the same surface."""
     scene = _around(rng)
     cameras = _two_cameras(rng, float(np.deg2rad(rng.uniform(6, 22))) * float(rng.choice([-1, 1])))
     one, two = (render(scene, camera, rng) for camera in cameras)
     points = _corners(one.rgb)
-    targets = _seen_again(points, (one, two), cameras)
+    # The second view of each point; NaN where it is hidden or on an edge.
+    targets = np.full(points.shape, np.nan)
+    height, width = two.ids.shape
+    smooth = steady(one.depth_m, 5)
+    for number, (left, top) in enumerate(points.astype(int)):
+        if not smooth[top, left]:
+            continue
+        seen = cameras[1].project(cameras[0].unproject(left, top, float(one.depth_m[top, left]))[None])[0]
+        column, row = int(np.rint(seen[0])), int(np.rint(seen[1]))
+        if not (0 <= row < height and 0 <= column < width) or two.ids[row, column] != one.ids[top, left]:
+            continue
+        if abs(float(two.depth_m[row, column]) / seen[2] - 1) < 0.02:
+            targets[number] = seen[:2]
     chosen = _apart(rng, targets, (two.rgb.shape[1], two.rgb.shape[0]))
     if len(chosen) < 4:
         return None
@@ -256,26 +264,6 @@ def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Correspondenc
     candidates = tuple(_spot(targets[number]) for number in chosen)
     depth = float(one.depth_m[int(y), int(x)])
     return one.rgb, two.rgb, CorrespondenceFacts((x, y), candidates, cameras=cameras, ref_depth_m=depth)
-
-
-def _seen_again(
-    points: npt.NDArray[np.float64], views: tuple[View, View], cameras: tuple[Camera, Camera]
-) -> npt.NDArray[np.float64]:
-    """Where points (N, 2) of the first view are in the second, (N, 2); NaN where they are hidden or on edges."""
-    one, two = views
-    height, width = two.ids.shape
-    smooth = steady(one.depth_m, 5)
-    targets = np.full(points.shape, np.nan)
-    for number, (x, y) in enumerate(points.astype(int)):
-        if not smooth[y, x]:
-            continue
-        seen = cameras[1].project(cameras[0].unproject(x, y, float(one.depth_m[y, x]))[None])[0]
-        column, row = int(np.rint(seen[0])), int(np.rint(seen[1]))
-        if not (0 <= row < height and 0 <= column < width) or two.ids[row, column] != one.ids[y, x]:
-            continue
-        if abs(float(two.depth_m[row, column]) / seen[2] - 1) < 0.02:
-            targets[number] = seen[:2]
-    return targets
 
 
 def _around(rng: np.random.Generator) -> Scene:

@@ -47,7 +47,16 @@ def backdrop(rng: np.random.Generator, solids: Sequence[Solid], wall_m: float | 
         wall_m: Distance of the wall behind, or None for an open sky.
         calm: Grey surfaces with little structure, so that coloured objects stand out.
     """
-    ground, wall = _surfaces(rng, wall_m, calm=calm)
+    if calm:
+        grey, light = float(rng.uniform(0.2, 0.5)), float(rng.uniform(0.3, 0.65))
+        floor = (grey, grey * 0.97, grey * 0.92)
+        ground = texture(rng, "plain", (floor, floor), texels_per_m=36.0, grain=0.12, drift=0.12)
+        paint = plain(rng, (light, light, light * 0.97), grain=0.06)
+    else:
+        pattern: Pattern = PATTERNS[int(rng.integers(len(PATTERNS)))]
+        ground = texture(rng, pattern, earthy(rng), texels_per_m=70.0)
+        paint = random_texture(rng, 60.0)
+    wall = None if wall_m is None else Wall(wall_m, float(rng.uniform(-0.35, 0.35)), paint)
     azimuth, elevation = rng.uniform(-2.4, 2.4), np.deg2rad(rng.uniform(30, 62))
     # Azimuth 0 is behind a camera that looks north, so most faces that it sees are lit.
     sun = (np.sin(azimuth) * np.cos(elevation), -np.cos(azimuth) * np.cos(elevation), np.sin(elevation))
@@ -61,21 +70,6 @@ def backdrop(rng: np.random.Generator, solids: Sequence[Solid], wall_m: float | 
         ambient=float(rng.uniform(0.35, 0.6)),
         clouds=clouds,
     )
-
-
-def _surfaces(rng: np.random.Generator, wall_m: float | None, *, calm: bool) -> tuple[Texture, Wall | None]:
-    if calm:
-        grey, light = float(rng.uniform(0.2, 0.5)), float(rng.uniform(0.3, 0.65))
-        floor = (grey, grey * 0.97, grey * 0.92)
-        ground = texture(rng, "plain", (floor, floor), texels_per_m=36.0, grain=0.12, drift=0.12)
-        paint = plain(rng, (light, light, light * 0.97), grain=0.06)
-    else:
-        pattern: Pattern = PATTERNS[int(rng.integers(len(PATTERNS)))]
-        ground = texture(rng, pattern, earthy(rng), texels_per_m=70.0)
-        paint = random_texture(rng, 60.0)
-    if wall_m is None:
-        return ground, None
-    return ground, Wall(wall_m, float(rng.uniform(-0.35, 0.35)), paint)
 
 
 def random_solid(rng: np.random.Generator, x: float, y: float, surface: Texture, size: float) -> Solid:

@@ -9,9 +9,9 @@ different pictures. Of "existence" it is the other way about: one picture, and `
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
@@ -58,24 +58,17 @@ def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels
     return render(objects.stage(rng, solids), camera, rng).rgb
 
 
-def _arranged(
-    rng: np.random.Generator, camera: Camera, names: Sequence[Name], wanted: Callable[[Solids], bool]
-) -> Solids:
-    """Named things side by side, as wanted."""
-
-    def attempt() -> Solids | None:
-        solids = arrange(rng, camera, names, sizes_m=(0.18, 0.34))
-        return solids if solids is not None and wanted(solids) else None
-
-    return until("arrangement of things", attempt)
-
-
 def _scene(
     words: np.random.Generator, rng: np.random.Generator, wanted: Callable[[Camera, Solids], bool]
 ) -> tuple[tuple[Name, ...], Pixels]:
     """The names of three things, and their picture, in which they stand as wanted."""
     names, camera = random_names(words, 3), high_camera(rng, WIDTH, HEIGHT)
-    return names, _picture(rng, camera, _arranged(rng, camera, names, partial(wanted, camera)))
+
+    def attempt() -> Solids | None:
+        solids = arrange(rng, camera, names, sizes_m=(0.18, 0.34))
+        return solids if solids is not None and wanted(camera, solids) else None
+
+    return names, _picture(rng, camera, until("arrangement of things", attempt))
 
 
 def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from hybrid.samples.item import (
     BoxFacts,
@@ -109,8 +108,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
     upright = rng.random() < 0.4
     names = random_names(rng, int(rng.integers(2, 5)))
     camera = high_camera(rng, WIDTH, HEIGHT)
-    make = _stacked if upright else _side_by_side
-    solids = until("arrangement of two objects in a relation", lambda: make(rng, camera, names))
+    solids = until("arrangement of two objects in a relation", lambda: _related(rng, camera, names, upright=upright))
     if upright:
         names = (names[0], Name(names[1].colour, "cube"), *names[2:])
     view = render(stage(rng, solids), camera, rng)
@@ -131,7 +129,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
 def relative_reflectance(rng: np.random.Generator, answer: int) -> Item:
     """Which of two points lies on the darker surface, whatever the light on it, or whether both are about the same."""
     view, (first, second) = until("pair of surface points", lambda: _surface_pair(rng, answer))
-    albedo = _local_mean(view.albedo)
+    albedo = cv2.blur(view.albedo, (5, 5))
     places = [(int(y), int(x)) for x, y in (first, second)]
     albedos, lights = ([float(values[place]) for place in places] for values in (albedo, view.light))
     return Item(
@@ -182,22 +180,24 @@ def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
     )
 
 
-def _stacked(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
-    """The first name on top of a cube of the second name's colour, the others next to them."""
+def _related(
+    rng: np.random.Generator, camera: Camera, names: tuple[Name, ...], *, upright: bool
+) -> tuple[Solid, ...] | None:
+    """Upright: the first name on top of a cube of the second name's colour, the others next to them.
+
+    Else the first name to the left of the second, whose columns do not meet, the others anywhere.
+    """
+    if not upright:
+        solids = arrange(rng, camera, names, sizes_m=(0.2, 0.38))
+        if solids is None:
+            return None
+        corners = [camera.project(solid.corners())[:, 0] for solid in solids[:2]]
+        return solids if corners[0].max() + 12 < corners[1].min() else None
     x, y, size = float(rng.uniform(-0.8, 0.8)), float(rng.uniform(3.0, 5.0)), float(rng.uniform(0.25, 0.35))
     upper = named_solid(rng, names[0], x, y, size * float(rng.uniform(0.6, 0.85)), base_m=2 * size)
     lower = named_solid(rng, Name(names[1].colour, "cube"), x, y, size)
     others = arrange(rng, camera, names[2:], (upper, lower))
     return None if others is None else (upper, lower, *others)
-
-
-def _side_by_side(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
-    """The first name to the left of the second, whose columns do not meet, the others anywhere."""
-    solids = arrange(rng, camera, names, sizes_m=(0.2, 0.38))
-    if solids is None:
-        return None
-    corners = [camera.project(solid.corners())[:, 0] for solid in solids[:2]]
-    return solids if corners[0].max() + 12 < corners[1].min() else None
 
 
 def _painted(rng: np.random.Generator) -> Scene:
@@ -223,15 +223,24 @@ def _painted(rng: np.random.Generator) -> Scene:
     return replace(scene, ground=paints[pick(rng, 4)], wall=wall, sunlight=sunlight, ambient=ambient, haze_m=CLEAR_M)
 
 
-def _local_mean(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    return np.asarray(cv2.blur(values, (5, 5)), dtype=np.float32)
+# Places on surfaces among which a pair is looked for.
+POINTS = 200
 
 
 def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[View, tuple[Spot, Spot]] | None:
     """A rendering and two points on it for which `answer` is true; half of the unequal pairs mislead by their light."""
     view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
-    places = _surface_points(rng, view)
-    albedo, light = _local_mean(view.albedo).ravel()[places], view.light.ravel()[places]
+    # Well-exposed points on one surface in one light, surfaces drawn first, not near the borders.
+    window = np.ones((13, 13), np.uint8)
+    one_surface = cv2.dilate(view.ids, window) == cv2.erode(view.ids, window)
+    one_light = cv2.dilate(view.light, window) / cv2.erode(view.light, window) < 1.25
+    grey = cv2.blur(cv2.cvtColor(view.rgb, cv2.COLOR_RGB2GRAY), (5, 5))
+    flat = one_surface & one_light & (grey > 14) & (grey < 222) & (view.ids != SKY)
+    flat[:30], flat[-14:], flat[:, :14], flat[:, -14:] = False, False, False, False
+    surfaces = [np.flatnonzero(flat & (view.ids == number)) for number in np.unique(view.ids[flat])]
+    chosen = (surfaces[pick(rng, len(surfaces))] for _ in range(POINTS))
+    places = np.array([place[pick(rng, place.size)] for place in chosen], dtype=np.int64)
+    albedo, light = cv2.blur(view.albedo, (5, 5)).ravel()[places], view.light.ravel()[places]
     x, y = places % WIDTH, places // WIDTH
     # Entry [a, b] is about point a as A and point b as B.
     brighter = albedo[None, :] / albedo[:, None]
@@ -249,17 +258,3 @@ def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[View, tuple[Sp
         return None
     a, b = pairs[pick(rng, len(pairs))]
     return view, ((float(x[a]), float(y[a])), (float(x[b]), float(y[b])))
-
-
-def _surface_points(rng: np.random.Generator, view: View, count: int = 200) -> npt.NDArray[np.int64]:
-    """Flat indices of well-exposed points on one surface in one light, surfaces drawn first, not near the borders."""
-    window = np.ones((13, 13), np.uint8)
-    one_surface = cv2.dilate(view.ids, window) == cv2.erode(view.ids, window)
-    one_light = cv2.dilate(view.light, window) / cv2.erode(view.light, window) < 1.25
-    grey = cv2.blur(cv2.cvtColor(view.rgb, cv2.COLOR_RGB2GRAY), (5, 5))
-    exposed = (grey > 14) & (grey < 222)
-    usable = one_surface & one_light & exposed & (view.ids != SKY)
-    usable[:30], usable[-14:], usable[:, :14], usable[:, -14:] = False, False, False, False
-    surfaces = [np.flatnonzero(usable & (view.ids == number)) for number in np.unique(view.ids[usable])]
-    chosen = (surfaces[pick(rng, len(surfaces))] for _ in range(count))
-    return np.array([place[pick(rng, place.size)] for place in chosen], dtype=np.int64)

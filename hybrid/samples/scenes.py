@@ -6,7 +6,6 @@ Run: `render(scene, camera, np.random.default_rng(0)).rgb`; `hybrid.samples.layo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -202,7 +201,8 @@ class _Buffers:
         # Of ground and wall much is behind something or beyond the horizon: no texture is read there.
         rows, columns = (np.flatnonzero(nearest.any(axis=axis)) for axis in (1, 0))
         inner = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
-        window = (_within(window[0], inner[0]), _within(window[1], inner[1]))
+        top, left = window[0].start, window[1].start
+        window = (slice(top + inner[0].start, top + inner[0].stop), slice(left + inner[1].start, left + inner[1].stop))
         nearest, normal = nearest[inner], hit.normal[:, inner[0], inner[1]]
         slant = np.abs((normal * self.rays[:, window[0], window[1]]).sum(axis=0)) / self.ray_length[window]
         depth = np.where(np.isfinite(hit.depth[inner]), hit.depth[inner], 1.0)
@@ -215,11 +215,6 @@ class _Buffers:
         return covered
 
 
-def _within(outer: slice, inner: slice) -> slice:
-    """A slice of what another slice holds, counted as that one is."""
-    return slice(outer.start + inner.start, outer.start + inner.stop)
-
-
 def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: float = 2.5) -> View:
     """Cast one ray per pixel. `rng` gives the sensor noise, `noise` its standard deviation in grey levels."""
     buffers = _Buffers(camera)
@@ -228,7 +223,15 @@ def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: flo
     if scene.wall is not None:
         buffers.add(WALL, _wall_hit(buffers.rays, camera.position, scene.wall), everything, scene.wall.texture)
     covered = []
-    for index, (solid, rows, columns) in enumerate(_windows(scene.solids, camera)):
+    for index, solid in enumerate(scene.solids):
+        # The rows and columns that the solid may cover, none of them where it lies outside.
+        rows, columns = everything
+        projected = camera.project(solid.corners())
+        if projected[:, 2].min() > NEAR_M:
+            size = (camera.width, camera.height)
+            low = np.clip(np.floor(projected[:, :2].min(axis=0)), 0, size).astype(int)
+            high = np.clip(np.ceil(projected[:, :2].max(axis=0)) + 1, 0, size).astype(int)
+            rows, columns = slice(int(low[1]), int(high[1])), slice(int(low[0]), int(high[0]))
         rays, origin = buffers.rays[:, rows, columns], camera.position
         hit = _block_hit(rays, origin, solid) if isinstance(solid, Block) else _ball_hit(rays, origin, solid)
         covered.append(buffers.add(FIRST_SOLID + index, hit, (rows, columns), solid.texture))
@@ -242,18 +245,6 @@ def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: flo
         light=light,
         visible=tuple(pixels / total if total else 0.0 for pixels, total in zip(seen, covered, strict=True)),
     )
-
-
-def _windows(solids: tuple[Solid, ...], camera: Camera) -> Iterator[tuple[Solid, slice, slice]]:
-    """Every solid with the rows and columns it may cover; empty windows for what lies outside."""
-    for solid in solids:
-        projected = camera.project(solid.corners())
-        if projected[:, 2].min() <= NEAR_M:
-            yield solid, slice(0, camera.height), slice(0, camera.width)
-            continue
-        low = np.clip(np.floor(projected[:, :2].min(axis=0)), 0, (camera.width, camera.height)).astype(int)
-        high = np.clip(np.ceil(projected[:, :2].max(axis=0)) + 1, 0, (camera.width, camera.height)).astype(int)
-        yield solid, slice(int(low[1]), int(high[1])), slice(int(low[0]), int(high[0]))
 
 
 def _ground_hit(rays: FloatMap, origin: Vector) -> _Hit:
@@ -330,30 +321,29 @@ def _light(scene: Scene, buffers: _Buffers, camera: Camera) -> FloatMap:
     facing = np.maximum(_dot(scene.sun, buffers.normal), 0)
     dome = scene.ambient * (0.7 + 0.3 * buffers.normal[2])
     reach = np.where(np.isfinite(buffers.depth), buffers.depth, 0)[::2, ::2]
-    points = np.asarray(camera.position, np.float32)[:, None, None] + reach * buffers.rays[:, ::2, ::2]
+    position, sun = np.asarray(camera.position, np.float32)[:, None, None], np.asarray(scene.sun)
+    points = (position + reach * buffers.rays[:, ::2, ::2]).astype(np.float32)
     lit = np.ones(reach.shape, dtype=np.float32)
     for solid in scene.solids:
-        lit[_shades(solid, points.astype(np.float32), np.asarray(scene.sun))] = 0
+        # Whether the way from each point to the sun passes through the solid.
+        start = points - np.asarray(solid.centre, dtype=np.float32)[:, None, None]
+        if isinstance(solid, Ball):
+            b = _dot(sun, start)
+            root = b * b - (start**2).sum(axis=0) + solid.radius**2
+            shaded = (root > 0) & (-b + np.sqrt(np.maximum(root, 0)) > 0.03)
+        else:
+            axes = solid.axes()
+            towards = axes @ sun
+            slope = np.where(np.abs(towards) < 1e-9, 1e-9, towards).astype(np.float32)[:, None, None]
+            local = np.stack([_dot(axis, start) for axis in axes])
+            half = np.asarray(solid.half, dtype=np.float32)[:, None, None]
+            leave = ((np.sign(slope) * half - local) / slope).min(axis=0)
+            entry = ((-np.sign(slope) * half - local) / slope).max(axis=0)
+            shaded = (leave > 0.03) & (entry < leave)
+        lit[shaded] = 0
     smooth = cv2.GaussianBlur(lit, (0, 0), 0.8)
     lit = np.asarray(cv2.resize(smooth, (camera.width, camera.height), interpolation=cv2.INTER_LINEAR), np.float32)
     return np.asarray(dome + scene.sunlight * facing * lit, dtype=np.float32)
-
-
-def _shades(solid: Solid, points: FloatMap, sun: Points) -> npt.NDArray[np.bool_]:
-    """Whether the way from each point (3, h, w) to the sun passes through the solid, (h, w)."""
-    start = points - np.asarray(solid.centre, dtype=np.float32)[:, None, None]
-    if isinstance(solid, Ball):
-        b = _dot(sun, start)
-        root = b * b - (start**2).sum(axis=0) + solid.radius**2
-        return np.asarray((root > 0) & (-b + np.sqrt(np.maximum(root, 0)) > 0.03))
-    axes = solid.axes()
-    towards = axes @ sun
-    slope = np.where(np.abs(towards) < 1e-9, 1e-9, towards).astype(np.float32)[:, None, None]
-    local = np.stack([_dot(axis, start) for axis in axes])
-    half = np.asarray(solid.half, dtype=np.float32)[:, None, None]
-    leave = ((np.sign(slope) * half - local) / slope).min(axis=0)
-    entry = ((-np.sign(slope) * half - local) / slope).max(axis=0)
-    return np.asarray((leave > 0.03) & (entry < leave))
 
 
 def _develop(scene: Scene, buffers: _Buffers, light: FloatMap, rng: np.random.Generator, noise: float) -> Pixels:
@@ -363,26 +353,21 @@ def _develop(scene: Scene, buffers: _Buffers, light: FloatMap, rng: np.random.Ge
     radiance = buffers.albedo * thrice(light * clear)
     radiance[buffers.ids == SKY] = 0
     exposure = 0.7 / max(float(np.percentile(radiance[::4, ::4].max(axis=2), 94)), 0.05)
-    radiance += _sky(scene, buffers) * thrice(1 - clear)
-    down, across = (np.linspace(-1, 1, size, dtype=np.float32) for size in (height, width))
-    vignette = np.float32(exposure) * (1 - 0.06 * (down[:, None] ** 2 + across[None, :] ** 2))
+    # The sky is bluer towards the top, with clouds where there is nothing in front of it.
+    rows = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
+    zenith, horizon = np.array([0.42, 0.62, 0.95], np.float32), np.array([0.85, 0.88, 0.92], np.float32)
+    sky = np.tile(zenith * (1 - rows) + horizon * rows, (1, width, 1))
+    if (buffers.ids == SKY).any():
+        across, up = buffers.rays[0] / buffers.ray_length, 2 * buffers.rays[2] / buffers.ray_length
+        cover = sample(scene.clouds, across, np.asarray(up, np.float32), np.full(up.shape, 0.003, np.float32))
+        sky = sky * (0.75 + 0.5 * cover)
+    radiance += np.asarray(sky, dtype=np.float32) * thrice(1 - clear)
+    down, right = (np.linspace(-1, 1, size, dtype=np.float32) for size in (height, width))
+    vignette = np.float32(exposure) * (1 - 0.06 * (down[:, None] ** 2 + right[None, :] ** 2))
     soft = cv2.GaussianBlur(np.asarray(radiance * thrice(vignette), np.float32), (0, 0), 0.6)
     curve = np.power(np.clip(soft, 0, 1), 1 / 2.2, dtype=np.float32) * 255
     curve += rng.standard_normal((height, width, 3), dtype=np.float32) * np.float32(noise)
     return np.asarray(np.clip(np.rint(curve), 0, 255), dtype=np.uint8)
-
-
-def _sky(scene: Scene, buffers: _Buffers) -> FloatMap:
-    """Radiance (H, W, 3) of the sky, bluer towards the top, with clouds where there is nothing in front of it."""
-    height, width = buffers.depth.shape
-    rows = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
-    zenith, horizon = np.array([0.42, 0.62, 0.95], np.float32), np.array([0.85, 0.88, 0.92], np.float32)
-    gradient = np.tile(zenith * (1 - rows) + horizon * rows, (1, width, 1))
-    if not (buffers.ids == SKY).any():
-        return np.asarray(gradient, dtype=np.float32)
-    across, up = buffers.rays[0] / buffers.ray_length, 2 * buffers.rays[2] / buffers.ray_length
-    cover = sample(scene.clouds, across, np.asarray(up, np.float32), np.full(up.shape, 0.003, np.float32))
-    return np.asarray(gradient * (0.75 + 0.5 * cover), dtype=np.float32)
 
 
 def _dot(vector: npt.ArrayLike, field: FloatMap) -> FloatMap:

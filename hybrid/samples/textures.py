@@ -52,7 +52,11 @@ class Texture:
     @cached_property
     def levels(self) -> tuple[FloatMap, ...]:
         """The albedo, and its halves down to one texel."""
-        return _pyramid(self.albedo())
+        levels = [self.albedo()]
+        while levels[-1].shape[0] > 1:
+            half = levels[-1].shape[0] // 2
+            levels.append(np.asarray(cv2.resize(levels[-1], (half, half), interpolation=cv2.INTER_AREA), np.float32))
+        return tuple(levels)
 
     @cached_property
     def drift(self) -> FloatMap | None:
@@ -117,14 +121,6 @@ def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[
 def _grid(side: int) -> FloatMap:
     """How far down and how far across, (2, side, side), in sides."""
     return np.asarray(np.mgrid[0:side, 0:side].astype(np.float32) / side)
-
-
-def _pyramid(albedo: FloatMap) -> tuple[FloatMap, ...]:
-    levels = [albedo]
-    while levels[-1].shape[0] > 1:
-        half = levels[-1].shape[0] // 2
-        levels.append(np.asarray(cv2.resize(levels[-1], (half, half), interpolation=cv2.INTER_AREA), np.float32))
-    return tuple(levels)
 
 
 def texture(

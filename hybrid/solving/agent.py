@@ -147,11 +147,14 @@ class _Conversation:
                 said = readable(AssistantMessage(_text(message), written))
                 text = said.text.strip()
                 calls: list[Json] = [{"tool": call.name, "args": call.args} for call in said.calls]
-                ctx.log.note(
-                    Step("model", self._model(message), said.text, data={"tool_calls": calls} if calls else {})
-                )
+                named = _field(_field(message, "response_metadata"), "model_name") or _field(message, "model")
+                model = named if isinstance(named, str) else "agent"
+                ctx.log.note(Step("model", model, said.text, data={"tool_calls": calls} if calls else {}))
                 open_calls |= {call.id: call for call in said.calls}
-                used += replace(self._tokens(message), model_calls=1, tool_calls=len(said.calls))
+                # The tokens of a call, where they are not among those of all calls.
+                told = _counted(_field(message, "usage_metadata")) or _counted(_field(message, "usage"))
+                spent = Usage() if self.tokens is not None else told or Usage(uncounted_calls=1)
+                used += replace(spent, model_calls=1, tool_calls=len(said.calls))
             elif _role(message) == "tool":
                 call = open_calls.pop(_field(message, "tool_call_id") or "", None)
                 step = _result(message, call)
@@ -163,13 +166,6 @@ class _Conversation:
             ctx.log.note(Step("tool", call.name, "", data=_called(call)))
         ctx.meter.used += used
         return text
-
-    def _tokens(self, message: Any) -> Usage:
-        """The tokens of a call, where they are not among those of all calls."""
-        if self.tokens is not None:
-            return Usage()
-        told = _counted(_field(message, "usage_metadata")) or _counted(_field(message, "usage"))
-        return Usage(uncounted_calls=1) if told is None else told
 
     def _call(self, call: Any) -> ToolCall:
         """A call in the form of OpenAI (`function` with JSON in it), Inspect (`function` is the name) or LangChain."""
@@ -190,11 +186,6 @@ class _Conversation:
         if isinstance(value, list):
             return [self._named(one) for one in value]
         return {key: self._named(one) for key, one in value.items()} if isinstance(value, dict) else value
-
-    def _model(self, message: Any) -> str:
-        metadata = _field(message, "response_metadata")
-        name = _field(metadata, "model_name") or _field(message, "model")
-        return name if isinstance(name, str) else "agent"
 
 
 def _result(message: Any, call: ToolCall | None) -> Step:

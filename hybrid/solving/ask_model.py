@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from hybrid import tracing
 from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
-from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, readable
+from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
@@ -70,11 +70,20 @@ class ModelCalls:
         with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as ended:
             message, used = await self._counted(model, messages, tools, key)
             ended(lambda: tracing.model_reply(message, used.cost_usd))
-        sent = message.images_sent
+        sent, thoughts = message.images_sent, message.reasoning
+        if (left_out := len(thoughts) - MAX_THOUGHTS) > 0:
+            # Of long thoughts the trace has both ends, as the end is where an answer is decided.
+            half = MAX_THOUGHTS // 2
+            thoughts = f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"
+        calls: list[Json] = []
+        for call in message.calls:
+            read: dict[str, Json] = {"read_from": call.read_from} if call.read_from else {}
+            read |= {"repairs": call.repairs} if call.repairs else {}
+            calls.append({"tool": call.name, "args": call.args, **read})
         facts: dict[str, Json] = {
-            "tool_calls": [_call(call) for call in message.calls] or None,
+            "tool_calls": calls or None,
             "unreadable": None if message.unreadable is None else asdict(message.unreadable),
-            "reasoning": _shortened(message.reasoning) if message.reasoning else None,
+            "reasoning": thoughts or None,
             "finish_reason": message.finish_reason if message.is_cut else None,
             "likelihood": message.likelihood,
             "images_sent": None if sent is None else [image.json() for image in sent],
@@ -121,18 +130,3 @@ class ModelCalls:
             self._run_meter.end(used)
             self._meter.used = self._meter.used + used
         return message, used
-
-
-def _call(call: ToolCall) -> dict[str, Json]:
-    read: dict[str, Json] = {"read_from": call.read_from} if call.read_from else {}
-    read |= {"repairs": call.repairs} if call.repairs else {}
-    return {"tool": call.name, "args": call.args, **read}
-
-
-def _shortened(thoughts: str) -> str:
-    """Thoughts for the trace: of long ones both ends, as the end is where an answer is decided."""
-    left_out = len(thoughts) - MAX_THOUGHTS
-    if left_out <= 0:
-        return thoughts
-    half = MAX_THOUGHTS // 2
-    return f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"

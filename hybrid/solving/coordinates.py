@@ -83,10 +83,10 @@ class CoordinateSystem:
             if size is not None:
                 for x_key, y_key in POINT_KEYS:
                     x, y = node.get(x_key), node.get(y_key)
-                    if _is_number(x) and _is_number(y):
+                    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (x, y)):
                         across, down = self._units(size)
-                        converted[x_key] = _in_pixels(_finite(x, x_key), across)
-                        converted[y_key] = _in_pixels(_finite(y, y_key), down)
+                        converted[x_key] = _in_pixels(x, x_key, across)
+                        converted[y_key] = _in_pixels(y, y_key, down)
             return converted
         if isinstance(node, list | tuple):
             return [self._convert(item, sizes) for item in node]
@@ -162,9 +162,14 @@ class CoordinateSystem:
         return x0, y0, x1, y1
 
 
-def _in_pixels(said: float, per: float) -> float:
-    """A coordinate in units of `per` pixels, in pixels: the whole pixel that is meant where one is."""
-    value = said * per
+def _in_pixels(said: Json, name: str, per: float) -> float:
+    """A coordinate in units of `per` pixels, in pixels: the whole pixel that is meant where one is.
+
+    Raises `ToolError` for one that is not finite, or larger than `FARTHEST`.
+    """
+    if not isinstance(said, int | float) or not -FARTHEST <= said <= FARTHEST:
+        raise ToolError(f"{name}: a coordinate must be a finite number, found {said!r:.40}", Fault.BAD_ARGUMENTS)
+    value = float(said) * per
     whole = round(value)
     return float(whole) if per != 1.0 and abs(value - whole) <= SAME_PIXEL else value
 
@@ -180,17 +185,6 @@ def _in_units(written: str, per: float) -> str:
 
 def _size_of(ref: ImageRef) -> tuple[int, int]:
     return ref.image.width, ref.image.height
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _finite(value: Json, name: str) -> float:
-    """A coordinate as a float. Raises `ToolError` for one that is not finite, or larger than `FARTHEST`."""
-    if isinstance(value, int | float) and -FARTHEST <= value <= FARTHEST:
-        return float(value)
-    raise ToolError(f"{name}: a coordinate must be a finite number, found {value!r:.40}", Fault.BAD_ARGUMENTS)
 
 
 def frame_named(name: str) -> CoordinateSystem:

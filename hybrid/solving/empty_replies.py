@@ -42,19 +42,15 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
     if without_thoughts(reply.text).strip():
         return False
     # What is nothing but thoughts in the text is not asked for again: it may hold an answer all the same.
-    why, remedy = _why(reply)
+    why, remedy = "the model said nothing", ""
+    # Both follow from what its step in the trace holds.
+    if reply.is_cut or reply.reasoning or reply.text.strip():
+        why = f"the reply {'is all reasoning' if reply.reasoning or reply.text.strip() else 'says nothing'}"
+    if reply.is_cut:
+        why += ": it ended by the limit of tokens"
+        remedy = "raise --max-tokens, or ask for less with --reasoning-effort"
+    elif reply.reasoning:
+        why += ": the server's reasoning parser never saw the end of the thoughts"
+        remedy = "start the server with the reasoning parser of this model, or with none"
     log.note(Step("rule", "empty reply", why, fault=Fault.EMPTY_REPLY, data={"remedy": remedy} if remedy else {}))
     return not reply.text.strip()
-
-
-def _why(reply: AssistantMessage) -> tuple[str, str]:
-    """Why a reply is empty, and what a user can do about it."""
-    # Both follow from what its step in the trace holds.
-    thought = "is all reasoning" if reply.reasoning or reply.text.strip() else "says nothing"
-    if reply.is_cut:
-        why = f"the reply {thought}: it ended by the limit of tokens"
-        return why, "raise --max-tokens, or ask for less with --reasoning-effort"
-    if reply.reasoning:
-        why = f"the reply {thought}: the server's reasoning parser never saw the end of the thoughts"
-        return why, "start the server with the reasoning parser of this model, or with none"
-    return f"the reply {thought}" if reply.text.strip() else "the model said nothing", ""

@@ -64,9 +64,19 @@ def side_by_side(
     if len(images) == 1:
         return images[0]
     import numpy as np
+    from PIL import Image, ImageDraw, ImageFont
 
-    pictures = [(store.pixels(ref.image), ref.name) for ref in images]
-    tiles = [_titled(pixels, name) if labelled else pixels for pixels, name in pictures]
+    tiles: list[Pixels] = []
+    for ref in images:
+        pixels = tile = store.pixels(ref.image)
+        if labelled:
+            strip = Image.new("RGB", (max(pixels.shape[1], 60), STRIP_PX), (255, 255, 255))
+            font = ImageFont.load_default(size=18)
+            ImageDraw.Draw(strip).text((4, 3), ref.name, fill=(0, 0, 0), font=font)
+            tile = np.full((STRIP_PX + pixels.shape[0], strip.width, 3), 255, dtype=np.uint8)
+            tile[:STRIP_PX] = np.asarray(strip)
+            tile[STRIP_PX:, : pixels.shape[1]] = pixels
+        tiles.append(tile)
     height = max(tile.shape[0] for tile in tiles)
     width = sum(tile.shape[1] for tile in tiles) + joint.gap_px * (len(tiles) - 1)
     sheet = np.full((height, width, 3), joint.rgb, dtype=np.uint8)
@@ -76,16 +86,3 @@ def side_by_side(
         sheet[y : y + tile.shape[0], x : x + tile.shape[1]] = tile
         x += tile.shape[1] + joint.gap_px
     return ImageRef("img:all", store.put_pixels(sheet))
-
-
-def _titled(pixels: Pixels, name: str) -> Pixels:
-    import numpy as np
-    from PIL import Image, ImageDraw, ImageFont
-
-    strip = Image.new("RGB", (max(pixels.shape[1], 60), STRIP_PX), (255, 255, 255))
-    ImageDraw.Draw(strip).text((4, 3), name, fill=(0, 0, 0), font=ImageFont.load_default(size=18))
-    width = max(pixels.shape[1], strip.width)
-    tile = np.full((STRIP_PX + pixels.shape[0], width, 3), 255, dtype=np.uint8)
-    tile[:STRIP_PX, : strip.width] = np.asarray(strip)
-    tile[STRIP_PX:, : pixels.shape[1]] = pixels
-    return tile

@@ -12,19 +12,18 @@ from collections.abc import Mapping, Sequence
 
 from hybrid.places import at, size_px, unmarked
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.types import Box, ImageRef, StoredImage
+from hybrid.types import ImageRef
 
 
 def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:
     """Name and size in pixels, as it is shown, of every image, and of which region of which image it is a copy."""
     known = {ref.name: ref for ref in images}
-    return "; ".join(f"{ref.name}, {_region(ref, known, frame)}{_size(ref.image, frame)}" for ref in images)
-
-
-def _size(image: StoredImage, frame: CoordinateSystem) -> str:
-    width, height = frame.shown((image.width, image.height))
-    smaller = f", shrunk to {width / image.width:.0%} of its sides" if width < image.width else ""
-    return f"{width} x {height} px{smaller}"
+    said = []
+    for ref in images:
+        width, height = frame.shown((ref.image.width, ref.image.height))
+        smaller = f", shrunk to {width / ref.image.width:.0%} of its sides" if width < ref.image.width else ""
+        said.append(f"{ref.name}, {_region(ref, known, frame)}{width} x {height} px{smaller}")
+    return "; ".join(said)
 
 
 def _region(ref: ImageRef, known: Mapping[str, ImageRef], frame: CoordinateSystem) -> str:
@@ -32,8 +31,12 @@ def _region(ref: ImageRef, known: Mapping[str, ImageRef], frame: CoordinateSyste
     parent = known.get(ref.parent or "")
     if ref.box is None or parent is None:
         return ""
-    side, (x0, _, x1, _) = _side(ref.box, parent.image), frame.say_box(ref.box, parent)
-    if side is not None:
+    box, width = ref.box, parent.image.width
+    side = {(True, False): "left", (False, True): "right"}.get((box.x0 == 0, box.x1 == width))
+    # Half of the image from top to bottom, up to a column in the middle.
+    is_half = (box.y0, box.y1) == (0, parent.image.height) and abs(box.x1 - box.x0 - width / 2) <= 1
+    if side is not None and is_half:
+        x0, _, x1, _ = frame.say_box(box, parent)
         return f"the {side} half of {ref.parent} (x {x0} to {x1}), "
     return f"{region(ref, parent, frame)}, "
 
@@ -57,10 +60,3 @@ def origin(ref: ImageRef, parent: ImageRef | None, frame: CoordinateSystem) -> s
         f"scaled by {at('ratio', ref.scale, -1, '.3g')} to {size_px(ref.image.width, ref.image.height, -1)} px"
     )
     return f"{region(ref, parent, frame)}, {frame.say(text, places, [parent], [ref])}"
-
-
-def _side(box: Box, parent: StoredImage) -> str | None:
-    """The side of a box that is half of an image from top to bottom, up to a column in the middle; else None."""
-    if (box.y0, box.y1) != (0, parent.height) or abs(box.x1 - box.x0 - parent.width / 2) > 1:
-        return None
-    return {(True, False): "left", (False, True): "right"}.get((box.x0 == 0, box.x1 == parent.width))

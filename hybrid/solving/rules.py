@@ -66,15 +66,18 @@ def table() -> RuleTable:
 def _table(known: tuple[str, ...], found: tuple[Any, ...]) -> RuleTable:
     """The table of the tools of these names; `found` is what `load` depends on besides."""
     del found
+    ours = [(f"tools/rules/{name}.py", load("tools.rules", name)) for name in names("tools.rules")]
+    ours += [(f"tools/{name}", load("tools", name).rules) for name in known if not is_outside(TOOLS, name)]
     own: dict[str, Rule] = {}
-    for name in names("tools.rules"):
-        _add(own, load("tools.rules", name), f"tools/rules/{name}.py")
+    for where, rules in ours:
+        for route, rule in rules.items():
+            if own.setdefault(route, rule) is not rule:
+                raise ValueError(f"{where}: there is another rule for {route!r} elsewhere")
     outside: dict[str, tuple[str, ...]] = {}
     theirs: dict[str, Rule] = {}
     notes = []
     for name in known:
         if not is_outside(TOOLS, name):
-            _add(own, load("tools", name).rules, f"tools/{name}")
             continue
         try:
             tool: Tool = load("tools", name)
@@ -90,9 +93,3 @@ def _table(known: tuple[str, ...], found: tuple[Any, ...]) -> RuleTable:
     ]
     both = {route: rule for route, rule in own.items() if route not in outside}
     return RuleTable({**both, **single}, outside, tuple(notes))
-
-
-def _add(rules: dict[str, Rule], more: Mapping[str, Rule], where: str) -> None:
-    for route, rule in more.items():
-        if rules.setdefault(route, rule) is not rule:
-            raise ValueError(f"{where}: there is another rule for {route!r} elsewhere")

@@ -135,57 +135,9 @@ class Session:
         """The prompt of the next ask as the model is shown it, and the key of its first call."""
         key = CallKey(self._subject.id, self._asks, 0, prompt_sha256(prompt.text), self._name)
         self._asks += 1
-        return await self._prompt_parts(prompt, log) if self._solver.needs_model else prompt.parts, key
-
-    async def _reply(self, prompt: Prompt, log: Log) -> Reply:
-        """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
-        shown, key = await self._opened(prompt, log)
-        if self._solver.runs_own_tools:
-            return await self._reply_of_agent(prompt, self._context(prompt, shown, key, log))
-        if self._solver.samples_itself or not self._solver.needs_model:
-            return await self._solver.ask(prompt, self._context(prompt, shown, key, log))
-
-        async def once() -> Reply:
-            # Calls are counted on from sample to sample: each has an identity, and a seed, of its own.
-            nonlocal key
-            ctx = self._context(prompt, shown, key, log)
-            try:
-                return await self._solver.ask(prompt, ctx)
-            finally:
-                # The key of the next call after those that were made in a context.
-                asked = _WRAPPED[cast("_Opaque", ctx.model)]
-                assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
-                key = asked.key
-
-        return (await voted(prompt, self._shared.config.samples, once, log)).reply
-
-    async def _reply_of_agent(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The reply of a solver that calls a model of its own, whose tokens cost what those of the run's model do."""
-        # The budgets are those of `ModelCalls`, but an ask is as one call: what it has used is known when it has ended.
-        self.meter.check()
-        await self._shared.run_meter.begin()
-        before = self.meter.used
-        try:
-            return await self._solver.ask(prompt, ctx)
-        finally:
-            used, price = _difference(self.meter.used, before), self._shared.config.model_settings.price
-            if price is not None and used.model_calls > used.uncounted_calls:
-                cost = price.of(used.input_tokens, used.output_tokens, used.cached_tokens)
-                used = replace(used, cost_usd=cost)
-                self.meter.used += Usage(cost_usd=cost)
-            self._shared.run_meter.end(used)
-
-    @property
-    def _labels(self) -> bool:
-        """Whether the model is shown each image under its name."""
-        shared = self._shared
-        if shared.style.runs and self._solver.offers_tools and all_published(shared.dressed):
-            # Our names would be a second count of the images.
-            return False
-        return shared.config.image_labels or self._solver.names_images
-
-    async def _prompt_parts(self, prompt: Prompt, log: Log) -> Parts:
-        """The prompt as the model is shown it: its images in the form chosen, and the text supplied beside them."""
+        if not self._solver.needs_model:
+            return prompt.parts, key
+        # Its images are in the form chosen, with the text supplied beside them.
         shared = self._shared
         captioner = shared.captioner or shared.model
         cache, name = shared.captions or RunCaptions(), captioner.name if captioner is not None else ""
@@ -205,9 +157,54 @@ class Session:
         form, store = self._solver.images or shared.config.images, shared.control.service.store
         shown = await shown_parts(prompt, form, describe, store, labelled=self._labels, joint=shared.joint)
         if self._beside is None:
-            return shown
+            return shown, key
         log.note(Step("rule", "supplied text", self._beside))
-        return (*shown, self._beside)
+        return (*shown, self._beside), key
+
+    async def _reply(self, prompt: Prompt, log: Log) -> Reply:
+        """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
+        shown, key = await self._opened(prompt, log)
+        if self._solver.runs_own_tools:
+            ctx = self._context(prompt, shown, key, log)
+            # The agent calls a model of its own, whose tokens cost what those of the run's model do. The budgets are
+            # those of `ModelCalls`, but an ask is as one call: what it has used is known when it has ended.
+            self.meter.check()
+            await self._shared.run_meter.begin()
+            before = self.meter.used
+            try:
+                return await self._solver.ask(prompt, ctx)
+            finally:
+                used, price = _difference(self.meter.used, before), self._shared.config.model_settings.price
+                if price is not None and used.model_calls > used.uncounted_calls:
+                    cost = price.of(used.input_tokens, used.output_tokens, used.cached_tokens)
+                    used = replace(used, cost_usd=cost)
+                    self.meter.used += Usage(cost_usd=cost)
+                self._shared.run_meter.end(used)
+        if self._solver.samples_itself or not self._solver.needs_model:
+            return await self._solver.ask(prompt, self._context(prompt, shown, key, log))
+
+        async def once() -> Reply:
+            # Calls are counted on from sample to sample: each has an identity, and a seed, of its own.
+            nonlocal key
+            ctx = self._context(prompt, shown, key, log)
+            try:
+                return await self._solver.ask(prompt, ctx)
+            finally:
+                # The key of the next call after those that were made in a context.
+                asked = _WRAPPED[cast("_Opaque", ctx.model)]
+                assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
+                key = asked.key
+
+        return (await voted(prompt, self._shared.config.samples, once, log)).reply
+
+    @property
+    def _labels(self) -> bool:
+        """Whether the model is shown each image under its name."""
+        shared = self._shared
+        if shared.style.runs and self._solver.offers_tools and all_published(shared.dressed):
+            # Our names would be a second count of the images.
+            return False
+        return shared.config.image_labels or self._solver.names_images
 
     def _model_calls(
         self, model: ChatModel | None, price: Price | None, log: Log, key: CallKey, options: tuple[str, ...] = ()

@@ -45,7 +45,13 @@ class Curve:
         Neighbouring bins of which the more confident one would be worth less are counted together (pool adjacent
         violators), so that more confidence never means less. Below all bins it is a half, or what the first has.
         """
-        rising = self._rising()
+        rising: list[Bin] = []
+        for bin_ in self.bins:
+            last = bin_
+            while rising and _share(rising[-1]) >= _share(last):
+                before = rising.pop()
+                last = Bin(before.confidence, before.right + last.right, before.n + last.n)
+            rising.append(last)
         reached = [bin_ for bin_ in rising if bin_.confidence <= confidence]
         return _share(reached[-1]) if reached else min([0.5, *map(_share, rising[:1])])
 
@@ -53,16 +59,6 @@ class Curve:
     def rate(self) -> float:
         """Probability that an answer of any confidence is right, over every bin, with the same two cases added."""
         return _share(Bin(0.0, sum(bin_.right for bin_ in self.bins), sum(bin_.n for bin_ in self.bins)))
-
-    def _rising(self) -> list[Bin]:
-        pooled: list[Bin] = []
-        for bin_ in self.bins:
-            last = bin_
-            while pooled and _share(pooled[-1]) >= _share(last):
-                before = pooled.pop()
-                last = Bin(before.confidence, before.right + last.right, before.n + last.n)
-            pooled.append(last)
-        return pooled
 
 
 def _share(counted: Bin) -> float:
@@ -244,7 +240,15 @@ def read_trust(path: Path) -> TrustFile:
             )
         if not (math.isfinite(measurement.usually or 0.0) and 0 <= measurement.slope < math.inf):
             raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
-    return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), _measured(path, content), every, places)
+    if content.get("format") != FORMAT or "measured" not in content:
+        raise _older(path)
+    try:
+        measured: Measured = codec(Measured).validate_python(content["measured"])
+    except ValueError as error:
+        raise DataError(f"{path} does not name what was measured: {error}") from error
+    if content.get("sha256") != seal(content):
+        raise DataError(f"{path} was changed after `hybrid calibrate` wrote it: its sha256 does not fit its content")
+    return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), measured, every, places)
 
 
 def written(key: Key, measurement: Measurement) -> Json:
@@ -264,18 +268,6 @@ def _older(path: Path) -> UsageError:
         f"--trust {path} is of an older format, which this version does not read: write it anew with `hybrid calibrate "
         "RUN -o FILE`"
     )
-
-
-def _measured(path: Path, content: Mapping[str, Any]) -> Measured:
-    if content.get("format") != FORMAT or "measured" not in content:
-        raise _older(path)
-    try:
-        measured: Measured = codec(Measured).validate_python(content["measured"])
-    except ValueError as error:
-        raise DataError(f"{path} does not name what was measured: {error}") from error
-    if content.get("sha256") != seal(content):
-        raise DataError(f"{path} was changed after `hybrid calibrate` wrote it: its sha256 does not fit its content")
-    return measured
 
 
 # Facts of a model that do not decide what it answers alone: a run may differ in them from the counted one.

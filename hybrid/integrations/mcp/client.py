@@ -49,19 +49,6 @@ START_S = 120.0
 MAX_TOOLS, MAX_TEXT, MAX_DATA, MAX_IMAGES = 64, 4000, 100_000, 8
 
 
-@asynccontextmanager
-async def _over_http(url: str) -> AsyncIterator[Any]:
-    """The streams of a server; one on this machine is not reached through a proxy, whatever the environment says."""
-    import httpx
-
-    timeout = httpx.Timeout(30.0, read=300.0)
-    async with (
-        httpx.AsyncClient(trust_env=not is_loopback(url), timeout=timeout) as client,
-        streamable_http_client(url, http_client=client) as streams,
-    ):
-        yield streams
-
-
 class BrokenConnection(ToolError):
     """A server cannot be reached, or no longer; `sent` says whether the call had gone out."""
 
@@ -78,8 +65,18 @@ async def connected(server: Address) -> AsyncIterator[tuple[ClientSession, proto
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(START_S):
                     first, *others = server.words
-                    process = StdioServerParameters(command=first, args=others)
-                    transport: Any = _over_http(first) if server.is_url else stdio_client(process, stderr)  # type: ignore[arg-type]
+                    transport: Any = None
+                    if server.is_url:
+                        import httpx
+
+                        # A server on this machine is not reached through a proxy, whatever the environment says.
+                        asking = httpx.AsyncClient(
+                            trust_env=not is_loopback(first), timeout=httpx.Timeout(30.0, read=300.0)
+                        )
+                        transport = streamable_http_client(first, http_client=await stack.enter_async_context(asking))
+                    else:
+                        process = StdioServerParameters(command=first, args=others)
+                        transport = stdio_client(process, stderr)  # type: ignore[arg-type]
                     read, write, *_ = await stack.enter_async_context(transport)
                     session = await stack.enter_async_context(ClientSession(read, write))
                     greeting = await session.initialize()
@@ -220,24 +217,23 @@ class McpTools(CachedTools):
         encoded = [await asyncio.to_thread(self._encoder.encoded, ref.image) for ref in images]
         sent = asked.arguments([(data.decode("ascii"), image.media_type) for image, data in encoded])
         arguments = args.model_dump(mode="json", exclude_none=True) | sent
-        answer = await self._answer(asked, arguments, spent or CallTime())
+        spent = spent or CallTime()
+        try:
+            answer = await self._ask(asked, arguments, spent)
+        except BrokenConnection:
+            # One call at a time asks a server anew.
+            async with self._repeating.setdefault(asked.address.name, asyncio.Lock()):
+                answer = await self._ask_again(asked, arguments, spent)
+        self._given_up.discard(asked.address.name)
         finding = await asyncio.to_thread(finding_of, name, asked.server.about, answer, images, self.store)
         self.computed += 1
         return finding
 
-    async def _answer(self, asked: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
-        """The result of a call. Raises `ToolError`, or `Outage` where the server stays away or this is closed."""
-        server = asked.address.name
-        try:
-            answer = await self._ask(asked, arguments, spent)
-        except BrokenConnection:
-            async with self._repeating.setdefault(server, asyncio.Lock()):
-                answer = await self._ask_again(asked, arguments, spent)
-        self._given_up.discard(server)
-        return answer
-
     async def _ask_again(self, asked: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
-        """As `_answer`; no other call whose connection broke is under way."""
+        """The result of a call whose connection broke; no other such call is under way.
+
+        Raises `ToolError`, or `Outage` where the server stays away or this is closed.
+        """
         server, began, breaks, pause = asked.address.name, self._clock(), 0, 0.25
         while True:
             try:

@@ -136,14 +136,15 @@ def arguments_schema(schema: Mapping[str, Any], images: Collection[str]) -> dict
     text = json.dumps(schema)
     if len(text) > MAX_SCHEMA or text.count('"$ref"') > MAX_REFERENCES:
         raise UsageError(f"its schema has over {MAX_SCHEMA:,} characters or {MAX_REFERENCES} references")
-    whole = json.loads(text, object_hook=_cleaned)
+    whole = json.loads(
+        text,
+        object_hook=lambda node: {
+            key: clean(value, MAX_WORDS) if isinstance(value, str) else value for key, value in node.items()
+        },
+    )
     fields = {name: node for name, node in whole.get("properties", {}).items() if name not in images}
     if odd := [name for name in fields if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", name)]:
         raise UsageError(f"{one_line(odd[0])!r} is no name of an argument")
     required = [name for name in whole.get("required", ()) if name in fields]
     definitions = {**whole.get("definitions", {}), **whole.get("$defs", {})}
     return {"type": "object", "properties": fields, "required": required, "$defs": definitions}
-
-
-def _cleaned(node: dict[str, Any]) -> dict[str, Any]:
-    return {key: clean(value, MAX_WORDS) if isinstance(value, str) else value for key, value in node.items()}

@@ -20,7 +20,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from io import TextIOWrapper
 from typing import Any
 
 import anyio
@@ -90,30 +89,30 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
         return protocol.ServerResult(protocol.ListToolsResult(tools=listed))
 
     async def call_tool(request: protocol.CallToolRequest) -> protocol.ServerResult:
-        return protocol.ServerResult(await _called(toolbox, request.params.name, request.params.arguments or {}))
+        name = request.params.name
+        try:
+            finding = await toolbox.call(name, request.params.arguments or {})
+            facts = json.loads(redact(json.dumps(finding.as_json())))
+            pictures = [
+                protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG)
+                for png in finding.pngs
+            ]
+            text = protocol.TextContent(type="text", text=facts["text"])
+            result = protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
+        except (HybridError, OSError) as error:
+            said = redact(str(error))
+        except Exception as error:
+            log.exception("a defect in the tool %s", name)
+            said = redact(f"{name} failed: {type(error).__name__}: {error}")
+        else:
+            return protocol.ServerResult(result)
+        failed = protocol.CallToolResult(content=[protocol.TextContent(type="text", text=said)], isError=True)
+        return protocol.ServerResult(failed)
 
     # Not by the decorators: theirs checks arguments first, and would answer with the data of an image in its error.
     server.request_handlers[protocol.ListToolsRequest] = list_tools
     server.request_handlers[protocol.CallToolRequest] = call_tool
     return server
-
-
-async def _called(toolbox: Toolbox, name: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
-    try:
-        finding = await toolbox.call(name, arguments)
-        facts = json.loads(redact(json.dumps(finding.as_json())))
-        pictures = [
-            protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG)
-            for png in finding.pngs
-        ]
-        text = protocol.TextContent(type="text", text=facts["text"])
-        return protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
-    except (HybridError, OSError) as error:
-        said = redact(str(error))
-    except Exception as error:
-        log.exception("a defect in the tool %s", name)
-        said = redact(f"{name} failed: {type(error).__name__}: {error}")
-    return protocol.CallToolResult(content=[protocol.TextContent(type="text", text=said)], isError=True)
 
 
 def serve(toolbox: Toolbox, port: int | None) -> None:
@@ -131,19 +130,12 @@ def serve(toolbox: Toolbox, port: int | None) -> None:
 
 
 async def serve_stdio(toolbox: Toolbox) -> None:
-    """Serve over this process's own stdin and stdout until stdin ends; until then nothing else reaches stdout."""
-    server = mcp_server(toolbox)
-    with _own_streams() as (stdin, stdout):
-        async with stdio_server(anyio.wrap_file(stdin), anyio.wrap_file(stdout)) as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+    """Serve over this process's own stdin and stdout until stdin ends.
 
-
-@contextmanager
-def _own_streams() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
-    """Streams of their own for stdin and stdout; what else reads finds nothing, what else prints goes to stderr.
-
-    The numbers 0 and 1 themselves are moved: it holds for libraries in C and for processes that a tool starts.
+    Until then what else reads finds nothing, and what else prints goes to stderr. The numbers 0 and 1 themselves are
+    moved: it holds for libraries in C and for processes that a tool starts.
     """
+    server = mcp_server(toolbox)
     sys.stdout.flush()
     reads, writes = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -155,7 +147,8 @@ def _own_streams() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
             open(reads, encoding="utf-8", errors="replace") as stdin,
             open(writes, "w", encoding="utf-8", newline="\n") as stdout,
         ):
-            yield stdin, stdout
+            async with stdio_server(anyio.wrap_file(stdin), anyio.wrap_file(stdout)) as (read, write):
+                await server.run(read, write, server.create_initialization_options())
     finally:
         sys.stdout.flush()
 
