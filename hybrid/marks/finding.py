@@ -193,14 +193,14 @@ def _beside_clear_letters(
     clear = max(pairs, key=lambda pair: pair.score, default=None)
     if clear is None or min(clear.letter_score, clear.ring.score / RING_ALONE) < READ_LETTER:
         return []
+    # A letter that nobody asked for has less to say for it.
+    least = READ_LETTER if expected else CLEAR_LETTER
     away = (clear.ring.x - clear.reading.centre[0], clear.ring.y - clear.reading.centre[1])
     found: dict[str, MarkPair] = {}
     for reading in readings:
         label, (x, y) = reading.label, (reading.centre[0] + away[0], reading.centre[1] + away[1])
-        height = reading.glyph.y1 - reading.glyph.y0
-        alike = (
-            reading.score >= READ_LETTER and abs(height - (clear.reading.glyph.y1 - clear.reading.glyph.y0)) <= ALIKE_PX
-        )
+        heights = [one.glyph.y1 - one.glyph.y0 for one in (reading, clear.reading)]
+        alike = reading.score >= least and abs(heights[0] - heights[1]) <= ALIKE_PX
         free = all(label != pair.label and reading is not pair.reading for pair in pairs) and label not in found
         # A letter so near to the upper border may be below its ring: there was no room above.
         inside = 0 <= x < field.width and y < field.height and reading.centre[1] > 2 * away[1] > 0
@@ -229,18 +229,16 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
 
 def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
     """Whether two rings are of one size, or their letters are and both rings lie at one place from them."""
-    a, b = mark.label_box_px, other.label_box_px
-    placed = (
-        a is not None
-        and b is not None
-        and max(
-            abs((a.y1 - a.y0) - (b.y1 - b.y0)),
-            abs(mark.y - (a.y0 + a.y1) / 2 - other.y + (b.y0 + b.y1) / 2),
-            abs(mark.x - (a.x0 + a.x1) / 2 - other.x + (b.x0 + b.x1) / 2),
-        )
-        <= 2 * ALIKE_PX
+    if abs(other.radius_px - mark.radius_px) <= ALIKE_PX:
+        return True
+    if mark.label_box_px is None or other.label_box_px is None:
+        return False
+    boxes = (mark, mark.label_box_px), (other, other.label_box_px)
+    ours, theirs = (
+        (box.y1 - box.y0, one.x - (box.x0 + box.x1) / 2, one.y - (box.y0 + box.y1) / 2) for one, box in boxes
     )
-    return placed or abs(other.radius_px - mark.radius_px) <= ALIKE_PX
+    # Either bound of a letter's box may be a pixel off, as a ring's radius is.
+    return max(abs(p - q) for p, q in zip(ours, theirs, strict=True)) <= 2 * ALIKE_PX
 
 
 def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
