@@ -186,14 +186,18 @@ def _beside_clear_letters(
     clear = max(pairs, key=lambda pair: pair.score, default=None)
     if clear is None or min(clear.letter_score, clear.ring.score / RING_ALONE) < READ_LETTER:
         return []
+    # A letter that nobody asked for has less to say for it.
+    least = READ_LETTER if expected else CLEAR_LETTER
     away = (clear.ring.x - clear.reading.centre[0], clear.ring.y - clear.reading.centre[1])
     found: dict[str, MarkPair] = {}
     for reading in readings:
         label, (x, y) = reading.label, (reading.centre[0] + away[0], reading.centre[1] + away[1])
+        heights = [one.glyph.y1 - one.glyph.y0 for one in (reading, clear.reading)]
+        alike = reading.score >= least and abs(heights[0] - heights[1]) <= ALIKE_PX
         free = all(label != pair.label and reading is not pair.reading for pair in pairs) and label not in found
         # A letter so near to the upper border may be below its ring: there was no room above.
         inside = 0 <= x < field.width and y < field.height and reading.centre[1] > 2 * away[1] > 0
-        if free and inside and reading.score >= CLEAR_LETTER and not reading.clipped and label in (expected or LABELS):
+        if free and inside and alike and not reading.clipped and label in (expected or LABELS):
             found[label] = MarkPair(label, reading.score, reading, replace(clear.ring, x=round(x), y=round(y)))
     return list(found.values())
 
@@ -207,12 +211,27 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
             return mark
         lift = min(COMPANION, 2 * mark.confidence) if any(o.letter_score >= CLEAR_LETTER for o in sure) else 0.0
         # A grey or twice compressed ring is faint, but no chance below a letter like that of a clear one of its size.
-        read = min(mark.letter_score, max(other.letter_score for other in sure)) >= READ_LETTER
-        if read and any(abs(other.radius_px - mark.radius_px) <= ALIKE_PX for other in sure):
+        if any(
+            min(mark.letter_score, other.letter_score) >= READ_LETTER and _drawn_alike(mark, other) for other in sure
+        ):
             lift = max(lift, MIN_TOGETHER)
         return replace(mark, confidence=max(mark.confidence, lift))
 
     return [likelier(mark) for mark in marks]
+
+
+def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
+    """Whether two rings are of one size, or their letters are and both rings lie at one place from them."""
+    if abs(other.radius_px - mark.radius_px) <= ALIKE_PX:
+        return True
+    if mark.label_box_px is None or other.label_box_px is None:
+        return False
+    boxes = (mark, mark.label_box_px), (other, other.label_box_px)
+    ours, theirs = (
+        (box.y1 - box.y0, one.x - (box.x0 + box.x1) / 2, one.y - (box.y0 + box.y1) / 2) for one, box in boxes
+    )
+    # Either bound of a letter's box may be a pixel off, as a ring's radius is.
+    return max(abs(p - q) for p, q in zip(ours, theirs, strict=True)) <= 2 * ALIKE_PX
 
 
 def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
@@ -266,16 +285,19 @@ def _name_rings(
         total = {(r, n): rings[r].score + max(0.0, float(table[r, n])) for r in free_rings for n in free_labels}
         r, n = max(total, key=lambda key: total[key])
         value = max(0.0, float(table[r, n]))
-        sure = value >= 0.5 or (expected and len(free_labels) == 1)
+        # The letter would stand here: below only where nothing of it shows above.
+        reach, across = style.away_px + style.letter_px / 2, style.letter_px / 2
+        x, y = rings[r].x, rings[r].y
+        above = style.above and y - style.away_px + across >= 0
+        far = y - reach if above else field.height - 1 - y - reach
+        hidden = min(far, x - across, field.width - 1 - x - across) < 0
+        sure = value >= 0.5 or (expected and len(free_labels) == 1 and hidden)
         if sure and expected:
             rival = max(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
             # Another letter stands there, and its ring is that letter's; of a cut one there is only doubt.
-            reach, across = style.away_px + style.letter_px / 2, style.letter_px / 2
-            x, y = rings[r].x, rings[r].y
-            cut = y < reach or y + reach > field.height or x < across or x + across > field.width
-            sure = rival < max(0.5, value + 0.1) or cut
+            sure = rival < max(0.5, value + 0.1) or hidden
             value = max(0.0, value - max(0.0, rival - value)) if sure else 0.0
         if rings[r].score >= RING_ALONE or value >= 0.5 or (sure and rings[r].score >= MIN_RING):
             marks.append(_point(field, rings[r], labels[n] if sure else None, None, value if sure else 0.0))

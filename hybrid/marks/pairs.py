@@ -73,6 +73,8 @@ class Style:
     letter_px: float
     # Between which distances beside a letter that is not cut its ring lies.
     aside: tuple[float, float] = (-SIDEWAYS_PX, SIDEWAYS_PX)
+    # Whether letters stand above their rings, below only where there is no room above.
+    above: bool = True
 
 
 def _cut_sideways(reading: LetterReading) -> bool:
@@ -151,23 +153,9 @@ def best_style(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[Style | None, list[MarkPair]]:
     """The style that the letters agree on and the marks of it, each label once; (None, []) where no pair is good."""
-    styles: list[Style] = []
-    for pair in sorted(pairs, key=lambda pair: -pair.score):
-        aside = pair.ring.x - pair.reading.centre[0]
-        limits = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(pair.reading) else (aside - ASIDE_PX, aside + ASIDE_PX)
-        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits)
-        known = any(
-            abs(style.luma - other.luma) <= SAME_LUMA
-            and abs(style.mid_radius_px - other.mid_radius_px) <= 1
-            and abs(style.away_px - other.away_px) <= 3
-            and abs(style.aside[0] - other.aside[0]) <= 2
-            for other in styles
-        )
-        if pair.score >= ACCEPT and not known:
-            styles.append(style)
-    best: tuple[float, list[MarkPair]] = (0.0, [])
+    best: tuple[float, list[MarkPair], bool] = (0.0, [], True)
     useful = _useful(readings, expected)
-    for style in styles[:MAX_STYLES]:
+    for style in _proposals(pairs):
         chosen = _assign(_of_style(field, style, useful, expected))
         if chosen:
             # What is drawn in one style scores alike.
@@ -175,8 +163,8 @@ def best_style(
             chosen = [pair for pair in chosen if pair.ring.score >= ALIKE * clear]
         total = sum(pair.score - ACCEPT for pair in chosen)
         if total > best[0]:
-            best = (total, chosen)
-    chosen = best[1]
+            best = (total, chosen, style.above)
+    _, chosen, above = best
     if not chosen:
         return None, []
     return Style(
@@ -184,7 +172,29 @@ def best_style(
         median(pair.ring.mid_radius_px for pair in chosen),
         median(pair.away_px for pair in chosen),
         median(pair.reading.glyph.y1 - pair.reading.glyph.y0 for pair in chosen),
+        above=above,
     ), chosen
+
+
+def _proposals(pairs: Sequence[MarkPair]) -> list[Style]:
+    """Styles of the best pairs, each once."""
+    styles: list[Style] = []
+    for pair in sorted(pairs, key=lambda pair: -pair.score):
+        aside = pair.ring.x - pair.reading.centre[0]
+        limits = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(pair.reading) else (aside - ASIDE_PX, aside + ASIDE_PX)
+        above = pair.ring.y > pair.reading.centre[1] or pair.ring.y < pair.away_px
+        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits, above)
+        known = any(
+            abs(style.luma - other.luma) <= SAME_LUMA
+            and abs(style.mid_radius_px - other.mid_radius_px) <= 1
+            and abs(style.away_px - other.away_px) <= 3
+            and abs(style.aside[0] - other.aside[0]) <= 2
+            and style.above == other.above
+            for other in styles
+        )
+        if pair.score >= ACCEPT and not known:
+            styles.append(style)
+    return styles[:MAX_STYLES]
 
 
 def _of_style(
@@ -206,7 +216,8 @@ def _of_style(
         for side in (-1, 1):
             at = _window(field, reading, max(0.0, style.away_px - slack), style.away_px + slack, side, aside)
             rings = [ring for ring in find_rings(field, at, radii) if abs(ring.luma - style.luma) <= SAME_LUMA]
-            if rings:
+            # All letters of a picture stand on one side, but no letter above a ring that has no room for it there.
+            if rings and ((side > 0) == style.above or rings[0].y < style.away_px):
                 pairs.extend(
                     MarkPair(label, score, reading, rings[0]) for label, score in likely(reading, expected).items()
                 )

@@ -269,3 +269,23 @@ def test_a_grey_ring_that_does_not_show_lies_from_its_letter_as_the_other_one_do
     pixels = grey(draw_marks(plain, [Point(60, 80, "A"), Point(180, 16, "B")]))
     marks = marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points
     assert all(mark.y < 50 for mark in marks if mark.label == "B")
+
+
+def test_a_ring_on_the_other_side_of_its_letter_than_the_other_one_is_none() -> None:
+    plain = np.full((220, 260, 3), 200, np.uint8)
+    plain[110:150, 160:200] = 76
+    # The letter of B is as far below this ring as it is above the one that does not show.
+    decoy = Point(180, 83)
+    pixels = grey(draw_marks(plain, [Point(60, 130, "A"), Point(180, 130, "B"), decoy]))
+    found = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
+    assert near(found["A"], 60, 130)
+    assert near(found["B"], 180, 130)
+
+
+def test_a_ring_whose_letter_would_show_gets_no_label_by_elimination() -> None:
+    plain = np.full((220, 260, 3), 200, np.uint8)
+    args = MarkersArgs(labels=("A", "B"))
+    for ring, named in ((Point(180, 130), {"B"}), (Point(180, 20), {"A", "B"})):
+        marks = marks_from(locate(grey(draw_marks(plain, [Point(60, 130, "B"), ring])), args).data).points
+        # At the upper border the letter may be cut to less than what can be read.
+        assert {mark.label for mark in marks} == named
