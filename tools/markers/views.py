@@ -6,7 +6,6 @@ again in the views in which the letters read best.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -31,8 +30,6 @@ LEGIBLE = 0.7
 MAX_VIEWS = 2
 # Least confidence of a mark of another view.
 LIKELY = 0.6
-# Distance up to which two readings are of one mark.
-SAME_PX = 12
 # Sum of confidences by which a view must be better than the picture as it is.
 BETTER = 0.1
 
@@ -129,9 +126,10 @@ def _contradicted(pixels: Pixels, other: Marks, labels: Sequence[str], kind: Mar
 
 def _at_one_place(a: PointMark | BoxMark, b: PointMark | BoxMark) -> bool:
     # Both have the letter in a box of its own, unless none was read there.
-    if a.label_box_px is None or b.label_box_px is None:
+    one, other = a.label_box_px, b.label_box_px
+    if one is None or other is None:
         return False
-    return math.hypot(a.label_box_px.x0 - b.label_box_px.x0, a.label_box_px.y0 - b.label_box_px.y0) <= SAME_PX
+    return one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1
 
 
 def _trust(marks: Marks) -> float:
