@@ -30,14 +30,7 @@ import numpy as np
 
 from bench._accuracy import blink_rows, by_confidence
 from bench._frame import options
-from bench.marked_scenes import (
-    MarkedScene,
-    boxed_scene,
-    marked_scene,
-    meeting,
-    overlapping_scene,
-    scene_on,
-)
+from bench.marked_scenes import MarkedScene, boxed_scene, marked_scene, meeting, overlapping_scene, scene_on
 from bench.picture_changes import CHANGES
 from hybrid.images import decode
 from hybrid.marks.drawing import MarkStyle

@@ -42,10 +42,7 @@ def test_the_changelog_begins_with_the_version_of_the_project() -> None:
 
 
 # Generators of questions, imported when some are asked for; `running/generated.py` says what is missing.
-DRAWS = {
-    *(ROOT / "hybrid" / "samples").glob("*.py"),
-    *(ROOT / "hybrid" / "benchmarks").glob("*/sample*.py"),
-}
+DRAWS = {*(ROOT / "hybrid" / "samples").glob("*.py"), *(ROOT / "hybrid" / "benchmarks").glob("*/sample*.py")}
 
 
 @pytest.mark.parametrize("room", ["hybrid", "tools", "graphs", "baselines"])

@@ -24,11 +24,7 @@ def pages() -> tuple[Page, ...]:
 
 def _overview(tools: Mapping[str, Tool]) -> Page:
     rows = [
-        (
-            f"[{code(name)}]({name}.md)",
-            ", ".join(card.name for card in tool.card.backends),
-            escaped(tool.card.summary),
-        )
+        (f"[{code(name)}]({name}.md)", ", ".join(card.name for card in tool.card.backends), escaped(tool.card.summary))
         for name, tool in tools.items()
     ]
     text = f"""# Tools

@@ -152,11 +152,7 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
         run_limits=RunLimits(**groups.pop("run_limits")),
         frame=str(args.extra.get("frame", "")),
         options_as_used=given or {},
-        **{
-            **groups,
-            **fields,
-            "settings": {key: value for key, value in settings.items() if key not in SETTINGS},
-        },
+        **{**groups, **fields, "settings": {key: value for key, value in settings.items() if key not in SETTINGS}},
     )
 
 

@@ -25,14 +25,7 @@ from hybrid.registry import is_outside, load, names, place_of
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = [
-    "OPENED",
-    "CallKey",
-    "ChatModel",
-    "ModelRefused",
-    "open_model",
-    "remembering",
-]
+__all__ = ["OPENED", "CallKey", "ChatModel", "ModelRefused", "open_model", "remembering"]
 
 # The package whose files open models, each those of the word before the colon that is its name.
 OPENED = "hybrid.models.providers"

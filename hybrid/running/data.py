@@ -192,10 +192,7 @@ def fingerprint(paths: Iterable[Path], root: Path) -> str:
 
 
 def questions(
-    benchmark: Benchmark,
-    source: Source,
-    limit: int | None,
-    variants: Variants = lambda question: (question,),
+    benchmark: Benchmark, source: Source, limit: int | None, variants: Variants = lambda question: (question,)
 ) -> Questions:
     """The questions in the order of the data; with a limit so many base questions, round-robin over tasks.
 

@@ -24,18 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
-from hybrid.display.tables import (
-    NONE,
-    NOTE_WIDTH,
-    RENDERERS,
-    Column,
-    Table,
-    accuracy,
-    bounds,
-    p_value,
-    signed,
-    tokens,
-)
+from hybrid.display.tables import NONE, NOTE_WIDTH, RENDERERS, Column, Table, accuracy, bounds, p_value, signed, tokens
 from hybrid.display.terminal import NARROW, filled
 from hybrid.errors import UsageError
 from hybrid.scoring.compare import CONTROL, Comparison, shared_labels

@@ -275,12 +275,7 @@ NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "k
 
 
 def refuse_other(
-    trust: TrustFile,
-    path: Path,
-    identity: Mapping[str, Any],
-    tools: Mapping[str, Json],
-    *,
-    model_known: bool = True,
+    trust: TrustFile, path: Path, identity: Mapping[str, Any], tools: Mapping[str, Json], *, model_known: bool = True
 ) -> None:
     """Check that a run is with the benchmark, the model and the backends that a trust file was measured with.
 

@@ -38,11 +38,7 @@ def test_a_pair_follows_from_its_seed(kind, difficulty) -> None:
     assert np.array_equal(first.images[1], again.images[1])
     assert (
         first.direction
-        in {
-            "planar": (None,),
-            "parallax": ("left", "right"),
-            "straight": ("up", "down", "forward", "backward"),
-        }[kind]
+        in {"planar": (None,), "parallax": ("left", "right"), "straight": ("up", "down", "forward", "backward")}[kind]
     )
     (x, y), spots = points_of(np.random.default_rng(0), first)
     assert spots[0] == tuple(first.there[int(y), int(x)].tolist())

@@ -44,12 +44,7 @@ def test_calls_without_tokens_are_said_in_the_row_of_their_solver() -> None:
 
 @pytest.mark.parametrize(
     ("budget", "asked"),
-    [
-        ({"run_max_cost": 200e-6}, 2),
-        ({"run_max_tokens": 300}, 3),
-        ({"run_max_calls": 1}, 1),
-        ({"run_max_cost": 1}, 4),
-    ],
+    [({"run_max_cost": 200e-6}, 2), ({"run_max_tokens": 300}, 3), ({"run_max_calls": 1}, 1), ({"run_max_cost": 1}, 4)],
 )
 def test_a_spent_budget_of_the_run_leaves_questions_open(budget: dict[str, Any], asked: int) -> None:
     options = {**SAMPLE, "solvers": Agent(ask_with_price), "model_arg": {"price": "1/2"}}

@@ -22,16 +22,7 @@ from hybrid.marks.marks_json import marks_data, marks_from
 from hybrid.samples.seeds import generator
 from hybrid.tool import Request
 from hybrid.types import Box, Point
-from tools.markers import (
-    UNSURE,
-    DrawnMarks,
-    MarkersArgs,
-    all_marks,
-    confidence,
-    describe,
-    find_all,
-    locate,
-)
+from tools.markers import UNSURE, DrawnMarks, MarkersArgs, all_marks, confidence, describe, find_all, locate
 
 PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)
 

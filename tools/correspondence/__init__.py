@@ -123,11 +123,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
 
 
 def _data(
-    point: Spot | None,
-    choice: CandidateChoice,
-    candidates: Sequence[Spot],
-    likeness: Sequence[float],
-    matches: Matches,
+    point: Spot | None, choice: CandidateChoice, candidates: Sequence[Spot], likeness: Sequence[float], matches: Matches
 ) -> dict[str, Json]:
     transfer = choice.transfer
     away = [None] * len(candidates) if transfer is None else distances_px(transfer, candidates)

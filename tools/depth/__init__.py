@@ -18,14 +18,7 @@ from pydantic import Field
 
 from hybrid.marks.marks_json import Label
 from hybrid.places import at, spot_px
-from hybrid.tool import (
-    Args,
-    Evidence,
-    Picture,
-    Pixels,
-    Request,
-    Tool,
-)
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
@@ -63,11 +56,7 @@ MAX_NAME_LENGTH = 12
 class DepthArgs(Args):
     """Arguments of the depth tool."""
 
-    points: tuple[PointArg, ...] = Field(
-        default=(),
-        max_length=32,
-        description="else those drawn",
-    )
+    points: tuple[PointArg, ...] = Field(default=(), max_length=32, description="else those drawn")
     labels: tuple[Label, ...] = Field(
         json_schema_extra=UNTOLD, default=(), max_length=5, description="drawn letters, if known"
     )
@@ -278,9 +267,7 @@ TOOL = Tool(
     args=DepthArgs,
     checks=CHECKS,
     # Alone it answers with the nearest of the drawn points.
-    rules={
-        "Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels),
-    },
+    rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
 )
 
 LEARNED = TOOL.card.backends[0]

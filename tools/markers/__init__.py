@@ -44,11 +44,7 @@ INK = (0, 255, 255)
 class MarkersArgs(Args):
     """Arguments of the mark finder."""
 
-    labels: tuple[Label, ...] = Field(
-        default=(),
-        max_length=5,
-        description="letters to look for, if known",
-    )
+    labels: tuple[Label, ...] = Field(default=(), max_length=5, description="letters to look for, if known")
     kind: Literal["point", "box", "any"] = Field(default="any", description="point: circled points")
     colors: tuple[Literal["red", "green", "blue"], ...] = Field(
         json_schema_extra=UNTOLD, default=(), max_length=3, description="only boxes of these colours, without letters"
@@ -158,7 +154,4 @@ def overlay(pixels: Pixels, marks: Marks) -> Pixels:
     return canvas.pixels
 
 
-TOOL = Tool(
-    card=tool_card(__file__, DrawnMarks),
-    args=MarkersArgs,
-)
+TOOL = Tool(card=tool_card(__file__, DrawnMarks), args=MarkersArgs)

@@ -45,11 +45,7 @@ class View(NamedTuple):
 AS_IS = View(1.0)
 SMALL = View(2.0, read=small_letters)
 # Scaling and a second compression leave grey beside a letter, a gamma below 1 lifts its box: 50 is black there.
-VIEWS = (
-    View(1.0, (50, 255)),
-    *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)),
-    View(2.0, (60, 220)),
-)
+VIEWS = (View(1.0, (50, 255)), *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)), View(2.0, (60, 220)))
 
 
 def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> Marks:

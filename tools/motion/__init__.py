@@ -63,10 +63,7 @@ class MotionArgs(Args):
     """Arguments of the motion tool."""
 
     focal_ratio: float | None = Field(
-        default=None,
-        ge=0.3,
-        le=10.0,
-        description="focal length over longer side, if known; phones about 1",
+        default=None, ge=0.3, le=10.0, description="focal length over longer side, if known; phones about 1"
     )
 
 

@@ -34,19 +34,7 @@ from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_a
 from hybrid.benchmarks.actiview.settings import BLIND, LEVELS, Settings, read_settings
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, present
 from hybrid.errors import DataError
-from hybrid.types import (
-    LETTERS,
-    Ask,
-    BrokenQuestion,
-    Exchange,
-    Json,
-    Kind,
-    Metric,
-    Outcome,
-    Prompt,
-    Question,
-    Score,
-)
+from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Json, Kind, Metric, Outcome, Prompt, Question, Score
 
 # The end of a reply that declines to answer, as the form without guessing allows.
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)

@@ -22,15 +22,7 @@ from hybrid.config import ModelSettings
 from hybrid.display.loading import loading
 from hybrid.errors import Outage, UsageError, is_out_of_memory
 from hybrid.images import ImageStore
-from hybrid.messages import (
-    AssistantMessage,
-    ImagePart,
-    Message,
-    SentImage,
-    TokenUsage,
-    ToolMessage,
-    parts_of,
-)
+from hybrid.messages import AssistantMessage, ImagePart, Message, SentImage, TokenUsage, ToolMessage, parts_of
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.chat_completions.codec import calls_of
 from hybrid.models.images import arrange, scaled

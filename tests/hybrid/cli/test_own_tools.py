@@ -107,7 +107,7 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Callable[...
 
 
 BROKEN = {name: (text, said) for name, text, said in cases(__file__, "BROKEN")[1]} | {
-    "named": (FORTY_LINES.replace('name="redness"', 'name="red"'), "card has the name 'named', not 'red'"),
+    "named": (FORTY_LINES.replace('name="redness"', 'name="red"'), "card has the name 'named', not 'red'")
 }
 
 

@@ -9,17 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hybrid.display.tables import (
-    RENDERERS,
-    Column,
-    Table,
-    as_csv,
-    as_latex,
-    as_markdown,
-    as_narrow,
-    as_text,
-    share,
-)
+from hybrid.display.tables import RENDERERS, Column, Table, as_csv, as_latex, as_markdown, as_narrow, as_text, share
 from hybrid.display.terminal import NARROW, display_width
 from tests.tables import cases
 

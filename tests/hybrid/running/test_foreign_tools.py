@@ -22,14 +22,7 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, ask_run_to_end
 from hybrid.solving.controls import BLANK_TEXT
 from hybrid.types import Fault, Step
-from tests.hybrid.integrations.served import (
-    PLAIN,
-    PLAIN_IMAGES,
-    STRANGE_IMAGES,
-    over_http,
-    plain,
-    strange_over_http,
-)
+from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, STRANGE_IMAGES, over_http, plain, strange_over_http
 from tests.tables import cases
 
 Planned = Callable[..., ResolvedRun]
