@@ -14,6 +14,7 @@ from bench._chat_server import chat_server
 from hybrid import plugins
 from hybrid.cli import main
 from hybrid.config.plugin_path import PATH
+from hybrid.plugins import KINDS
 from hybrid.registry import load
 
 
@@ -30,12 +31,14 @@ class Ended:
 def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing that a test has looked in, or imported from there, is known to another."""
     monkeypatch.delenv(PATH.variable, raising=False)
-    before, modules = list(tools.__path__), set(sys.modules)
+    before, modules = {kind.package: plugins.folders(kind.package) for kind in KINDS}, set(sys.modules)
     yield
     plugins._entry_points.cache_clear()
-    tools.__path__[:] = before
+    for package, places in before.items():
+        sys.modules[package].__path__[:] = places
+    ours = str(before["tools"][0])
     for name in set(sys.modules) - modules:
-        if name.startswith(("tools.", "red_package")) and not str(sys.modules[name].__file__).startswith(before[0]):
+        if name.startswith(("tools.", "red_package")) and not str(sys.modules[name].__file__).startswith(ours):
             del sys.modules[name]
             vars(tools).pop(name.removeprefix("tools."), None)
     importlib.invalidate_caches()
