@@ -37,9 +37,12 @@ class Network:
     # How the bare loop runs it (`_bare_loops.py`); networks.toml says what the fields are.
     loop: Mapping[str, Any] = field(default_factory=dict)
 
-    def build(self, folder: Path, real: bool) -> None:
-        """Write the checkpoint, in real size or tiny."""
-        globals()[self.writer](folder, real, **self.options)
+    def build(self, folder: Path, real: bool, device: str = "cpu") -> None:
+        """Write the checkpoint, in real size or tiny; random weights are drawn on the device."""
+        import torch
+
+        with torch.device(device):
+            globals()[self.writer](folder, real, **self.options)
 
 
 def _vit(real: bool, width: int = 768) -> dict[str, int]:

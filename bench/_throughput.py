@@ -169,7 +169,7 @@ def measure(name: str, setting: Load) -> Measured:
     with tempfile.TemporaryDirectory() as folder, counting(network.counted) as passes, matched_once():
         checkpoint = Path(folder) / "checkpoint"
         checkpoint.mkdir()
-        network.build(checkpoint, setting.real)
+        network.build(checkpoint, setting.real, setting.device)
         made, groups = asked(tool, setting.requests)
         bare = bare_loop(name, checkpoint, setting.device, made, BATCH)
         store = ImageStore(Path(folder) / "images")

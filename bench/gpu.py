@@ -49,7 +49,7 @@ ENDED = re.compile(
 # Between two looks at the card.
 LOOK_S = 0.05
 PACKAGES = ("torch", "transformers", "timm", "kornia", "numpy")
-REAL_REQUESTS, TINY_REQUESTS = 64, 4
+REAL_REQUESTS, TINY_REQUESTS = 32, 4
 NO_CARD = (
     "**No card has been seen.** `bash bench/gpu.sh` measures one within eight minutes, `uv run pytest -m gpu` tests it."
 )
@@ -105,7 +105,8 @@ def machine(given: argparse.Namespace) -> Row:
 def tests(given: argparse.Namespace) -> Row:
     """How the tests marked `gpu` end on the device; when the time is up, those that have ended."""
     root = Path(__file__).resolve().parents[1]
-    options = ["-vv", "-rN", "--tb=short", "-m", "gpu", "-p", "no:cacheprovider", "-p", "no:benchmark", "tests"]
+    options = ["-vvv", "-rN", "--tb=short", "-m", "gpu", "-p", "no:cacheprovider", "-p", "no:benchmark"]
+    options += ["-n", "auto", "--maxprocesses", "8", "--dist", "loadgroup", "tests"]
     command = [sys.executable, "-m", "pytest", *options]
     started, environment = time.monotonic(), {**os.environ, "HYBRID_TEST_DEVICE": given.device}
     with tempfile.TemporaryFile("w+") as said:

@@ -39,11 +39,10 @@ step 30 machine
 for network in depth_anything_v2_large aliked_lightglue owlv2_base; do step 40 speed --network $network; done
 step 80 busy
 step 80 study
-for network in dinov2_base_dense sam2_base_plus depth_anything_v2_small siglip2_base efficientloftr vit_small_forensics clipseg_search; do
-    step 40 speed --network $network
-done
+for network in dinov2_base_dense sam2_base_plus depth_anything_v2_small; do step 40 speed --network $network; done
 for dtype in float32 bfloat16; do step 40 speed --network depth_anything_v2_large --dtype $dtype; done
 for network in aliked_lightglue depth_anything_v2_small; do step 40 reduced --network $network --dtype bfloat16; done
 [ "$DEVICE" = cpu ] || step 60 speed --network depth_anything_v2_small --compiled
+for network in siglip2_base efficientloftr vit_small_forensics clipseg_search; do step 40 speed --network $network; done
 "$PYTHON" -m bench.gpu --json "$OUT/gpu.json" page
 exit $missed

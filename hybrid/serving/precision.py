@@ -11,6 +11,7 @@ such as one of ONNX, computes in float32. On the CPU float32 imports no torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import AUTO, FLOAT32
@@ -47,23 +48,26 @@ def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights:
 
 def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> Stages[Any, Any, Any]:
     """The backend, whose `compute` is in that precision. On CUDA the process is told whether float32 may be TF32."""
-    if device.startswith("cuda"):
-        # Say whether products and convolutions in float32 may be TF32 on CUDA; torch's default is convolutions alone.
-        allowed = precision != FLOAT32
-        import torch
+    on_cuda = device.startswith("cuda")
+    if not on_cuda and precision not in REDUCED:
+        return backend
+    import torch
 
-        torch.set_float32_matmul_precision("high" if allowed else "highest")
-        torch.backends.cudnn.allow_tf32 = allowed
-    if precision in REDUCED:
-        exact = backend.compute
+    exact, kind = backend.compute, device.partition(":")[0]
+    if on_cuda:
+        # Pictures are prepared by as many threads as there are cores: torch's own would only take turns with them.
+        torch.set_num_threads(1)
 
-        def compute(prepared: Sequence[Any]) -> list[Any]:
-            import torch
+    def compute(prepared: Sequence[Any]) -> list[Any]:
+        if on_cuda:
+            # Products and convolutions in float32 may be TF32, or may not; torch's default is convolutions alone. Said
+            # at each batch, because another tool of this process may want it otherwise.
+            torch.set_float32_matmul_precision("highest" if precision == FLOAT32 else "high")
+            torch.backends.cudnn.allow_tf32 = precision != FLOAT32
+        with torch.autocast(kind, getattr(torch, precision)) if precision in REDUCED else nullcontext():
+            return exact(prepared)
 
-            with torch.autocast(device.partition(":")[0], getattr(torch, precision)):
-                return exact(prepared)
-
-        backend.compute = compute  # type: ignore[method-assign]
+    backend.compute = compute  # type: ignore[method-assign]
     return backend
 
 

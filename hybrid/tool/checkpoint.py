@@ -18,15 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import WeightsError, is_out_of_memory
+from hybrid.errors import WeightsError
 from hybrid.tool.networks import Network, PictureInput, announce
 from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
-# Devices on which processors compute.
-ON_DEVICE = ("cuda", "mps")
-# Bases of transformers' processors that compute with torchvision, where a device is asked for.
-TORCHVISION = ("TorchvisionBackend", "BaseImageProcessorFast")
 # How many tensor names an error lists.
 SHOWN = 5
 
@@ -50,25 +46,12 @@ class Checkpoint:
         return f"{self.model_type}@{self.sha256[:12]}"
 
     def process(self, **inputs: Any) -> Any:
-        """The processor's tensors of images (and words).
+        """The processor's tensors of images (and words), made on the host.
 
-        Where the network is on a GPU and the processor computes with torchvision, it does so there: less is copied and
-        the host has more time. What does not fit into the GPU's memory is made on the host.
+        On a GPU torchvision rounds other pixels of a resized picture than on the host, and what the network reads of
+        it would be another answer by some thousandths.
         """
-        wanted = {"return_tensors": "pt", **inputs}
-        reader = getattr(self.processor, "image_processor", self.processor)
-        if (
-            "images" not in inputs
-            or not self.device.startswith(ON_DEVICE)
-            or not any(kind.__name__ in TORCHVISION for kind in type(reader).__mro__)
-        ):
-            return self.processor(**wanted)
-        try:
-            return self.processor(**wanted, device=self.device)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-        return self.processor(**wanted)
+        return self.processor(**{"return_tensors": "pt", **inputs})
 
 
 def load_verified(

@@ -24,7 +24,7 @@ from hybrid.serving.service import CachedTools
 from hybrid.types import Finding, ImageRef
 
 # The BEiT of older versions of transformers is scripted, which torch calls deprecated.
-pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")]
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated")]
 
 FAMILIES = [
     *(("depth", family) for family in ("depth_anything", "depth_pro", "dpt", "dpt_dinov2", "zoedepth")),
@@ -174,6 +174,7 @@ def test_compiled_networks_answer_as_others(
     weights = spread(depth_checkpoint("depth_anything"), tmp_path / "spread")
     asked = questions("depth", "depth_anything")
     plain, compiled = (found("depth", weights, asked, card, dtype="float32", compiled=on) for on in (False, True))
+    assert [one for one in compiled if isinstance(one, BaseException)] == []
     assert [apart(one, other) for one, other in zip(plain, compiled, strict=True)] == [[]] * QUESTIONS
 
 

@@ -46,6 +46,8 @@ MAX_AT_ONCE = 8
 MAX_POINTS = 2048
 MIN_SIDE_PX = 32
 MIN_POINTS = 2
+# Of LightGlue's numbers of points from which on it leaves out those that match nothing: from any, as on a CPU.
+ALWAYS = -1
 
 
 class Features(NamedTuple):
@@ -142,6 +144,11 @@ def networks(extractor: str) -> Any:
 
     seen = kornia.feature.DISK() if extractor == DISK else kornia.feature.ALIKED(extractor, MAX_POINTS)
     matcher = kornia.feature.LightGlue(features=None, input_dim=DESCRIPTOR_SIZE[extractor])
+    # On CUDA kornia halves the bits of attention and keeps points that a CPU leaves out: the matches would be others.
+    matcher.pruning_keypoint_thresholds = dict.fromkeys(matcher.pruning_keypoint_thresholds, ALWAYS)
+    for module in matcher.modules():
+        if hasattr(module, "allow_flash"):
+            module.allow_flash = False
     return torch.nn.ModuleDict({"extractor": seen, "matcher": matcher})
 
 

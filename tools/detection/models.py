@@ -21,7 +21,6 @@ from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box
 from tools._shared.batches import by_form, by_members, doubles, shape, together
-from tools._shared.boxes import overlap
 from tools._shared.question_words import singular
 from tools._shared.reading import shrink
 
@@ -241,10 +240,18 @@ def gather(
 
 def distinct(detections: Sequence[Detection]) -> list[Detection]:
     """Non-maximum suppression name by name, best first."""
-    kept: list[Detection] = []
-    for one in detections:
-        if all(one.name != other.name or overlap(one.box, other.box) < SAME_OBJECT for other in kept):
-            kept.append(one)
+    edges = np.array([(one.box.x0, one.box.y0, one.box.x1, one.box.y1) for one in detections]).reshape(-1, 4)
+    lows, highs, names = edges[:, :2], edges[:, 2:], np.array([one.name for one in detections])
+    areas = (highs - lows).prod(axis=1)
+    kept, left = [], np.arange(len(detections))
+    # A network that was not trained leaves thousands: whole columns are compared, not pair by pair.
+    while len(left):
+        best, left = left[0], left[1:]
+        kept.append(detections[best])
+        sides = np.minimum(highs[best], highs[left]) - np.maximum(lows[best], lows[left])
+        shared = sides.clip(min=0).prod(axis=1)
+        same = (names[left] == names[best]) & (shared >= SAME_OBJECT * (areas[best] + areas[left] - shared))
+        left = left[~same]
     return kept
 
 

@@ -30,7 +30,8 @@ from hybrid.tool.args import Args
 from hybrid.types import Finding, ImageRef
 from tests.tool_source import tool_source
 
-pytestmark = pytest.mark.gpu
+# One at a time: they look at what the whole device has free.
+pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("memory of the device")]
 
 FIVE = ("depth_anything_v2_small", "dinov2_base", "siglip2_base", "owlv2_base", "sam2_tiny")
 IN_FLIGHT = 64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,29 +94,29 @@ def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
 
 @pytest.fixture
 def cuda_switches() -> Iterator[None]:
-    """torch's setting for float32 on CUDA is left as it was."""
+    """torch's settings for CUDA are left as they were."""
     import torch
 
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.get_num_threads()
     yield
     torch.set_float32_matmul_precision(before[0])
     torch.backends.cudnn.allow_tf32 = before[1]
+    torch.set_num_threads(before[2])
 
 
 @pytest.mark.usefixtures("cuda_switches")
-def test_float32_on_cuda_is_exact_also_in_convolutions_and_every_other_precision_lets_tf32_in() -> None:
+def test_float32_on_cuda_is_exact_also_in_convolutions_beside_a_tool_in_another_precision() -> None:
     import torch
 
-    seen: Mapping[str, tuple[str, bool]] = {
-        name: (
-            computing(Scaling(), name, "cuda:0") and torch.get_float32_matmul_precision(),
-            torch.backends.cudnn.allow_tf32,
-        )
-        for name in ("float32", "tf32", "bfloat16", "float32")
-    }
-    assert seen == {"float32": ("highest", False), "tf32": ("high", True), "bfloat16": ("high", True)}
-    computing(Scaling(), "bfloat16", "cpu")
-    assert torch.get_float32_matmul_precision() == "highest"
+    class Switches(Scaling):
+        def compute(self, prepared: Sequence[Any]) -> list[Any]:
+            return [torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.get_num_threads()]
+
+    exact, other = (computing(Switches(), name, "cuda:0") for name in ("float32", "tf32"))
+    for _ in range(2):
+        assert exact.compute([]) == ["highest", False, 1]
+        assert other.compute([]) == ["high", True, 1]
+    assert computing(Switches(), "bfloat16", "cpu").compute([])[:2] == ["high", True]
 
 
 def test_networks_that_are_not_announced_are_found(fakes: Any, weights: dict[str, str]) -> None:
