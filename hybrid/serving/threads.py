@@ -22,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-DEVICE_SWITCH_S = 2e-4
+DEVICE_SWITCH_S = 2e-5
 # How long the end of the program waits for work that still runs, all of its threads together.
 LEAVE_S = 2.0
 

@@ -16,7 +16,7 @@ from tests.tools.pictures import picture
 from tests.tools.tiny_checkpoints import started
 from tools._shared.boxes import overlap
 from tools.detection import TOOL, DetectionArgs, LearnedDetection, confidence, report
-from tools.detection.models import Detection, Detector, by_phrase, gather
+from tools.detection.models import SAME_OBJECT, Detection, Detector, by_phrase, distinct, gather
 from tools.detection.rules import seen_from
 
 SIDE = st.floats(0, 100)
@@ -40,6 +40,20 @@ def test_boxes_lie_inside_of_the_image_best_first(rows: list[tuple[float, ...]])
     for one in found:
         assert 0 <= one.box.x0 < one.box.x1 <= 640
         assert 0 <= one.box.y0 < one.box.y1 <= 480
+
+
+# Corners of a grid, so that many boxes are equal, lie within each other or share the overlap that decides.
+CORNER = st.integers(0, 4)
+
+
+@given(st.lists(st.tuples(CORNER, CORNER, CORNER, CORNER, st.sampled_from("ab")), max_size=12))
+def test_a_box_stays_unless_one_of_its_name_that_stays_before_it_is_the_same_thing(rows: list[tuple]):
+    boxes = [Detection(name, 1.0, Box(x, y, x + w + 1, y + h + 1)) for x, y, w, h, name in rows]
+    kept: list[Detection] = []
+    for one in boxes:
+        if all(one.name != other.name or overlap(one.box, other.box) < SAME_OBJECT for other in kept):
+            kept.append(one)
+    assert distinct(boxes) == kept
 
 
 @pytest.mark.system

@@ -18,7 +18,7 @@ from hybrid.registry import load
 from hybrid.serving.loader import Loader
 from hybrid.tool import Pixels, Request
 from hybrid.weights import backends_in_use
-from tools._shared.local_features import MAX_AT_ONCE, LocalFeatures
+from tools._shared.local_features import MAX_AT_ONCE, LocalFeatures, networks
 from tools._shared.match_models import DEFAULT_WEIGHTS, MatchModel, open_matcher
 from tools._shared.matching_package import PACKAGE, SETS, WEIGHTS, converted, package_folder
 from tools._shared.view_matches import view_of
@@ -215,6 +215,17 @@ def test_off_the_cpu_views_of_one_shape_share_passes_and_each_pair_gets_its_own_
         assert np.abs(batched.first - single.first).max() < 0.01
         assert np.abs(batched.second - single.second).max() < 0.01
         assert np.abs(batched.scores - single.scores).max() < 1e-3
+
+
+def test_on_a_card_attention_has_its_bits_and_points_are_left_out_as_on_a_cpu() -> None:
+    import torch
+
+    matcher = networks("aliked-n16")["matcher"]
+    assert {matcher.pruning_min_kpts(torch.device(kind)) for kind in ("cpu", "cuda", "mps")} == {-1}
+    halving = [module.allow_flash for module in matcher.modules() if hasattr(module, "allow_flash")]
+    # Self and cross attention of nine layers.
+    assert halving == [False] * 18
+    assert torch.backends.cuda.flash_sdp_enabled()
 
 
 @installed
