@@ -160,7 +160,7 @@ def busy(given: argparse.Namespace) -> Row:
         for tool, (network, _) in BUSY.items():
             folder = Path(scratch) / tool
             folder.mkdir()
-            NETWORKS[network].build(folder, not given.tiny)
+            NETWORKS[network].build(folder, not given.tiny, given.device)
             weights[tool] = str(folder)
         service = ServiceOptions("auto", weights, given.device, unchecked=True, timeout_s=600.0)
         tasks = tuple(task for _, task in BUSY.values())

@@ -37,7 +37,7 @@ step() { # SECONDS STEP OPTIONS...
 step 30 machine
 [ -n "${TESTS-yes}" ] && step 150 tests
 for network in depth_anything_v2_large aliked_lightglue owlv2_base; do step 40 speed --network $network; done
-step 80 busy
+step 110 busy
 step 80 study
 for network in dinov2_base_dense sam2_base_plus depth_anything_v2_small; do step 40 speed --network $network; done
 for dtype in float32 bfloat16; do step 40 speed --network depth_anything_v2_large --dtype $dtype; done
