@@ -137,7 +137,7 @@ def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: 
     """The model has answered, or had to: an empty reply is asked for once more, then it counts as it is."""
     text = reply.text
     if reply.unreadable is not None:
-        # What is written as a call is none of the answer.
+        # Text that is a call is no part of the answer.
         text = text.replace(reply.unreadable.written, "")
         _unreadable(case.ctx, reply.unreadable)
     text = text.strip()

@@ -55,7 +55,7 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
 
 
 def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:
-    """Score runs, or predictions that somebody else saved. No model is called.
+    """Score runs, or predictions that another program saved. No model is called.
 
     Args:
         paths: runs, solvers' folders in them, or predictions (with `benchmark=`).

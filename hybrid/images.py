@@ -121,7 +121,7 @@ class ImageStore:
             made = StoredImage(**json.loads(self._note(sha256).read_bytes()))
             self.read(made)
             return made
-        # What is there was decoded when it came.
+        # A file that is there was decoded when it came.
         there = _holds(self.path(sha256), data)
         image, plain = _described(data, sha256, where, decodes=there)
         if plain:
@@ -182,7 +182,7 @@ def _holds(path: Path, data: bytes) -> bool:
     try:
         return path.stat().st_size == len(data) and path.read_bytes() == data
     except OSError:
-        # What cannot be read is written anew, and says why where that fails too.
+        # A file that cannot be read is written anew; where that fails too, the error says why.
         return False
 
 

@@ -1,4 +1,4 @@
-"""Where an error of somebody's code was raised: `mytools/depth.py, line 12`, for one line of a message."""
+"""Where an error of a user's code was raised: `mytools/depth.py, line 12`, for one line of a message."""
 
 from __future__ import annotations
 

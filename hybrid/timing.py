@@ -262,7 +262,7 @@ class CountedCall:
 
     def wait(self, more: int, *, long: bool = False) -> None:
         """So many parts more wait, or fewer where it is negative; what is `long` has no limit."""
-        # What waited too long ends as waiting.
+        # A call that waited too long ends as waiting.
         if self._late:
             return
         waited, self.waits = self.waits, self.waits + more

@@ -1,6 +1,6 @@
 """Where weights come from: a directory, or a hub id that is already on disk or may be fetched.
 
-A folder of weights is data that somebody published. It is looked through before any library opens it: only safetensors
+A folder of weights is a stranger's data. It is looked through before any library opens it: only safetensors
 are weights, and no file in it names what lies outside of it or code to run.
 """
 

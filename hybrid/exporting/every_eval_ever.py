@@ -197,7 +197,7 @@ class _Evaluation:
                 "sample_id": score.id,
                 **self.asked(sound, attempts.get(score.id)),
                 **self.answered(score, attempts.get(score.id)),
-                # What failed is apart from what is wrong: a row with an error is in no value above.
+                # Failures are apart from wrong answers: a row with an error is in no value above.
                 "error": self.scored.reasons.get(score.id, score.outcome.value) if failed else None,
                 "metadata": _words({"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)})
                 | _words(dict(score.groups)),

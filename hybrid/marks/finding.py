@@ -186,7 +186,7 @@ def _beside_clear_letters(
     clear = max(pairs, key=lambda pair: pair.score, default=None)
     if clear is None or min(clear.letter_score, clear.ring.score / RING_ALONE) < READ_LETTER:
         return []
-    # A letter that nobody asked for has less to say for it.
+    # A letter that was not asked for has less to say for it.
     least = READ_LETTER if expected else CLEAR_LETTER
     away = (clear.ring.x - clear.reading.centre[0], clear.ring.y - clear.reading.centre[1])
     found: dict[str, MarkPair] = {}

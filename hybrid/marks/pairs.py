@@ -158,7 +158,7 @@ def best_style(
     for style in _proposals(pairs):
         chosen = _assign(_of_style(field, style, useful, expected))
         if chosen:
-            # What is drawn in one style scores alike.
+            # Marks of one style score alike.
             clear = max(pair.ring.score for pair in chosen)
             chosen = [pair for pair in chosen if pair.ring.score >= ALIKE * clear]
         total = sum(pair.score - ACCEPT for pair in chosen)

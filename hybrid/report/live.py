@@ -77,7 +77,7 @@ class Made:
 
 
 class LiveSite:
-    """The pages of a run, made anew when answers have come and somebody looks.
+    """The pages of a run, made anew when answers have come and a browser asks.
 
     Args:
         run: the run; it may still be going on, or not have begun to answer.
@@ -169,7 +169,7 @@ class LiveSite:
                 self._changed.notify_all()
 
     def _make(self) -> Made:
-        # What comes while the pages are made belongs to the next ones.
+        # Answers that come while the pages are made belong to the next ones.
         stamp = stamp_of(self._run)
         self._number += 1
         folder = self._root / str(self._number)
@@ -213,7 +213,7 @@ class PageServer(ThreadingHTTPServer):
         super().__init__((ADDRESS, port), _Handler)
         self.port = int(self.server_address[1])  # The port that it listens on
         self.url = f"http://{ADDRESS}:{self.port}/"  # The address that a browser opens
-        # The values of `Host` that are answered: any other name that leads here is somebody else's (DNS rebinding).
+        # The values of `Host` that are answered: any other name that leads here is a stranger's (DNS rebinding).
         self.hosts = frozenset((f"{ADDRESS}:{self.port}", f"localhost:{self.port}"))
 
 

@@ -63,7 +63,7 @@ def overview_of(comparison: Comparison, commands: Commands) -> Overview:
     measured = {metric.name for one in comparison.solvers for metric in one.metrics if comparison.is_shown(metric.name)}
     measured |= {score.task for one in comparison.solvers for score in one.scores}
     splits = {one.data.split for one in comparison.solvers}
-    # Nobody printed numbers of generated questions.
+    # No paper printed numbers of generated questions.
     if not any(one.data.generated for one in comparison.solvers) and any(
         cell.metric in measured and cell.split in splits for cell in published(comparison.solvers[0].benchmark)
     ):

@@ -25,7 +25,7 @@ from hybrid.scoring.score import Scored
 from hybrid.types import LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
 
 AnyQuestion = Question | BrokenQuestion
-# What is told of the usage of an ask.
+# The parts of usage that are shown of an ask.
 OF_USAGE = ("model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "seconds")
 
 

@@ -34,7 +34,7 @@ def finding_of(data: bytes) -> Finding:
             number is not finite.
     """
     finding: Finding = codec(Finding).validate_json(data)
-    # What is not finite or no UTF-8 would be another finding when it is written again.
+    # Values that are not finite or no UTF-8 would make another finding when written again.
     json.dumps(finding.data, allow_nan=False, ensure_ascii=False).encode()
     finding.text.encode()
     if not 0.0 <= finding.confidence <= 1.0:

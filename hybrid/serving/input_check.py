@@ -224,7 +224,7 @@ def _points(weights: Values, offsets: Values) -> Values:
     return np.asarray(COLOURS / 255 @ weights.T + offsets, np.float64)
 
 
-# What a tool may do to weights and offsets by mistake.
+# Mistakes that a tool may make with weights and offsets.
 CHANGES: Mapping[str, Callable[[Values, Values], tuple[Values, Values]]] = {
     "": lambda weights, offsets: (weights, offsets),
     "with red and blue exchanged (BGR)": lambda weights, offsets: (weights[:, ::-1], offsets),

@@ -119,7 +119,7 @@ class Loader:
 
         Raises:
             NoBackend: there are no weights and the tool has no weight-free backend.
-            WeightsError: weights that somebody asked for are absent, or weights do not load or fail a known answer.
+            WeightsError: weights that were asked for are absent, or weights do not load or fail a known answer.
         """
         name = tool.card.name
         with self.loading:
@@ -187,7 +187,7 @@ class Loader:
         learned = tool.backend("learned")
         if wanted == "classical" or learned is None:
             return _weight_free(tool, f"{name} has no weight-free backend")
-        # A download is only started for weights that somebody asked for by name or by --backend learned.
+        # A download is only started for weights that were asked for by name or by --backend learned.
         asked = name in choice.weights or wanted == "learned"
         try:
             weights = weights_of(tool, learned, choice.weights, download=asked)

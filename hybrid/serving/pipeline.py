@@ -112,7 +112,7 @@ class ThreadExecutor(Generic[W]):
         async with lane.room:
             ready = await self._ready(call.tool, token)
             prepared = self._in_thread(self._threads, self._prepare, call, ready, token)
-            # What is evicted while this call waits is not to be kept by it.
+            # This call must not keep a backend that is evicted while it waits.
             del ready
             computed = await lane.submit(prepared)
             return await self._in_thread(self._threads, self._finish, call, computed)

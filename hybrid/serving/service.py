@@ -155,7 +155,7 @@ class CachedTools:
             images: what it looks at.
             seed: for tools that draw lots.
             spent: the time that the caller may take, and takes, running; needed tools are included.
-            overlays: whether somebody looks at them; else none is drawn. Derived images are always made.
+            overlays: whether they are looked at; else none is drawn. Derived images are always made.
 
         Raises:
             ToolError: the tool cannot answer this request, runs for too long, or ends its process.
@@ -285,7 +285,7 @@ class CachedTools:
             self._loops[loop] = {}
         table = self._loops[loop]
         work: SharedWork[R] | None = table.get(key)
-        # What is done is forgotten a turn of the loop later.
+        # Work that is done is forgotten a turn of the loop later.
         if work is None or work.result.done():
             watch = Stopwatch(self._clock)
             work = table[key] = SharedWork(asyncio.create_task(make(watch)), watch)

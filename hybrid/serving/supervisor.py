@@ -274,7 +274,7 @@ class _Supervisor:
                         self._calls.pop(one.request.tool, None)
                         self._settle(one, message)
 
-    # What is wrong with the worker
+    # Faults of the worker
 
     def _look(self) -> None:
         """Look at the worker, and again a little later."""
@@ -336,7 +336,7 @@ class _Supervisor:
         # The caller that asked for a description keeps the error.
         if job.prepares and not any(isinstance(one.request, DescribeRequest) for one in job.requests):
             name = job.start.tool
-            # What takes too long to load takes so the next time; a process may have been killed by others.
+            # A load that takes too long does so the next time; a process may have been killed by others.
             self._loads[name] += MAX_LOADS if end.jobs is not None else 1
             if self._loads[name] >= MAX_LOADS:
                 self._refuse(name, end.sentence(name))

@@ -74,7 +74,7 @@ class DaemonThreads(Executor):
             future, run = item
             if future.set_running_or_notify_cancel():
                 _settle(future, run)
-            # What was found is not to be kept by a thread that waits.
+            # A thread that waits must not keep a result.
             del item, future, run
 
 

@@ -202,7 +202,7 @@ class Desk:
             try:
                 return cast(Tool, load("tools", request.tool))
             except UsageError as error:
-                # What its own modules raise is the tool's error, and none of the run.
+                # An error of its own modules is the tool's, and none of the run.
                 raise (error.__cause__ or error) from None
 
     def _described(self, request: DescribeRequest) -> Response:

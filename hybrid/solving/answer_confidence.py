@@ -49,7 +49,7 @@ class AnswerConfidence:
     usually: float | None = None
     # How much of the distance between the two is believed, never below 0.
     slope: float = CLAIM
-    # What a card's rate and curve were counted on; empty where they are of no card.
+    # The questions that a card's rate and curve were counted on; empty where they are of no card.
     counted_on: str = ""
 
     @property

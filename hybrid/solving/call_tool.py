@@ -54,7 +54,7 @@ class ToolCalls:
     _subject: AskedQuestion
     _prompt: Prompt
     _clock: Clock = time.monotonic
-    # Whether somebody looks at them.
+    # Whether they are looked at.
     _overlays: bool = True
     # In which what a tool says is told; the step keeps it in pixels as well.
     _frame: CoordinateSystem = field(default_factory=CoordinateSystem)
@@ -108,7 +108,7 @@ class ToolCalls:
             done.set()
 
     def _told(self, name: str, finding: Finding, images: Sequence[str], made: Sequence[ImageRef]) -> str:
-        """What the finding says, in the frame."""
+        """The finding's text, in the frame."""
         # A tool from outside may write numbers that are not marked.
         refs = self._refs(images)
         told = self._frame.say(finding.text, finding.places, refs, made)

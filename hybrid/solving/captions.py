@@ -99,7 +99,7 @@ class RunCaptions:
         self._captioner = captioner
         self._known = captions_by(captioner, kept)
         self._keep = keep
-        # By image that somebody describes those who wait for it, in order.
+        # By image that is being described, the callers that wait for it, in order.
         self._making: dict[str, deque[asyncio.Future[str | None]]] = {}
 
     async def take(self, image: StoredImage) -> str | None:

@@ -41,7 +41,7 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
         return False
     if without_thoughts(reply.text).strip():
         return False
-    # What is nothing but thoughts in the text is not asked for again: it may hold an answer all the same.
+    # A text of nothing but thoughts is not asked for again: it may hold an answer all the same.
     why, remedy = "the model said nothing", ""
     # Both follow from what its step in the trace holds.
     if reply.is_cut or reply.reasoning or reply.text.strip():

@@ -39,7 +39,7 @@ def finding_parts(
     `show` leaves out the text or the pictures; a finding that has only what is left out says so in one line. Where the
     pictures lie is told in the `frame`; `registry` has the images that they were made from.
     """
-    # What the tool's text calls an image (its first is "image 1"), where its name is another.
+    # The names of images in the tool's text (its first is "image 1"), where they are others.
     same = all(name == f"img:{place}" for place, name in enumerate(images, 1))
     called = (name if same else f"{name} (here called image {place})" for place, name in enumerate(images, 1))
     on = f"on {', '.join(called)}:" if images else ""

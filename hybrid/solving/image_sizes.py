@@ -49,7 +49,7 @@ def region(ref: ImageRef, parent: ImageRef, frame: CoordinateSystem) -> str:
 
 
 def origin(ref: ImageRef, parent: ImageRef | None, frame: CoordinateSystem) -> str:
-    """What a picture shows that a tool made."""
+    """The part of an image that a tool's picture shows."""
     if ref.box is None:
         if ref.parent is None:
             return "a picture of the finding"

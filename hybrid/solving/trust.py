@@ -82,7 +82,7 @@ TOOL_WEIGHT: Final = 2
 
 
 def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> AnswerConfidence:
-    """What is believed of a tool before anything real was measured.
+    """The belief in a tool before anything real was measured.
 
     Args:
         tool: whose finding it is.
@@ -181,7 +181,7 @@ class TrustFile:
     folds: tuple[Mapping[Key, Measurement], ...]
     sha256: str
     measured: Measured
-    # What was measured on all questions.
+    # Measured on all questions.
     every: Mapping[Key, Measurement] = field(default_factory=dict)
     # The fold of each question that was counted, by its id and those of its cluster and pictures.
     places: Mapping[str, int] = field(default_factory=dict)

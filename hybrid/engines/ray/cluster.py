@@ -113,7 +113,7 @@ def code() -> str:
 
 def code_beside() -> str:
     """Hex sha256 over the files in the folders that `--path` names."""
-    # What lies around things of somebody's own may be anything.
+    # The folder around a user's own file may hold anything.
     return _code(tuple((kind.package, outside_folders(kind.package)) for kind in KINDS), ("*.py", "*/*.py"))
 
 

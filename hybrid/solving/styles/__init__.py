@@ -62,9 +62,9 @@ class Style:
     source: str = ""
     # In which coordinates are written, as in `--model-arg frame`.
     frame: str = ""
-    # What the system message begins with.
+    # The beginning of the system message.
     system: str = ""
-    # What follows each question.
+    # The end of each question.
     question: str = ""
     # Our tool that is called so; without it tools keep our form.
     runs: str = ""
@@ -81,12 +81,12 @@ class Style:
     # The words of an index where it is none: for the first picture, and before the number of one that was returned.
     original: str = ""
     observation: str = ""
-    # What a call stands between in the text of a reply; empty where the provider's interface is used.
+    # The marks around a call in the text of a reply; empty where the provider's interface is used.
     begin: str = ""
     end: str = ""
     # Whether the arguments stand there without a name.
     arguments_alone: bool = False
-    # What comes back, with `<image>` in the place of the picture, and {width}, {height}, {action}, {observation}.
+    # The message with the result: `<image>` in the place of the picture, and {width}, {height}, {action}, {observation}.
     result: str = PLACE
     # The size to which a region is enlarged, as `Resizing` has it; without a factor as our tool does.
     factor: int = 0
