@@ -86,7 +86,7 @@ class Style:
     end: str = ""
     # Whether the arguments stand there without a name.
     arguments_alone: bool = False
-    # The message with the result: `<image>` in the place of the picture, and {width}, {height}, {action}, {observation}.
+    # The result as a message: `<image>` where the picture stands, and {width}, {height}, {action}, {observation}.
     result: str = PLACE
     # The size to which a region is enlarged, as `Resizing` has it; without a factor as our tool does.
     factor: int = 0
