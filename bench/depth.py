@@ -210,10 +210,8 @@ def line(title: str, answers: Sequence[Answer]) -> DepthRow:
     undecided = int((scores == 0.5).sum())
     mean = float(np.mean([answer.confidence for answer in answers]))
     made = DepthRow(title, float(scores.mean()), len(answers), undecided, mean)
-    print(
-        f"  {title:22s} {made.accuracy:.3f} of {made.n:3d}, undecided {undecided:2d}, "
-        f"mean confidence {made.confidence:.2f}"
-    )
+    told = f"{made.accuracy:.3f} of {made.n:3d}, undecided {undecided:2d}, mean confidence {mean:.2f}"
+    print(f"  {title:22s} {told}")
     return made
 
 
@@ -226,10 +224,16 @@ def differences(items: Sequence[Item], requests: Sequence[Case]) -> list[Differe
             continue
         maps, size = measure(clean_image(request)), (item[1].shape[0], item[1].shape[1])
         near, far = spots[item[2]], spots["B" if item[2] == "A" else "A"]
-        above, below = maps.at(near.x, near.y, size), maps.at(far.x, far.y, size)
-        same = abs(near.y - far.y) <= SAME_ROW * size[0]
-        found.append(Difference({name: above[name] - below[name] for name in above}, same))
+        found.append(_difference(maps, (near.x, near.y), (far.x, far.y), size))
     return found
+
+
+def _difference(
+    maps: CueMaps, near: tuple[float, float], far: tuple[float, float], size: tuple[int, int], scene: int = 0
+) -> Difference:
+    above, below = maps.at(*near, size), maps.at(*far, size)
+    same = abs(near[1] - far[1]) <= SAME_ROW * size[0]
+    return Difference({name: above[name] - below[name] for name in above}, same, scene)
 
 
 def cue_table(differences: Sequence[Difference]) -> None:
@@ -307,9 +311,7 @@ def drawn(number: int, seed: int) -> list[Difference]:
         known = np.argwhere(steady(depth_m))
         for pair in range(6 if len(known) > 1000 else 0):
             near, far = _apart(rng, levels, known, same_row=pair % 2 == 0)
-            above, below = maps.at(*near, size), maps.at(*far, size)
-            same = abs(near[1] - far[1]) <= SAME_ROW * size[0]
-            found.append(Difference({name: above[name] - below[name] for name in above}, same, index))
+            found.append(_difference(maps, near, far, size, index))
     return found
 
 
@@ -352,9 +354,8 @@ def run(title: str, items: Sequence[Item], requests: Sequence[Case], given: argp
     backend = card.make()
     backend.setup(given.device, given.weights)
     rows = report(items, requests, backend, halves=title == "BLINK")
-    if given.weights or title != "BLINK":
-        return rows
-    cue_table(differences(items, requests))
+    if not given.weights and title == "BLINK":
+        cue_table(differences(items, requests))
     return rows
 
 
