@@ -15,7 +15,6 @@ from hybrid.scoring.sections.unchanged import SECTION
 from hybrid.types import Question, Reply, Step, Usage
 from tests.hybrid.scoring.sections.rows import by_quantity
 
-
 Costing = Callable[[str, Question, Reply], Reply]
 
 
