@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -237,17 +237,14 @@ def _difference(
 
 
 def cue_table(differences: Sequence[Difference]) -> None:
-    """Print what each cue scores alone, with the sign and scale that the tool fixes."""
+    """Print what each cue scores alone, with the sign and scale that the tool fixes; ties count one half."""
     print("cue alone: all / same row / other rows")
     for name in WEIGHTS:
-        values = [(one.cues[name], one.same_row) for one in differences]
-        print(f"  {name:9s} {share(values):.3f} / {share(values, same=True):.3f} / {share(values, same=False):.3f}")
-
-
-def share(values: Iterable[tuple[float, bool]], *, same: bool | None = None) -> float:
-    """Share of positive differences, ties one half, NaN without any."""
-    chosen = np.array([value for value, on_row in values if same is None or on_row == same])
-    return float(((chosen > 0) + 0.5 * (chosen == 0)).mean()) if chosen.size else float("nan")
+        shares = []
+        for rows in ((True, False), (True,), (False,)):
+            chosen = np.array([one.cues[name] for one in differences if one.same_row in rows])
+            shares.append(float(((chosen > 0) + 0.5 * (chosen == 0)).mean()) if chosen.size else float("nan"))
+        print(f"  {name:9s} {' / '.join(f'{one:.3f}' for one in shares)}")
 
 
 def varied(rng: np.random.Generator) -> tuple[Pixels, npt.NDArray[np.float32]]:

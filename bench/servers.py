@@ -219,10 +219,8 @@ def ask(server: Server, messages: Sequence[Said], **options: Any) -> Said:
             whole = reply.read()
     except urllib.error.HTTPError as error:
         return {"refused": error.code, "words": error.read().decode(errors="replace")}
-    return _pieces(whole) if options.get("stream") else json.loads(whole)
-
-
-def _pieces(whole: bytes) -> Said:
+    if not options.get("stream"):
+        return dict(json.loads(whole))
     from hybrid.models.chat_completions.stream import Assembly
 
     joined = Assembly()
