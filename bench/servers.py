@@ -105,30 +105,30 @@ def checkpoint(cache: Path) -> Path:
 
 
 class Server:
-    """A server as a process of its own, on a free port of 127.0.0.1; its log lies beside it."""
+    """A server as a process of its own, on a port of 127.0.0.1; its log lies beside it."""
 
     def __init__(
-        self, command: Sequence[str], port: int, health: str, log: Path, environment: Mapping[str, str]
+        self, command: Sequence[str], health: str, log: Path, environment: Mapping[str, str], start_s: float = START_S
     ) -> None:
-        self.url = f"http://127.0.0.1:{port}/v1"
-        self._command, self._log, self._environment = command, log, environment
-        self._health = f"http://127.0.0.1:{port}{health}"
+        self.url = f"{health[: health.index('/', len('http://'))]}/v1"
+        self._command, self._health, self._log, self._start_s = command, health, log, start_s
+        self._environment = {**os.environ, **environment}
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it, and wait until it answers. Raises `SystemExit` where it ends or is silent for too long."""
-        environment = {**os.environ, **self._environment}
         with self._log.open("ab") as log:
+            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
             self._process = subprocess.Popen(  # noqa: S603
-                self._command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                self._command, cwd=self._log.parent, env=self._environment, start_new_session=True, **streams
             )
-        until = time.monotonic() + START_S
+        until = time.monotonic() + self._start_s
         while time.monotonic() < until and self._process.poll() is None:
             try:
                 with urllib.request.urlopen(self._health, timeout=5):  # noqa: S310
                     return
             except (OSError, urllib.error.URLError):
-                time.sleep(0.3)
+                time.sleep(0.1)
         self.end()
         raise SystemExit(f"{self._command[0]} did not come up: {self._log.read_text(errors='replace')[-3000:]}")
 
@@ -191,8 +191,8 @@ def _server(name: str, folder: Path, options: Sequence[str], **places: object) -
     """The server of a row of `SERVERS`, whose words name places in braces, on a free port."""
     row, port = SERVERS[name], free_port()
     command = [word.format(port=port, model=MODEL, **places) for word in row["command"]]
-    log = folder / f"{name}.log"
-    return Server([*command, *options], port, row["health"], log, row.get("environment", {}))
+    health = f"http://127.0.0.1:{port}{row['health']}"
+    return Server([*command, *options], health, folder / f"{name}.log", row.get("environment", {}))
 
 
 def picture(colour: tuple[int, int, int]) -> Said:
@@ -419,7 +419,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     folder, made = Path(tempfile.mkdtemp(prefix="servers-")), []
     print("| server | tried | came |\n|---|---|---|")
     try:
-        for row in rows(given.server, given.cache, folder):
+        for row in rows(given.server, given.cache.resolve(), folder):
             made.append(row)
             cells = (value.replace("|", "\\|").replace("\n", " ") for value in asdict(row).values())
             print(f"| {' | '.join(cells)} |", flush=True)
