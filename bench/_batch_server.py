@@ -39,12 +39,6 @@ ANTHROPIC_FAILED = {"type": "error", "error": {"type": "api_error", "message": "
 Fate = Callable[[int, int], str]
 
 
-def all_succeed(batch: int, place: int) -> str:
-    """Each request gets its reply."""
-    del batch, place
-    return "succeeded"
-
-
 @dataclass
 class Behaviour:
     """What the server does beside answering."""
@@ -53,7 +47,7 @@ class Behaviour:
     looks: int = 1
     # So long it is not ready at least.
     seconds: float = 0.0
-    fate: Fate = all_succeed
+    fate: Fate = field(default=lambda batch, place: "succeeded")
     # From the number of a batch to the state in which it ends, in OpenAI's words.
     ends: Callable[[int], str] = field(default=lambda _: "completed")
     # Statuses with which the next batches are refused.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,15 +64,28 @@ class Kind:
     """A benchmark's metrics: how answers to them are drawn, and their true differences."""
 
     setting: str
-    # Of a number of clusters and the second solver's gain, by name of the metric.
-    draw: Callable[[np.random.Generator, int, float], Mapping[str, Sides]]
-    truths: Callable[[float], Mapping[str, float]]
+    benchmark: str
+    # By metric how many rows of a cluster must all be right for a count, each number equally often.
+    metrics: Mapping[str, Sequence[int]]
+    summarise: Callable[[Sequence[Score]], Sequence[Metric]]
+    # The scores of two solvers, from the probability of a right row in each cluster.
+    draw: Callable[[np.random.Generator, Sequence[Floats]], Iterator[list[Score]]]
     gain: float
+    unlike: bool = False
 
-
-def drawn(rng: np.random.Generator, clusters: int) -> Floats:
-    """The difficulty of each cluster."""
-    return rng.choice(np.array(DIFFICULTIES), clusters)
+    def sides(self, rng: np.random.Generator, clusters: int) -> Mapping[str, Sides]:
+        """The metrics of both solvers in one simulation, by name."""
+        if self.unlike:
+            # The second is better at the large task, worse at the others, and no better in their mean.
+            first = np.full(clusters, UNLIKE_SHARE)
+            second = first + [UNLIKE[TASKS[place % len(TASKS)]] for place in range(clusters)]
+        else:
+            first = rng.choice(np.array(DIFFICULTIES), clusters)
+            second = raised(first, self.gain)
+        one, other = (
+            {metric.name: metric for metric in self.summarise(scores)} for scores in self.draw(rng, (first, second))
+        )
+        return {name: (one[name], other[name]) for name in self.metrics}
 
 
 def raised(right: Floats, gain: float) -> Floats:
@@ -90,43 +104,24 @@ def _score(cluster: int, row: int, task: str, correct: float, **more: Any) -> Sc
     return Score(f"{name}#s{row}", task, correct, Outcome.ANSWERED, "A", cluster=name, **more)
 
 
-def of_pairs(rng: np.random.Generator, clusters: int, gain: float) -> Mapping[str, Sides]:
+def of_pairs(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list[Score]]:
     """MVP-Bench: a pair has two or three questions, each on both of its pictures."""
-    right, questions = drawn(rng, clusters), rng.integers(2, 4, clusters)
-    sides = []
-    for share in (right, raised(right, gain)):
+    questions = rng.integers(2, 4, len(sides[0]))
+    for share in sides:
         scores = []
         for pair, count in enumerate(questions):
             for row, correct in enumerate(rng.random(2 * count) < share[pair]):
                 groups = {"pair": f"{pair}", "question": f"{pair}/{row // 2}"}
                 groups |= {"image": ("natural", "manipulated")[row % 2], "level": ("low", "high")[row // 2 % 2]}
                 scores.append(_score(pair, row, "yes_no", float(correct), groups=groups))
-        sides.append({metric.name: metric for metric in MVP_BENCH.summarise(scores)})
-    return {f"MVP-Bench {name}": (sides[0][name], sides[1][name]) for name in ("mAcc", "qAcc.multi")}
+        yield scores
 
 
-def truths_of_pairs(gain: float) -> Mapping[str, float]:
-    """All of four or six rows, and both of two."""
-    whole = (expected(4, gain) + expected(6, gain)) / 2
-    return {"MVP-Bench mAcc": whole, "MVP-Bench qAcc.multi": expected(2, gain)}
-
-
-def of_shuffles(rng: np.random.Generator, clusters: int, gain: float) -> Mapping[str, Sides]:
-    """MM-SAP: a question is asked in five orders of its options."""
-    right = drawn(rng, clusters)
-    return {"MM-SAP score_sa.total": _shuffled(rng, (right, raised(right, gain)), (1.0, 1.0), "score_sa.total")}
-
-
-def of_answered(rng: np.random.Generator, clusters: int, gain: float) -> Mapping[str, Sides]:
-    """MM-SAP: right of those that were answered, by solvers that answer unequally often."""
-    right = drawn(rng, clusters)
-    name = "answer_accuracy.BasicVisQA"
-    return {f"MM-SAP {name}": _shuffled(rng, (right, raised(right, gain)), ANSWERED, name)}
-
-
-def _shuffled(rng: np.random.Generator, right: Sequence[Floats], answered: Sequence[float], name: str) -> Sides:
-    sides = []
-    for shares, rate in zip(right, answered, strict=True):
+def of_shuffles(
+    rng: np.random.Generator, sides: Sequence[Floats], answered: Sequence[float] = (1.0, 1.0)
+) -> Iterator[list[Score]]:
+    """MM-SAP: a question is asked in five orders of its options; the solvers answer so often."""
+    for shares, rate in zip(sides, answered, strict=True):
         scores = []
         for question, share in enumerate(shares):
             said = rng.random(SHUFFLES) < rate
@@ -135,74 +130,55 @@ def _shuffled(rng: np.random.Generator, right: Sequence[Floats], answered: Seque
                 kk, spoke = float(correct[row]), float(said[row])
                 values = {"kk": kk, "ku": 0.0, "sa": kk, "refused": 1 - spoke, "answered": spoke, "knew": 0.0}
                 scores.append(_score(question, row, "BasicVisQA", kk, values=values))
-        sides.append(next(metric for metric in MM_SAP.summarise(scores) if metric.name == name))
-    return sides[0], sides[1]
+        yield scores
 
 
-def of_scanpaths(rng: np.random.Generator, clusters: int, gain: float) -> Mapping[str, Sides]:
+def of_scanpaths(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list[Score]]:
     """HVSBench: one similarity in 0..1 for each picture."""
-    right = drawn(rng, clusters)
-    sides = []
-    for shares in (right, raised(right, gain)):
-        similar = rng.beta(8 * shares, 8 * (1 - shares))
-        values = [dict.fromkeys(("m_shape", "m_dir", "m_len", "m_pos"), float(one)) for one in similar]
-        scores = [_score(place, 0, "Q9", 0.0, values=one) for place, one in enumerate(values)]
-        sides.append(next(metric for metric in hvsbench(scores) if metric.name == "m_dir.q9"))
-    return {"HVSBench m_dir.q9": (sides[0], sides[1])}
+    for shares in sides:
+        values = [
+            dict.fromkeys(("m_shape", "m_dir", "m_len", "m_pos"), float(one))
+            for one in rng.beta(8 * shares, 8 * (1 - shares))
+        ]
+        yield [_score(place, 0, "Q9", 0.0, values=one) for place, one in enumerate(values)]
 
 
-def of_tasks(rng: np.random.Generator, clusters: int, gain: float) -> Mapping[str, Sides]:
+def of_tasks(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list[Score]]:
     """BLINK: single questions of unequally large tasks, whose accuracies are averaged."""
-    right = drawn(rng, clusters)
-    return _macro(rng, right, raised(right, gain))
-
-
-def of_unlike_tasks(rng: np.random.Generator, clusters: int, gain: float) -> Mapping[str, Sides]:
-    """BLINK: the second solver is better at the large task, worse at the others, and no better in their mean."""
-    right = np.full(clusters, UNLIKE_SHARE)
-    shift = np.array([UNLIKE[TASKS[place % len(TASKS)]] for place in range(clusters)])
-    return _macro(rng, right, raised(right + shift, gain))
-
-
-def _macro(rng: np.random.Generator, *right: Floats) -> Mapping[str, Sides]:
-    sides = []
-    for shares in right:
+    for shares in sides:
         hits = rng.random(len(shares)) < shares
-        scores = [_score(place, 0, TASKS[place % len(TASKS)], float(hit)) for place, hit in enumerate(hits)]
-        sides.append(accuracy("accuracy_macro", scores, macro=True))
-    return {"BLINK accuracy_macro": (sides[0], sides[1])}
+        yield [_score(place, 0, TASKS[place % len(TASKS)], float(hit)) for place, hit in enumerate(hits)]
 
 
-def _mean_of(name: str) -> Callable[[float], Mapping[str, float]]:
-    return lambda gain: {name: expected(1, gain)}
+def _macro(scores: Sequence[Score]) -> Sequence[Metric]:
+    return [accuracy("accuracy_macro", scores, macro=True)]
 
 
-def kinds() -> tuple[Kind, ...]:
+def kinds() -> Iterator[Kind]:
     """Every kind of metric with no difference and with one, then solvers that are equal and not exchangeable."""
-    rows = [
-        Kind(setting, draw, truths, gain)
-        for setting, gain in (("equal", 0.0), (f"gain {GAIN:g}", GAIN))
-        for draw, truths in (
-            (of_pairs, truths_of_pairs),
-            (of_shuffles, _mean_of("MM-SAP score_sa.total")),
-            (of_scanpaths, _mean_of("HVSBench m_dir.q9")),
-            (of_tasks, _mean_of("BLINK accuracy_macro")),
-        )
-    ]
-    rows.append(Kind("equal, answer unequally often", of_answered, _mean_of("MM-SAP answer_accuracy.BasicVisQA"), 0.0))
-    rows.append(Kind("equal in the mean, tasks not", of_unlike_tasks, _mean_of("BLINK accuracy_macro"), 0.0))
-    return tuple(rows)
+    macro = {"accuracy_macro": (1,)}
+    for setting, gain in (("equal", 0.0), (f"gain {GAIN:g}", GAIN)):
+        of_both = {"mAcc": (4, 6), "qAcc.multi": (2,)}
+        yield Kind(setting, "MVP-Bench", of_both, MVP_BENCH.summarise, of_pairs, gain)
+        yield Kind(setting, "MM-SAP", {"score_sa.total": (1,)}, MM_SAP.summarise, of_shuffles, gain)
+        yield Kind(setting, "HVSBench", {"m_dir.q9": (1,)}, hvsbench, of_scanpaths, gain)
+        yield Kind(setting, "BLINK", macro, _macro, of_tasks, gain)
+    unequally = partial(of_shuffles, answered=ANSWERED)
+    of_answered = {"answer_accuracy.BasicVisQA": (1,)}
+    yield Kind("equal, answer unequally often", "MM-SAP", of_answered, MM_SAP.summarise, unequally, 0.0)
+    yield Kind("equal in the mean, tasks not", "BLINK", macro, _macro, of_tasks, 0.0, unlike=True)
 
 
 def grouped(simulations: int, seed: int) -> Iterator[Grouped]:
     """Every row of the table."""
     for place, kind in enumerate(kinds()):
-        truths = kind.truths(kind.gain)
         for clusters in CLUSTERS:
             rng = np.random.default_rng([seed, place, clusters])
-            made = [kind.draw(rng, clusters, kind.gain) for _ in range(simulations)]
-            for name, truth in truths.items():
-                yield measured(name, clusters, kind.setting, truth, [one[name] for one in made])
+            made = [kind.sides(rng, clusters) for _ in range(simulations)]
+            for name, powers in kind.metrics.items():
+                truth = sum(expected(power, kind.gain) for power in powers) / len(powers)
+                title = f"{kind.benchmark} {name}"
+                yield measured(title, clusters, kind.setting, truth, [one[name] for one in made])
 
 
 def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequence[Sides]) -> Grouped:

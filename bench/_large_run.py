@@ -29,16 +29,8 @@ SIZE_PX = (96, 72)
 STARTED = 1_790_000_000.0
 LETTERS = "AB"
 WORDS = (
-    "the left object",
-    "the right object",
-    "closer to the camera",
-    "further away",
-    "behind the table",
-    "in front of the window",
-    "a red mug",
-    "a grey chair",
-    "the same point",
-    "another point",
+    *("the left object", "the right object", "closer to the camera", "further away", "behind the table"),
+    *("in front of the window", "a red mug", "a grey chair", "the same point", "another point"),
 )
 
 
@@ -88,18 +80,11 @@ def questions(count: int, shown: list[Shown]) -> Iterator[Question]:
 
 @dataclass(frozen=True)
 class Draw:
-    """A solver's answer to one question."""
+    """A solver's answer to a question about a picture."""
 
-    question: Question
     shown: Shown
     letter: str
     calls: bool
-
-
-def _prompt(draw: Draw) -> Prompt:
-    question = draw.question
-    parts = (question.text, ImageRef("img:1", draw.shown.plain))
-    return Prompt(parts, question.kind, question.choices, route=question.route)
 
 
 def _tool_step(draw: Draw) -> Step:
@@ -132,24 +117,21 @@ def _controller(draw: Draw) -> Reply:
 
 
 def _specialist(draw: Draw) -> Reply:
-    rule = Step(
-        "rule", "specialist", f"depth says ({draw.letter})", data={"specialist_answer": {"letter": draw.letter}}
-    )
-    usage = Usage(0, 1, seconds=0.031)
-    return Reply(f"Answer: ({draw.letter})", usage=usage, steps=(_tool_step(draw), rule))
+    told: dict[str, Json] = {"specialist_answer": {"letter": draw.letter}}
+    steps = (_tool_step(draw), Step("rule", "specialist", f"depth says ({draw.letter})", data=told))
+    return Reply(f"Answer: ({draw.letter})", usage=Usage(0, 1, seconds=0.031), steps=steps)
+
+
+def _alone(draw: Draw) -> Reply:
+    said = f"Answer: ({draw.letter})"
+    usage = Usage(1, 0, 301, 9, cost_usd=0.0008, seconds=1.1)
+    return Reply(said, usage=usage, steps=(_model_step(draw, said),))
 
 
 # Each solver's answer, and its probability of being right.
 SOLVERS: Mapping[str, tuple[Callable[[Draw], Reply], float]] = {
     "controller": (_controller, 0.78),
-    "mllm": (
-        lambda draw: Reply(
-            said := f"Answer: ({draw.letter})",
-            usage=Usage(1, 0, 301, 9, cost_usd=0.0008, seconds=1.1),
-            steps=(_model_step(draw, said),),
-        ),
-        0.64,
-    ),
+    "mllm": (_alone, 0.64),
     "specialist": (_specialist, 0.71),
 }
 # Share of the questions on which the controller calls the tool.
@@ -172,8 +154,10 @@ def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
         for number, question in enumerate(asked):
             right = rng.random() < skill
             letter = LETTERS[(number + (not right)) % 2]
-            draw = Draw(question, shown[number % len(shown)], letter, rng.random() < CALLS)
-            yield Attempt(question.id, (Exchange(_prompt(draw), says(draw)),), 2.5, started=STARTED + number)
+            draw = Draw(shown[number % len(shown)], letter, rng.random() < CALLS)
+            parts = (question.text, ImageRef("img:1", draw.shown.plain))
+            prompt = Prompt(parts, question.kind, question.choices, route=question.route)
+            yield Attempt(question.id, (Exchange(prompt, says(draw)),), 2.5, started=STARTED + number)
 
     tools: Json = {"depth": {"backend": "classical:cues-2", "code": "0" * 12}}
     solvers: dict[str, Json] = {name: {"tools": {} if name == "mllm" else tools} for name in SOLVERS}

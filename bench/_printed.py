@@ -6,13 +6,17 @@ that others decide, with the value that follows and how; a value is in the unit 
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 from bench.scale import SHARES
 from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
 from hybrid.scoring.published import Published
 
+DATA: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("reproducing.toml").read_text())
 # Percent: a mean of cells that are rounded to .01, itself rounded; the papers also cut here and there.
 ROUNDED = 0.0101
 
@@ -57,10 +61,10 @@ def mean_of(values: Sequence[float], weights: Sequence[float] | None = None) -> 
 class Mean:
     """A column that is the mean of others, weighted by how many questions stand behind each."""
 
-    tables: tuple[str, ...]
+    tables: Sequence[str]
     target: str
-    parts: tuple[str, ...]
-    weights: tuple[float, ...] | None = None
+    parts: Sequence[str]
+    weights: Sequence[float] | None = None
     tolerance: float = ROUNDED
     how: str = "mean of the row's cells"
 
@@ -90,19 +94,11 @@ def blink(cells: Sequence[Published]) -> Iterator[Derived]:
                 yield Derived(cell, mean_of(values), "mean of 14 cells of Table 4")
 
 
-MVP_MEANS = (
-    Mean(("Table 2",), "qAcc.multi", ("qAcc.low", "qAcc.high"), (270, 230), how="its low and high level"),
-    Mean(("Table 2",), "aAcc.all", ("aAcc.low", "aAcc.high"), (540, 460), how="its low and high level"),
-    Mean(("Table 3",), "iAcc.all", ("iAcc.natural", "iAcc.manipulated"), how="its natural and manipulated pictures"),
-    Mean(("Table 3",), "aAcc.all", ("aAcc.natural", "aAcc.manipulated"), how="its natural and manipulated pictures"),
-)
-
-
 def mvp_bench(cells: Sequence[Published]) -> Iterator[Derived]:
     """Accuracies over both levels, and over both kinds of pictures."""
     grid = Grid(cells)
-    for column in MVP_MEANS:
-        yield from column.cells(grid)
+    for row in DATA["means"]["mvp_bench"]:
+        yield from Mean(**row).cells(grid)
 
 
 MM_SAP_SIZES = {"BasicVisQA": 400, "KnowVisQA": 350, "BeyondVisQA": 400}
@@ -155,13 +151,7 @@ def _sap_refusals(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, 
         yield Derived(known, value, "1 - score_ku of Table 1 / refusals, which averages the five runs first", 1.0)
 
 
-HVS_FIELDS = {
-    "accuracy.prominence": ("Q1",),
-    "accuracy.subitizing": ("Q2",),
-    "accuracy.prioritizing": ("Q3", "Q4", "Q5", "Q6", "Q7"),
-    "accuracy.free_viewing": ("Q8", "Q10"),
-    "accuracy.searching": ("Q11", "Q13"),
-}
+HVS_FIELDS: Mapping[str, Sequence[str]] = DATA["fields"]["hvsbench"]
 # Inferred from the printed values, which are multiples of 1 / n; some models' Q5 and Q10 are of one question less.
 HVS_SIZES = {name: rows for name, rows in SHARES.items() if name not in ("Q9", "Q12")}
 # A fraction: the papers print four decimals.
@@ -187,20 +177,15 @@ def hvsbench(cells: Sequence[Published]) -> Iterator[Derived]:
                 yield Derived(cell, value, f"{', '.join(names)} of Table 11", HVS_ROUNDED)
 
 
-MODES = {"Table 8": "zoom", "Table 9": "shift_R", "Table 10": "shift_E", "Table 11": "shift_M", "Table 12": "shift_H"}
-PIPELINES = tuple(f"accuracy.{mode}" for mode in MODES.values())
-TYPES: Mapping[str, tuple[str, ...]] = {
-    "I": ("geo_loc", "orientation", "daily_loc"),
-    "II": ("object_attr", "object_rel", "counting"),
-    "III": ("event_multi", "event_single"),
-}
+MODES: Mapping[str, str] = DATA["modes"]["actiview"]
 QUESTIONS = 325
 
 
 def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
     """Averages, and the sums of right answers over categories that give the averages of types and of everything."""
     grid = Grid(cells)
-    yield from Mean(("Table 2", "Table 7"), "model_avg", PIPELINES, how="zoom and the four shifts").cells(grid)
+    pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
+    yield from Mean(("Table 2", "Table 7"), "model_avg", pipelines, how="zoom and the four shifts").cells(grid)
     for row in grid.rows:
         if row[0] in MODES:
             yield from _view_counts(grid, row)
@@ -212,7 +197,7 @@ def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
 
 def _view_counts(grid: Grid, row: tuple[str, str, str]) -> Iterator[Derived]:
     total = 0
-    for kind, tasks in TYPES.items():
+    for kind, tasks in DATA["fields"]["actiview"].items():
         cells = [grid.get(*row, f"accuracy.{task}") for task in tasks]
         right = sum(round(cell.value * int(cell.n) / 100) for cell in cells if cell is not None)
         asked = sum(int(cell.n) for cell in cells if cell is not None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ import numpy as np
 from safetensors.numpy import load_file
 
 Tensors = Mapping[str, "np.ndarray[Any, Any]"]
+
+
+# What the writer calls the numbers of a config.
+NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def write(checkpoint: Path, folder: Path) -> None:
@@ -31,16 +36,10 @@ def write(checkpoint: Path, folder: Path) -> None:
 
 def _model(config: Mapping[str, Any], checkpoint: Path, tensors: Tensors, to: Path) -> None:
     out = gguf.GGUFWriter(to, "qwen2vl")
-    out.add_context_length(config["max_position_embeddings"])
-    out.add_embedding_length(config["hidden_size"])
-    out.add_block_count(config["num_hidden_layers"])
-    out.add_feed_forward_length(config["intermediate_size"])
-    out.add_head_count(config["num_attention_heads"])
-    out.add_head_count_kv(config["num_key_value_heads"])
     rope = config.get("rope_parameters") or config["rope_scaling"]
     out.add_rope_freq_base(rope.get("rope_theta", 1e6))
     out.add_rope_dimension_sections([*rope["mrope_section"], 0])
-    out.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    _add(out, NAMES["model"], config)
     held, size = json.loads((checkpoint / "tokenizer.json").read_text()), config["vocab_size"]
     tokens, kinds = [f"[PAD{place}]" for place in range(size)], [gguf.TokenType.UNUSED] * size
     for token, place in held["model"]["vocab"].items():
@@ -53,8 +52,6 @@ def _model(config: Mapping[str, Any], checkpoint: Path, tensors: Tensors, to: Pa
     out.add_token_list(tokens)
     out.add_token_types(kinds)
     out.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in held["model"]["merges"]])
-    out.add_eos_token_id(config["eos_token_id"])
-    out.add_pad_token_id(config["bos_token_id"])
     out.add_add_bos_token(False)
     out.add_chat_template((checkpoint / "chat_template.jinja").read_text())
     _finish(out, tensors, gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2VL, config["num_hidden_layers"]))
@@ -68,11 +65,7 @@ def _projector(config: Mapping[str, Any], width: int, tensors: Tensors, to: Path
     out.add_clip_projector_type(gguf.VisionProjectorType.QWEN25VL)
     out.add_vision_projection_dim(width)
     out.add_vision_image_size(560)
-    out.add_vision_patch_size(config["patch_size"])
-    out.add_vision_embedding_length(config["hidden_size"])
-    out.add_vision_feed_forward_length(config["intermediate_size"])
-    out.add_vision_block_count(config["depth"])
-    out.add_vision_head_count(config["num_heads"])
+    _add(out, NAMES["projector"], config)
     out.add_vision_attention_layernorm_eps(1e-6)
     out.add_vision_image_mean([0.48145466, 0.4578275, 0.40821073])
     out.add_vision_image_std([0.26862954, 0.26130258, 0.27577711])
@@ -89,6 +82,11 @@ def _projector(config: Mapping[str, Any], width: int, tensors: Tensors, to: Path
     out.add_tensor("v.patch_embd.weight.1", np.ascontiguousarray(patches[:, :, 1]))
     # The merger's layers, 0 and 2, are counted as blocks too.
     _finish(out, split, gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, max(3, config["depth"])))
+
+
+def _add(out: gguf.GGUFWriter, names: Mapping[str, str], config: Mapping[str, Any]) -> None:
+    for name, number in names.items():
+        getattr(out, f"add_{name}")(config[number])
 
 
 def _finish(out: gguf.GGUFWriter, tensors: Tensors, names: gguf.TensorNameMap) -> None:

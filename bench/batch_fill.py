@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from bench._frame import options
-from bench._networks import IMAGENET, depth_anything
+from bench._networks import NETWORKS
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.errors import HybridError
 from hybrid.registry import load
@@ -71,11 +71,9 @@ def forms_of(sizes: set[Size], tool: Tool) -> dict[Size, Hashable]:
 
     backend: Any = next(card for card in tool.card.backends if card.name == "learned").make()
     with tempfile.TemporaryDirectory() as folder:
-        depth_anything(Path(folder), real=False)
-        side = {"height": SIDE_PX, "width": SIDE_PX}
-        transformers.DPTImageProcessor(
-            size=side, keep_aspect_ratio=True, ensure_multiple_of=14, resample=3, **IMAGENET
-        ).save_pretrained(folder)
+        NETWORKS["depth_anything_v2_small"].build(Path(folder), real=False)
+        processor: Any = transformers.DPTImageProcessor
+        processor.from_pretrained(folder, size={"height": SIDE_PX, "width": SIDE_PX}).save_pretrained(folder)
         backend.setup("cpu", folder)
     blank = {size: np.zeros((size[1], size[0], 3), np.uint8) for size in sizes}
     return {size: backend.batch_key(backend.prepare(Request((one,), tool.args()))) for size, one in blank.items()}

@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -210,10 +210,8 @@ def line(title: str, answers: Sequence[Answer]) -> DepthRow:
     undecided = int((scores == 0.5).sum())
     mean = float(np.mean([answer.confidence for answer in answers]))
     made = DepthRow(title, float(scores.mean()), len(answers), undecided, mean)
-    print(
-        f"  {title:22s} {made.accuracy:.3f} of {made.n:3d}, undecided {undecided:2d}, "
-        f"mean confidence {made.confidence:.2f}"
-    )
+    told = f"{made.accuracy:.3f} of {made.n:3d}, undecided {undecided:2d}, mean confidence {mean:.2f}"
+    print(f"  {title:22s} {told}")
     return made
 
 
@@ -226,24 +224,27 @@ def differences(items: Sequence[Item], requests: Sequence[Case]) -> list[Differe
             continue
         maps, size = measure(clean_image(request)), (item[1].shape[0], item[1].shape[1])
         near, far = spots[item[2]], spots["B" if item[2] == "A" else "A"]
-        above, below = maps.at(near.x, near.y, size), maps.at(far.x, far.y, size)
-        same = abs(near.y - far.y) <= SAME_ROW * size[0]
-        found.append(Difference({name: above[name] - below[name] for name in above}, same))
+        found.append(_difference(maps, (near.x, near.y), (far.x, far.y), size))
     return found
 
 
+def _difference(
+    maps: CueMaps, near: tuple[float, float], far: tuple[float, float], size: tuple[int, int], scene: int = 0
+) -> Difference:
+    above, below = maps.at(*near, size), maps.at(*far, size)
+    same = abs(near[1] - far[1]) <= SAME_ROW * size[0]
+    return Difference({name: above[name] - below[name] for name in above}, same, scene)
+
+
 def cue_table(differences: Sequence[Difference]) -> None:
-    """Print what each cue scores alone, with the sign and scale that the tool fixes."""
+    """Print what each cue scores alone, with the sign and scale that the tool fixes; ties count one half."""
     print("cue alone: all / same row / other rows")
     for name in WEIGHTS:
-        values = [(one.cues[name], one.same_row) for one in differences]
-        print(f"  {name:9s} {share(values):.3f} / {share(values, same=True):.3f} / {share(values, same=False):.3f}")
-
-
-def share(values: Iterable[tuple[float, bool]], *, same: bool | None = None) -> float:
-    """Share of positive differences, ties one half, NaN without any."""
-    chosen = np.array([value for value, on_row in values if same is None or on_row == same])
-    return float(((chosen > 0) + 0.5 * (chosen == 0)).mean()) if chosen.size else float("nan")
+        shares = []
+        for rows in ((True, False), (True,), (False,)):
+            chosen = np.array([one.cues[name] for one in differences if one.same_row in rows])
+            shares.append(float(((chosen > 0) + 0.5 * (chosen == 0)).mean()) if chosen.size else float("nan"))
+        print(f"  {name:9s} {' / '.join(f'{one:.3f}' for one in shares)}")
 
 
 def varied(rng: np.random.Generator) -> tuple[Pixels, npt.NDArray[np.float32]]:
@@ -307,9 +308,7 @@ def drawn(number: int, seed: int) -> list[Difference]:
         known = np.argwhere(steady(depth_m))
         for pair in range(6 if len(known) > 1000 else 0):
             near, far = _apart(rng, levels, known, same_row=pair % 2 == 0)
-            above, below = maps.at(*near, size), maps.at(*far, size)
-            same = abs(near[1] - far[1]) <= SAME_ROW * size[0]
-            found.append(Difference({name: above[name] - below[name] for name in above}, same, index))
+            found.append(_difference(maps, near, far, size, index))
     return found
 
 
@@ -352,9 +351,8 @@ def run(title: str, items: Sequence[Item], requests: Sequence[Case], given: argp
     backend = card.make()
     backend.setup(given.device, given.weights)
     rows = report(items, requests, backend, halves=title == "BLINK")
-    if given.weights or title != "BLINK":
-        return rows
-    cue_table(differences(items, requests))
+    if not given.weights and title == "BLINK":
+        cue_table(differences(items, requests))
     return rows
 
 

@@ -25,17 +25,12 @@ MIDDLE = (5, 95)
 TASKS = ("Spatial_Relation", "Relative_Depth")
 
 
-def statistics_of(folder: Path) -> list[dict[str, float]]:
-    """The statistics of each photograph. Raises `SystemExit` if there are none."""
-    rows = blink_rows(folder, *TASKS, columns=("idx", "image_1"))
-    images = (decode(row["image_1"]["bytes"], row["idx"]) for row in rows)
-    return [asdict(measure(pixels)) for pixels in images if min(pixels.shape[:2]) >= MIN_SIDE_PX]
-
-
 def main() -> None:
-    """Print the table."""
+    """Print the table. Raises `SystemExit` if there are no photographs."""
     given = options(__doc__, {"--data": ..., "--json": Path})
-    found = statistics_of(given.data)
+    photographs = blink_rows(given.data, *TASKS, columns=("idx", "image_1"))
+    images = (decode(row["image_1"]["bytes"], row["idx"]) for row in photographs)
+    found = [asdict(measure(pixels)) for pixels in images if min(pixels.shape[:2]) >= MIN_SIDE_PX]
     ranges, rest = found[::2], found[1::2]
     rows, numbers = [], {}
     for name in found[0]:

@@ -184,17 +184,14 @@ def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:
     return str(first["direction"]), float(str(first["confidence"]))
 
 
-def turn_off(answers: Sequence[Answer]) -> float | None:
-    """Median error of the turn over the answers that are not unsure, degrees."""
-    sure = [one.turn_off_deg for one in answers if one.right is not None]
-    return float(np.median(sure)) if sure else None
-
-
 def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
     """Print one set of one backend; its numbers."""
     row = row_of(name, matcher, answers)
     right, n, unsure = (int(str(row[key])) for key in ("right", "n", "undecided"))
-    named, off = Counter(one.named for one in answers if one.named), turn_off(answers)
+    named = Counter(one.named for one in answers if one.named)
+    # Of the answers that are not unsure.
+    turns = [one.turn_off_deg for one in answers if one.right is not None]
+    off = float(np.median(turns)) if turns else None
     if name in DEGENERATE:
         sure = [sum(one.right is not None and one.confidence >= least for one in answers) for least in SURE]
         said = ", ".join(f"{count} with {least} or more" for least, count in zip(SURE, sure, strict=True))

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from bench._frame import options, write_json
+from bench._networks import NETWORKS
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.registry import load
 from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Tool
 
 TOOLS = ("semantic_correspondence", "similarity", "jigsaw", "saliency")
-IMAGENET = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
 # Standard deviation of the logarithm of scales, and three times that of biases.
 MOVED = 0.3
 
@@ -46,16 +46,14 @@ def random_network(seed: int, folder: Path) -> None:
     import transformers
 
     torch.manual_seed(seed)
-    config = transformers.Dinov2Config(hidden_size=384, num_attention_heads=6, image_size=518)
-    model = transformers.Dinov2Model(config)
+    NETWORKS["dinov2_small_attention"].build(folder, real=True)
+    model = transformers.Dinov2Model.from_pretrained(folder)
     for name, values in model.named_parameters():
         if name.endswith("bias"):
             values.data.add_(MOVED / 3 * torch.randn(values.shape))
         elif values.ndim == 1:
             values.data.mul_(torch.exp(MOVED * torch.randn(values.shape)))
     model.save_pretrained(folder)
-    size, crop = {"shortest_edge": 256}, {"height": 224, "width": 224}
-    transformers.BitImageProcessor(size=size, crop_size=crop, **IMAGENET).save_pretrained(folder)
 
 
 def outcome(tool: Tool, seed: int, weights: Path) -> Outcome:

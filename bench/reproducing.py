@@ -14,7 +14,6 @@ import io
 import json
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import Final, Literal
 
 from bench import _printed
 from bench._frame import options
+from bench._printed import DATA
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
@@ -34,7 +34,6 @@ from hybrid.scoring.score import Scored
 COMMAND: Final = "uv run python -m bench.reproducing --data ../shared/data -o bench/results"
 Status = Literal["reproduced", "follows", "differs", "contradicted", "unreadable", "absent"]
 
-DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 MEANING: Final[Mapping[Status, str]] = DATA["meaning"]
 TITLES: Final[Mapping[str, str]] = DATA["titles"]
 BLINK_FILES: Final[Mapping[str, str]] = DATA["files"]["blink"]

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -32,15 +32,6 @@ def ask(pixels: Pixels, args: SaliencyArgs) -> Evidence:
     return SaliencyCues().run([Request((pixels,), args)])[0]
 
 
-def ranks_of(evidence: Evidence) -> list[int]:
-    """The rank of each box in the order given, from boxes labelled by their place."""
-    objects = evidence.data["objects"]
-    if not isinstance(objects, Sequence) or isinstance(objects, str):
-        raise SystemExit("saliency gives no list of objects")
-    rows = sorted((int(str(entry["label"])), int(str(entry["rank"]))) for entry in objects if isinstance(entry, dict))
-    return [rank for _, rank in rows]
-
-
 def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
     """Ranks of given boxes and numbers of objects on `items` generated scenes: shares, and milliseconds a call."""
     correlations, firsts, beyond = list[float](), list[bool](), list[int]()
@@ -54,7 +45,9 @@ def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
             BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), scene.things[rank].box, strict=True)), label=str(place))
             for place, rank in enumerate(order)
         ]
-        ranks = ranks_of(ask(pixels, SaliencyArgs(boxes=tuple(boxes))))
+        objects: Any = ask(pixels, SaliencyArgs(boxes=tuple(boxes))).data["objects"]
+        # Boxes are labelled by their place.
+        ranks = [int(one["rank"]) for one in sorted(objects, key=lambda one: int(one["label"]))]
         correlations.append(float(spearmanr(ranks, order).statistic))
         firsts.append(bool(order[ranks.index(1)] == 0))
         beyond.append(int(str(ask(pixels, SaliencyArgs()).data["count"])) - len(scene.things))

@@ -46,6 +46,8 @@ ASKED = 1_000
 PICTURES = 4
 # Rows of a row group.
 GROUP = 500
+# The columns that tell a row's question.
+KIND = ["index", "question_type"]
 # When a run is resumed with open questions, one in this many is open.
 OPEN_SHARE = 100
 
@@ -62,25 +64,25 @@ class ScaleRow:
     us_question: float = 0.0
 
 
+@dataclass(frozen=True)
 class Bench:
-    """Runs commands of one checkout in a separate folder."""
+    """Runs commands of one checkout, the tree, in a separate folder."""
 
-    def __init__(self, tree: Path, folder: Path) -> None:
-        self._tree = tree
-        self.folder = folder
+    tree: Path
+    folder: Path
 
     def command(self, what: str, questions: int, *words: str) -> ScaleRow:
         """Run `hybrid` to its end. Raises `SystemExit` with the end of its messages where it fails."""
         # As for users: compiled modules are kept.
         plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         kept = {"HYBRID_HOME": str(self.folder / "home"), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
-        environment = {**plain, **kept, "PYTHONPATH": str(self._tree)}
+        environment = {**plain, **kept, "PYTHONPATH": str(self.tree)}
         ended = measured(
             [sys.executable, "-m", "hybrid", *words],
             environment,
             self.folder / "log",
             out=self.folder / "out",
-            cwd=self._tree,
+            cwd=self.tree,
         )
         return ScaleRow(what, questions, ended.cpu_s, ended.wall_s, ended.largest_mb)
 
@@ -119,6 +121,8 @@ def _copies(rows: Mapping[str, Sequence[Mapping[str, Any]]], count: int) -> Iter
 def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
     """Make a finished run of all questions of a data set, of which only `FEW` are asked."""
     os.environ["HYBRID_HOME"] = str(home)
+    import pyarrow.parquet as pq
+
     from hybrid.config import RunConfig, ServiceOptions
     from hybrid.running.resolve import prepare
     from hybrid.running.run import ask_run
@@ -128,11 +132,17 @@ def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
     )
     run = prepare(config)
     asyncio.run(ask_run(run, lambda *_: None))
-    copied = _Copies(run.folder, data)
-    questions = run.folder.write_questions(copied.questions())
+    asked: dict[str, list[Question]] = {}
+    for question in run.folder.questions().sound:
+        asked.setdefault(question.task, []).append(question)
+    answered = {attempt.id: attempt for attempt in run.folder.attempts("chance")}
+    # Each row's own id, and the question that it is a copy of.
+    kinds = [(row["question_type"], row["index"]) for row in pq.read_table(data / "data", columns=KIND).to_pylist()]
+    copied = [(f"{kind}_{index}", asked[kind][index % len(asked[kind])]) for kind, index in kinds]
+    questions = run.folder.write_questions(replace(one, id=name, cluster=f"image-{name}") for name, one in copied)
     (out / "chance" / "attempts.jsonl").unlink()
     journal = run.folder.journal("chance")
-    lines = copied.attempts()
+    lines = (attempt_line(replace(answered[one.id], id=name)) for name, one in copied)
     while part := tuple(itertools.islice(lines, GROUP)):
         journal.append(*part)
     journal.close()
@@ -141,32 +151,6 @@ def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
     files = {"questions.jsonl": asdict(questions), "chance/attempts.jsonl": asdict(attempts)}
     run.folder.write_manifest({**manifest, "files": files, "taken": {**manifest["taken"], "limit": None}})
     unscored(out)
-
-
-class _Copies:
-    """The questions and attempts of a run, once for each row of a data set."""
-
-    def __init__(self, folder: RunFolder, data: Path) -> None:
-        import pyarrow.parquet as pq
-
-        self._rows = pq.read_table(data / "data", columns=["index", "question_type"]).to_pylist()
-        self._asked: dict[str, list[Question]] = {}
-        for question in folder.questions().sound:
-            self._asked.setdefault(question.task, []).append(question)
-        self._attempts = {attempt.id: attempt for attempt in folder.attempts("chance")}
-
-    def questions(self) -> Iterator[Question]:
-        """Each with a distinct id, that of its row."""
-        return (replace(question, id=name, cluster=f"image-{name}") for name, question in self._each())
-
-    def attempts(self) -> Iterator[bytes]:
-        """The line of each."""
-        return (attempt_line(replace(self._attempts[question.id], id=name)) for name, question in self._each())
-
-    def _each(self) -> Iterator[tuple[str, Question]]:
-        for row in self._rows:
-            asked = self._asked[row["question_type"]]
-            yield f"{row['question_type']}_{row['index']}", asked[row["index"] % len(asked)]
 
 
 def close(run: Path, solver: str) -> None:

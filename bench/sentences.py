@@ -251,14 +251,6 @@ def sentences(draws: int, seed: int, designs: Sequence[Design] = (*ARMS, *NULLS)
     yield f"| true, the worst design | {' | '.join(f'{least[name]:.2f}' for name in CLAIMS)} |"
 
 
-# Sizes of tasks, and the share of questions on which exactly one of two solvers is right.
-POWER: Final = (
-    *(((n,), 0.4) for n in (4, 5, 6, 8, 10, 15, 20, 29, 60, 200)),
-    *(((12,) * 5, 0.4), ((120, 60, 20), 0.4), ((120, 60, 20), 0.15), ((100, 20, 5), 0.3), ((100, 1), 0.3)),
-    ((30,) * 14, 0.3),
-)
-
-
 def pair(
     rng: np.random.Generator, sizes: Sequence[int], discordant: float, difference: float, rows: int = 1
 ) -> tuple[Metric, Metric]:
@@ -282,7 +274,7 @@ def power(draws: int, seed: int) -> Iterator[str]:
     """Of each design the difference that draws without one say to have 80 % power, and how often one of it is found."""
     yield "| tasks | differing | 80 % power from, median | cannot show any | found |"
     yield "| :--- | ---: | ---: | ---: | ---: |"
-    for sizes, discordant in POWER:
+    for sizes, discordant in _DATA["power"]:
         rng = np.random.default_rng([seed, *sizes])
         said = [detectable(*pair(rng, sizes, discordant, 0.0)) for _ in range(draws)]
         known = [one for one in said if one is not None]
@@ -295,18 +287,11 @@ def power(draws: int, seed: int) -> Iterator[str]:
         yield f"| {name} | {discordant} | {size} | {1 - len(known) / draws:.2f} | {found} |"
 
 
-# Sizes of tasks, rows of a question, and the share of questions on which exactly one of two solvers is right.
-PLANNED: Final = (
-    *(((29,), 1, 0.4), ((60,), 1, 0.2), ((200,), 1, 0.2), ((120, 60, 20), 1, 0.2), ((100, 50, 10), 1, 0.2)),
-    *(((120, 60, 20), 5, 0.4), ((200, 2, 2), 1, 0.4), ((100, 1), 1, 0.4), ((30,) * 14, 1, 0.2), ((12,) * 5, 1, 0.4)),
-)
-
-
 def plan(draws: int, seed: int) -> Iterator[str]:
     """Of each design the difference that is planned for, and how often `contrast` finds it."""
     yield "| tasks | rows a question | differing | planned | found |"
     yield "| :--- | ---: | ---: | ---: | ---: |"
-    for sizes, rows, discordant in PLANNED:
+    for sizes, rows, discordant in _DATA["planned"]:
         rng = np.random.default_rng([seed, *sizes])
         try:
             least = detectable_difference(Plan.of(sizes, rows), discordant)

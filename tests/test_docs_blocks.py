@@ -45,7 +45,6 @@ from tests.runnable import (
 )
 
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
-SERVING = ("fastapi", "uvicorn", "accelerate")
 # The address of a model's server, as the pages have it.
 WRITTEN_AT = "http://127.0.0.1:8000/v1"
 CHECKPOINT = ROOT / "hybrid" / "models" / "embedded" / "checkpoint"

@@ -24,7 +24,7 @@ def test_the_grouped_metrics_count_what_the_tests_say(capsys: pytest.CaptureFixt
     bench.main(["--grouped", "--simulations", "2", "--json"])
     rows = json.loads(capsys.readouterr().out)
     assert {row["clusters"] for row in rows} == set(grouped.CLUSTERS)
-    assert len(rows) == len(grouped.CLUSTERS) * sum(len(kind.truths(kind.gain)) for kind in grouped.kinds())
+    assert len(rows) == len(grouped.CLUSTERS) * sum(len(kind.metrics) for kind in grouped.kinds())
     assert len(grouped.printed([grouped.Grouped(**row) for row in rows])) == 2 + len(rows)
     a, b = (bench.metric(bench.Design("", (40,)), np.full(40, worth), np.ones(40, dtype=np.int64)) for worth in (0, 1))
     found = grouped.measured("m", 40, "s", 1.0, [(a, b), (a, b), (a, a), (b, a)])

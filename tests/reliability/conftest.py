@@ -3,18 +3,19 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.cli import main
+from tests.ended import Ended, ended
 from tests.hybrid.conftest import forked_workers  # noqa: F401 - for commands in this process
 
 # The modules next to the tests (`faulty_server`, `runs`) belong to no package.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from runs import Ended, Process
+from runs import Process
 
 
 @pytest.fixture(scope="session")
@@ -43,17 +44,7 @@ def a_plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hybrid(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
     """Runs `hybrid` with these words in this process, to its end."""
-
-    def run(*words: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["hybrid", *map(str, words)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        code = ended.value.code
-        return Ended(code if isinstance(code, int) else 0 if code is None else 1, out, err)
-
-    return run
+    return partial(ended, capsys, monkeypatch)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,21 +16,6 @@ END_S = 240
 MODEL = ("--model", "openai:mock")
 CONTROLLER = ("--solver", "controller", "--tools", "crop")
 MLLM = ("--solver", "mllm")
-
-
-@dataclass(frozen=True)
-class Ended:
-    """Exit code, stdout and stderr of one command."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The object that `--json` printed for its only solver."""
-        (solver,) = json.loads(self.out)["solvers"].values()
-        return dict(solver)
 
 
 @dataclass(frozen=True)

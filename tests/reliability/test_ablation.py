@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from faulty_server import Fault, FaultyServer, always, only
-from runs import MODEL, Ended, Files, Process
+from runs import MODEL, Files, Process
 
 from hybrid.log.folder import RunFolder
+from tests.ended import Ended
 
 COUNT = 4
 TOOLS = ("crop", "jigsaw", "depth")

@@ -1,13 +1,10 @@
 """Broken images and broken tables in every benchmark: each is handled or named, and none costs another question."""
 
-import importlib.util
 import json
 import math
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -19,23 +16,9 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.running.data import fingerprint, mount, questions
 from hybrid.types import BrokenQuestion, Question
+from tests.reliability import broken_images as images
 from tests.tables import cases
 
-HERE = Path(__file__).resolve().parent
-
-
-def beside(name: str) -> ModuleType:
-    """A module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"hybrid_test_{name}", HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-images = beside("broken_images")
 CORPUS: dict[str, Any] = images.CORPUS
 NAMES = tuple(CORPUS)
 NUMBERED = tuple(enumerate(NAMES))

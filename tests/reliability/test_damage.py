@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, MLLM, Ended, Files, Process, words
+from runs import CONTROLLER, MLLM, Files, Process, words
+
+from tests.ended import Ended
 
 COUNT = 12
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, Ended, Files, words
+from runs import CONTROLLER, Files, words
+
+from tests.ended import Ended
 
 pytestmark = pytest.mark.system
 

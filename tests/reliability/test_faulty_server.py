@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FAULTS, Fault, FaultyServer, Request, always, answer_to, only, seeded
-from runs import CONTROLLER, MLLM, Ended, Files, Process, words
+from runs import CONTROLLER, MLLM, Files, Process, words
 
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, FailedRequest
+from tests.ended import Ended
 
 COUNT = 40
 IN_FLIGHT = "16"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import Ended, Files, Process, number_of, words
+from runs import Files, Process, number_of, words
 
+from tests.ended import Ended
 from tests.tool_source import tool_source
 
 # Running time of a question: what a tool that hangs is given.

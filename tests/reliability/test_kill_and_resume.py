@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, Ended, Files, Process, words
+from runs import CONTROLLER, Files, Process, words
+
+from tests.ended import Ended
 
 IN_FLIGHT = 16
 LATENCY_S = 0.02

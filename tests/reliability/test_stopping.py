@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import MLLM, Ended, Files, Process, words
+from runs import MLLM, Files, Process, words
+
+from tests.ended import Ended
 
 pytestmark = pytest.mark.system
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import Fault, FaultyServer, Request
-from runs import MLLM, Ended, words
+from runs import MLLM, words
 
+from tests.ended import Ended
 from tests.tool_source import tool_source
 
 BREAKS = tool_source("breaks", 'raise LookupError("no such shelf")')

@@ -13,14 +13,12 @@ from typing import Any
 
 import pytest
 
-from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
 from hybrid.messages import images_of, user_message
 from hybrid.models.images import ImageEncoder, ImageRules, arrange
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names
-from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.call_tool import find_tool
 from hybrid.solving.evidence import finding_parts
@@ -68,13 +66,6 @@ def touched() -> Iterator[list[str]]:
         yield _touched
     finally:
         _watching[0] = False
-
-
-@pytest.fixture
-def service(tmp_path: Path, store: ImageStore) -> Iterator[CachedTools]:
-    one = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
-    yield one
-    one.close()
 
 
 def test_the_watch_sees_an_open_and_a_connection(tmp_path: Path) -> None:

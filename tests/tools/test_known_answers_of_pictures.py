@@ -3,7 +3,7 @@
 Where trained weights cannot be had, a sound network is one that says what is true of the drawn picture.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,9 +20,8 @@ from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
 from tests.tables import cases, stored
 from tests.tools.tiny_checkpoints import started
+from tests.tools.true_depth import Rendered
 from tools._shared.known_answers import depth_item
-from tools.depth import LearnedDepth
-from tools.depth.models import DepthInput
 from tools.detection import CHECKS as SIGNS
 from tools.detection import SCENES, street
 from tools.ocr import LearnedOcr
@@ -75,33 +74,10 @@ def missed(tool: str, backend: Any, only: str = "") -> list[str]:
     return [wrong for wrong in answers if wrong is not None]
 
 
-class TrueDepth:
-    """Instead of a network: the inverse depth of the rendered scenes, as a map that may lie elsewhere."""
-
-    version, metric = "true", False
-
-    def __init__(self, warp: Warp) -> None:
-        self._warp = warp
-        facts = [depth_item(index).facts for index in (1, 8, 10)]
-        self._maps = [np.asarray(1 / np.minimum(one.depth_m, 1000.0), np.float32) for one in facts]
-        self._small = [cv2.resize(depth_item(index).images[0], (32, 32)).astype(int) for index in (1, 8, 10)]
-
-    def prepare(self, pixels: Pixels) -> DepthInput:
-        return DepthInput(pixels, (pixels.shape[0], pixels.shape[1]))
-
-    def predict(self, images: Sequence[DepthInput]) -> list[np.ndarray]:
-        return [self._map(one.values) for one in images]
-
-    def _map(self, pixels: Pixels) -> np.ndarray:
-        small = cv2.resize(pixels, (32, 32), interpolation=cv2.INTER_AREA).astype(int)
-        scene = int(np.argmin([np.abs(small - one).mean() for one in self._small]))
-        size = (pixels.shape[1], pixels.shape[0])
-        return self._warp(cv2.resize(self._maps[scene], size, interpolation=cv2.INTER_LINEAR))
-
-
-def depth(warp: Warp) -> LearnedDepth:
-    backend = LearnedDepth()
-    backend._model = TrueDepth(warp)
+def depth(warp: Warp) -> Rendered:
+    """The true depth of the scenes whose edges are asked about, as a map that may lie elsewhere."""
+    backend = Rendered([depth_item(index) for index in (1, 8, 10)], warp)
+    backend.setup("cpu", None)
     return backend
 
 

@@ -11,11 +11,6 @@ def test_reads(text: str, value: int) -> None:
     assert parse_integer(text).value == value
 
 
-@pytest.mark.parametrize(*cases(__file__, "test_no_number_is_none"))
-def test_no_number_is_none(text: str) -> None:
-    assert parse_integer(text).value is None
-
-
 @pytest.mark.parametrize(*cases(__file__, "test_every_number_in_words"))
 def test_every_number_in_words(word: str, value: int) -> None:
     for text in (word, word.title(), f"There are {word} dogs.", f"I see 2, or 3. Answer: {word}"):

@@ -36,15 +36,6 @@ CHOICES = {
     "Counting": UNKNOWN,
 }
 
-texts = st.text(max_size=200)
-WORDS = ("no", "yes", "not", "whereas", "most", "or", "Point", "Answer:")
-PIECES = (*WORDS, "A", "(B)", "C.", "D", ",", ".", "**", "_", "`", "（A）")
-PHRASES = ("the answer is", "the third image", "is closer", "cannot determine", "I'm sorry", "\n", "\n\n")
-wordy = st.lists(st.sampled_from((*PIECES, *PHRASES)), max_size=25).map(" ".join)
-option_texts = st.lists(
-    st.sampled_from(["", "A", "yes", "no", "the third image", "Point B", "3", "*", "("]), max_size=8
-)
-
 
 @pytest.mark.parametrize(*cases(__file__, "test_reads_what_the_reply_says"))
 def test_reads_what_the_reply_says(text: str, choices: tuple[str, ...], letter: str) -> None:

@@ -15,11 +15,6 @@ def test_reads(text: str, order: str) -> None:
     assert parse_order(text, FOUR).value == order
 
 
-@pytest.mark.parametrize(*cases(__file__, "test_does_not_guess"))
-def test_does_not_guess(text: str) -> None:
-    assert parse_order(text, FOUR).value is None
-
-
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 SHORT = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th")
 

@@ -29,11 +29,6 @@ def test_a_box_is_read_with_its_corners_in_order(text: str, box: Box) -> None:
     assert (found.value, found.rule) == (box, "box")
 
 
-@pytest.mark.parametrize("text", ["", "none", "1, 2, 3", "[1, 2, 1, 4]", "[1, 2, 3, 2]", "Answer: 1, 2, 3, 4, 5"])
-def test_what_is_no_box_or_has_no_area_is_none(text: str) -> None:
-    assert parse_box(text).value is None
-
-
 def test_overlap_and_distance_by_hand() -> None:
     # 2 x 3 in common, of 4 x 4 and 6 x 3.
     assert overlap(Box(0, 0, 4, 4), Box(2, 1, 8, 4)) == pytest.approx(6 / (16 + 18 - 6))

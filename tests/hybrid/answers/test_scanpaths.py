@@ -12,11 +12,6 @@ def test_reads(text: str, scanpath: Scanpath) -> None:
     assert parse_scanpath(text).value == scanpath
 
 
-@pytest.mark.parametrize(*cases(__file__, "test_a_missing_or_broken_list_is_none"))
-def test_a_missing_or_broken_list_is_none(text: str) -> None:
-    assert parse_scanpath(text).value is None
-
-
 fractions = st.integers(0, 100).map(lambda v: v / 100)
 
 

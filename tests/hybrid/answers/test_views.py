@@ -27,20 +27,10 @@ def test_strict_views(text: str, views: set[int]) -> None:
     assert parse_views(text).value == views
 
 
-@pytest.mark.parametrize("text", ["", " ", "5", "0", "none", "The cat is black.", "I'm sorry, I can't.", "1.5"])
-def test_strict_views_without_an_answer(text: str) -> None:
-    assert parse_views(text).value is None
-
-
 @pytest.mark.parametrize(*cases(__file__, "test_each_rule_of_views", views=frozenset))
 def test_each_rule_of_views(text: str, views: set[int], rule: str) -> None:
     found = parse_views(text)
     assert (found.value, found.rule) == (views, rule)
-
-
-@pytest.mark.parametrize("text", ["All views but 2", "3 to 1", "not the upper left"])
-def test_what_is_left_out_is_not_asked_for(text: str) -> None:
-    assert parse_views(text).value is None
 
 
 def test_positions_need_four_parts() -> None:
@@ -74,11 +64,6 @@ def test_strict_plan(text: str, plan: ViewPlan) -> None:
     assert parse_view_plan(f"  **{text}**\n").value == plan
 
 
-@pytest.mark.parametrize(*cases(__file__, "test_strict_plan_without_an_answer"))
-def test_strict_plan_without_an_answer(text: str) -> None:
-    assert parse_view_plan(text).value is None
-
-
 def test_a_plan_holds_something() -> None:
     with pytest.raises(ValueError, match="at least one"):
         ViewPlan(None, None, None)
@@ -105,8 +90,3 @@ def test_every_selection_is_read_back(views: set[int], gap: str) -> None:
 def test_a_plan_is_the_whole_object_between_its_braces(text: str, plan: ViewPlan) -> None:
     found = parse_view_plan(text)
     assert (found.value, found.rule) == (plan, "json")
-
-
-@pytest.mark.parametrize(*cases(__file__, "test_what_is_no_part_is_no_plan"))
-def test_what_is_no_part_is_no_plan(text: str) -> None:
-    assert parse_view_plan(text).value is None

@@ -8,8 +8,3 @@ from tests.tables import cases
 def test_reads(text: str, value: str, rule: str) -> None:
     parsed = parse_yes_no(text)
     assert (parsed.value, parsed.rule) == (value, rule)
-
-
-@pytest.mark.parametrize(*cases(__file__, "test_does_not_guess"))
-def test_does_not_guess(text: str) -> None:
-    assert parse_yes_no(text).value is None

@@ -3,7 +3,7 @@
 import importlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,10 @@ import pytest
 import tools
 from bench._chat_server import chat_server
 from hybrid import plugins
-from hybrid.cli import main
 from hybrid.config.plugin_path import PATH
 from hybrid.plugins import KINDS
 from hybrid.registry import load
-
-
-@dataclass(frozen=True)
-class Ended:
-    """Exit code, stdout and stderr of one command."""
-
-    code: int
-    out: str
-    err: str
+from tests.ended import Ended, ended
 
 
 @pytest.fixture
@@ -50,17 +41,7 @@ def command(
 ) -> Callable[..., Ended]:
     """Runs `hybrid` with these words, from an empty working directory."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*words: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["hybrid", *map(str, words)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        code = ended.value.code
-        return Ended(code if isinstance(code, int) else 0 if code is None else 1, out, err)
-
-    return run
+    return partial(ended, capsys, monkeypatch)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
-from tests.hybrid.cli.conftest import Ended
+from tests.ended import Ended
 
 Command = Callable[..., Any]
 

@@ -450,73 +450,81 @@ def differences(root: Path, lines: int) -> Pages:
     return Pages("A report", "hybrid report", [replace(made, overview=replace(made.overview, front=front))], root)
 
 
-def hostile_pages(root: Path) -> Pages:
-    """Every text that a model or a data set may have said is one of `HOSTILE`; one reply has a million characters."""
-    shown = stored_pictures(root)
-    solvers = (*SOLVERS, SolverCard(HOSTILE[1], "hybrid", HOSTILE[2], HOSTILE[0], 0, 0, 0))
-    rows, pages = [], []
+BAD = HOSTILE[0]
+ATTACKED = (*SOLVERS, SolverCard(HOSTILE[1], "hybrid", HOSTILE[2], HOSTILE[0], 0, 0, 0))
+
+
+def hostile_rows() -> list[QuestionRow]:
+    """A question for each text, to which the solvers say it, a long word, its reverse and it again."""
+    rows = []
     for number, text in enumerate(HOSTILE):
         answers = (text, "x" * 3000, text[::-1], text)
         verdicts = tuple(RowVerdict(float(number % 2), "answered", answer, (text,)) for answer in answers)
         rows.append(QuestionRow(f"{number} {text}", text, text, verdicts, sampled=True))
-    for number, (row, text) in enumerate(zip(rows, HOSTILE, strict=True)):
-        photo = replace(shown.photos[0], caption=text, name=text)
-        overlay = replace(shown.overlays[0], caption=text, over=text)
-        long = ("A" * 1_000_000, "word " * 200_000, "\n" * 100_000)[number % 3]
-        data = {"args": {text: text, "__proto__": {"a": 1}}, text: float("nan"), "tool_calls": [text, {"tool": text}]}
-        steps = (
-            StepEntry("model", text, text, 1.0, text, data, ()),
-            StepEntry("tool", text, text, 1.0, None, data, (overlay, replace(photo, file=None))),
-            StepEntry("rule", text, long, 1.0, None, [text], ()),
-        )
-        ask = AskEntry((text, photo), steps, long, text, 1, 1, 1, 1, None, 1.0)
-        entries = tuple(
-            SolverEntry(solver.name, one.correct, one.outcome, one.answer, text, text, 1.0, (ask, ask))
-            for solver, one in zip(solvers, row.verdicts, strict=True)
-        )
-        facts = (Fact(text, text),)
-        pages.append(QuestionPage(row.id, text, facts, text, (text, text), text, (photo,), entries, text, sampled=True))
-    bad = HOSTILE[0]
-    table = Table(bad, (Column(bad), Column(HOSTILE[5])), tuple((text, text) for text in HOSTILE), HOSTILE)
+    return rows
+
+
+def hostile_question(number: int, row: QuestionRow, shown: Shown) -> QuestionPage:
+    """The page of a row, on which everything is its text or a million characters."""
+    text = row.text
+    photo = replace(shown.photos[0], caption=text, name=text)
+    overlay = replace(shown.overlays[0], caption=text, over=text)
+    long = ("A" * 1_000_000, "word " * 200_000, "\n" * 100_000)[number % 3]
+    data = {"args": {text: text, "__proto__": {"a": 1}}, text: float("nan"), "tool_calls": [text, {"tool": text}]}
+    steps = (
+        StepEntry("model", text, text, 1.0, text, data, ()),
+        StepEntry("tool", text, text, 1.0, None, data, (overlay, replace(photo, file=None))),
+        StepEntry("rule", text, long, 1.0, None, [text], ()),
+    )
+    ask = AskEntry((text, photo), steps, long, text, 1, 1, 1, 1, None, 1.0)
+    entries = tuple(
+        SolverEntry(solver.name, one.correct, one.outcome, one.answer, text, text, 1.0, (ask, ask))
+        for solver, one in zip(ATTACKED, row.verdicts, strict=True)
+    )
+    facts = (Fact(text, text),)
+    return QuestionPage(row.id, text, facts, text, (text, text), text, (photo,), entries, text, sampled=True)
+
+
+def hostile_charts(first: str) -> tuple[Chart, ...]:
+    """One of each kind; `first` is the question behind every count."""
+    names = [solver.name for solver in ATTACKED]
+    pairs = [(name, HOSTILE[1]) for name in names]
+    differences = tuple(
+        Result(BAD, text, FRACTION, 0.1, a, b, text, text, 5, 0.0, 0.2, p_holm=0.01)
+        for text in HOSTILE
+        for a, b in pairs
+    )
+    values = tuple(value(BAD, name, (0.5, 5), group=text) for text in HOSTILE for name in names)
+    steps = tuple(Result(BAD, text, FRACTION, 0.1, *pairs[0], n=5, low=0.0, high=0.2) for text in HOSTILE)
+    costs = (one for name in names for one in (value(BAD, name, (0.5, 5)), Result(BAD, HOSTILE[-1], "USD", 1.0, name)))
+    return (
+        Chart("intervals", BAD, differences),
+        Chart("bars", BAD, values, tuple(mark(text, text, "published", 0.4, text) for text in HOSTILE)),
+        Chart("counts", BAD, tuple(Result(BAD, text, text, 3.0, BAD, text, ids=(first,)) for text in HOSTILE)),
+        Chart("scatter", BAD, tuple(costs)),
+        Chart("stack", BAD, tuple(Result(BAD, text, BAD, 4.0, name) for name in names for text in HOSTILE)),
+        Chart("waterfall", BAD, steps, signs=tuple(min(place, 1) for place in range(len(HOSTILE)))),
+    )
+
+
+def hostile_pages(root: Path) -> Pages:
+    """Every text that a model or a data set may have said is one of `HOSTILE`; one reply has a million characters."""
+    shown, rows = stored_pictures(root), hostile_rows()
+    charts = hostile_charts(rows[0].id)
+    table = Table(BAD, (Column(BAD), Column(HOSTILE[5])), tuple((text, text) for text in HOSTILE), HOSTILE)
     sections = tuple(
         OverviewSection(f"s{number}", text, text, (), (table,) if number == 0 else (), text)
         for number, text in enumerate(HOSTILE)
     )
-    names = [solver.name for solver in solvers]
-    pairs = [(name, HOSTILE[1]) for name in names]
-    differences = tuple(
-        Result(bad, text, FRACTION, 0.1, a, b, text, text, 5, 0.0, 0.2, p_holm=0.01)
-        for text in HOSTILE
-        for a, b in pairs
-    )
-    values = tuple(value(bad, name, (0.5, 5), group=text) for text in HOSTILE for name in names)
-    overall = Chart("bars", bad, tuple(value(bad, name, (0.5, 5), metric=bad) for name in names))
-    signs = tuple(min(place, 1) for place in range(len(HOSTILE)))
-    steps = Chart(
-        "waterfall",
-        bad,
-        tuple(Result(bad, text, FRACTION, 0.1, *pairs[0], n=5, low=0.0, high=0.2) for text in HOSTILE),
-        signs=signs,
-    )
-    charts = (
-        Chart("intervals", bad, differences),
-        Chart("bars", bad, values, tuple(mark(text, text, "published", 0.4, text) for text in HOSTILE)),
-        Chart("counts", bad, tuple(Result(bad, text, text, 3.0, bad, text, ids=(rows[0].id,)) for text in HOSTILE)),
-        Chart(
-            "scatter",
-            bad,
-            tuple(one for name in names for one in (value(bad, name, (0.5, 5)), Result(bad, text, "USD", 1.0, name))),
-        ),
-        Chart("stack", bad, tuple(Result(bad, text, bad, 4.0, name) for name in names for text in HOSTILE)),
-        steps,
-    )
-    sections = (*sections, OverviewSection("charts", bad, bad, charts, (), bad))
+    sections = (*sections, OverviewSection("charts", BAD, BAD, charts, (), BAD))
     facts = tuple(Fact(text, text) for text in HOSTILE)
-    tested = ((solvers[1].name, solvers[0].name), (solvers[1].name, solvers[3].name))
-    front = (steps, overall, Chart("intervals", bad, differences))
-    overview = Overview(bad, bad, facts, HOSTILE, solvers, tested, sections, HOSTILE[:5], front, (table,), bad)
-    tags = tuple(Tag(bad, row.id, solvers[3].name, text, text) for row, text in zip(rows, HOSTILE, strict=True))
-    return Pages(bad, HOSTILE[3], [BenchmarkPages("bad", overview, len(rows), iter(pages))], root, tags)
+    tested = tuple((ATTACKED[1].name, ATTACKED[place].name) for place in (0, 3))
+    overall = tuple(value(BAD, solver.name, (0.5, 5), metric=BAD) for solver in ATTACKED)
+    front = (charts[-1], Chart("bars", BAD, overall), charts[0])
+    overview = Overview(BAD, BAD, facts, HOSTILE, ATTACKED, tested, sections, HOSTILE[:5], front, (table,), BAD)
+    tags = tuple(Tag(BAD, row.id, ATTACKED[3].name, text, text) for row, text in zip(rows, HOSTILE, strict=True))
+    pages = (hostile_question(number, row, shown) for number, row in enumerate(rows))
+    return Pages(BAD, HOSTILE[3], [BenchmarkPages("bad", overview, len(rows), pages)], root, tags)
 
 
 def many_questions(n: int) -> BenchmarkPages:

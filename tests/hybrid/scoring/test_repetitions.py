@@ -12,8 +12,7 @@ from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import UNTESTED, Result
 from hybrid.scoring.sections import results
-from hybrid.stats import contrast
-from hybrid.types import Cell, Metric, Question, Reply, Step, Usage
+from hybrid.types import Question, Reply, Step, Usage
 
 ALONE = ("rw" * 15, "rr" * 8 + "ww" * 7, "wr" * 15)
 TOOLS = ("r" * 24 + "w" * 6, "r" * 15 + "w" * 15)
@@ -51,60 +50,11 @@ def rows(found: Comparison, section: str, **fields: str) -> dict[str, Result]:
     return {row.quantity: row for row in made.rows if all(getattr(row, name) == one for name, one in wanted.items())}
 
 
-def test_every_difference_is_that_of_the_means(found: Comparison) -> None:
-    """Interval and p value are those of one cell a question: repetitions are no more questions."""
-    alone, tools = worth(ALONE), worth(TOOLS)
-
-    def metric(values: list[float]) -> Metric:
-        cells = tuple(Cell("Jigsaw", f"val_Jigsaw_{n}", one, 1.0) for n, one in enumerate(values, 1))
-        return Metric("accuracy_macro", fmean(values), len(cells), "mean_of_ratios", cells)
-
-    by_hand = contrast(metric(alone), metric(tools))
-    assert by_hand.interval is not None
-    for section, quantity in (("differences", "difference"), ("gain", "gain"), ("decomposition", "gain")):
-        row = rows(found, section, a="mllm", b="controller")[quantity]
-        assert (row.value, row.n) == (pytest.approx(by_hand.difference), 30)
-        assert (row.low, row.high) == (pytest.approx(by_hand.interval.low), pytest.approx(by_hand.interval.high))
-    content = rows(found, "gain", b="controller")["content"]
-    assert content.value == pytest.approx(fmean(tools) - 0.5)
-
-
-def test_the_parts_of_the_gain_are_means_over_the_repetitions_with_tools(found: Comparison) -> None:
-    made = rows(found, "decomposition", b="controller")
-    expected = dict.fromkeys(
-        ("gain with a call", "gain without a call", "harm with a call", "harm without a call"), 0.0
-    )
-    for number, own in enumerate(TOOLS):
-        for place, (alone, letter) in enumerate(zip(worth(ALONE), own, strict=True), 1):
-            change, call = (letter == "r") - alone, number == 0 or place % 2
-            name = f"{'gain' if change > 0 else 'harm'} {'with' if call else 'without'} a call"
-            expected[name] += abs(change) / 60
-    assert {name: made[name].value for name in expected} == pytest.approx(expected)
-    gain = sum((1 if name.startswith("gain") else -1) * value for name, value in expected.items())
-    assert made["gain"].value == pytest.approx(gain)
-
-
 def test_the_conclusion_is_drawn_from_the_means(found: Comparison) -> None:
     points = 100 * (fmean(worth(TOOLS)) - fmean(worth(ALONE)))
     first = conclusion(found)[0].text
     assert f"{points:.0f} points" in first
     assert "questions right" not in first
-
-
-def test_lost_has_the_chance_model_of_solved(found: Comparison) -> None:
-    """What each run without tools misses or solves next to the two others, as the hybrid next to all three."""
-    made = rows(found, "tool_only", b="controller")
-    right = [[letter == "r" for letter in own] for own in ALONE]
-    for quantity, luck, wanted in (
-        ("tool-only solved", "by luck", lambda one, others: one and not any(others)),
-        ("tool-only lost", "lost by luck", lambda one, others: not one and any(others)),
-    ):
-        counts = [
-            sum(wanted(right[k][i], [right[j][i] for j in range(3) if j != k]) for i in range(30)) for k in range(3)
-        ]
-        assert made[luck].value == pytest.approx(fmean(counts))
-        with_tools = [sum(wanted(own[i] == "r", [one[i] for one in right]) for i in range(30)) for own in TOOLS]
-        assert made[quantity].value == pytest.approx(fmean(with_tools))
 
 
 def test_a_repetition_that_is_named_stands_for_itself(found: Comparison) -> None:

@@ -1,4 +1,4 @@
-"""Self-consistency from attempts on disk: the vote, single samples, the best of all, and how sure a vote is."""
+"""Self-consistency from attempts on disk: whose replies are votes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,6 @@ from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.sections.sampling import SECTION
 from hybrid.scoring.votes import voted_questions
-from tests.hybrid.scoring.sections.rows import by_quantity
 
 SAID = {1: ("(A)", "(B)", "(A)"), 2: ("(A)", "hm", "(A)"), 3: ("(A)", "(A)", "(A)")}
 
@@ -42,27 +41,6 @@ async def comparison(
     run = replace(run, resources=replace(run.resources, model=model))
     assert await ask_run(run, lambda *_: None) == ()
     return compare(score_run(run.folder, AS_PAPERS))
-
-
-async def test_the_vote_next_to_a_single_sample_and_the_best(
-    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
-    rows = list(SECTION.rows(found))
-    for group, metric in (("", "accuracy_macro"), ("Jigsaw", "accuracy")):
-        own = by_quantity(rows, group, metric=metric)
-        assert {name: own[name].value for name in ("vote", "single sample", "best of samples")} == pytest.approx(
-            {"vote": 2 / 3, "single sample": 5 / 9, "best of samples": 2 / 3}
-        )
-    totals = by_quantity(rows, metric="")
-    assert {name: (row.value, row.n) for name, row in totals.items()} == {
-        "share of refusals": (0.0, 9),
-        "share of unreadable samples": (pytest.approx(1 / 9), 9),
-        "mean share of the winner": (pytest.approx((2 / 3 + 2) / 3), 9),
-    }
-    bins = [(row.group, row.n, row.value) for row in rows if row.quantity == "accuracy by share of the winner"]
-    assert bins == [("above 50% to 75%", 1, 1.0), ("all agree", 2, 0.5)]
-    assert SECTION.lead(found, rows) == "mllm: the vote comes to 0.667 accuracy_macro, a single sample to 0.556."
 
 
 async def test_a_solver_whose_replies_did_not_vote_has_no_questions(

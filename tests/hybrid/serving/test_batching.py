@@ -48,20 +48,6 @@ async def let_others_run() -> None:
         await asyncio.sleep(0)
 
 
-@settings(max_examples=30)
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.integers(1, 8))
-def test_everybody_gets_the_own_answer_in_batches_of_at_most_the_size(numbers: list[int], size: int) -> None:
-    async def all_of_them() -> tuple[list[int], list[list[int]]]:
-        run = Doubling()
-        lane: Lane[int, int] = Lane(size, run)
-        return list(await asyncio.gather(*(lane.submit(made(number)) for number in numbers))), run.batches
-
-    found, batches = asyncio.run(all_of_them())
-    assert found == [2 * number for number in numbers]
-    assert [number for batch in batches for number in batch] == numbers
-    assert len(batches) == -(-len(numbers) // size)
-
-
 async def test_nobody_waits_for_a_request_that_takes_too_long() -> None:
     run = Doubling()
     lane: Lane[int, int] = Lane(4, run, coming_s=0.01)
@@ -98,23 +84,26 @@ def tens(number: int) -> int:
 
 
 @settings(max_examples=30)
-@given(st.lists(st.integers(20, 69), min_size=1, max_size=60), st.integers(1, 8))
+@given(st.lists(st.integers(20, 69), min_size=1, max_size=60), st.integers(1, 8), st.booleans())
 def test_a_batch_holds_one_form_in_the_order_of_arrival_and_everybody_is_answered(
-    numbers: list[int], size: int
+    numbers: list[int], size: int, by_tens: bool
 ) -> None:
+    def form(number: int) -> int:
+        return tens(number) if by_tens else 0
+
     async def all_of_them() -> tuple[list[int], list[list[int]]]:
         run = Doubling()
-        lane: Lane[int, int] = Lane(size, run, form=tens)
+        lane: Lane[int, int] = Lane(size, run, form=tens) if by_tens else Lane(size, run)
         return list(await asyncio.gather(*(lane.submit(made(number)) for number in numbers))), run.batches
 
     found, batches = asyncio.run(all_of_them())
     assert found == [2 * number for number in numbers]
-    assert all(len({tens(number) for number in batch}) == 1 and len(batch) <= size for batch in batches)
-    for form in {tens(number) for number in numbers}:
-        alike = [number for number in numbers if tens(number) == form]
-        assert [number for batch in batches for number in batch if tens(number) == form] == alike
+    assert all(len(set(map(form, batch))) == 1 and len(batch) <= size for batch in batches)
+    for own in set(map(form, numbers)):
+        alike = [number for number in numbers if form(number) == own]
+        assert [number for batch in batches for number in batch if form(number) == own] == alike
         # Whatever comes at once fills as few batches as it can.
-        assert sum(tens(batch[0]) == form for batch in batches) == -(-len(alike) // size)
+        assert sum(form(batch[0]) == own for batch in batches) == -(-len(alike) // size)
 
 
 async def test_a_rare_form_is_overtaken_by_a_bounded_number_of_batches() -> None:

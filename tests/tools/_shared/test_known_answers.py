@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -21,10 +20,10 @@ from hybrid.serving.known_answers import Checked, failures, run_checks
 from hybrid.serving.loader import Loader
 from hybrid.tool import CheckCase, Evidence, Pixels, Tool
 from tests.tables import stored
+from tests.tools.true_depth import Rendered
 from tools._shared.known_answers import DEPTH_ANSWERS, depth_item
 from tools._shared.target_heat import SearchInput
-from tools.depth import TOOL, LearnedDepth
-from tools.depth.models import DepthInput, DepthValues
+from tools.depth import TOOL
 from tools.scanpath import TargetSearch
 
 
@@ -53,52 +52,12 @@ def depth_scenes() -> tuple[Item, ...]:
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
 # Tools whose questions take half a second and more to draw.
 DRAWN_LONG = {"correspondence", "depth", "jigsaw", "motion", "similarity"}
-SKY_M = 1000.0
 # Values of a picture that takes long to draw.
 LARGE = 1_200_000
 
 
-def thumbnail(pixels: Pixels) -> np.ndarray:
-    return cv2.resize(pixels, (32, 32), interpolation=cv2.INTER_AREA).astype(float)
-
-
-class Geometry:
-    """Instead of the network: the true depth in metres of the rendered scenes, or with its sign flipped."""
-
-    version = "geometry"
-    metric = False
-
-    def __init__(self, sign: int) -> None:
-        self._sign = sign
-        self._scenes = [(thumbnail(one.images[0]), one.facts.depth_m) for one in depth_scenes()]
-
-    def prepare(self, pixels: Pixels) -> DepthInput:
-        return DepthInput(pixels, (pixels.shape[0], pixels.shape[1]))
-
-    def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
-        return [self._sign / self._depth(image.values) for image in images]
-
-    def _depth(self, pixels: Pixels) -> DepthValues:
-        """Of the scene that a picture shows, at any size."""
-        shown = thumbnail(pixels)
-        _, depth = min(self._scenes, key=lambda one: float(np.abs(one[0] - shown).mean()))
-        size = (pixels.shape[1], pixels.shape[0])
-        return np.asarray(cv2.resize(np.minimum(depth, SKY_M).astype(np.float32), size), np.float32)
-
-
-class Rendered(LearnedDepth):
-    """The learned backend with everything of its own but the network."""
-
-    def __init__(self, sign: int) -> None:
-        super().__init__()
-        self._sign = sign
-
-    def setup(self, device: str, weights: str | None) -> None:
-        self._model = Geometry(self._sign)
-
-
 def depth_tool(sign: int) -> Tool:
-    learned = replace(TOOL.card.backends[0], make=lambda: Rendered(sign))
+    learned = replace(TOOL.card.backends[0], make=lambda: Rendered(depth_scenes(), lambda values: sign * values))
     return replace(drawn("depth"), card=replace(TOOL.card, backends=(learned,)))
 
 

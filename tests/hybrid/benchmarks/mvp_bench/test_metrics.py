@@ -1,8 +1,5 @@
 """The metrics against sums written out by hand and against a slow second definition."""
 
-from random import Random
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,15 +45,6 @@ def test_yes_no_metrics_equal_a_second_definition(rows: list[tuple[int, int, boo
     assert found.get("qAcc.multi") == share([unit for unit in by_question if len(unit) == 2])
     assert found.get("iAcc.all") == share([unit for unit in by_image if len(unit) > 1])
     assert found.get("aAcc.all") == share([[r[3]] for r in rows])
-
-
-@settings(max_examples=40)
-@given(ROWS, st.randoms(use_true_random=False))
-def test_the_order_of_rows_does_not_matter(rows: list[tuple[int, int, bool, bool]], random: Random) -> None:
-    scores = [yes_no(p, q, "natural" if first else "manipulated", float(right)) for p, q, first, right in rows]
-    shuffled = list(scores)
-    random.shuffle(shuffled)
-    assert values(shuffled) == pytest.approx(values(scores))
 
 
 @settings(max_examples=40)

@@ -1,19 +1,15 @@
-"""Use of evidence: every class once by hand, what is left out, and one class for every combination."""
+"""Use of evidence: what is unread, and what is left out."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.scoring.compare import compare
-from hybrid.scoring.findings import VERDICTS, Called, Heard
 from hybrid.scoring.result import Result
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections.evidence import CLASSES, SECTION, class_of
+from hybrid.scoring.sections.evidence import CLASSES, SECTION
 from hybrid.types import (
     Attempt,
     Exchange,
@@ -112,17 +108,3 @@ def test_what_failed_or_one_was_not_asked_is_left_out(tmp_path: Path) -> None:
         "left out: not asked of the MLLM alone": ("d",),
     }
     assert classes(made) == {"confirmed": ("a",)}
-
-
-@given(
-    st.booleans(),
-    st.sampled_from(VERDICTS),
-    st.booleans(),
-    st.lists(st.sampled_from(["jigsaw", "crop"]), max_size=2),
-    st.booleans(),
-)
-def test_every_combination_has_one_class(
-    alone: bool, finding: Any, hybrid: bool, tools: list[str], to_the_point: bool
-) -> None:
-    said = Heard(tuple(Called(tool, None, 0.0) for tool in tools), to_the_point, finding)
-    assert class_of(alone, said, hybrid) in CLASSES

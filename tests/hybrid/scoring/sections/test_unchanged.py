@@ -1,4 +1,4 @@
-"""Calls that changed nothing: the worked example of docs/study.md, unchanged answers, costs that are not recorded."""
+"""Calls that changed nothing: traces that cannot be read, and costs that are not recorded."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -14,9 +14,6 @@ from hybrid.scoring.result import Result
 from hybrid.scoring.sections.unchanged import SECTION
 from hybrid.types import Question, Reply, Step, Usage
 from tests.hybrid.scoring.sections.rows import by_quantity
-
-ALONE, TOOLS, CALLS = "wwwwwwrrrr", "rrrwrwrwwr", "1211002100"
-
 
 Costing = Callable[[str, Question, Reply], Reply]
 
@@ -51,33 +48,6 @@ def made(tmp_path: Path, made_up_runs: Any) -> Any:
         return by_quantity(rows), SECTION.lead(found, rows)
 
     return section
-
-
-def test_the_worked_example(made: Any) -> None:
-    rows, lead = made(TOOLS, ALONE, costing(CALLS))
-    assert rows["same answer as alone"].ids == ("val_Jigsaw_4", "val_Jigsaw_7")
-    values = {name: row.value for name, row in rows.items()}
-    assert values == pytest.approx(
-        {
-            "same answer as alone": 2 / 6,
-            "calls that could have been skipped": 3,
-            "share of calls": 3 / 8,
-            "tokens that could have been skipped": 700,
-            "share of tokens": 1 / 3,
-            "seconds that could have been skipped": 6,
-            "share of seconds": 3 / 8,
-            "USD that could have been skipped": 0.006,
-            "share of USD": 3 / 8,
-        }
-    )
-    assert {name: row.n for name, row in rows.items()} == dict.fromkeys(rows, 10) | {"same answer as alone": 6}
-    share = rows["same answer as alone"]
-    assert share.low is not None
-    assert share.low <= share.value <= share.high
-    assert lead == (
-        "controller: 2 of the 6 questions with calls have the answer of mllm alone; skipping their calls saves 38 % of "
-        "the calls, 38 % of the seconds, 33 % of the tokens and 38 % of the USD that tools cost."
-    )
 
 
 def test_without_a_call_there_is_no_row(made: Any) -> None:

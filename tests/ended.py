@@ -1,0 +1,36 @@
+"""The command line as a user has it: the program's own `main`, in this process."""
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hybrid.cli import main
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Exit code, stdout and stderr of one command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The object that `--json` printed for its only solver."""
+        (solver,) = json.loads(self.out)["solvers"].values()
+        return dict(solver)
+
+
+def ended(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> Ended:
+    """Runs `hybrid` with these words to its end."""
+    monkeypatch.setattr(sys, "argv", ["hybrid", *map(str, words)])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as exited:
+        main()
+    out, err = capsys.readouterr()
+    code = exited.value.code
+    return Ended(code if isinstance(code, int) else 0 if code is None else 1, out, err)

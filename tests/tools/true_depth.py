@@ -1,0 +1,49 @@
+"""Instead of a depth network: the true inverse depth of rendered scenes, as a map that may be changed."""
+
+from collections.abc import Callable, Sequence
+
+import cv2
+import numpy as np
+
+from hybrid.samples.item import Item
+from hybrid.tool import Pixels
+from tools.depth import LearnedDepth
+from tools.depth.models import DepthInput, DepthValues
+
+SKY_M = 1000.0
+
+
+def thumbnail(pixels: Pixels) -> np.ndarray:
+    return cv2.resize(pixels, (32, 32), interpolation=cv2.INTER_AREA).astype(float)
+
+
+class TrueDepth:
+    version, metric = "true", False
+
+    def __init__(self, scenes: Sequence[Item], change: Callable[[DepthValues], DepthValues]) -> None:
+        self._change = change
+        self._scenes = [(thumbnail(one.images[0]), one.facts.depth_m) for one in scenes]
+
+    def prepare(self, pixels: Pixels) -> DepthInput:
+        return DepthInput(pixels, (pixels.shape[0], pixels.shape[1]))
+
+    def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
+        return [self._change(self._inverse(image.values)) for image in images]
+
+    def _inverse(self, pixels: Pixels) -> DepthValues:
+        """Of the scene that a picture shows, at any size."""
+        shown = thumbnail(pixels)
+        _, depth = min(self._scenes, key=lambda one: float(np.abs(one[0] - shown).mean()))
+        size = (pixels.shape[1], pixels.shape[0])
+        return np.asarray(cv2.resize((1 / np.minimum(depth, SKY_M)).astype(np.float32), size), np.float32)
+
+
+class Rendered(LearnedDepth):
+    """The learned backend with everything of its own but the network."""
+
+    def __init__(self, scenes: Sequence[Item], change: Callable[[DepthValues], DepthValues]) -> None:
+        super().__init__()
+        self._true = TrueDepth(scenes, change)
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self._model = self._true
