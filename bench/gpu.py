@@ -29,10 +29,6 @@ from typing import Any
 from bench._frame import parser
 from bench._networks import NETWORKS
 
-TEN = (
-    *("depth_anything_v2_large", "aliked_lightglue", "owlv2_base", "dinov2_base_dense", "sam2_base_plus"),
-    *("depth_anything_v2_small", "siglip2_base", "efficientloftr", "vit_small_forensics", "clipseg_search"),
-)
 # By tool the network, and the BLINK task whose questions call it.
 BUSY = {
     "depth": ("depth_anything_v2_small", "Relative_Depth"),
