@@ -46,7 +46,7 @@ from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, computed, results, sections
 from hybrid.serving.import_trial import describer
-from hybrid.stats import interval
+from hybrid.stats import ends_of, interval
 from hybrid.types import Json
 
 if TYPE_CHECKING:
@@ -114,12 +114,7 @@ class ScoreReport(Report):
     @property
     def failures(self) -> dict[str, str]:
         """Why each failed question, or question without a score, failed, by `ID (SOLVER)`."""
-        return {
-            f"{score.id} ({one.solver})": one.reasons.get(score.id, score.outcome.value)
-            for one in self.solvers
-            for score in one.scores
-            if score.outcome.failed
-        }
+        return failures_of(self.solvers)
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -163,22 +158,14 @@ class ScoreReport(Report):
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each metric of each solver, with its 95 % interval."""
-        return [
-            {
-                "path": str(path),
-                "benchmark": one.benchmark,
-                "solver": one.solver,
-                "abstain": self.abstain,
-                "metric": metric.name,
-                "n": metric.n,
-                "value": metric.value,
-                "low": None if (ends := interval(metric)) is None else ends.low,
-                "high": None if ends is None else ends.high,
-            }
-            for path, scored in self.paths.items()
-            for one in with_judged(scored)
-            for metric in one.under(self.abstain).metrics
-        ]
+        made: list[dict[str, Json]] = []
+        for path, scored in self.paths.items():
+            for one in with_judged(scored):
+                of = (str(path), one.benchmark, one.solver, self.abstain)
+                for metric in one.under(self.abstain).metrics:
+                    numbers = (metric.name, metric.n, metric.value, *ends_of(interval(metric)))
+                    made.append(dict(zip(FACTS_OF_SCORES, (*of, *numbers), strict=True)))
+        return made
 
 
 @dataclass(frozen=True, repr=False)
@@ -307,14 +294,25 @@ class ComparisonReport(Report):
         return {one.solver: origin_of(one) for one in self.solvers}
 
 
-# Of `ScoreReport` as csv; `no_answer` is the rule that holds for all its numbers.
-COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "no_answer", "metric", "n", "value", "low", "high")
+# The records of `ScoreReport`; in csv `no_answer` is the rule that holds for all its numbers.
+FACTS_OF_SCORES = ("path", "benchmark", "solver", "abstain", "metric", "n", "value", "low", "high")
+COLUMNS_OF_SCORES = tuple("no_answer" if name == "abstain" else name for name in FACTS_OF_SCORES)
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
 def damage_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     """A line for each damage of the solvers' runs, and for each tool that never ran."""
     return tuple(dict.fromkeys(line for one in solvers for line in (*one.damage, *broken_tools(one))))
+
+
+def failures_of(solvers: Sequence[Scored]) -> dict[str, str]:
+    """Why each failed question, or question without a score, failed, by `ID (SOLVER)`."""
+    return {
+        f"{score.id} ({one.solver})": one.reasons.get(score.id, score.outcome.value)
+        for one in solvers
+        for score in one.scores
+        if score.outcome.failed
+    }
 
 
 @described_by(describer)

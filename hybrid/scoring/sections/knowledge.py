@@ -40,8 +40,8 @@ def rows(found: Comparison) -> Iterator[Result]:
         if group.alone is not None and group.specialist is not None:
             solvers = (group.hybrid, group.alone, group.specialist)
             for part in parts(found, NAME, *solvers, a=group.specialist, b=group.hybrid):
-                hybrid, alone, specialist = part.right
-                says = answered(part.answer[2])
+                hybrid, alone, specialist = part.seen.right
+                says = answered(part.seen.answer[2])
                 yield from part.gated(
                     *_share(part, REACHED, hybrid, says * specialist * (1 - alone)),
                     *_share(part, LOST, 1 - hybrid, says * (1 - specialist) * alone),
@@ -51,7 +51,7 @@ def rows(found: Comparison) -> Iterator[Result]:
 def _share(part: Part, quantity: str, counts: Floats, over: Floats) -> Iterator[Result]:
     """How much of `over` counts. A share of no question is told over all only, without a value."""
     if over.any() or (len(part) and not part.row.group):
-        yield part.share(quantity, over * counts, over, ids=tuple(part.ids[over * counts > 0]))
+        yield part.share(quantity, over * counts, over, ids=tuple(part.seen.ids[over * counts > 0]))
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
