@@ -33,9 +33,8 @@ def headline(measured: Measurements) -> list[str]:
     of = {key: _count(right, n, " of ") for key, (_, right, n) in pooled.items()}
     tools = sorted(of.keys() - {MODEL}, key=lambda key: (-pooled[key][1] / pooled[key][2], [*pooled].index(key)))
     named = [f"{clipped(key[0], NAME)} ({of[key]})" for key in tools]
-    said = [f"Right: {name}." for name in named]
-    if len(named) > 1:
-        said = [f"Right most often: {named[0]}; least often: {named[-1]}."]
+    most = f"Right most often: {named[0]}; least often: {named[-1]}." if len(named) > 1 else ""
+    said = [most] if most else [f"Right: {name}." for name in named]
     said += [f"The MLLM alone: {of[MODEL]}."] if MODEL in of else []
     columns = (Column("tool", "left"), Column("backend", "left"), Column("routes"), *COUNTS)
     rows = tuple(

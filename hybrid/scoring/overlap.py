@@ -20,15 +20,11 @@ from typing import Literal
 import numpy as np
 
 from hybrid.benchmarks.base import Abstain, Benchmark
-from hybrid.benchmarks.card import metric_of
 from hybrid.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
 from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, answered, objects
 from hybrid.stats import combine, contrast
 from hybrid.types import Cell, Metric, Outcome, Score
-
-# Both rules of what no answer counts; an output follows one of them.
-RULES: tuple[Abstain, ...] = ("chance", "wrong")
 
 # Above this share of failed questions nothing is tested, unless `--allow-failed` is given.
 FAILED_SHARE = 0.01
@@ -82,7 +78,7 @@ class Overlap:
 
     @property
     def rule(self) -> Abstain:
-        """What no answer counts, for every number of a comparison."""
+        """The worth of no answer, for every number of a comparison."""
         return self.solvers[0].abstain
 
     def __len__(self) -> int:
@@ -90,7 +86,7 @@ class Overlap:
 
     @cached_property
     def unit(self) -> Objects:
-        """What statistics resample."""
+        """The cluster of each, which statistics resample."""
         return objects([score.unit for score in self.first])
 
     @cached_property
@@ -250,26 +246,21 @@ class Overlap:
         return {name: self.at(np.array(places[name], np.intp)) for name in sorted(places)}
 
     def by_group(self, by: str | None) -> dict[str, Overlap]:
-        """The same, groups without a question with right and wrong left out."""
+        """The groups that have a question with right and wrong."""
         return {name: part for name, part in self.groups(by).items() if part.kept.any()}
 
     def accuracy(self, rule: Abstain) -> tuple[Metric, ...]:
         """Accuracy of each solver over the questions that have right and wrong."""
         return tuple(self.ratio("accuracy", one[self.kept]) for one in self.correct(rule))
 
-    def ratio(
-        self, name: str, above: Floats, below: Floats | None = None, *, macro: bool = False, share: bool = True
-    ) -> Metric:
-        """The ratio of sums of two columns over the kept questions, by default a mean; `macro` is that over tasks.
+    def ratio(self, name: str, above: Floats, below: Floats | None = None, *, share: bool = True) -> Metric:
+        """The ratio of sums of two columns over the kept questions, by default a mean.
 
         Of a share only the questions with anything below the line count.
         """
-        tasks = self.task[self.kept] if macro else repeat("")
         under = np.ones(len(above)) if below is None else below
-        cells = map(Cell, tasks, self.unit[self.kept], above.tolist(), under.tolist())
+        cells = map(Cell, repeat(""), self.unit[self.kept], above.tolist(), under.tolist())
         counted = tuple(cell for cell in cells if cell.denominator > 0 or not share)
-        if macro:
-            return metric_of(name, counted, "mean_of_ratios", share=share)
         # The sum is at hand: `combine` would sort the cells for it.
         value = float(above.sum() / under.sum()) if under.sum() else None
         return Metric(name, value, len(counted), "ratio", counted, share)

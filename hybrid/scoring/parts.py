@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
 
 
+# The solvers `a` and `b` of a row; None for the first two.
+Sides = tuple[Scored, Scored] | None
+
+
 @dataclass(frozen=True)
 class Part:
     """Some questions that all of some solvers answered, and the row that those of a statistic are made from."""
@@ -40,7 +44,7 @@ class Part:
         return len(self.seen)
 
     def noted(self, *notes: str) -> Part:
-        """The same with these notes besides."""
+        """The part whose rows have these notes besides."""
         return replace(self, row=self.row.noted(*notes))
 
     def only(self, kept: Flags) -> Part:
@@ -60,21 +64,10 @@ class Part:
         ids = tuple(self.seen.ids[np.asarray(amount, float) > 0])
         return self.number(quantity, total(amount), **{"unit": QUESTIONS, "ids": ids, **fields})
 
-    def share(
-        self,
-        quantity: str,
-        above: Floats,
-        below: Floats | None = None,
-        *,
-        macro: bool = False,
-        share: bool = True,
-        **fields: Any,
-    ) -> Result:
-        """A ratio of sums, or with `macro` its mean over tasks, with interval; `n` counts what is below the line."""
+    def share(self, quantity: str, above: Floats, below: Floats, *, share: bool = True, **fields: Any) -> Result:
+        """A ratio of sums, with interval; `n` counts the questions with anything below the line."""
         row = replace(self.row, quantity=quantity, unit=FRACTION)
-        return replace(
-            with_interval(row, self.shared.ratio(quantity, above, below, macro=macro, share=share)), **fields
-        )
+        return replace(with_interval(row, self.shared.ratio(quantity, above, below, share=share)), **fields)
 
 
 def total(amount: Floats | Flags) -> float:
@@ -83,22 +76,19 @@ def total(amount: Floats | Flags) -> float:
 
 
 def parts(
-    found: Comparison,
-    section: str,
-    *solvers: Scored,
-    a: Scored | None = None,
-    b: Scored | None = None,
-    repeated: bool = True,
-    notes: bool = True,
+    found: Comparison, section: str, *solvers: Scored, sides: Sides = None, repeated: bool = True, notes: bool = True
 ) -> Iterator[Part]:
-    """All questions that the solvers share, noting what is left out, then each group with a question that counts."""
+    """All questions that the solvers share, noting what is left out, then each group with a question that counts.
+
+    The rows name `sides`, by default the first two solvers.
+    """
     whole = found.overlap(*solvers, repeated=repeated)
-    names = ((a or solvers[0]).solver, (b or solvers[1]).solver)
-    row = Result(section, "", FRACTION, None, *names, none=found.rule)
+    a, b = sides or solvers[:2]
+    row = Result(section, "", FRACTION, None, a.solver, b.solver, none=found.rule)
     note = whole.left_out if notes else ""
     yield Part(whole, replace(row, note=note))
-    for name, shared in whole.by_group(found.options.by).items():
-        yield Part(shared, replace(row, group=name))
+    for group, shared in whole.by_group(found.options.by).items():
+        yield Part(shared, replace(row, group=group))
 
 
 def contrasts(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Unpack
 from hybrid.benchmarks.base import Abstain
 from hybrid.display.tables import RENDERERS, Table
 from hybrid.errors import UsageError, did_you_mean
+from hybrid.log.codec import codec
 from hybrid.registry import described_by, load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
@@ -34,12 +35,12 @@ from hybrid.scoring.paths import (
     by_model,
     known_group,
     margin_of,
-    predictions_origin,
     refuse_unknown,
     scored_at,
     tell_origin,
 )
 from hybrid.scoring.predicted import import_run
+from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.rendering import Block, as_csv, lines_of, needing, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
@@ -332,7 +333,7 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
         ((path, *more),) = sets
         loaded = load("hybrid.benchmarks", benchmark)
         folder = import_run(path, loaded, options.get("field"), Path(out), options.get("data"), more)
-        tell_origin(predictions_origin(folder))
+        tell_origin(codec(Origin).validate_python(folder.manifest["predictions"]))
         sets = ((folder.path,),)
     scored = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
     by = known_group(options.get("by"), [one for solvers in scored.values() for one in solvers])

@@ -83,7 +83,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     for group in comparison.groups:
         if group.alone is not None:
             solvers, said = (group.hybrid, group.alone), heard(group.hybrid)
-            every = parts(comparison, NAME, *solvers, a=group.alone, b=group.hybrid, repeated=False, notes=False)
+            every = parts(comparison, NAME, *solvers, sides=(group.alone, group.hybrid), repeated=False, notes=False)
             whole, *groups = (replace(part, row=replace(part.row, none="", unit=QUESTIONS)) for part in every)
             for part in (whole, *groups):
                 yield from part.gated(*_of_part(part, [said[name] for name in part.seen.ids]))
@@ -134,16 +134,13 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """How often each hybrid solver took a right finding and fell for a wrong one."""
     del comparison
     own = {(row.a, row.b, row.quantity): row for row in made if not row.group}
+    counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in own.items()}
     return " ".join(
-        f"{b} took up {_of(row)} right findings that {a} needed, and followed "
-        f"{_of(own[a, b, 'over-trust rate'])} wrong ones against its own right answer."
-        for (a, b, quantity), row in own.items()
+        f"{b} took up {count} right findings that {a} needed, and followed "
+        f"{counts[a, b, 'over-trust rate']} wrong ones against its own right answer."
+        for (a, b, quantity), count in counts.items()
         if quantity == "adoption rate"
     )
-
-
-def _of(row: Result) -> str:
-    return f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}"
 
 
 # Of each rate what is counted, and over what.

@@ -100,7 +100,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
-    """What became of the samples, and the accuracy by the winner's share of them."""
+    """The fate of the samples, and the accuracy by the winner's share of them."""
     drawn, last = sum(one.drawn for one in questions), sum(one.last for one in questions)
     row = Result(NAME, "", FRACTION, None, solver.solver, n=drawn)
     refused = sum(one.refused for one in questions)

@@ -61,7 +61,7 @@ def rows(found: Comparison) -> Iterator[Result]:
         if not without:
             continue
         drawn_once = len(_repetitions(without)) == 1 and _draws(without[0])
-        for part in parts(found, NAME, group.hybrid, *without, a=without[0], b=group.hybrid):
+        for part in parts(found, NAME, group.hybrid, *without, sides=(without[0], group.hybrid)):
             if len(part):
                 yield from _of_part(part.noted(ONCE if drawn_once else ""), without)
 

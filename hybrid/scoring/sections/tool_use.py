@@ -48,15 +48,8 @@ from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"
 # Of a tool call, as a table lists them; the last is none of the tool's or the solver's.
-FAULTS: Final = (
-    Fault.UNREADABLE_CALL,
-    Fault.UNKNOWN_TOOL,
-    Fault.UNKNOWN_IMAGE,
-    Fault.BAD_ARGUMENTS,
-    Fault.TOOL_ERROR,
-    Fault.TIMEOUT,
-    Fault.ABSENT,
-)
+LISTED: Final = ("unreadable_call", "unknown_tool", "unknown_image", "bad_arguments", "tool_error", "timeout", "absent")
+FAULTS: Final = tuple(map(Fault, LISTED))
 
 
 def fault_row(fault: Fault) -> str:
