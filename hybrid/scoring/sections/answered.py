@@ -52,8 +52,10 @@ def rows(comparison: Comparison) -> list[Result]:
                 continue
             a, b = metrics
             row = Result(NAME, "difference", unit_of(metrics), None, *names, a.name, name, a.n, none=part.rule)
-            difference, of_a, of_b = contrasted(row, a, b, part.untested(metrics))
-            made += [difference, of_a, of_b] if name == SPOKEN else [of_b]
+            if name == SPOKEN:
+                made.append(contrasted(row, a, b, part.untested(metrics))[0])
+                made.append(replace(row, quantity="value a", value=a.value))
+            made.append(replace(row, quantity="value b", value=b.value))
             for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
                 ids = tuple(part.ids[part.kept & (right == 1)])
                 counted = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
