@@ -254,7 +254,7 @@ def _unwanted(options: ExportOptions, correct: float | None, alone: float | None
 
 
 def _alone(run: ExportedRun, solver: str) -> Scored:
-    """The same MLLM without tools, in the same run. Raises `UsageError` where the run did not ask it."""
+    """The MLLM of this run without tools, in this run. Raises `UsageError` where the run did not ask it."""
     there = run.folder.solvers()
     names = (name_of(ALONE, number_of(solver)), ALONE)
     found = next((name for name in names if name in there), None)

@@ -23,7 +23,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """What one side said, with the step of the trace that holds it; `calls` are the model's."""
+    """The words of one side, with the step of the trace that holds them; `calls` are the model's."""
 
     role: Literal["user", "assistant", "tool"]
     parts: tuple[str | ImageRef, ...]

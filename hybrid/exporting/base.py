@@ -123,7 +123,7 @@ class ExportedRun:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a file says of the whole run beside its numbers."""
+        """The words of a file about the whole run, beside its numbers."""
         concluded = [sentence.text for sentence in self.conclusion]
         return {"run_sha256": self.sha256, "no_answer": self.options.abstain, "conclusion": concluded}
 

@@ -30,7 +30,7 @@ from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
-from hybrid.scoring.reports import ComparisonReport, Report, damage_of
+from hybrid.scoring.reports import ComparisonReport, Report, damage_of, failures_of
 from hybrid.scoring.result import LEVEL, Result, adjusted
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
@@ -86,12 +86,7 @@ class AblationReport(Report):
     @property
     def failures(self) -> dict[str, str]:
         """Why each question without an answer or a score has none, by `ID (RUN)`."""
-        return {
-            f"{score.id} ({run.name})": run.scored.reasons.get(score.id, score.outcome.value)
-            for run in self.runs
-            for score in run.scored.scores
-            if score.outcome.failed
-        }
+        return failures_of([run.scored for run in self.runs])
 
     @cached_property
     def against_full(self) -> ComparisonReport:

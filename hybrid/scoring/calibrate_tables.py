@@ -8,12 +8,11 @@ An answer is one of a tool, or of the MLLM alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hybrid.display.tables import NONE, Column, Table, accuracy, as_narrow, bounds
 from hybrid.display.terminal import NARROW, clipped, filled
 from hybrid.solving.trust import MODEL, Key, Measurement
-from hybrid.stats import Interval, wilson
+from hybrid.stats import Interval, ends_of, wilson
 from hybrid.types import Json
 
 # Rows of the headline table, and columns of its names: the widest numbers leave no more.
@@ -24,39 +23,23 @@ COUNTS = (Column("right"), Column("reliability"), Column("95 %"))
 Measurements = Sequence[tuple[Key, Measurement]]
 
 
-@dataclass(frozen=True)
-class _Pooled:
-    """The answers of one tool by one backend, or of the MLLM alone, on all its routes."""
-
-    tool: str
-    backend: str
-    routes: int
-    right: float
-    n: int
-
-    @property
-    def named(self) -> str:
-        """Its name and counts, in a sentence."""
-        return f"{clipped(self.tool, NAME)} ({_count(self.right, self.n, ' of ')})"
-
-
 def headline(measured: Measurements) -> list[str]:
     """Sentences on which tool was right most and least often, then a table over all routes."""
-    pooled = []
-    for tool, backend in dict.fromkeys(key[:2] for key, _ in measured):
-        own = [one for key, one in measured if key[:2] == (tool, backend)]
-        pooled.append(_Pooled(tool, backend, len(own), float(sum(one.right for one in own)), sum(one.n for one in own)))
-    tools = sorted((one for one in pooled if (one.tool, one.backend) != MODEL), key=lambda one: -one.right / one.n)
-    said = []
-    if len(tools) > 1:
-        said.append(f"Right most often: {tools[0].named}; least often: {tools[-1].named}.")
-    elif tools:
-        said.append(f"Right: {tools[0].named}.")
-    said += [f"The MLLM alone: {_count(one.right, one.n, ' of ')}." for one in pooled if one not in tools]
+    # By tool and backend, of the MLLM alone too: routes, right answers and answers on all of them.
+    pooled: dict[tuple[str, str], tuple[int, float, int]] = {}
+    for (tool, backend, _), one in measured:
+        routes, right, n = pooled.get((tool, backend), (0, 0.0, 0))
+        pooled[tool, backend] = routes + 1, right + one.right, n + one.n
+    of = {key: _count(right, n, " of ") for key, (_, right, n) in pooled.items()}
+    tools = sorted(of.keys() - {MODEL}, key=lambda key: (-pooled[key][1] / pooled[key][2], [*pooled].index(key)))
+    named = [f"{clipped(key[0], NAME)} ({of[key]})" for key in tools]
+    most = f"Right most often: {named[0]}; least often: {named[-1]}." if len(named) > 1 else ""
+    said = [most] if most else [f"Right: {name}." for name in named]
+    said += [f"The MLLM alone: {of[MODEL]}."] if MODEL in of else []
     columns = (Column("tool", "left"), Column("backend", "left"), Column("routes"), *COUNTS)
     rows = tuple(
-        (clipped(one.tool, NAME), clipped(one.backend, BACKEND), str(one.routes), *_counts(one.right, one.n))
-        for one in pooled[:SHOWN]
+        (clipped(tool, NAME), clipped(backend, BACKEND), str(routes), *_counts(right, n))
+        for (tool, backend), (routes, right, n) in [*pooled.items()][:SHOWN]
     )
     hidden = [f"and {len(pooled) - SHOWN} more"] if len(pooled) > SHOWN else []
     table = as_narrow(Table("", columns, rows)).strip("\n").splitlines()
@@ -78,21 +61,12 @@ def by_route(measured: Measurements) -> Table:
 
 def as_json(measured: Measurements) -> list[Json]:
     """An object for each row of `by_route`, unrounded."""
-    return [
-        {
-            "tool": tool,
-            "backend": backend,
-            "route": route,
-            "right": one.right,
-            "n": one.n,
-            "reliability": one.right / one.n,
-            "low": None if (ends := _interval(one.right, one.n)) is None else ends.low,
-            "high": None if ends is None else ends.high,
-            "usually": one.usually,
-            "slope": one.slope,
-        }
-        for (tool, backend, route), one in measured
-    ]
+    names = ("tool", "backend", "route", "right", "n", "reliability", "low", "high", "usually", "slope")
+    rows = (
+        (*key, one.right, one.n, one.right / one.n, *ends_of(_interval(one.right, one.n)), one.usually, one.slope)
+        for key, one in measured
+    )
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _counts(right: float, n: int) -> tuple[str, str, str]:

@@ -81,7 +81,7 @@ class Comparison:
 
     @property
     def rule(self) -> Abstain:
-        """What a question without a readable answer counts, in every number."""
+        """The worth of a question without a readable answer, in every number."""
         return self.solvers[0].abstain
 
     @property
@@ -245,9 +245,3 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
         if count[name] > 1:
             named[place] = f"{name} #{seen[name]}"
     return tuple(replace(one, solver=name) for one, name in zip(solvers, named, strict=True))
-
-
-def shared_labels(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """The labels that belong to every number of a comparison."""
-    first = solvers[0].labels if solvers else ()
-    return tuple(label for label in first if all(label in one.labels for one in solvers))

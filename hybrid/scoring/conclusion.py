@@ -67,9 +67,7 @@ class _Conclusion:
     """The sentences about one comparison."""
 
     def __init__(self, rows: ConclusionRows) -> None:
-        self._rows = rows
-        self._found = rows.found
-        self._groups = rows.found.groups
+        self._rows, self._found, self._groups = rows, rows.found, rows.found.groups
 
     def sentences(self) -> Iterator[Sentence]:
         """In the order printed."""
@@ -143,7 +141,7 @@ class _Conclusion:
         return "".join(parts)
 
     def _parts(self, group: ComparisonGroup, blank: Scored) -> Sentence:
-        """What of a difference blank tools bring and what the tools say."""
+        """The parts of a difference: that of blank tools, and that of the findings."""
         pair = self._rows.part(blank, group.hybrid, CONTENT)
         if pair.state not in ("more", "less", "open"):
             return _of_pair("content", pair)
@@ -156,7 +154,7 @@ class _Conclusion:
         return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows, none=none))
 
     def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
-        """What the form of the tools in which the model was trained brings or costs."""
+        """The gain or loss of the form of the tools in which the model was trained."""
         trained = group.as_trained
         if trained is None:
             return

@@ -1,4 +1,4 @@
-"""What limits the claim of a conclusion: the parts of its last sentence.
+"""The limits of a conclusion's claim: the parts of its last sentence.
 
 "; ".join(limits_of(ConclusionRows(comparison), comparison.groups))
 """

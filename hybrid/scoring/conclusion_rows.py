@@ -92,7 +92,7 @@ CI = "95 % CI"
 
 
 def shown(row: Result) -> State:
-    """What an interval shows of a difference."""
+    """The result that an interval shows of a difference."""
     if row.low is None or row.high is None:
         return "few"
     return "more" if row.low > 0 else "less" if row.high < 0 else "open"
@@ -192,17 +192,11 @@ class ConclusionRows:
         counted = bool(judged) and are_counts(own, right, n)
         # Repetitions count with their mean, which has no number of right answers.
         counted = counted and all(len(self.found.repetitions(one)) == 1 for one in (a, b))
-        return HeadlinePair(
-            a,
-            b,
-            tuple(row for row in differences if row.quantity == "difference"),
-            own,
-            (right[0], right[1]) if counted else None,
-            (count_of(count.get("none a")), count_of(count.get("none b"))),
-            n,
-            count_of(count.get("failed")),
-            None if metrics is None else (metrics[0], metrics[1]),
-        )
+        tested = tuple(row for row in differences if row.quantity == "difference")
+        counts = (right[0], right[1]) if counted else None
+        none = (count_of(count.get("none a")), count_of(count.get("none b")))
+        both = None if metrics is None else (metrics[0], metrics[1])
+        return HeadlinePair(a, b, tested, own, counts, none, n, count_of(count.get("failed")), both)
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
         """The pair on the questions that the specialists answer, and by quantity the rows of those that they do not.

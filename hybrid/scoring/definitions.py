@@ -24,7 +24,7 @@ _OWN = re.compile(r"(?:n: (?P<n>.*?))?(?:(?:; |^)source: (?P<source>.*))?")
 
 @dataclass(frozen=True)
 class Definition:
-    """What a docstring says of a statistic."""
+    """The definition of a statistic, read from a docstring."""
 
     title: str
     about: str
@@ -75,7 +75,7 @@ def statistic(rows: Rows, lead: Lead = no_lead, *, about: str = "", **facts: Any
 
 
 def notes_of(section: Section) -> str:
-    """What the file of a statistic says below its quantities; empty for one that is no definition."""
+    """The paragraphs below the quantities in the file of a statistic; empty for one that is no definition."""
     try:
         return definition(sys.modules[section.rows.__module__].__doc__).notes
     except ValueError:

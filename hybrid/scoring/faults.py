@@ -76,20 +76,9 @@ def broken_tools(scored: Scored) -> tuple[str, ...]:
     )
 
 
-def none_answered(scored: Scored) -> bool:
-    """Whether a run is known to have no call that a tool answered."""
-    known = scored.folder is not None and not is_imported(scored)
-    return known and all(one.faults == one.calls for one in tool_faults(scored))
-
-
 def noted(scored: Scored) -> tuple[ToolFaults, ...]:
     """The tools of a solver of whose calls so many ended in faults that they limit what is said of tools."""
     return tuple(one for one in tool_faults(scored) if one.faults and one.faults >= NOTED * one.calls)
-
-
-def fault_lines(scored: Scored) -> tuple[str, ...]:
-    """A line for each such tool, with the first error."""
-    return tuple(f"{scored.solver}: {one}: {one.error}" for one in noted(scored))
 
 
 @lru_cache(maxsize=64)

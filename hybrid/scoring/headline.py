@@ -32,7 +32,7 @@ from hybrid.log.folder import LOG
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
-from hybrid.scoring.faults import fault_lines
+from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import own_command
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
@@ -79,14 +79,14 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
             named = [f"{task} {count} of {every[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
             named += [f"{len(waiting) - len(named)} more tasks"] if len(waiting) > len(named) else []
             lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out ({', '.join(named)})")
-        lines += fault_lines(one)
+        lines += [f"{one.solver}: {faults}: {faults.error}" for faults in noted(one)]
         if one.reasons:
             lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
     return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))
 
 
 def rule_line(solvers: Sequence[Scored]) -> str:
-    """What no answer counts in every number of an output; empty where every question has one."""
+    """The worth of no answer in every number of an output; empty where every question has one."""
     if all(score.answer is not None or score.outcome.failed for one in solvers for score in one.scores):
         return ""
     rule = solvers[0].abstain
@@ -226,13 +226,8 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     asked, waiting = sum(len(one.scores) for one in solvers), sum(one.open for one in solvers)
     lines = [f"Nothing was answered by {names}: {asked} questions failed, {waiting} were not asked."]
     folders = {one.folder.path: one.folder for one in solvers if one.folder is not None}
-    reasons = Counter(
-        why
-        for one in solvers
-        if one.folder is not None
-        for why in one.folder.recorded(one.recorded).unfinished.values()
-        if why
-    )
+    recorded = [one.folder.recorded(one.recorded) for one in solvers if one.folder is not None]
+    reasons = Counter(why for attempts in recorded for why in attempts.unfinished.values() if why)
     lines += [f"The reason of {count}: {why}" for why, count in reasons.most_common(1)]
     if not reasons:
         logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]

@@ -28,15 +28,8 @@ The metrics of a benchmark are on its card; `hybrid benchmarks show NAME` prints
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
-from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.definitions import definition
 
 FURTHER: Final = definition(__doc__).quantities
-
-
-def card_of(name: str, cards: Iterable[MetricCard]) -> MetricCard | None:
-    """The first card that describes a metric of this name; None where no card does."""
-    return next((card for card in cards if card.describes(name)), None)

@@ -10,25 +10,21 @@ Two solvers are compared on their overlap; a gain or a ceiling needs three on on
 from __future__ import annotations
 
 from collections import ChainMap, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import repeat
+from itertools import chain, repeat
 from statistics import fmean
 from typing import Literal
 
 import numpy as np
 
 from hybrid.benchmarks.base import Abstain, Benchmark
-from hybrid.benchmarks.card import metric_of
 from hybrid.registry import load
-from hybrid.scoring.score import AnyQuestions, Scored, summary
-from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, Questions, answered
+from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
+from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, answered, objects
 from hybrid.stats import combine, contrast
 from hybrid.types import Cell, Metric, Outcome, Score
-
-# Both rules of what no answer counts; an output follows one of them.
-RULES: tuple[Abstain, ...] = ("chance", "wrong")
 
 # Above this share of failed questions nothing is tested, unless `--allow-failed` is given.
 FAILED_SHARE = 0.01
@@ -43,57 +39,94 @@ class Overlap:
     """Some solvers of one benchmark, and the questions of any of them, or some of these questions.
 
     A question that one of them lacks or failed stays among them as failed for all: benchmarks then leave out what it
-    belongs to (a pair of images). Columns are over the questions of this view; `kept` are those that all answered.
+    belongs to (a pair of images). A solver that was asked again counts with the mean over its repetitions, question by
+    question. Columns are over the questions of this view; `kept` are those that all answered.
     """
 
-    every: Questions
-    places: Places
+    solvers: tuple[Scored, ...]
+    # Of each solver every repetition, itself one.
+    again: tuple[tuple[Answers, ...], ...]
     # Whether solvers are tested though too many questions failed.
-    allow_failed: bool = False
+    allow_failed: bool
+    # The name of each question, and a score that tells its task, unit and answer: of the first solver that has it.
+    ids: Objects
+    first: Objects
+    # Of each repetition the place of a question among its scores; -1 where it lacks it.
+    where: tuple[tuple[Places, ...], ...]
+    # All questions of the solvers, of which these are some; None where they are all.
+    whole: Overlap | None = None
+    # By rule the metrics that were computed so far.
+    _known: dict[Abstain, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, solvers: Sequence[Scored], again: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:
         """The questions of these solvers, in the order of the first; `again` are all repetitions of each."""
-        every = Questions.of(again, solvers)
-        return cls(every, np.arange(len(every.ids)), allow_failed)
+        ids = list(dict.fromkeys(name for own in again for one in own for name in one.place))
+        where = tuple(
+            tuple(np.fromiter((one.place.get(name, -1) for name in ids), np.intp, len(ids)) for one in own)
+            for own in again
+        )
+        every = [(one.scored.scores, at) for one, at in zip(chain(*again), chain(*where), strict=True)]
+        first = objects([next(scores[at[n]] for scores, at in every if at[n] >= 0) for n in range(len(ids))])
+        return cls(tuple(solvers), tuple(map(tuple, again)), allow_failed, objects(ids), first, where)
 
-    @property
-    def solvers(self) -> tuple[Scored, ...]:
-        """The solvers that share them."""
-        return self.every.solvers
+    def at(self, places: Places) -> Overlap:
+        """The questions at these places."""
+        where = tuple(tuple(at[places] for at in own) for own in self.where)
+        whole = self.whole or self
+        return replace(self, ids=self.ids[places], first=self.first[places], where=where, whole=whole)
 
     @property
     def rule(self) -> Abstain:
-        """What no answer counts, for every number of a comparison."""
+        """The worth of no answer, for every number of a comparison."""
         return self.solvers[0].abstain
 
     def __len__(self) -> int:
-        return len(self.places)
-
-    @cached_property
-    def ids(self) -> Objects:
-        """The name of each question."""
-        return self.every.ids[self.places]
+        return len(self.ids)
 
     @cached_property
     def unit(self) -> Objects:
-        """What statistics resample."""
-        return self.every.unit[self.places]
+        """The cluster of each, which statistics resample."""
+        return objects([score.unit for score in self.first])
 
     @cached_property
     def task(self) -> Objects:
         """The task of each."""
-        return self.every.task[self.places]
-
-    @cached_property
-    def lost(self) -> Flags:
-        """The questions that all of them have and one of them failed."""
-        return self.every.lost[self.places]
+        return objects([score.task for score in self.first])
 
     @cached_property
     def missing(self) -> Flags:
         """The questions that one of them lacks."""
-        return self.every.missing[self.places]
+        lacks: Flags = ~np.all([np.any([at >= 0 for at in own], 0) for own in self.where], 0)
+        return lacks
+
+    @cached_property
+    def lost(self) -> Flags:
+        """The questions that all of them have and one of them failed in every repetition."""
+        failed = [
+            np.all([(at < 0) | one.failed[at] for one, at in zip(own, places, strict=True)], 0)
+            for own, places in zip(self.again, self.where, strict=True)
+        ]
+        lost: Flags = ~self.missing & np.any(failed, 0)
+        return lost
+
+    @cached_property
+    def _counting(self) -> list[list[tuple[Answers, Places, Flags]]]:
+        """Of each repetition the questions that count for its solver: the first stands where none is known."""
+        found = []
+        for own, places in zip(self.again, self.where, strict=True):
+            flags = [(at >= 0) & ~one.failed[at] for one, at in zip(own, places, strict=True)]
+            flags[0] = flags[0] | ~np.any(flags, 0)
+            found.append(list(zip(own, places, flags, strict=True)))
+        return found
+
+    def _mean(self, column: Callable[[Answers], Floats]) -> list[Floats]:
+        """Of each solver the mean of a column over the repetitions that count; nan where one of these is."""
+        means = []
+        for again in self._counting:
+            values = [np.where(flags, column(one)[at], 0.0) for one, at, flags in again]
+            means.append(values[0] if len(again) == 1 else np.sum(values, 0) / np.sum([one[2] for one in again], 0))
+        return means
 
     @cached_property
     def present(self) -> Flags:
@@ -108,17 +141,27 @@ class Overlap:
 
     def correct(self, rule: Abstain | None = None) -> list[Floats]:
         """How right each solver is by a rule, 0..1; nan where there is no right and wrong."""
-        return [one[self.places] for one in self.every.mean(lambda own: own.correct(rule or self.rule))]
+        return self._mean(lambda own: own.correct(rule or self.rule))
 
     @cached_property
     def right(self) -> list[Floats]:
         """1 for a right answer of a solver, 0 for any other, and for no answer what the rule gives."""
-        return [one[self.places] for one in self.every.mean(lambda own: own.right(self.rule))]
+        return self._mean(lambda own: own.right(self.rule))
 
     @cached_property
     def answer(self) -> list[Objects]:
-        """The answer of each solver; None for none."""
-        return [one[self.places] for one in self.every.answer]
+        """Of each solver the first readable answer of the repetitions that count; None for none."""
+        found = []
+        for again in self._counting:
+            made = objects([None] * len(self))
+            for one, at, flags in reversed(again):
+                values = one.answer[at]
+                if (at < 0).any():
+                    # A question that it lacks is told by the answer of another, as failed.
+                    values = np.where(at >= 0, values, objects([score.answer for score in self.first]))
+                made = np.where(flags & answered(values), values, made)
+            found.append(made)
+        return found
 
     @property
     def n(self) -> int:
@@ -140,21 +183,14 @@ class Overlap:
 
     def metrics(self, rule: Abstain) -> dict[str, tuple[Metric, ...]]:
         """By name every metric that all solvers have, of each solver the mean over its repetitions."""
-        if rule not in self._known:
-            self._known[rule] = self._metrics(rule)
-        return self._known[rule]
-
-    @cached_property
-    def _known(self) -> dict[Abstain, dict[str, tuple[Metric, ...]]]:
-        return {}
-
-    def _metrics(self, rule: Abstain) -> dict[str, tuple[Metric, ...]]:
+        if rule in self._known:
+            return self._known[rule]
         every = []
-        for place, repetitions in enumerate(self.every.again):
+        for place, repetitions in enumerate(self.again):
             again: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
                 # Over all questions the metrics are at hand, or worth keeping.
-                if len(answers.place) == len(self) == len(self.every.ids) and self.present.all():
+                if len(answers.place) == len(self) == len(self.whole or self) and self.present.all():
                     found = answers.metrics(self.benchmark, self.questions, rule)
                 else:
                     found = summary(self.benchmark, self.questions, self.scores(place, rule, number))
@@ -163,11 +199,12 @@ class Overlap:
             # A metric that a repetition lacks is not that of all.
             every.append({name: _mean_metric(own) for name, own in again.items()})
         in_all = [name for name in every[0] if all(name in one and one[name].cells for one in every)]
-        return {name: tuple(one[name] for one in every) for name in in_all}
+        self._known[rule] = {name: tuple(one[name] for one in every) for name in in_all}
+        return self._known[rule]
 
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
         """The tasks that have a metric when they are alone; one that needs several tasks at once is not in it."""
-        own = self.every.again[0][0]
+        own = self.again[0][0]
         whole = len(own.place) == len(self) and bool(self.present.all())
         if whole and own.tasks_by_metric:
             return own.tasks_by_metric
@@ -184,14 +221,10 @@ class Overlap:
 
     def scores(self, place: int, rule: Abstain, number: int = 0) -> list[Score]:
         """The scores of a solver's repetition, those that do not count as failed."""
-        own, at = self.every.again[place][number], self.every.at[place][number][self.places]
-        scores = own.scored.counted[rule].scores
-        return [
-            scores[where]
-            if where >= 0 and counts
-            else replace(scores[where] if where >= 0 else self.every.first[n], outcome=Outcome.OUTAGE)
-            for n, where, counts in zip(self.places, at, self.present, strict=True)
-        ]
+        scores = self.again[place][number].scored.counted[rule].scores
+        every = zip(self.first, self.where[place][number], self.present, strict=True)
+        own = ((scores[at] if at >= 0 else first, at >= 0 and counts) for first, at, counts in every)
+        return [score if counts else replace(score, outcome=Outcome.OUTAGE) for score, counts in own]
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -200,34 +233,34 @@ class Overlap:
         return found
 
     def groups(self, by: str | None) -> dict[str, Overlap]:
-        """The questions of each task, or of each value of the group `by`."""
-        return {name: self.at(places) for name, places in self.every.groups(by).items()}
+        """The questions of each task, or of each value of the group `by`, sorted by name."""
+        if by is None:
+            names, at = np.unique(self.task.astype(str), return_inverse=True)
+            return {str(name): self.at(np.flatnonzero(at == n)) for n, name in enumerate(names)}
+        places: dict[str, list[int]] = defaultdict(list)
+        for n in range(len(self)):
+            # Predictions without their questions lack some groups that the other side knows.
+            every = zip(chain(*self.again), chain(*self.where), strict=True)
+            known = (group_of(one.scored.scores[at[n]], by) for one, at in every if at[n] >= 0)
+            places[next((name for name in known if name != "-"), "-")].append(n)
+        return {name: self.at(np.array(places[name], np.intp)) for name in sorted(places)}
 
     def by_group(self, by: str | None) -> dict[str, Overlap]:
-        """The same, groups without a question with right and wrong left out."""
+        """The groups that have a question with right and wrong."""
         return {name: part for name, part in self.groups(by).items() if part.kept.any()}
-
-    def at(self, places: Places) -> Overlap:
-        """The questions at these places of the whole."""
-        return replace(self, places=places)
 
     def accuracy(self, rule: Abstain) -> tuple[Metric, ...]:
         """Accuracy of each solver over the questions that have right and wrong."""
         return tuple(self.ratio("accuracy", one[self.kept]) for one in self.correct(rule))
 
-    def ratio(
-        self, name: str, above: Floats, below: Floats | None = None, *, macro: bool = False, share: bool = True
-    ) -> Metric:
-        """The ratio of sums of two columns over the kept questions, by default a mean; `macro` is that over tasks.
+    def ratio(self, name: str, above: Floats, below: Floats | None = None, *, share: bool = True) -> Metric:
+        """The ratio of sums of two columns over the kept questions, by default a mean.
 
         Of a share only the questions with anything below the line count.
         """
-        tasks = self.task[self.kept] if macro else repeat("")
         under = np.ones(len(above)) if below is None else below
-        cells = map(Cell, tasks, self.unit[self.kept], above.tolist(), under.tolist())
+        cells = map(Cell, repeat(""), self.unit[self.kept], above.tolist(), under.tolist())
         counted = tuple(cell for cell in cells if cell.denominator > 0 or not share)
-        if macro:
-            return metric_of(name, counted, "mean_of_ratios", share=share)
         # The sum is at hand: `combine` would sort the cells for it.
         value = float(above.sum() / under.sum()) if under.sum() else None
         return Metric(name, value, len(counted), "ratio", counted, share)
@@ -237,10 +270,13 @@ class Overlap:
 
         The one gate of every section that compares solvers. Too many may fail here or of all that the solvers share.
         """
-        failed = [one.lost.sum() / max(1, (~one.missing).sum()) for one in (self, self.every)]
+        failed = [one.lost.sum() / max(1, (~one.missing).sum()) for one in (self, self.whole or self)]
         if max(failed) > FAILED_SHARE and not self.allow_failed:
             return "failed"
-        if self.waits(metrics):
+        # Means over tasks of which one is open: the others are no sample of all.
+        if any(metric.combine == "mean_of_ratios" for metric in metrics or ()) and any(
+            one.open for one in self.solvers
+        ):
             return "waiting"
         units = set(self.unit[self.kept]) if metrics is None else {cell.cluster for cell in metrics[0].cells}
         counted = self.present & np.fromiter((unit in units for unit in self.unit), bool, len(self))
@@ -259,11 +295,6 @@ class Overlap:
             return None
         ends = contrast(both[0], both[1]).interval
         return None if ends is None else int(ends.low > 0) - int(ends.high < 0)
-
-    def waits(self, metrics: Sequence[Metric] | None) -> bool:
-        """Whether these are means over tasks, and one of the tasks is open: the others are no sample of all."""
-        by_task = any(metric.combine == "mean_of_ratios" for metric in metrics or ())
-        return by_task and any(one.open for one in self.solvers)
 
     @property
     def questions(self) -> AnyQuestions:

@@ -30,11 +30,6 @@ class Data:
     facts: Mapping[str, Json]
     settings: Mapping[str, str]
 
-    @classmethod
-    def of_predictions(cls, benchmark: str, split: str) -> Data:
-        """Of predictions that were scored as they lie on disk."""
-        return cls(benchmark, split, {}, {})
-
     @property
     def generated(self) -> bool:
         """Whether the questions were generated."""

@@ -1,7 +1,7 @@
 """The rows of a statistic over questions that solvers share: one `Part` for all of them, then one for each group.
 
 for part in parts(found, NAME, group.hybrid, group.alone):
-    hybrid, alone = part.right
+    hybrid, alone = part.seen.right
     yield from part.gated(part.share("helped", hybrid * (1 - alone)))
 """
 
@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, gated, paired_contrast, with_contrast, with_interval
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, contrasted, gated, with_interval
 from hybrid.scoring.score import Scored
-from hybrid.scoring.table import Flags, Floats, Objects
+from hybrid.scoring.table import Flags, Floats
 
 if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
+
+
+# The solvers `a` and `b` of a row; None for the first two.
+Sides = tuple[Scored, Scored] | None
 
 
 @dataclass(frozen=True)
@@ -31,41 +35,21 @@ class Part:
     shared: Overlap
     row: Result
 
+    @cached_property
+    def seen(self) -> Overlap:
+        """The answered questions alone."""
+        return self.shared.at(np.flatnonzero(self.shared.kept))
+
     def __len__(self) -> int:
-        return int(self.shared.kept.sum())
-
-    def of(self, column: Any) -> Any:
-        """A column of the view over the answered questions."""
-        return column[self.shared.kept]
-
-    @cached_property
-    def ids(self) -> Objects:
-        """The name of each question."""
-        return self.shared.ids[self.shared.kept]
-
-    @cached_property
-    def right(self) -> list[Floats]:
-        """How right each solver is, 0..1."""
-        return [one[self.shared.kept] for one in self.shared.right]
-
-    @cached_property
-    def answer(self) -> list[Objects]:
-        """The answer of each solver; None for none."""
-        return [one[self.shared.kept] for one in self.shared.answer]
-
-    @cached_property
-    def correct(self) -> list[Floats]:
-        """The credit of each solver, 0..1."""
-        return [one[self.shared.kept] for one in self.shared.correct()]
+        return len(self.seen)
 
     def noted(self, *notes: str) -> Part:
-        """The same with these notes besides."""
-        return replace(self, row=replace(self.row, note="; ".join(filter(None, (self.row.note, *notes)))))
+        """The part whose rows have these notes besides."""
+        return replace(self, row=self.row.noted(*notes))
 
     def only(self, kept: Flags) -> Part:
         """The answered questions that a flag is of."""
-        places = self.shared.places[self.shared.kept][kept]
-        return replace(self, shared=self.shared.at(places))
+        return replace(self, shared=self.seen.at(np.flatnonzero(kept)))
 
     def gated(self, *rows: Result) -> Iterator[Result]:
         """The rows, without interval and p value where nothing is tested."""
@@ -77,24 +61,13 @@ class Part:
 
     def count(self, quantity: str, amount: Floats | Flags, **fields: Any) -> Result:
         """How many questions, each by how much of it counts, with the ids of those that do."""
-        ids = tuple(self.ids[np.asarray(amount, float) > 0])
+        ids = tuple(self.seen.ids[np.asarray(amount, float) > 0])
         return self.number(quantity, total(amount), **{"unit": QUESTIONS, "ids": ids, **fields})
 
-    def share(
-        self,
-        quantity: str,
-        above: Floats,
-        below: Floats | None = None,
-        *,
-        macro: bool = False,
-        share: bool = True,
-        **fields: Any,
-    ) -> Result:
-        """A ratio of sums, or with `macro` its mean over tasks, with interval; `n` counts what is below the line."""
+    def share(self, quantity: str, above: Floats, below: Floats, *, share: bool = True, **fields: Any) -> Result:
+        """A ratio of sums, with interval; `n` counts the questions with anything below the line."""
         row = replace(self.row, quantity=quantity, unit=FRACTION)
-        return replace(
-            with_interval(row, self.shared.ratio(quantity, above, below, macro=macro, share=share)), **fields
-        )
+        return replace(with_interval(row, self.shared.ratio(quantity, above, below, share=share)), **fields)
 
 
 def total(amount: Floats | Flags) -> float:
@@ -103,22 +76,19 @@ def total(amount: Floats | Flags) -> float:
 
 
 def parts(
-    found: Comparison,
-    section: str,
-    *solvers: Scored,
-    a: Scored | None = None,
-    b: Scored | None = None,
-    repeated: bool = True,
-    notes: bool = True,
+    found: Comparison, section: str, *solvers: Scored, sides: Sides = None, repeated: bool = True, notes: bool = True
 ) -> Iterator[Part]:
-    """All questions that the solvers share, noting what is left out, then each group with a question that counts."""
+    """All questions that the solvers share, noting what is left out, then each group with a question that counts.
+
+    The rows name `sides`, by default the first two solvers.
+    """
     whole = found.overlap(*solvers, repeated=repeated)
-    names = ((a or solvers[0]).solver, (b or solvers[1]).solver)
-    row = Result(section, "", FRACTION, None, *names, none=found.rule)
+    a, b = sides or solvers[:2]
+    row = Result(section, "", FRACTION, None, a.solver, b.solver, none=found.rule)
     note = whole.left_out if notes else ""
     yield Part(whole, replace(row, note=note))
-    for name, shared in whole.by_group(found.options.by).items():
-        yield Part(shared, replace(row, group=name))
+    for group, shared in whole.by_group(found.options.by).items():
+        yield Part(shared, replace(row, group=group))
 
 
 def contrasts(
@@ -133,4 +103,4 @@ def contrasts(
         for quantity, (a, b) in of.items():
             sides = {"a": solvers[a].solver, "b": solvers[b].solver, "metric": metrics[a].name}
             row = part.number(quantity, None, n=metrics[a].n, **sides)
-            yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)
+            yield contrasted(row, metrics[a], metrics[b], untested)[0]

@@ -13,7 +13,6 @@ from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
 from hybrid.config import Parse
 from hybrid.display.notes import tell
 from hybrid.errors import UsageError
-from hybrid.log.codec import codec
 from hybrid.log.folder import RunFolder, runs_near
 from hybrid.log.manifest import MANIFEST
 from hybrid.registry import load
@@ -178,13 +177,6 @@ def protocol_of(folder: RunFolder) -> Parse:
     """The protocol by which a run was made: the default for reading its replies."""
     protocol: Parse = folder.manifest["identity"].get("protocol", "strict")
     return protocol
-
-
-def predictions_origin(folder: RunFolder) -> Origin | None:
-    """The origin of an imported run's predictions; None for another run."""
-    recorded = folder.manifest.get("predictions")
-    origin: Origin | None = None if recorded is None else codec(Origin).validate_python(recorded)
-    return origin
 
 
 def tell_origin(origin: Origin | None) -> None:

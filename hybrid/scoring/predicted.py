@@ -73,7 +73,7 @@ def score_predictions(
         counted=counted,
         abstain=options.abstain,
         questions=asked,
-        data=Data.of_predictions(benchmark.card.name, benchmark.card.splits[0]),
+        data=Data(benchmark.card.name, benchmark.card.splits[0], {}, {}),
         reasons=made.reasons,
         origin=joined.origin,
         recorded=_name_of(path),

@@ -9,7 +9,7 @@ and scores that, so that every benchmark's own rules hold; what was scored witho
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def read_readings(path: Path) -> Readings:
 
 
 def agreement(readings: Readings) -> tuple[int, int]:
-    """How many of the replies that our parser can read a judge reads alike, and how many it was given."""
+    """The number of readable replies that a judge reads as our parser does, and the number that it was given."""
     mixed = [one for one in readings.values() if one.known is not None]
     return sum(one.letter == one.known for one in mixed), len(mixed)
 
@@ -113,8 +113,3 @@ def with_readings(attempt: Attempt, readings: Readings) -> tuple[Exchange, ...] 
 def reply_sha256(exchange: Exchange) -> str:
     """Hex sha256 of a reply's text."""
     return hashlib.sha256(exchange.reply.text.encode("utf-8", "replace")).hexdigest()
-
-
-def models_of(readings: Sequence[ReplyReading]) -> tuple[str, ...]:
-    """The judges, in alphabetical order."""
-    return tuple(sorted({reading.model for reading in readings}))

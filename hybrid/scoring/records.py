@@ -113,12 +113,12 @@ class Row:
 
     @cached_property
     def usage(self) -> Usage | None:
-        """What the asks took together."""
+        """The usage of all asks together."""
         return None if self.attempt is None else sum((one.reply.usage for one in self.attempt.exchanges), Usage())
 
     @property
     def heard(self) -> Heard | None:
-        """What its tools said; None where none was called."""
+        """The findings of its tools; None where none was called."""
         found = self.solver.heard.get(self.question.id)
         return found if found is not None and (found.calls or found.no_trace) else None
 

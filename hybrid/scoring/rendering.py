@@ -21,13 +21,13 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hybrid.display.tables import NONE, NOTE_WIDTH, RENDERERS, Column, Table, accuracy, bounds, p_value, signed, tokens
 from hybrid.display.terminal import NARROW, filled
 from hybrid.errors import UsageError
-from hybrid.scoring.compare import CONTROL, Comparison, shared_labels
+from hybrid.scoring.compare import CONTROL, Comparison
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
@@ -55,16 +55,16 @@ def tables_of(comparison: Comparison, made: SectionResult) -> tuple[Table, ...]:
             head = tested and row.metric == comparison.headline
             parts.setdefault((tuple(key for key in KEYS if getattr(row, key)), head), []).append(row)
     tables = [_table(comparison, section, keys, rows) for (keys, _), rows in parts.items()]
-    return tuple(
-        Table(one.title, one.columns, one.rows, (*one.notes, *(section.about.splitlines() if place == 0 else ())))
-        for place, one in enumerate(tables)
-    )
+    # The explanation stands below the first.
+    about = [replace(one, notes=(*one.notes, *section.about.splitlines())) for one in tables[:1]]
+    return (*about, *tables[1:])
 
 
 def title_of(comparison: Comparison, section: Section) -> str:
     """Benchmark, failures and labels: what must be known of every number below."""
     failed = [f"{one.solver}: {one.failed} of {len(one.scores)} failed" for one in comparison.solvers if one.failed]
-    labels = shared_labels(comparison.solvers)
+    # Those that belong to every number.
+    labels = [label for label in comparison.solvers[0].labels if all(label in one.labels for one in comparison.solvers)]
     # Those of some solvers that their names do not say, and whose they are.
     whose: dict[str, list[str]] = {}
     for one in comparison.solvers:

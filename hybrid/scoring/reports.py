@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Unpack
 from hybrid.benchmarks.base import Abstain
 from hybrid.display.tables import RENDERERS, Table
 from hybrid.errors import UsageError, did_you_mean
+from hybrid.log.codec import codec
 from hybrid.registry import described_by, load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
@@ -34,19 +35,19 @@ from hybrid.scoring.paths import (
     by_model,
     known_group,
     margin_of,
-    predictions_origin,
     refuse_unknown,
     scored_at,
     tell_origin,
 )
 from hybrid.scoring.predicted import import_run
+from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.rendering import Block, as_csv, lines_of, needing, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, computed, results, sections
 from hybrid.serving.import_trial import describer
-from hybrid.stats import interval
+from hybrid.stats import ends_of, interval
 from hybrid.types import Json
 
 if TYPE_CHECKING:
@@ -114,12 +115,7 @@ class ScoreReport(Report):
     @property
     def failures(self) -> dict[str, str]:
         """Why each failed question, or question without a score, failed, by `ID (SOLVER)`."""
-        return {
-            f"{score.id} ({one.solver})": one.reasons.get(score.id, score.outcome.value)
-            for one in self.solvers
-            for score in one.scores
-            if score.outcome.failed
-        }
+        return failures_of(self.solvers)
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -163,22 +159,14 @@ class ScoreReport(Report):
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each metric of each solver, with its 95 % interval."""
-        return [
-            {
-                "path": str(path),
-                "benchmark": one.benchmark,
-                "solver": one.solver,
-                "abstain": self.abstain,
-                "metric": metric.name,
-                "n": metric.n,
-                "value": metric.value,
-                "low": None if (ends := interval(metric)) is None else ends.low,
-                "high": None if ends is None else ends.high,
-            }
-            for path, scored in self.paths.items()
-            for one in with_judged(scored)
-            for metric in one.under(self.abstain).metrics
-        ]
+        made: list[dict[str, Json]] = []
+        for path, scored in self.paths.items():
+            for one in with_judged(scored):
+                of = (str(path), one.benchmark, one.solver, self.abstain)
+                for metric in one.under(self.abstain).metrics:
+                    numbers = (metric.name, metric.n, metric.value, *ends_of(interval(metric)))
+                    made.append(dict(zip(FACTS_OF_SCORES, (*of, *numbers), strict=True)))
+        return made
 
 
 @dataclass(frozen=True, repr=False)
@@ -307,14 +295,25 @@ class ComparisonReport(Report):
         return {one.solver: origin_of(one) for one in self.solvers}
 
 
-# Of `ScoreReport` as csv; `no_answer` is the rule that holds for all its numbers.
-COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "no_answer", "metric", "n", "value", "low", "high")
+# The records of `ScoreReport`; in csv `no_answer` is the rule that holds for all its numbers.
+FACTS_OF_SCORES = ("path", "benchmark", "solver", "abstain", "metric", "n", "value", "low", "high")
+COLUMNS_OF_SCORES = tuple("no_answer" if name == "abstain" else name for name in FACTS_OF_SCORES)
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
 def damage_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     """A line for each damage of the solvers' runs, and for each tool that never ran."""
     return tuple(dict.fromkeys(line for one in solvers for line in (*one.damage, *broken_tools(one))))
+
+
+def failures_of(solvers: Sequence[Scored]) -> dict[str, str]:
+    """Why each failed question, or question without a score, failed, by `ID (SOLVER)`."""
+    return {
+        f"{score.id} ({one.solver})": one.reasons.get(score.id, score.outcome.value)
+        for one in solvers
+        for score in one.scores
+        if score.outcome.failed
+    }
 
 
 @described_by(describer)
@@ -334,7 +333,7 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
         ((path, *more),) = sets
         loaded = load("hybrid.benchmarks", benchmark)
         folder = import_run(path, loaded, options.get("field"), Path(out), options.get("data"), more)
-        tell_origin(predictions_origin(folder))
+        tell_origin(codec(Origin).validate_python(folder.manifest["predictions"]))
         sets = ((folder.path,),)
     scored = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
     by = known_group(options.get("by"), [one for solvers in scored.values() for one in solvers])

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from hybrid.benchmarks.base import Abstain
 from hybrid.benchmarks.card import MetricCard
-from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, Interval, contrast, holm, interval
+from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, Interval, contrast, ends_of, holm, interval
 from hybrid.types import Json, Metric
 
 if TYPE_CHECKING:
@@ -70,6 +70,10 @@ class Result:
             # A 0 is a value: an interval may begin there, and a p value may be one.
             if name in always or not (value is None or value is False or value in ("", ()))
         }
+
+    def noted(self, *notes: str) -> Result:
+        """The row with these notes besides its own; empty ones are left out."""
+        return replace(self, note="; ".join(filter(None, (self.note, *notes))))
 
     @property
     def interval(self) -> Interval | None:
@@ -151,23 +155,8 @@ def unit_of(metrics: Iterable[Metric]) -> str:
 
 def with_interval(row: Result, metric: Metric) -> Result:
     """The row with value, n and 95 % interval of a metric."""
-    return replace(row, value=metric.value, n=metric.n, **_ends(interval(metric)))
-
-
-def _ends(found: Interval | None) -> dict[str, Any]:
-    return {"low": found.low, "high": found.high} if found else {"low": None, "high": None}
-
-
-def _noted(row: Result, *more: str) -> str:
-    return "; ".join(filter(None, (row.note, *more)))
-
-
-def paired_contrast(a: Metric, b: Metric, untested: str | None) -> Contrast:
-    """The difference b minus a, without interval and p value where it is not to be tested."""
-    if untested is None:
-        return contrast(a, b)
-    difference = None if a.value is None or b.value is None else b.value - a.value
-    return Contrast(a.value, b.value, difference, None, None, "none", len({cell.cluster for cell in a.cells}))
+    low, high = ends_of(interval(metric))
+    return replace(row, value=metric.value, n=metric.n, low=low, high=high)
 
 
 # The note of a row by the reason why nothing was tested.
@@ -185,10 +174,22 @@ EXACTLY = (
 )
 
 
-def with_contrast(row: Result, found: Contrast, untested: str | None = None) -> Result:
-    """The row with difference, interval and p value; its note says too how, or why not, it was tested."""
+def contrasted(row: Result, a: Metric, b: Metric, untested: str | None) -> tuple[Result, Result, Result]:
+    """Three rows: the difference b minus a, the value of a, the value of b.
+
+    The difference has interval and p value unless it is not to be tested; its note says how, or why not.
+    """
+    if untested is None:
+        found = contrast(a, b)
+    else:
+        difference = None if a.value is None or b.value is None else b.value - a.value
+        found = Contrast(a.value, b.value, difference, None, None, "none", 0)
     how = UNTESTED[untested] if untested else EXACTLY if found.test in (EXACT, SWAPPED) else ""
-    return replace(row, value=found.difference, p=found.p_value, note=_noted(row, how), **_ends(found.interval))
+    low, high = ends_of(found.interval)
+    tested = replace(row, value=found.difference, p=found.p_value, low=low, high=high).noted(how)
+    values = {"value a": found.value_a, "value b": found.value_b}
+    of_a, of_b = (replace(row, quantity=name, value=value) for name, value in values.items())
+    return tested, of_a, of_b
 
 
 def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
@@ -197,7 +198,7 @@ def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
         if untested is None or (row.low is None and row.p is None):
             yield row
         else:
-            yield replace(row, low=None, high=None, p=None, note=_noted(row, UNTESTED[untested]))
+            yield replace(row, low=None, high=None, p=None).noted(UNTESTED[untested])
 
 
 def adjusted(rows: Sequence[Result], family: Callable[[Result], Hashable]) -> list[Result]:

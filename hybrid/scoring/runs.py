@@ -19,7 +19,7 @@ from hybrid.log.files import write_redacted, writing
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.scoring.pairing import Data
-from hybrid.scoring.readings import VERDICTS, Readings, models_of, read_readings, refuse_disagreement, with_readings
+from hybrid.scoring.readings import VERDICTS, Readings, read_readings, refuse_disagreement, with_readings
 from hybrid.scoring.score import JUDGED, AnyQuestions, Counted, Scored, counted_twice, metrics_of
 from hybrid.scoring.tally import Tally, recorded_of, tally
 from hybrid.types import Outcome, Question, Score
@@ -151,7 +151,7 @@ def _judged(
         judged[rule] = Counted(scores, metrics)
         named = tuple(replace(metric, name=f"{JUDGED}{metric.name}") for metric in metrics)
         named_apart[rule] = Counted(plain.scores, (*plain.metrics, *named))
-    by = ", ".join(models_of(tuple(readings.values()))) or "no model"
+    by = ", ".join(sorted({one.model for one in readings.values()})) or "no model"
     label = f"judged: {len(decided)} of {len(unparsed)} unparsed replies read by {by}"
     return replace(scored, counted=named_apart, labels=(*scored.labels, label), judged=judged)
 

@@ -81,7 +81,12 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
             (WORDS[row.quantity], str(row.n), signed(row.value), _ends(row, "+.3f"), *map(p_value, (row.p, row.p_holm)))
             for row in kept
         ]
-        yield Table(f"effects on {kept[0].metric}", columns, tuple(lines), tuple(dict.fromkeys(_notes(kept))))
+        yield Table(
+            f"effects on {kept[0].metric}",
+            columns,
+            tuple(lines),
+            tuple(dict.fromkeys(row.note for row in kept if row.note)),
+        )
 
 
 def _counted(title: str, section: Section, rows: Iterable[Result]) -> Iterator[Table]:
@@ -90,11 +95,7 @@ def _counted(title: str, section: Section, rows: Iterable[Result]) -> Iterator[T
     if kept:
         columns = (Column("quantity", "left"), Column("value"), Column("95 %"), Column("of"))
         lines = [(row.quantity, printed(section, row), _ends(row), str(row.n)) for row in kept]
-        yield Table(title, columns, tuple(lines), tuple(dict.fromkeys(_notes(kept))))
-
-
-def _notes(rows: Iterable[Result]) -> Iterator[str]:
-    return (row.note for row in rows if row.note)
+        yield Table(title, columns, tuple(lines), tuple(dict.fromkeys(row.note for row in kept if row.note)))
 
 
 def _ends(row: Result, form: str = ".3f") -> str:

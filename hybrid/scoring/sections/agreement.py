@@ -53,15 +53,15 @@ def rows(comparison: Comparison) -> list[Result]:
         if not len(whole):
             continue
         whole = replace(whole, row=replace(whole.row, none="", unit=QUESTIONS))
-        right_a, right_b = (one == 1 for one in whole.right)
-        units, tasks = whole.of(whole.shared.unit).tolist(), whole.of(whole.shared.task)
+        right_a, right_b = (one == 1 for one in whole.seen.right)
+        units, tasks = whole.seen.unit.tolist(), whole.seen.task
         # Within a task and number of choices, what is hard for everybody is not taken for something shared.
-        asked = [[one.questions.get(identity) for one in solvers] for identity in whole.ids]
+        asked = [[one.questions.get(identity) for one in solvers] for identity in whole.seen.ids]
         choices = (max((len(q.choices) for q in both if isinstance(q, Question)), default=0) for both in asked)
         strata = [f"{task}, {count} choices" for task, count in zip(tasks, choices, strict=True)]
         mistakes = shared_mistakes(right_a.tolist(), right_b.tolist(), strata, units)
         both_wrong = ~right_a & ~right_b
-        same = both_wrong & answered(whole.answer[0]) & (whole.answer[0] == whole.answer[1])
+        same = both_wrong & answered(whole.seen.answer[0]) & (whole.seen.answer[0] == whole.seen.answer[1])
         agreed = kappa(right_a.tolist(), right_b.tolist(), units)
         low, high = ends_of(agreed.interval)
         made += (

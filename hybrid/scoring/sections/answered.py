@@ -18,7 +18,6 @@ specialist. That is no comparison with one: the difference is tested where the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -26,8 +25,7 @@ import numpy as np
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import role
-from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import QUESTIONS, Result, adjusted, paired_contrast, unit_of, with_contrast
+from hybrid.scoring.result import QUESTIONS, Result, adjusted, contrasted, unit_of
 from hybrid.scoring.table import answered
 
 NAME = "answered"
@@ -44,27 +42,25 @@ def rows(comparison: Comparison) -> list[Result]:
         whole = comparison.overlap(*both)
         spoken = whole.present & answered(whole.answer[0])
         silent = whole.present & ~spoken
-        if spoken.any() and silent.any():
+        if not (spoken.any() and silent.any()):
+            continue
+        for name, answers in ((SPOKEN, spoken), (SILENT, silent)):
             # What failed belongs to both parts: a benchmark leaves out what it is a part of.
-            made += _of_part(whole.at(np.flatnonzero(spoken | ~whole.present)), SPOKEN)
-            made += _of_part(whole.at(np.flatnonzero(silent | ~whole.present)), SILENT)
+            part = whole.at(np.flatnonzero(answers | ~whole.present))
+            metrics, names = part.headline(part.rule), (both[0].solver, both[1].solver)
+            if metrics is None:
+                continue
+            a, b = metrics
+            row = Result(NAME, "difference", unit_of(metrics), None, *names, a.name, name, a.n, none=part.rule)
+            if name == SPOKEN:
+                made.append(contrasted(row, a, b, part.untested(metrics))[0])
+                made.append(replace(row, quantity="value a", value=a.value))
+            made.append(replace(row, quantity="value b", value=b.value))
+            for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
+                ids = tuple(part.ids[part.kept & (right == 1)])
+                counted = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
+                made.append(replace(counted, value=float(len(ids))))
     return adjusted(made, lambda row: row.quantity)
-
-
-def _of_part(part: Overlap, name: str) -> Iterator[Result]:
-    (a, b), rule = (one.solver for one in part.solvers), part.rule
-    metrics = part.headline(rule)
-    if metrics is None:
-        return
-    row = Result(NAME, "difference", unit_of(metrics), None, a, b, metrics[0].name, name, metrics[0].n, none=rule)
-    if name == SPOKEN:
-        untested = part.untested(metrics)
-        yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
-        yield replace(row, quantity="value a", value=metrics[0].value)
-    yield replace(row, quantity="value b", value=metrics[1].value)
-    for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
-        ids = tuple(part.ids[part.kept & (right == 1)])
-        yield replace(row, quantity=f"right {side}", unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=ids)
 
 
 SECTION = statistic(rows, headings={"group": "questions where", "a": "specialists", "b": "next to them"}, order=25)

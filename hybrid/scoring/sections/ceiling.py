@@ -49,7 +49,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             continue
         every = parts(comparison, NAME, group.hybrid, group.alone, group.specialist, notes=False)
         for part in (replace(one, row=replace(one.row, b="")) for one in every if len(one)):
-            hybrid, alone, specialist = part.right
+            hybrid, alone, specialist = part.seen.right
             # Of two equal parts the MLLM alone counts as the better one.
             alone_better = total(alone) >= total(specialist)
             place, better, other = (1, alone, specialist) if alone_better else (2, specialist, alone)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, accuracy
@@ -74,12 +74,9 @@ class _Guessing:
     questions: Mapping[str, Question]
     guesses: Mapping[str, Guess]
 
-    def _with_verdict(self, identities: Iterable[str]) -> list[Guess]:
-        return [guess for identity in identities if (guess := self.guesses[identity]).correct is not None]
-
     def task(self, identities: Sequence[str]) -> Expected | None:
         """The mean over these questions; None where there is no verdict on any."""
-        known = self._with_verdict(identities)
+        known = [guess for name in identities if (guess := self.guesses[name]).correct is not None]
         if not known:
             return None
         value = math.fsum(guess.correct or 0.0 for guess in known) / len(known)
@@ -89,7 +86,7 @@ class _Guessing:
 
     def frequent(self, identities: Sequence[str]) -> tuple[str, float] | None:
         """The answer that is right most often, of equals the first by name, and its share; None without a list."""
-        known = self._with_verdict(identities)
+        known = [guess for name in identities if (guess := self.guesses[name]).correct is not None]
         right = defaultdict[str, float](float)
         for guess in known:
             for answer, worth in guess.by_answer.items():

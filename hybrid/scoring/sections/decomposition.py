@@ -226,14 +226,13 @@ def _of_group(found: Comparison, group: ComparisonGroup, alone: str, whole: Over
 def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
     """The questions that both answered, in the order of the overlap; those without a readable trace are left out."""
     found = []
-    every, places = shared.every, shared.places[shared.kept]
-    alone = shared.correct()[0][shared.kept].tolist()
+    seen = shared.at(np.flatnonzero(shared.kept))
     asked = [
         (np.nan_to_num(one.correct(shared.rule)), np.where(one.failed[at], -1, at), heard_of)
-        for one, at, heard_of in zip(every.again[1], every.at[1], said, strict=True)
+        for one, at, heard_of in zip(seen.again[1], seen.where[1], said, strict=True)
     ]
-    for place, right in zip(places.tolist(), alone, strict=True):
-        identity, task, unit = every.ids[place], every.task[place], every.unit[place]
+    facts = zip(seen.ids, seen.task, seen.unit, seen.correct()[0].tolist(), strict=True)
+    for place, (identity, task, unit, right) in enumerate(facts):
         again = [
             ToolQuestion(identity, task, unit, right, float(correct[at[place]]), heard_of[identity].tools)
             for correct, at, heard_of in asked

@@ -38,7 +38,7 @@ from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Result, adjusted, paired_contrast, unit_of, with_contrast
+from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Result, adjusted, contrasted, unit_of
 from hybrid.scoring.table import answered
 from hybrid.types import Metric
 
@@ -57,10 +57,9 @@ def rows(comparison: Comparison) -> list[Result]:
         shown = [name for name in metrics if comparison.is_shown(name) or name == head]
         for name in sorted(shown, key=lambda name: name != head):
             part = shared.at(np.flatnonzero(np.isin(shared.task, behind[name]))) if name in behind else shared
-            made += _compared(comparison, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
+            made += _compared(comparison, part, metrics[name], "", counted=name == head)
         for group, part in shared.by_group(comparison.options.by).items():
-            both = part.accuracy(comparison.rule)
-            made += _compared(comparison, part, (both[0], both[1]), group, counted=True)
+            made += _compared(comparison, part, part.accuracy(comparison.rule), group, counted=True)
     heads = _headlines(made)
     return adjusted(made, lambda row: (row.none, "tasks" if row.group else (row.a, row.b, row.metric) in heads))
 
@@ -71,18 +70,14 @@ def _headlines(made: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
 
 
 def _compared(
-    comparison: Comparison, part: Overlap, metrics: tuple[Metric, Metric], group: str, *, counted: bool
+    comparison: Comparison, part: Overlap, metrics: Sequence[Metric], group: str, *, counted: bool
 ) -> Iterator[Result]:
     """The rows of one pair by one metric; `part` are the questions behind it."""
     names = (part.solvers[0].solver, part.solvers[1].solver)
     own = (one for name in names for one in comparison.named(name).metrics if one.name == metrics[0].name)
     unit = FRACTION if group else unit_of(own)
     bare = Result(NAME, "difference", unit, None, *names, metrics[0].name, group, metrics[0].n, none=part.rule)
-    untested = part.untested(metrics)
-    measured = paired_contrast(*metrics, untested)
-    yield with_contrast(bare, measured, untested)
-    yield replace(bare, quantity="value a", value=measured.value_a)
-    yield replace(bare, quantity="value b", value=measured.value_b)
+    yield from contrasted(bare, metrics[0], metrics[1], part.untested(metrics))
     if counted:
         (a, b), (says_a, says_b) = part.correct(), (answered(answer) for answer in part.answer)
         answered_by_both = part.present & says_a & says_b

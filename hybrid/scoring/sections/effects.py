@@ -34,12 +34,9 @@ RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle"
 TEXT, PICTURES = FORMS = "text alone", "pictures alone"
 TRAINED, LATEST = ASKED = "as trained", "latest picture alone"
 
-# A quantity and the two cells that it is the difference of: the second minus the first.
-Cells = tuple[str, Scored | None, Scored | None]
 
-
-def cells(group: ComparisonGroup) -> tuple[Cells, ...]:
-    """The differences of a group's cells; a cell that was not run is None."""
+def cells(group: ComparisonGroup) -> tuple[tuple[str, Scored | None, Scored | None], ...]:
+    """Each quantity with the two cells of a group that it is the difference of; a cell that was not run is None."""
     return (
         (RESULT, group.alone, group.result_only),
         (LOOP, group.result_only, group.hybrid),

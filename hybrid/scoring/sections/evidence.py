@@ -41,55 +41,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal, get_args
+from typing import Final
 
 import numpy as np
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import definition, statistic
-from hybrid.scoring.findings import Heard, Verdict, heard
+from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import QUESTIONS, Result
 
 NAME: Final = "evidence"
 
-EvidenceClass = Literal[
-    "correct adoption",
-    "confirmed",
-    "ignored evidence",
-    "over-trust",
-    "resisted",
-    "wrong from both",
-    "right despite both",
-    "no finding",
-    "wrong tool",
-    "no call",
-    "unread",
-]
-
 DEFINED: Final = definition(__doc__)
-# By name what belongs to a class; every question belongs to exactly one.
-CLASSES: Final[Mapping[EvidenceClass, str]] = {
-    name: DEFINED.formula(name).removeprefix("questions with: ") for name in get_args(EvidenceClass)
+OF_CLASS: Final = "questions with: "
+# By name the conditions of a class, as the docstring has them; every question belongs to exactly one.
+CLASSES: Final[Mapping[str, str]] = {
+    card.name: card.formula.removeprefix(OF_CLASS) for card in DEFINED.quantities if card.formula.startswith(OF_CLASS)
 }
-
-# By MLLM alone right, finding, hybrid right.
-WITH_FINDING: Final[Mapping[tuple[bool, Verdict, bool], EvidenceClass]] = {
-    (False, "right", True): "correct adoption",
-    (True, "right", True): "confirmed",
-    (False, "right", False): "ignored evidence",
-    (True, "right", False): "ignored evidence",
-    (True, "wrong", False): "over-trust",
-    (True, "wrong", True): "resisted",
-    (False, "wrong", False): "wrong from both",
-    (False, "wrong", True): "right despite both",
-}
+CONDITIONS: Final = {name: frozenset(words.split(", ")) for name, words in CLASSES.items()}
 
 
-def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> EvidenceClass:
+def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> str:
     """The one class of a question."""
     if findings.finding in ("right", "wrong"):
-        return WITH_FINDING[alone_right, findings.finding, hybrid_right]
+        alone, hybrid = ("right" if right else "wrong" for right in (alone_right, hybrid_right))
+        known = {f"alone {alone}", f"finding {findings.finding}", f"hybrid {hybrid}"}
+        return next(name for name, conditions in CONDITIONS.items() if conditions <= known)
     if findings.finding == "unread":
         return "unread"
     if not findings.calls:
@@ -105,11 +83,11 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     for group in comparison.groups:
         if group.alone is not None:
             solvers, said = (group.hybrid, group.alone), heard(group.hybrid)
-            every = parts(comparison, NAME, *solvers, a=group.alone, b=group.hybrid, repeated=False, notes=False)
+            every = parts(comparison, NAME, *solvers, sides=(group.alone, group.hybrid), repeated=False, notes=False)
             whole, *groups = (replace(part, row=replace(part.row, none="", unit=QUESTIONS)) for part in every)
             for part in (whole, *groups):
-                yield from part.gated(*_of_part(part, [said[name] for name in part.ids]))
-            asked_hybrid, asked_alone = (places[0] >= 0 for places in whole.shared.every.at)
+                yield from part.gated(*_of_part(part, [said[name] for name in part.seen.ids]))
+            asked_hybrid, asked_alone = (places[0] >= 0 for places in whole.shared.where)
             left_out = {
                 "not asked of the MLLM alone": asked_hybrid & ~asked_alone,
                 "failed": whole.shared.lost,
@@ -119,17 +97,17 @@ def rows(comparison: Comparison) -> Iterator[Result]:
                 if flags.any():
                     ids = tuple(whole.shared.ids[flags])
                     yield replace(whole.row, quantity=f"left out: {quantity}", value=float(len(ids)), ids=ids)
-            unread = [said[name].unread for name in whole.ids]
+            unread = [said[name].unread for name in whole.seen.ids]
             for why in sorted({one for one in unread if one is not None}):
-                ids = tuple(name for name, one in zip(whole.ids, unread, strict=True) if one == why)
+                ids = tuple(name for name, one in zip(whole.seen.ids, unread, strict=True) if one == why)
                 yield replace(whole.row, quantity=f"why unread: {why}", value=float(len(ids)), ids=ids)
 
 
 def _of_part(part: Part, said: Sequence[Heard]) -> Iterator[Result]:
-    hybrid, alone = (one == 1 for one in part.correct)
+    hybrid, alone = (one == 1 for one in part.seen.correct())
     finding = np.array([one.finding for one in said])
     classes = np.array([class_of(*one) for one in zip(alone.tolist(), said, hybrid.tolist(), strict=True)])
-    found = [one.answer is not None and one.answer == gave for one, gave in zip(said, part.answer[0], strict=True)]
+    found = [one.answer is not None and one.answer == gave for one, gave in zip(said, part.seen.answer[0], strict=True)]
     details = {"helped": hybrid & ~alone, "harmed": alone & ~hybrid, "as found": np.array(found, bool)}
     for name in CLASSES:
         inside = classes == name
@@ -156,16 +134,13 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """How often each hybrid solver took a right finding and fell for a wrong one."""
     del comparison
     own = {(row.a, row.b, row.quantity): row for row in made if not row.group}
+    counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in own.items()}
     return " ".join(
-        f"{b} took up {_of(row)} right findings that {a} needed, and followed "
-        f"{_of(own[a, b, 'over-trust rate'])} wrong ones against its own right answer."
-        for (a, b, quantity), row in own.items()
+        f"{b} took up {count} right findings that {a} needed, and followed "
+        f"{counts[a, b, 'over-trust rate']} wrong ones against its own right answer."
+        for (a, b, quantity), count in counts.items()
         if quantity == "adoption rate"
     )
-
-
-def _of(row: Result) -> str:
-    return f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}"
 
 
 # Of each rate what is counted, and over what.

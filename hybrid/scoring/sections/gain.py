@@ -26,8 +26,8 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.faults import none_answered
-from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.faults import tool_faults
+from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Result, adjusted
 
@@ -53,7 +53,7 @@ def rows(found: Comparison) -> list[Result]:
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
-    """What of each hybrid solver's difference blank tools bring and what the tools say."""
+    """The parts of each hybrid solver's difference: that of blank tools, and that of the findings."""
     said = []
     for group in found.groups:
         wanted = (
@@ -71,7 +71,9 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
 
 def none_said(found: Comparison, group: ComparisonGroup) -> bool:
     """Whether no tool answered a call of the hybrid solver: a difference to blank tools is then none of their words."""
-    return all(map(none_answered, found.repetitions(group.hybrid)))
+    again = found.repetitions(group.hybrid)
+    known = all(one.folder is not None and not is_imported(one) for one in again)
+    return known and all(tool.faults == tool.calls for one in again for tool in tool_faults(one))
 
 
 def said_of(

@@ -35,7 +35,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         # A question without a readable answer is neither right nor wrong.
         first, second = (
             np.select([~answered(answer), correct == 1, correct == 0], ["no answer", "right", "wrong"], "partly right")
-            for answer, correct in zip(whole.answer, whole.correct, strict=True)
+            for answer, correct in zip(whole.seen.answer, whole.seen.correct(), strict=True)
         )
         for a, b in itertools.product(VERDICTS, repeat=2):
             if (both := (first == a) & (second == b)).any():

@@ -25,9 +25,9 @@ from typing import Final
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.parts import Part, parts
+from hybrid.scoring.parts import parts
 from hybrid.scoring.result import Result
-from hybrid.scoring.table import Floats, answered
+from hybrid.scoring.table import answered
 
 NAME: Final = "knowledge"
 REACHED: Final = "right by the specialist only: share kept"
@@ -39,19 +39,17 @@ def rows(found: Comparison) -> Iterator[Result]:
     for group in found.groups:
         if group.alone is not None and group.specialist is not None:
             solvers = (group.hybrid, group.alone, group.specialist)
-            for part in parts(found, NAME, *solvers, a=group.specialist, b=group.hybrid):
-                hybrid, alone, specialist = part.right
-                says = answered(part.answer[2])
-                yield from part.gated(
-                    *_share(part, REACHED, hybrid, says * specialist * (1 - alone)),
-                    *_share(part, LOST, 1 - hybrid, says * (1 - specialist) * alone),
-                )
-
-
-def _share(part: Part, quantity: str, counts: Floats, over: Floats) -> Iterator[Result]:
-    """How much of `over` counts. A share of no question is told over all only, without a value."""
-    if over.any() or (len(part) and not part.row.group):
-        yield part.share(quantity, over * counts, over, ids=tuple(part.ids[over * counts > 0]))
+            for part in parts(found, NAME, *solvers, sides=(group.specialist, group.hybrid)):
+                hybrid, alone, specialist = part.seen.right
+                says = answered(part.seen.answer[2])
+                for quantity, counts, over in (
+                    (REACHED, hybrid, says * specialist * (1 - alone)),
+                    (LOST, 1 - hybrid, says * (1 - specialist) * alone),
+                ):
+                    # A share of no question is told over all only, without a value.
+                    if over.any() or (len(part) and not part.row.group):
+                        ids = tuple(part.seen.ids[over * counts > 0])
+                        yield from part.gated(part.share(quantity, over * counts, over, ids=ids))
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:

@@ -60,9 +60,16 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     for solver in comparison.solvers:
         if questions := voted_questions(solver):
             yield from _headline(comparison.benchmark, solver, questions)
-            yield from _by_task(comparison, solver, questions)
+            groups: dict[str, list[VotedQuestion]] = {}
+            for one in questions:
+                if one.vote.correct is not None:
+                    groups.setdefault(group_of(one.vote, comparison.options.by), []).append(one)
+            for name, members in sorted(groups.items()):
+                row = Result(NAME, VOTE, FRACTION, None, solver.solver, metric=ACCURACY, group=name, n=len(members))
+                yield replace(row, value=_mean(one.vote.correct for one in members))
+                yield replace(row, quantity=SINGLE, value=_mean(one.single for one in members))
+                yield replace(row, quantity=BEST, value=_mean(one.best for one in members))
             yield from _totals(solver, questions)
-            yield from _by_share(solver, questions)
 
 
 def _headline(benchmark: Benchmark, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
@@ -92,19 +99,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def _by_task(comparison: Comparison, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
-    groups: dict[str, list[VotedQuestion]] = {}
-    for one in questions:
-        if one.vote.correct is not None:
-            groups.setdefault(group_of(one.vote, comparison.options.by), []).append(one)
-    for name, members in sorted(groups.items()):
-        row = Result(NAME, VOTE, FRACTION, None, solver.solver, metric=ACCURACY, group=name, n=len(members))
-        yield replace(row, value=_mean(one.vote.correct for one in members))
-        yield replace(row, quantity=SINGLE, value=_mean(one.single for one in members))
-        yield replace(row, quantity=BEST, value=_mean(one.best for one in members))
-
-
 def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
+    """The fate of the samples, and the accuracy by the winner's share of them."""
     drawn, last = sum(one.drawn for one in questions), sum(one.last for one in questions)
     row = Result(NAME, "", FRACTION, None, solver.solver, n=drawn)
     refused = sum(one.refused for one in questions)
@@ -117,17 +113,9 @@ def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Resu
         count, ids = sum(score is None for one in without for score in one.samples), [one.vote.id for one in without]
         name = "samples without a verdict"
         yield replace(row, quantity=name, unit="samples", value=float(count), ids=tuple(ids))
-
-
-def _by_share(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
-    """Accuracy of the vote by the winner's share of the readable samples; bins without a question are left out."""
+    known = [one for one in questions if one.vote.correct is not None]
     for low, high, name in SHARES:
-        inside = [
-            one
-            for one in questions
-            if one.share is not None and one.vote.correct is not None and low < one.share <= high
-        ]
-        if inside:
+        if inside := [one for one in known if one.share is not None and low < one.share <= high]:
             row = Result(NAME, "", FRACTION, None, solver.solver, metric=ACCURACY, group=name)
             metric = accuracy(ACCURACY, [one.vote for one in inside])
             yield replace(with_interval(row, metric), quantity="accuracy by share of the winner", n=len(inside))

@@ -25,7 +25,7 @@ and by at least one setting without; the correction for luck is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -61,48 +61,38 @@ def rows(found: Comparison) -> Iterator[Result]:
         if not without:
             continue
         drawn_once = len(_repetitions(without)) == 1 and _draws(without[0])
-        for part in parts(found, NAME, group.hybrid, *without, a=without[0], b=group.hybrid):
+        for part in parts(found, NAME, group.hybrid, *without, sides=(without[0], group.hybrid)):
             if len(part):
                 yield from _of_part(part.noted(ONCE if drawn_once else ""), without)
 
 
 def _of_part(part: Part, without: Sequence[Scored]) -> Iterator[Result]:
-    tools, others = part.right[0], part.right[1:]
+    tools, others = part.seen.right[0], part.seen.right[1:]
     repeated = len(_repetitions(without)) > 1
-    for quantity, luck, of in (
-        (SOLVED, LUCK if repeated else BY_LUCK_AT_MOST, _solved_by),
-        (LOST, LUCK_LOST if repeated else MAX_LOST, _missed_by),
-    ):
-        yield part.count(quantity, of(tools, others))
-        if (by_chance := _luck(others, without, of)) is not None:
+    lucky = {SOLVED: LUCK, LOST: LUCK_LOST} if repeated else {SOLVED: BY_LUCK_AT_MOST, LOST: MAX_LOST}
+    for quantity, luck in lucky.items():
+        solved = quantity == SOLVED
+        yield part.count(quantity, _only(tools, others, solved=solved))
+        if (by_chance := _luck(others, without, solved=solved)) is not None:
             yield part.number(luck, by_chance, unit=QUESTIONS)
-    solved = tools > 0
-    if solved.any():
-        too = tools - _solved_by(tools, others)
+    known = tools > 0
+    if known.any():
+        too = tools - _only(tools, others, solved=True)
         row = part.share(WITHOUT_TOO, too, tools)
-        if np.isin(too[solved], (0, 1)).all() and (tools[solved] == 1).all():
-            low, high = ends_of(wilson(round(total(too)), int(solved.sum())))
+        if np.isin(too[known], (0, 1)).all() and (tools[known] == 1).all():
+            low, high = ends_of(wilson(round(total(too)), int(known.sum())))
             row = replace(row, low=low, high=high)
         yield from part.gated(row)
 
 
-# How much each question counts for one setting next to the others, by how right each is.
-ByOne = Callable[[Floats, Sequence[Floats]], Floats]
-
-
-def _solved_by(one: Floats, others: Sequence[Floats]) -> Floats:
-    """Right in this setting, and in none of the others."""
-    alone: Floats = one * np.prod([1 - other for other in others], 0)
+def _only(one: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
+    """How much each question is right in this setting and in none of the others, or not right and in one of them."""
+    none = np.prod([1 - other for other in others], 0)
+    alone: Floats = one * none if solved else (1 - one) * (1 - none)
     return alone
 
 
-def _missed_by(one: Floats, others: Sequence[Floats]) -> Floats:
-    """Not right in this setting, and right in one of the others."""
-    missed: Floats = (1 - one) * (1 - np.prod([1 - other for other in others], 0))
-    return missed
-
-
-def _luck(right: Sequence[Floats], without: Sequence[Scored], of: ByOne) -> float | None:
+def _luck(right: Sequence[Floats], without: Sequence[Scored], *, solved: bool) -> float | None:
     """How many questions one more run without tools would solve, or miss, that the others do not; None where none can.
 
     With several runs of one setting it is counted: each repetition against all other settings, and the mean of these.
@@ -111,8 +101,8 @@ def _luck(right: Sequence[Floats], without: Sequence[Scored], of: ByOne) -> floa
     """
     repeated = _repetitions(without)
     if len(repeated) > 1:
-        counts = [float(of(right[at], [*right[:at], *right[at + 1 :]]).sum()) for at in repeated]
-        return sum(counts) / len(counts)
+        others = {at: [*right[:at], *right[at + 1 :]] for at in repeated}
+        return sum(float(_only(right[at], own, solved=solved).sum()) for at, own in others.items()) / len(others)
     if not _draws(without[0]):
         return None
     accuracy = float(right[0].sum()) / len(right[0])

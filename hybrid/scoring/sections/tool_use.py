@@ -48,15 +48,8 @@ from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"
 # Of a tool call, as a table lists them; the last is none of the tool's or the solver's.
-FAULTS: Final = (
-    Fault.UNREADABLE_CALL,
-    Fault.UNKNOWN_TOOL,
-    Fault.UNKNOWN_IMAGE,
-    Fault.BAD_ARGUMENTS,
-    Fault.TOOL_ERROR,
-    Fault.TIMEOUT,
-    Fault.ABSENT,
-)
+LISTED: Final = ("unreadable_call", "unknown_tool", "unknown_image", "bad_arguments", "tool_error", "timeout", "absent")
+FAULTS: Final = tuple(map(Fault, LISTED))
 
 
 def fault_row(fault: Fault) -> str:
@@ -89,7 +82,14 @@ def rows(comparison: Comparison) -> list[Result]:
         if solver.folder is not None and role(solver) in ("hybrid", "specialist"):
             findings = heard(solver)
             questions = answered(solver, findings, comparison.options.by)
-            made += _of_solver(solver.solver, questions, solver.abstain)
+            groups = sorted({question.group for question in questions})
+            parts = {"": questions} | {name: tuple(one for one in questions if one.group == name) for name in groups}
+            # For any tool and for each that was called: over all questions, and in each group where it was.
+            for tool in ("", *sorted({call.tool for question in questions for call in question.calls})):
+                for group, inside in parts.items():
+                    if not tool or any(one.to(tool) for one in inside):
+                        row = Result(NAME, "", QUESTIONS, None, solver.solver, metric=tool, group=group)
+                        made += _used(row, tool, inside, solver.abstain)
             if lost := tuple(name for name, one in findings.items() if one.no_trace):
                 count = float(len(lost))
                 made.append(Result(NAME, "without a readable trace", QUESTIONS, count, solver.solver, ids=lost))
@@ -110,29 +110,21 @@ def answered(scored: Scored, findings: Mapping[str, Heard], by: str | None) -> t
     )
 
 
-def _of_solver(solver: str, questions: Sequence[CallsOfQuestion], rule: Abstain) -> Iterator[Result]:
-    """For any tool and for each tool that a solver called: over all questions, and in each group where it was."""
-    tools = sorted({call.tool for question in questions for call in question.calls})
-    groups = sorted({question.group for question in questions})
-    parts = {"": questions} | {name: [one for one in questions if one.group == name] for name in groups}
-    for tool in ("", *tools):
-        for group, inside in parts.items():
-            if not tool or any(one.to(tool) for one in inside):
-                row = Result(NAME, "", QUESTIONS, None, solver, metric=tool, group=group)
-                yield from _used(row, tool, inside, rule)
-
-
 def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Abstain) -> Iterator[Result]:
     calls = [one.to(tool) for one in questions]
     times = [call.seconds for of_one in calls for call in of_one]
     faults = Counter(call.fault for of_one in calls for call in of_one if call.fault is not None)
-    asked = replace(row, n=len(questions))
-    yield replace(asked, quantity="questions with a call", value=float(sum(map(bool, calls))))
-    yield replace(asked, quantity="calls", unit="calls", value=float(len(times)))
-    most = max(map(len, calls), default=0)
-    yield replace(asked, quantity="most calls a question", unit="calls", value=float(most), detail=True)
-    first = sum(tool in ("", one.calls[0].tool) for one in questions if one.calls)
-    yield replace(asked, quantity="called first", value=float(first), detail=True)
+    asked, first = (
+        replace(row, n=len(questions)),
+        sum(tool in ("", one.calls[0].tool) for one in questions if one.calls),
+    )
+    for quantity, unit, count, detail in (
+        ("questions with a call", QUESTIONS, sum(map(bool, calls)), False),
+        ("calls", "calls", len(times), False),
+        ("most calls a question", "calls", max(map(len, calls), default=0), True),
+        ("called first", QUESTIONS, first, True),
+    ):
+        yield replace(asked, quantity=quantity, unit=unit, value=float(count), detail=detail)
     as_read = Counter(how for of_one in calls for call in of_one for how in call.as_read)
     counts = {fault_row(fault): faults[fault] for fault in FAULTS if faults[fault]} | dict(sorted(as_read.items()))
     for quantity, count in counts.items():

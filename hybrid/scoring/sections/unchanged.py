@@ -58,10 +58,10 @@ def rows(found: Comparison) -> Iterator[Result]:
 def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Result]:
     said = heard(hybrid)
     for part in parts(found, NAME, alone, hybrid, repeated=False):
-        traced = part.only(np.array([name in said and not said[name].no_trace for name in part.ids], bool))
-        of_each = [said[name].calls for name in traced.ids]
+        traced = part.only(np.array([name in said and not said[name].no_trace for name in part.seen.ids], bool))
+        of_each = [said[name].calls for name in traced.seen.ids]
         calls = np.array([sum(call.fault is None for call in own) for own in of_each], float)
-        called, unchanged = calls > 0, (traced.answer[0] == traced.answer[1]) & (calls > 0)
+        called, unchanged = calls > 0, (traced.seen.answer[0] == traced.seen.answer[1]) & (calls > 0)
         if not part.row.group:
             # Without any call nothing could have been skipped, in no task either.
             if not called.any():
@@ -72,7 +72,7 @@ def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Resul
                 f"{lost} calls that ended in faults are left out" if lost else "",
             )
         if called.any():
-            ids = tuple(traced.ids[unchanged])
+            ids = tuple(traced.seen.ids[unchanged])
             share = traced.share(UNCHANGED, unchanged.astype(float), called.astype(float), ids=ids, none="")
             yield from part.gated(share)
         if not part.row.group:
@@ -96,7 +96,7 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
         {} if one.folder is None or is_imported(one) else one.folder.recorded(one.recorded).without_steps
         for one in pair
     ]
-    before, after = ([spent(own.get(name)) for name in part.ids] for own in attempts)
+    before, after = ([spent(own.get(name)) for name in part.seen.ids] for own in attempts)
     for unit in UNITS:
         sides = [[0.0] * len(part), calls.tolist()]
         if unit != CALLS:

@@ -17,7 +17,7 @@ from hybrid.benchmarks.base import Benchmark, ScoreOptions, Source
 from hybrid.benchmarks.card import MetricCard
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
-from hybrid.scoring.metric_cards import FURTHER, card_of
+from hybrid.scoring.metric_cards import FURTHER
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import sections
@@ -101,7 +101,7 @@ def unused(cards: Iterable[MetricCard], seen: Iterable[str]) -> list[str]:
 
 
 def undescribed(cards: Sequence[MetricCard], seen: Iterable[str]) -> list[str]:
-    return sorted(name for name in set(seen) if card_of(name, cards) is None)
+    return sorted(name for name in set(seen) if not any(card.describes(name) for card in cards))
 
 
 @pytest.mark.parametrize(

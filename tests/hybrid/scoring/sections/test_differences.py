@@ -132,7 +132,7 @@ def test_one_question_that_differs_is_enough(changes: dict[str, Any], part: str)
 
 
 def test_predictions_pair_by_what_both_sides_know() -> None:
-    unknown = Data.of_predictions("blink", "val")
+    unknown = Data("blink", "val", {}, {})
     bare = solver("saved", SECOND, unknown)
     bare = replace(
         bare, questions={n: replace(q, images=(), text="", choices=("", "")) for n, q in bare.questions.items()}
