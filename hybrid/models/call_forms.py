@@ -27,6 +27,11 @@ Written = tuple[str, Any, tuple[str, ...]]
 # From the match of a mark to where the calls end, and the calls. Raises `ValueError`.
 Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
 
+
+class AnswerError(ValueError):
+    """An object names a tool and gives an answer: without the marks of a call it is none."""
+
+
 _KEYS: Mapping[str, list[str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 ARGUMENTS = tuple(_KEYS["arguments"])
 
@@ -37,22 +42,22 @@ def _bare(key: str) -> str:
 
 # Without case and what stands between two words.
 _NAMES, _WEAK_NAMES, _GIVEN = (tuple(map(_bare, _KEYS[kind])) for kind in ("names", "weak_names", "arguments"))
-_BESIDE, _WRAPPERS = (frozenset(map(_bare, _KEYS[kind])) for kind in ("beside", "wrappers"))
+_BESIDE, _WRAPPERS, _ANSWERS = (frozenset(map(_bare, _KEYS[kind])) for kind in ("beside", "wrappers", "answers"))
 
 
 def _any_of(words: Iterable[str]) -> str:
     return "(?:" + "|".join(words).replace("_", "[_ -]?") + ")"
 
 
+_Q, _GAP = rf"(?:{QUOTES})?", r"(?:[\s\u200b\u2060\ufeff]|&nbsp;|/\*[^*]{0,99}\*/|(?://|#)[^\n]{0,99}\n){0,9}"
+_IS = rf"{_GAP}[:：=]{_GAP}"
 _NAMED = re.compile(
-    rf"(?:{QUOTES})?(?P<key>{_any_of(_KEYS['names'])})(?:{QUOTES})?\s{{0,9}}[:：]\s{{0,9}}"
-    rf"{QUOTES}(?P<name>[^\"'“”’」＂`&\\\n]{{0,100}}){QUOTES}"
-    rf"(?P<ours>\s{{0,9}},\s{{0,9}}{QUOTES}(?:args|images){QUOTES})?"
-    rf"|\{{\s{{0,9}}{QUOTES}tool{QUOTES}\s{{0,9}}:\s{{0,9}}(?=[{{\[])"
-    rf"(?!\{{\s{{0,9}}(?:{QUOTES})?{_any_of(_KEYS['names'])}(?:{QUOTES})?\s{{0,9}}[:：])"
-    rf"|\{{\s{{0,9}}{QUOTES}(?P<only>\w{{1,100}}){QUOTES}\s{{0,9}}:\s{{0,9}}(?=\{{\s{{0,9}}{QUOTES}images?{QUOTES})"
-    rf"|(?:{QUOTES})?{_any_of(_KEYS['weak_names'])}(?:{QUOTES})?\s{{0,9}}[:：]\s{{0,9}}{QUOTES}(?P<weak>[\w.:-]{{1,100}}){QUOTES}"
-    rf"(?=\s{{0,9}}[,，][^{{}}]{{0,200}}?{_any_of(ARGUMENTS)}(?:{QUOTES})?\s{{0,9}}[:：]\s{{0,9}}[{{｛\"'])",
+    rf"{_Q}(?P<key>{_any_of(_KEYS['names'])}){_Q}{_IS}{QUOTES}(?P<name>[^\"'“”’»」＂`&\\\n]{{0,100}}){QUOTES}"
+    rf"(?P<ours>{_GAP},{_GAP}{QUOTES}(?:args|images){QUOTES})?"
+    rf"|[{{｛]{_GAP}{_Q}(?:tool{_Q}{_IS}(?=[{{\[])(?![{{｛]{_GAP}{_Q}{_any_of(_KEYS['names'])}{_Q}{_IS})"
+    rf"|(?P<only>\w{{1,100}}){_Q}{_IS}(?=[{{｛]{_GAP}{_Q}images?{_Q}{_IS}))"
+    rf"|{_Q}{_any_of(_KEYS['weak_names'])}{_Q}{_IS}{QUOTES}(?P<weak>[\w.:-]{{1,100}}){QUOTES}"
+    rf"(?={_GAP}[,，][^{{}}]{{0,200}}?{_any_of(_KEYS['arguments'])}{_Q}{_IS}(?:[{{｛]|{QUOTES}))",
     re.IGNORECASE,
 )
 _INPUT = re.compile(
@@ -71,10 +76,11 @@ _LINE_BEGIN = re.compile(
     r"""^([ \t]*(?:[-•][ \t]+)?)["'`*]{0,3}(?!img:\d)([^\W\d]\w*)["'`*]{0,3}[ \t]*[:：=][ \t]*""", re.MULTILINE
 )
 _LINE_TAIL = re.compile(r"[ \t\r,;`]+$", re.MULTILINE)
+_KEYWORD = re.compile(r"\s*\w+\s*=")
 _SEVERAL = re.compile(r",\s*\w+\s*[:=]")
 _IMAGE_ALONE = re.compile(r"\[?\s{0,9}(?P<image>img:[1-9][0-9.]{0,20}?)\s{0,9}\]?[ .`*]{0,4}$", re.MULTILINE)
 _TOKEN = re.compile(r"\[/?[A-Za-z]")
-_BETWEEN = re.compile(r"[\s,;]*(?:```\w*\s*)?")
+_BETWEEN = re.compile(r"[\s,;\u200b\u2060\ufeff]*(?:`{3,}\w*[\s\ufeff]*){0,2}")
 _CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})[(（]")
 _FIELD = re.compile(
     r"<[^<>=\s]{0,20}parameter\s{0,3}(?:=|\sname=)\s?[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
@@ -177,12 +183,14 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     if name is None and isinstance(inner := _only(value), dict):
         # `function_call`, `functionCall`, `action`; or the name of a tool.
         bare = {*map(_bare, inner)}
-        is_call = not bare.isdisjoint(_NAMES) and not bare.isdisjoint(_GIVEN)
+        is_call = not bare.isdisjoint(_NAMES) and not bare.isdisjoint({*_GIVEN, "function"})
         only = next(key for key in value if _bare(key) not in _BESIDE)
         return _object(inner, repairs) if is_call else (only, inner, repairs)
     if name is None or not value[name]:
         raise ValueError("no name of a tool")
     beside = {key: item for key, item in value.items() if key not in (name, given) and _bare(key) not in _BESIDE}
+    if given is None and not _ANSWERS.isdisjoint(keys):
+        raise AnswerError("an answer, not a call")
     if given is None:
         return value[name], beside, repairs
     if extra := sorted(beside.keys() - {IMAGE, IMAGES}):
@@ -217,7 +225,10 @@ def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     line = text.rfind("\n", mark.end(), at) + 1
     # The first line with its indentation.
     if lines := _LINES.match(text, line if line and text[line:at].isspace() else at):
-        return lines.end(), [(mark["name"], _from_lines(lines[0]), ("lines",))]
+        if _LINES.match(text, lines.end()):
+            raise ValueError("an input of too many lines")
+        repairs = () if _KEYWORD.match(lines[0]) else ("YAML",)
+        return lines.end(), [(mark["name"], _from_lines(lines[0]), repairs)]
     value, end, loose = read_value(text, at)
     return end + (given is not None and given[0].endswith("`")), [(mark["name"], value, loose)]
 
@@ -236,7 +247,7 @@ def _from_lines(lines: str) -> dict[str, Any]:
         raise ValueError("an input in YAML may hold no alias")
     try:
         # Every scalar is text: only the tool's schema tells its type.
-        value = yaml.load(written, yaml.BaseLoader)  # noqa: S506
+        value = yaml.load(written, getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {error}"[:200]) from error
     parts = value if isinstance(value, list) else [value]
@@ -273,6 +284,9 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         value = body[begin.end() : closed.start() if closed else len(body)]
         fields[begin[begin.lastgroup or 0]] = Typed(without_entities(_LINE_END.sub("", value)))
         at = closed.end() if closed else len(body)
+    if not fields and body.strip():
+        # The object in quotes, say.
+        return closing.end() if closing else len(text), [(name, body.strip(), ())]
     if closing is None and not fields:
         raise ValueError("the call does not end")
     return (closing.end(), [(name, fields, ())]) if closing else (mark.end() + at, [(name, fields, (UNCLOSED,))])

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
-from hybrid.models.call_forms import FORMS, MAX_CALLS, UNCLOSED, Typed, Written, named_at, names_in_objects
+from hybrid.models.call_forms import FORMS, MAX_CALLS, UNCLOSED, AnswerError, Typed, Written, named_at, names_in_objects
 from hybrid.models.literals import QUOTES, read_object, read_value, without_entities
 from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.thoughts import thoughts
@@ -153,10 +153,10 @@ class _Reading:
         self._hidden: list[tuple[int, int]] = []
         alone = text.strip() if text.lstrip().startswith("`") else ""  # Code that is all of a reply is no quotation.
         # With one mark too many on its line, what stands between two of them is as likely not to.
-        lines = (
-            (one, text[text.rfind("\n", 0, one.start()) + 1 :].partition("\n")[0]) for one in _QUOTED.finditer(text)
-        )
-        paired = (one for one, line in lines if one[0][0] != "`" or not line.count("`") % 2)
+        lines = text.split("\n")
+        begins, odd = [0, *accumulate(len(line) + 1 for line in lines)], [line.count("`") % 2 for line in lines]
+        quotations = ((one, odd[bisect_right(begins, one.start()) - 1]) for one in _QUOTED.finditer(text))
+        paired = (one for one, is_odd in quotations if one[0][0] != "`" or not is_odd)
         quoted = (match.span() for match in paired if match[0] != alone)
         for span in merge(thoughts(text), quoted):
             if not self._hidden or span[0] >= self._hidden[-1][1]:
@@ -173,8 +173,10 @@ class _Reading:
                 continue
             try:
                 end, written = FORMS[row.form](self._text, mark)
-                made = [self._call(one, row, len(calls) + number) for number, one in enumerate(written)]
+                made = self._calls(written, row, len(calls))
             except (ValueError, RecursionError) as error:
+                if isinstance(error, AnswerError) and not row.sure:
+                    continue
                 wrong.append((start, row, str(error)))
                 if len(wrong) == MAX_ERRORS:
                     break
@@ -213,7 +215,7 @@ class _Reading:
             if place == len(self._naming) or self._naming[place] >= mark.end() + SHOWN:
                 return False
             # Inside the object that begins at the mark, not in one behind it.
-            before = self._text[mark.end() : self._naming[place]]
+            before = self._text[mark.end() : self._naming[place]].lstrip('"\\')
             return all(accumulate((one in "{[｛") - (one in "}]｝") for one in before))
         name = named_at(self._text, mark, row.form)
         return name is not None and tool_named(name, self._tools) is not None
@@ -223,6 +225,11 @@ class _Reading:
         """Where objects name a tool that is offered."""
         named = cache(lambda name: tool_named(name, self._tools) is not None)
         return [at for at, name, ours in names_in_objects(self._text, asked=self._asked) if ours or named(name)]
+
+    def _calls(self, written: Sequence[Written], row: Dialect, count: int) -> list[ToolCall]:
+        if not (row.sure or self._asked or any(tool_named(name, self._tools) for name, *_ in written)):
+            raise ValueError("no tool of that name is offered")
+        return [self._call(one, row, count + number) for number, one in enumerate(written)]
 
     def _call(self, written: Written, row: Dialect, number: int) -> ToolCall:
         name, value, repairs = written
@@ -241,7 +248,8 @@ class _Reading:
     @cached_property
     def _given(self) -> str:
         given = (message.text for message in self._messages if isinstance(message, UserMessage | ToolMessage))
-        return _IGNORED.sub("", "\n".join(given))
+        said = "\n".join(given)
+        return _IGNORED.sub("", said + (without_entities(said) if "&" in said else ""))
 
     def _unreadable(
         self, spans: Sequence[tuple[int, int]], wrong: Sequence[tuple[int, Dialect, str]]

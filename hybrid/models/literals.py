@@ -17,18 +17,18 @@ from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, whole_value
 
 LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"  # Kinds of repairs.
 
-_GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
+_GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]+|&nbsp;|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 # Quotation marks as HTML writes them, once or more often.
 _HTML_DOUBLE = r"&(?:amp;)*(?:quot|#0*34|#x0*22|[lrb]dquo);"
 _HTML_SINGLE = r"&(?:amp;)*(?:apos|#0*39|#x0*27|[lrs][sb]quo);"
 # Characters of which one begins a text, beside the marks of HTML: for the patterns of calls.
-QUOTES = rf"""(?:\\?["'“”„«‘’‚`「＂]|{_HTML_DOUBLE}|{_HTML_SINGLE})"""
+QUOTES = rf"""(?:\\{{0,3}}["'“”„«»‘’‚`「」＂]|{_HTML_DOUBLE}|{_HTML_SINGLE})"""
 _TEXT = re.compile(
     r'"""(?P<triple>.*?)"""|'
     r""""(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"|'(?P<single>[^'\\]*(?:\\.[^'\\]*)*)'"""
     r"""|<\|"\|>(?P<token>.*?)<\|"\|>|<escape>(?P<escape>.*?)<escape>"""
     r"""|[“”„＂](?P<curly>[^“”„＂]*?)(?:[“”＂]|"(?=\s*[:,}\]：，]))|[‘’‚](?P<bent>[^‘’‚]*)[‘’]"""
-    r"""|«(?P<angular>[^«»]*)»|「(?P<corner>[^「」]*)」|`(?P<tick>[^`\n]*)`|\\"(?P<escaped>.*?)(?<!\\)\\\""""
+    r"""|«(?P<angular>[^«»]*)»|「(?P<corner>[^「」]*)」|`(?P<tick>[^`\n]+)`(?!`)|\\"(?P<escaped>.*?)(?<!\\)\\\""""
     rf"""|{_HTML_DOUBLE}(?P<html>.*?){_HTML_DOUBLE}|{_HTML_SINGLE}(?P<apos>.*?){_HTML_SINGLE}""",
     re.DOTALL,
 )

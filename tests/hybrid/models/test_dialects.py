@@ -1,6 +1,7 @@
 """Calls in the text of replies, in every dialect; the replies are rows of `dialects.toml`."""
 
 import json
+import re
 import time
 import tomllib
 from collections.abc import Callable
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.messages import Message, ToolMessage, user_message
-from hybrid.models.dialects import read, table
+from hybrid.models import call_forms
+from hybrid.models.dialects import Found, read, table
 from hybrid.models.literals import read_object
 from hybrid.registry import load
 from hybrid.tool import Tool
@@ -92,6 +94,28 @@ arguments = st.fixed_dictionaries(
         "labels": st.lists(st.sampled_from("ABCD"), max_size=3),
     },
 )
+# What models make of JSON: each has one meaning.
+DEFORMED: dict[str, Callable[[str], str]] = {
+    "HTML": lambda text: text.replace('"', "&quot;"),
+    "HTML by number": lambda text: text.replace('"', "&#34;"),
+    "HTML twice": lambda text: text.replace('"', "&amp;quot;"),
+    "single": lambda text: text.replace('"', "'"),
+    "escaped": lambda text: text.replace('"', '\\"'),
+    "full width": lambda text: text.translate(str.maketrans('"{}[]:,', "＂｛｝［］：，")).replace("img：1", "img:1"),
+    "low": lambda text: re.sub('"([^"]*)"', "„\\1“", text),
+    "typographic": lambda text: re.sub('"([^"]*)"', "‘\\1’", text),
+    "corners": lambda text: re.sub('"([^"]*)"', "「\\1」", text),
+    "Python": lambda text: re.sub(r'\{"x0": ([^{}]*)\}', lambda box: f"dict({box[0][1:-1]})", text).replace(
+        '": ', '" = '
+    ),
+    "commas": lambda text: re.sub(r"(?<![\[{])(?=[}\]])", ",", text),
+    "comments": lambda text: text.replace(", ", ", // so\n").replace(": ", ": /* so */ "),
+    "unseen": lambda text: text.replace(" ", "\u200b"),
+    "no break": lambda text: text.replace(" ", "\u00a0"),
+    "Windows": lambda text: text.replace(", ", ",\r\n"),
+    "byte order": lambda text: f"\ufeff{text}",
+    "fence": lambda text: f"```json\n{text}\n```",
+}
 prose = st.text(st.characters(codec="utf-8", categories=("L", "N", "Zs", "Po")), max_size=40).map(
     lambda text: text.replace('"', "").replace("'", "")
 )
@@ -103,6 +127,42 @@ def test_a_call_survives_every_dialect(dialect: str, args: dict[str, Any], befor
     found = read(reply, (load("tools", "localization"),))
     assert [(call.name, call.args, call.read_from) for call in found.calls] == [("localization", args, dialect)]
     assert found.rest.split() == [*before.split(), *after.split()]
+
+
+@given(
+    st.sampled_from(sorted(WRITERS.keys() - {"pythonic", "Granite", "Qwen", "GLM", "invoke"})),
+    st.sampled_from(sorted(DEFORMED)),
+    arguments,
+)
+def test_deformed_json_is_read_as_it_was_meant(dialect: str, deformed: str, args: dict[str, Any]) -> None:
+    args["name"] = "dog"
+    whole = WRITERS[dialect]("localization", args)
+    begin, end = whole.index("{"), whole.rindex("}") + 1
+    reply = whole[:begin] + DEFORMED[deformed](whole[begin:end]) + whole[end:]
+    tools = (load("tools", "localization"),)
+    found = read(reply, tools)
+    assert [(call.name, call.args) for call in found.calls] == [("localization", args)]
+    assert found.unreadable is None
+    assert read(f"<think>{reply}</think>(A)", tools) == Found((), f"<think>{reply}</think>(A)")
+
+
+KEYS: dict[str, list[str]] = tomllib.loads(Path(call_forms.__file__).with_suffix(".toml").read_text())
+
+
+@pytest.mark.parametrize("key", KEYS["names"] + KEYS["weak_names"])
+def test_a_tool_is_named_under_any_key_and_only_if_offered(key: str) -> None:
+    tools, args = (load("tools", "depth"),), {"image": "img:1"}
+    for given in KEYS["arguments"]:
+        for call in ({key: "depth", given: args}, {key.title(): "depth", given.replace("_", " ").upper(): args}):
+            found = read(f"```json\n{json.dumps(call)}\n```", tools)
+            assert [(call.name, call.args) for call in found.calls] == [("depth", args)]
+        other = f"```json\n{json.dumps({key: 'hammer', given: args})}\n```"
+        assert read(other, tools) == Found((), other)
+
+
+def test_a_tool_that_is_not_offered_is_called_where_calls_in_text_were_asked_for() -> None:
+    asked = read('```json\n{"tool": "hammer", "args": {}}\n```', (load("tools", "depth"),), asked=True)
+    assert [call.name for call in asked.calls] == ["hammer"]
 
 
 @given(
@@ -133,6 +193,15 @@ LONG = {
     "ticks": "` " * (QUARTER // 2),
     "underscores": "_" * QUARTER,
     "actions": "Action: depth\n" * (QUARTER // 14),
+    "HTML": "<tool_call>{" + "&quot;" * (QUARTER // 6),
+    "escaped quotes": "<tool_call>{" + '\\"' * (QUARTER // 2),
+    "backticks in a call": "<tool_call>{" + "` " * (QUARTER // 2),
+    "inputs in YAML": ("Action: depth\nAction Input:\n" + "a: [\n" * 50) * (QUARTER // 300),
+    "lines of YAML": "Action: depth\nAction Input:\n" + "a: 1\n" * (QUARTER // 5),
+    "commands": '{"command": "depth", ' * (QUARTER // 21),
+    "makers": "[depth(a=" + "dict(a=" * (QUARTER // 7),
+    "attributes": '<depth image="' * (QUARTER // 14),
+    "escaped marks": "&lt;tool_call&gt;{" * (QUARTER // 18),
     "fields": "<tool_call>depth" + "<arg_key>a</arg_key><arg_value>" * (QUARTER // 31),
 }
 
