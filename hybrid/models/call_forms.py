@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ class AnswerError(ValueError):
     """An object names a tool and gives an answer: without the marks of a call it is none."""
 
 
-_KEYS: Mapping[str, list[str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-ARGUMENTS = tuple(_KEYS["arguments"])
+_DATA: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+ARGUMENTS = tuple(_DATA["arguments"])
 
 
 def _bare(key: str) -> str:
@@ -41,82 +42,44 @@ def _bare(key: str) -> str:
 
 
 # Without case and what stands between two words.
-_NAMES, _WEAK_NAMES, _GIVEN = (tuple(map(_bare, _KEYS[kind])) for kind in ("names", "weak_names", "arguments"))
-_BESIDE, _WRAPPERS, _ANSWERS = (frozenset(map(_bare, _KEYS[kind])) for kind in ("beside", "wrappers", "answers"))
+_NAMES, _WEAK_NAMES, _GIVEN = (tuple(map(_bare, _DATA[kind])) for kind in ("names", "weak_names", "arguments"))
+_BESIDE, _WRAPPERS, _ANSWERS = (frozenset(map(_bare, _DATA[kind])) for kind in ("beside", "wrappers", "answers"))
 
 
 def _any_of(words: Iterable[str]) -> str:
     return "(?:" + "|".join(words).replace("_", "[_ -]?") + ")"
 
 
-_Q, _GAP = rf"(?:{QUOTES})?", r"(?:[\s\u200b\u2060\ufeff]|&nbsp;|/\*[^*]{0,99}\*/|(?://|#)[^\n]{0,99}\n){0,9}"
-_IS = rf"{_GAP}[:：=]{_GAP}"
-_NAMED = re.compile(
-    rf"{_Q}(?P<key>{_any_of(_KEYS['names'])}){_Q}{_IS}{QUOTES}(?P<name>[^\"'“”’»」＂`&\\\n]{{0,100}}){QUOTES}"
-    rf"(?P<ours>{_GAP},{_GAP}{QUOTES}(?:args|images){QUOTES})?"
-    rf"|[{{｛]{_GAP}{_Q}(?:tool{_Q}{_IS}(?=[{{\[])(?![{{｛]{_GAP}{_Q}{_any_of(_KEYS['names'])}{_Q}{_IS})"
-    rf"|(?P<only>\w{{1,100}}){_Q}{_IS}(?=[{{｛]{_GAP}{_Q}images?{_Q}{_IS}))"
-    rf"|{_Q}{_any_of(_KEYS['weak_names'])}{_Q}{_IS}{QUOTES}(?P<weak>[\w.:-]{{1,100}}){QUOTES}"
-    rf"(?={_GAP}[,，][^{{}}]{{0,200}}?{_any_of(_KEYS['arguments'])}{_Q}{_IS}(?:[{{｛]|{QUOTES}))",
-    re.IGNORECASE,
-)
-_INPUT = re.compile(
-    r"""[ *`"']{0,4}\s{1,4}[ \t>*#-]{0,8}(?:(?:Action|行动|动作)(?: \d{1,2})?[ _]?)?"""
-    r"""(?:Input|输入|Arguments|Args|Parameters)(?: \d{1,2})?[ *`]{0,4}(?:[:：]|(?=\r?\n))"""
-    r"""\s{0,2}[ *]{0,4}(?:`(?!`))?""",
-    re.IGNORECASE,
-)
-# One line of an input in YAML or as `key=value`: a name and a value, an item of a list, or what belongs to that above.
-_LINES = re.compile(
-    r"""(?:(?:[ \t]*(?:[-•][ \t]+)?["'`*]{0,3}(?!(?:observation|thought|action|answer|question|final|tool)\b)"""
-    r"""(?!img:\d)[^\W\d]\w{0,99}["'`*]{0,3}[ \t]*[:：=](?!=)|[ \t]*[-•][ \t]+)[^\n]*(?:\n|\Z)){1,60}""",
-    re.IGNORECASE,
-)
-_LINE_BEGIN = re.compile(
-    r"""^([ \t]*(?:[-•][ \t]+)?)["'`*]{0,3}(?!img:\d)([^\W\d]\w*)["'`*]{0,3}[ \t]*[:：=][ \t]*""", re.MULTILINE
-)
-_LINE_TAIL = re.compile(r"[ \t\r,;`]+$", re.MULTILINE)
-_KEYWORD = re.compile(r"\s*\w+\s*=")
-_SEVERAL = re.compile(r",\s*\w+\s*[:=]")
-_IMAGE_ALONE = re.compile(r"\[?\s{0,9}(?P<image>img:[1-9][0-9.]{0,20}?)\s{0,9}\]?[ .`*]{0,4}$", re.MULTILINE)
-_TOKEN = re.compile(r"\[/?[A-Za-z]")
-_BETWEEN = re.compile(r"[\s,;\u200b\u2060\ufeff]*(?:`{3,}\w*[\s\ufeff]*){0,2}")
-_CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})[(（]")
-_FIELD = re.compile(
-    r"<[^<>=\s]{0,20}parameter\s{0,3}(?:=|\sname=)\s?[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
-    r"|<(?:longcat_)?arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</(?:longcat_)?arg_key>\s*<(?:longcat_)?arg_value>"
-    r"|<(?P<tag>[^\W\d]\w{0,99})>"
-    r'|<\|open\|>argument key="(?P<opened>[^"<>\s]{1,100})"[^<>]{0,40}<\|sep\|>',
-    re.IGNORECASE,
-)
-_FIELD_ENDS = re.compile(
-    r"</[^<>\s]{0,20}parameter>|</(?:longcat_)?arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)"
-    r"|(?=<(?:longcat_)?arg_key>)",
-    re.IGNORECASE,
-)
-_ATTRIBUTE = re.compile(r"""\s(?P<key>\w+)=(?P<quote>["'])(?P<value>.*?)(?P=quote)""")
-_CLOSED = re.compile(r"</[\w:]{1,30}>|<\|[\w▁/]{1,40}\|>|<｜[\w▁]{1,40}｜>")
-_LINE_END = re.compile(r"\A\s*<!\[CDATA\[|\]\]>\s*\Z|\A\r?\n|\r?\n\Z")
-_ELEMENT_ENDS = re.compile(
-    r"</[^<>\s]{0,20}(?:function|invoke|tool_call|tool|call_record)>|<\|close\|>call<\|sep\|>"
-    r"|(?=<tool_call>)|(?=<function=)",
-    re.IGNORECASE,
-)
+_WORDS = _DATA["word"] | {
+    "%NAMES%": _any_of(_DATA["names"]),
+    "%WEAK%": _any_of(_DATA["weak_names"]),
+    "%GIVEN%": _any_of(_DATA["arguments"]),
+    "%QUOTE%": QUOTES,
+}
+
+
+def pattern(written: str) -> re.Pattern[str]:
+    """The pattern that a row of data writes with words in the place of their parts; of any case."""
+    whole = reduce(lambda text, word: text.replace(word, _WORDS[word]), _WORDS, written)
+    return re.compile(whole, re.MULTILINE | re.IGNORECASE)
+
+
+_AT: Mapping[str, re.Pattern[str]] = {name: pattern(written) for name, written in _DATA["pattern"].items()}
 
 
 def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
     """The name of a tool at the mark of a call that is no object; None where there is none."""
     if "name" in mark.re.groupindex:
         return mark["name"]
-    call = _CALLED.match(text, _between(text, mark.end())) if form == "calls" else None
+    call = _AT["called"].match(text, _between(text, mark.end())) if form == "calls" else None
     return call["name"] if call else None
 
 
 def names_in_objects(text: str, *, asked: bool) -> Iterator[tuple[int, str, bool]]:
     """Where an object may name a tool, the name, and whether it is a call whatever the name: in the form asked for."""
-    for named in _NAMED.finditer(text):
+    for named in _AT["named"].finditer(text):
         name = named["name"] or named["only"] or named["weak"] or ""
-        ours = asked and named["ours"] is not None and named["key"].lower() == "tool"
+        ours = (asked or not name) and named["ours"] is not None and named["key"].lower() == "tool"
         yield named.start(), name, ours or named.lastgroup is None
 
 
@@ -125,7 +88,7 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     end, found = mark.end(), list[Written]()
     while len(found) <= MAX_CALLS:
         at = _between(text, end)
-        if sign_at(text, at) not in ("{", "[", '"') or (found and (text[at] == '"' or _TOKEN.match(text, at))):
+        if sign_at(text, at) not in ("{", "[", '"') or (found and (text[at] == '"' or _AT["token"].match(text, at))):
             break
         try:
             # Some templates teach both braces of their own.
@@ -145,7 +108,7 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
 
 
 def _between(text: str, at: int) -> int:
-    match = _BETWEEN.match(text, at)
+    match = _AT["between"].match(text, at)
     return match.end() if match else at
 
 
@@ -154,7 +117,7 @@ def _value(text: str, at: int) -> tuple[Any, int, tuple[str, ...]]:
     try:
         return read_value(text, at)
     except ValueError:
-        if (closing := _CLOSED.search(text, at, at + MAX_CHARACTERS)) is None:
+        if (closing := _AT["closed"].search(text, at, at + MAX_CHARACTERS)) is None:
             raise
         for braces in ("}", "}}"):
             written = text[at : closing.start()].rstrip() + braces
@@ -215,19 +178,19 @@ def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """The name of a tool, and its input on the next line or in brackets."""
     if text[mark.end() : mark.end() + 1] == "(":
         return _calls(text, mark)
-    given = _INPUT.match(text, mark.end())
+    given = _AT["input"].match(text, mark.end())
     # `Action: depth[img:1]`, or the name alone behind `Action Input:`, for a tool that needs no more.
-    if alone := _IMAGE_ALONE.match(text, given.end() if given else mark.end()):
+    if alone := _AT["image_alone"].match(text, given.end() if given else mark.end()):
         return alone.end(), [(mark["name"], {IMAGE: alone["image"]}, ("image name",))]
     if given is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
         raise ValueError("no input of the action")
     at = _between(text, given.end() if given else mark.end())
     line = text.rfind("\n", mark.end(), at) + 1
     # The first line with its indentation.
-    if lines := _LINES.match(text, line if line and text[line:at].isspace() else at):
-        if _LINES.match(text, lines.end()):
+    if lines := _AT["lines"].match(text, line if line and text[line:at].isspace() else at):
+        if _AT["lines"].match(text, lines.end()):
             raise ValueError("an input of too many lines")
-        repairs = () if _KEYWORD.match(lines[0]) else ("YAML",)
+        repairs = () if _AT["keyword"].match(lines[0]) else ("YAML",)
         return lines.end(), [(mark["name"], _from_lines(lines[0]), repairs)]
     value, end, loose = read_value(text, at)
     return end + (given is not None and given[0].endswith("`")), [(mark["name"], value, loose)]
@@ -237,12 +200,12 @@ def _from_lines(lines: str) -> dict[str, Any]:
     """The input of an action in YAML, as `key=value`, or as an object without its braces. Raises `ValueError`."""
     import yaml
 
-    if _SEVERAL.search(lines):
+    if _AT["several"].search(lines):
         with suppress(ValueError):
             value, end, _ = read_value(braced := f"{{{lines}}}")
             if isinstance(value, dict) and end == len(braced):
                 return value
-    written = _LINE_TAIL.sub("", _LINE_BEGIN.sub(r"\1\2: ", lines))
+    written = _AT["line_tail"].sub("", _AT["line_begin"].sub(r"\1\2: ", lines))
     if re.search(r"[&*]\w", written):
         raise ValueError("an input in YAML may hold no alias")
     try:
@@ -269,20 +232,20 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     if sign_at(text, at) == "{":
         value, end, loose = _value(text, at)
         return end, [(name, value, loose)]
-    own = re.compile(rf"</{re.escape(name)}>") if mark[0] == f"<{name}>" else _ELEMENT_ENDS
+    own = re.compile(rf"</{re.escape(name)}>") if mark[0] == f"<{name}>" else _AT["element_ends"]
     closing = own.search(text, mark.end())
     body = text[mark.end() : closing.start() if closing else len(text)]
     fields, at = dict[str, Any](), 0
-    while begin := _FIELD.search(body, at):
+    while begin := _AT["field"].search(body, at):
         if closing is None and body[at : begin.start()].strip():
             break
-        ends = re.compile(rf"</{begin['tag']}>") if begin["tag"] else _FIELD_ENDS
+        ends = re.compile(rf"</{begin['tag']}>") if begin["tag"] else _AT["field_ends"]
         closed = ends.search(body, begin.end())
         if closed is closing is None:
             raise ValueError("the call does not end")
         # The last one is often not closed.
         value = body[begin.end() : closed.start() if closed else len(body)]
-        fields[begin[begin.lastgroup or 0]] = Typed(without_entities(_LINE_END.sub("", value)))
+        fields[begin[begin.lastgroup or 0]] = Typed(without_entities(_AT["line_end"].sub("", value)))
         at = closed.end() if closed else len(body)
     if not fields and body.strip():
         # The object in quotes, say.
@@ -295,7 +258,9 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
 def _attributes(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """One element that holds nothing, its arguments as attributes."""
     end = text.index("/>", mark.end())
-    fields = {one["key"]: Typed(without_entities(one["value"])) for one in _ATTRIBUTE.finditer(text, mark.end(), end)}
+    fields = {
+        one["key"]: Typed(without_entities(one["value"])) for one in _AT["attribute"].finditer(text, mark.end(), end)
+    }
     return end + len("/>"), [(mark["name"], fields, ())]
 
 
@@ -308,7 +273,7 @@ class Typed(str):
 def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Calls as Python writes them, with keywords."""
     end, found = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
-    while (call := _CALLED.match(text, _between(text, end))) and len(found) <= MAX_CALLS:
+    while (call := _AT["called"].match(text, _between(text, end))) and len(found) <= MAX_CALLS:
         if call["name"] == "print":
             # Of what the code before it set.
             break

@@ -14,15 +14,25 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from heapq import merge
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
 from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
-from hybrid.models.call_forms import FORMS, MAX_CALLS, UNCLOSED, AnswerError, Typed, Written, named_at, names_in_objects
-from hybrid.models.literals import QUOTES, read_object, read_value, without_entities
+from hybrid.models.call_forms import (
+    FORMS,
+    MAX_CALLS,
+    UNCLOSED,
+    AnswerError,
+    Typed,
+    Written,
+    named_at,
+    names_in_objects,
+    pattern,
+)
+from hybrid.models.literals import read_object, read_value, without_entities
 from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.thoughts import thoughts
 from hybrid.tool import Tool
@@ -56,16 +66,19 @@ class Found:
 
 
 @cache
+def _data() -> tuple[tuple[Dialect, ...], Mapping[str, re.Pattern[str]]]:
+    data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    rows = (row | {"mark": pattern(row["mark"]), "has": tuple(row["has"])} for row in data["dialect"])
+    return tuple(Dialect(**row) for row in rows), {name: pattern(one) for name, one in data["pattern"].items()}
+
+
 def table() -> tuple[Dialect, ...]:
     """The rows of `dialects.toml`."""
-    with Path(__file__).with_suffix(".toml").open("rb") as file:
-        rows = tomllib.load(file)
-    made = []
-    for row in rows["dialect"]:
-        words = {"%QUOTES%": QUOTES, **rows["word"]}
-        mark = reduce(lambda text, word: text.replace(word, words[word]), words, row.pop("mark"))
-        made.append(Dialect(mark=re.compile(mark, re.MULTILINE | re.IGNORECASE), has=tuple(row.pop("has")), **row))
-    return tuple(made)
+    return _data()[0]
+
+
+def _at(name: str) -> re.Pattern[str]:
+    return _data()[1][name]
 
 
 def remedy(dialect: str) -> str:
@@ -88,30 +101,9 @@ def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
     return signs, re.compile(rf"{known}|^[ \t]{{0,20}}(?i:{known.replace('_', '[_ -]?')})", re.MULTILINE)
 
 
-_ENDS = (
-    r"(?:<\s?tool_call\s?>(?=\s*\Z)|</[^<>\n]{1,40}(?:>|\Z)"
-    r"|<[|｜](?:[^<>\n]{0,30}(?:end|suffix|eom_id|eot_id)[^<>\n]{0,20}|/[\w▁ ]{1,40}|call|return)[|｜]>"
-    r"|<[a-z_]{1,30}\|>|<end_function_call>|<bot_end>|\[(?:/|END_)TOOL[_ -]?\w{0,10}\]|```(?=\s|<|\Z))"
-)
-_BEGINS = (
-    r"(?:<\s?[\w:]{0,20}(?:(?:tool|function|api)[_ -]?(?:calls?|use|request)|tools?|call|action)\s?>{1,2}:?"
-    r"|<[|｜][^<>\n]{1,40}>(?:function)?|<[|｜]DSML[|｜]\w{1,20}>|<invoke>|<use_mcp_tool>"
-    r"|\[TOOL[_ -]?(?:CALLS?|REQUEST)\s?\]|```[a-z_]{0,10}(?=\s|\Z))"
-)
-_BEFORE = re.compile(rf"(?:{_BEGINS}\s*)+\Z", re.IGNORECASE)
-_AFTER = re.compile(rf"(?:\s*[)}}\]]{{0,2}}>?\s*{_ENDS})+", re.IGNORECASE)
-_RESULT = re.compile(
-    r"\s{0,20}(?:<\|?(?:tool|function)_(?:response|results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)", re.IGNORECASE
-)
 # Without it and the name of a tool there is no call.
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
-# A mark of a call that was escaped for a page, at the beginning of a line.
-_ESCAPED_MARK = re.compile(
-    r"^[ \t]*&(?:amp;)*(?:lt|#60|#x3c);(?:\||[\w:]{0,20}(?:tool|function|invoke|call))", re.MULTILINE | re.IGNORECASE
-)
-_QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
-_IGNORED = re.compile(r"[\s\\\"'`>*]+")
 
 
 def read(
@@ -137,7 +129,7 @@ def read(
     spoken = text.lower().replace(" ", "_").replace("-", "_")
     if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in spoken for tool in tools)):
         return Found((), text)
-    written = without_entities(text) if _ESCAPED_MARK.search(text) else text
+    written = without_entities(text) if _at("escaped_mark").search(text) else text
     found = _Reading(written[:MAX_READ], tools, messages, turn, cut, asked).found()
     return replace(found, rest=found.rest + written[MAX_READ:] if found.calls else text)
 
@@ -155,7 +147,7 @@ class _Reading:
         # With one mark too many on its line, what stands between two of them is as likely not to.
         lines = text.split("\n")
         begins, odd = [0, *accumulate(len(line) + 1 for line in lines)], [line.count("`") % 2 for line in lines]
-        quotations = ((one, odd[bisect_right(begins, one.start()) - 1]) for one in _QUOTED.finditer(text))
+        quotations = ((one, odd[bisect_right(begins, one.start()) - 1]) for one in _at("quoted").finditer(text))
         paired = (one for one, is_odd in quotations if one[0][0] != "`" or not is_odd)
         quoted = (match.span() for match in paired if match[0] != alone)
         for span in merge(thoughts(text), quoted):
@@ -181,17 +173,17 @@ class _Reading:
                 if len(wrong) == MAX_ERRORS:
                     break
                 continue
-            before = _BEFORE.search(self._text, max(at, start - 200), start)
-            begin, after = before.start() if before else start, _AFTER.match(self._text, end)
+            before = _at("before").search(self._text, max(at, start - 200), start)
+            begin, after = before.start() if before else start, _at("after").match(self._text, end)
             at = after.end() if after else end
             closing = _PAIRS.get(self._text[begin - 1 : begin])
             in_marks = closing is not None and self._text[at : at + 1] == closing
             # Or said again of what the model was given to read.
-            if in_marks or _IGNORED.sub("", self._text[start:end]) in self._given:
+            if in_marks or _at("ignored").sub("", self._text[start:end]) in self._given:
                 insort(self._hidden, (begin, at))
                 continue
             calls += made
-            if _RESULT.match(self._text, at):
+            if _at("result").match(self._text, at):
                 # What the model made up as the result, and what it made of that.
                 spans.append((begin, len(self._text)))
                 break
@@ -249,7 +241,7 @@ class _Reading:
     def _given(self) -> str:
         given = (message.text for message in self._messages if isinstance(message, UserMessage | ToolMessage))
         said = "\n".join(given)
-        return _IGNORED.sub("", said + (without_entities(said) if "&" in said else ""))
+        return _at("ignored").sub("", said + (without_entities(said) if "&" in said else ""))
 
     def _unreadable(
         self, spans: Sequence[tuple[int, int]], wrong: Sequence[tuple[int, Dialect, str]]
@@ -266,7 +258,7 @@ class _Reading:
             before = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
             # What stands before a call with no brace between them is a part of it that its row does not know.
             inside = (place >= 0 and start < spans[place][1]) or (len(before) < SHOWN and "{" not in before)
-            if not inside and not self._is_hidden(start) and _IGNORED.sub("", shown[:60]) not in self._given:
+            if not inside and not self._is_hidden(start) and _at("ignored").sub("", shown[:60]) not in self._given:
                 return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
         return None
 
