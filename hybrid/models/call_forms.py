@@ -50,12 +50,8 @@ def _any_of(words: Iterable[str]) -> str:
     return "(?:" + "|".join(words).replace("_", "[_ -]?") + ")"
 
 
-_WORDS = _DATA["word"] | {
-    "%NAMES%": _any_of(_DATA["names"]),
-    "%WEAK%": _any_of(_DATA["weak_names"]),
-    "%GIVEN%": _any_of(_DATA["arguments"]),
-    "%QUOTE%": QUOTES,
-}
+_LISTS = {f"%{kind.upper()}%": _any_of(_DATA[kind]) for kind in ("names", "weak_names", "arguments")}
+_WORDS = {**_DATA["word"], **_LISTS, "%QUOTE%": QUOTES}
 
 
 def pattern(written: str) -> re.Pattern[str]:
@@ -94,9 +90,9 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
             # Some templates teach both braces of their own.
             value, end, loose = _value(text, at + text.startswith("{{", at))
         except ValueError:
-            if not found:
-                raise
-            break
+            if found:
+                break
+            raise
         value = read_object(value)[0] if isinstance(value, str) else value
         if isinstance(value, dict) and isinstance(inner := _only(value), list):
             # `tool_calls`, `actions`, `tool_uses`.
@@ -247,12 +243,11 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         value = body[begin.end() : closed.start() if closed else len(body)]
         fields[begin[begin.lastgroup or 0]] = Typed(without_entities(_AT["line_end"].sub("", value)))
         at = closed.end() if closed else len(body)
-    if not fields and body.strip():
-        # The object in quotes, say.
-        return closing.end() if closing else len(text), [(name, body.strip(), ())]
     if closing is None and not fields:
         raise ValueError("the call does not end")
-    return (closing.end(), [(name, fields, ())]) if closing else (mark.end() + at, [(name, fields, (UNCLOSED,))])
+    # Without elements the text is all that is given: an object in quotes, say.
+    made = (name, fields or body.strip(), () if closing else (UNCLOSED,))
+    return closing.end() if closing else mark.end() + at, [made]
 
 
 def _attributes(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
@@ -283,20 +278,14 @@ def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         elif values:
             raise ValueError("arguments need names")
         if call[0].startswith("print"):
-            if sign_at(text, end) != ")":
+            end = _between(text, end) + 1
+            if sign_at(text, end - 1) != ")":
                 raise ValueError("the call needs a closing bracket")
-            end += 1
         found.append((call["name"], whole_value(args), ()))
     if not found or (mark[0].endswith("[") and not re.match(r"[\s,]{0,20}\]", text[end:])):
         raise ValueError("the list of calls does not end")
     return end + (mark[0].endswith("[") and text[end:].index("]") + 1), found
 
 
-FORMS: Mapping[str, Reader] = {
-    "objects": _objects,
-    "named": _named,
-    "actions": _actions,
-    "elements": _elements,
-    "attributes": _attributes,
-    "calls": _calls,
-}
+_READERS: tuple[Reader, ...] = (_objects, _named, _actions, _elements, _attributes, _calls)
+FORMS: Mapping[str, Reader] = {reader.__name__[1:]: reader for reader in _READERS}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, whole_value
@@ -40,11 +40,8 @@ _IMAGE = re.compile(r"img:[1-9]\d{0,5}(?:\.[1-9]\d{0,5}){0,9}(?![\w:])")  # The 
 _PREFIX = re.compile(r"""[rRbBuUfF]{1,2}(?=(?P<quote>["'])[^"'\\{}\n]*(?P=quote))""")  # It changes nothing here.
 _MADE = re.compile(r"(?:[^\W\d]\w{0,99}\.)*(?P<name>[^\W\d]\w{0,99})[(（]")
 # Makers of values in Python, which run nothing.
-_MAKERS: Mapping[str, Callable[..., Any]] = {
-    **{kind.__name__: kind for kind in (dict, list, str, int, float)},
-    "tuple": list,
-    "set": list,
-}
+_KINDS: tuple[Callable[..., Any], ...] = (dict, list, str, int, float)
+_MAKERS = {kind.__name__: kind for kind in _KINDS} | {"tuple": list, "set": list}
 _ENTITY = re.compile(r"&(?:amp;)*(?:quot|apos|lt|gt|amp|nbsp|[lr][sd]quo|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
 # JSON in a text of JSON that has lost the quotation marks around it.
