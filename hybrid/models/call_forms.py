@@ -94,7 +94,10 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
                 break
             raise
         value = read_object(value)[0] if isinstance(value, str) else value
-        if isinstance(value, dict) and isinstance(inner := _only(value), list):
+        inner = only = _only(value) if isinstance(value, dict) else None
+        while isinstance(inner, dict) and not _is_call(inner):
+            inner = _only(inner)
+        if isinstance(inner, list) and (inner is only or any(map(_is_call, inner))):
             # `tool_calls`, `actions`, `tool_uses`.
             value = inner
         found += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
@@ -130,6 +133,11 @@ def _only(value: Mapping[str, Any]) -> Any:
     return held[0] if len(held) == 1 else None
 
 
+def _is_call(value: Any) -> bool:
+    bare = {*map(_bare, value)} if isinstance(value, dict) else set[str]()
+    return not bare.isdisjoint(_NAMES) and not bare.isdisjoint({*_GIVEN, "function"})
+
+
 def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     if not isinstance(value, dict) or not value:
         raise ValueError("no JSON object with the name of a tool")
@@ -141,10 +149,8 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     name = next((key for key in names if isinstance(value[key], str) and key != given), None)
     if name is None and isinstance(inner := _only(value), dict):
         # `function_call`, `functionCall`, `action`; or the name of a tool.
-        bare = {*map(_bare, inner)}
-        is_call = not bare.isdisjoint(_NAMES) and not bare.isdisjoint({*_GIVEN, "function"})
         only = next(key for key in value if _bare(key) not in _BESIDE)
-        return _object(inner, repairs) if is_call else (only, inner, repairs)
+        return _object(inner, repairs) if _is_call(inner) else (only, inner, repairs)
     if name is None or not value[name]:
         raise ValueError("no name of a tool")
     beside = {key: item for key, item in value.items() if key not in (name, given) and _bare(key) not in _BESIDE}
@@ -166,7 +172,8 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
 
 def _named(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """The name of a tool, and a JSON object behind it."""
-    value, end, loose = _value(text, _between(text, mark.end()))
+    # A fence may stand in a fence.
+    value, end, loose = _value(text, _between(text, _between(text, mark.end())))
     return end, [(mark["name"], value, loose)]
 
 
@@ -198,9 +205,11 @@ def _from_lines(lines: str) -> dict[str, Any]:
 
     if _AT["several"].search(lines):
         with suppress(ValueError):
-            value, end, _ = read_value(braced := f"{{{lines}}}")
-            if isinstance(value, dict) and end == len(braced):
-                return value
+            values, named, end = read_entries(f"{lines})", 0, ")")
+            if not values and end > len(lines):
+                return named
+    if _AT["keyword"].match(lines):
+        lines = re.sub(r"[ \t,]+(?=\w+=)", "\n", lines)
     written = _AT["line_tail"].sub("", _AT["line_begin"].sub(r"\1\2: ", lines))
     if re.search(r"[&*]\w", written):
         raise ValueError("an input in YAML may hold no alias")
@@ -212,8 +221,7 @@ def _from_lines(lines: str) -> dict[str, Any]:
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, dict) for part in parts):
         raise ValueError("the input has no names")
-    found: dict[str, Any] = _as_typed({key: item for part in parts for key, item in part.items()})
-    return found
+    return {key: _as_typed(item) for part in parts for key, item in part.items()}
 
 
 def _as_typed(value: Any) -> Any:

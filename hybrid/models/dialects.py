@@ -97,8 +97,10 @@ _JOINTS = re.compile(r"[\s_-]")
 def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
     signs = {_JOINTS.sub("", row.sign).lower(): row for row in table() if row.sign}
     known = "|".join(map(re.escape, sorted((row.sign for row in signs.values()), key=len, reverse=True)))
-    # Written otherwise only where a line begins: `[args]` stands in many a usage.
-    return signs, re.compile(rf"{known}|^[ \t]{{0,20}}(?i:{known.replace('_', '[_ -]?')})", re.MULTILINE)
+    # Written otherwise only where a line or a sentence begins: `[args]` stands in many a usage.
+    return signs, re.compile(
+        rf"{known}|(?:^[ \t]{{0,20}}|(?<=[.:!?]\s))(?i:{known.replace('_', '[_ -]?')})", re.MULTILINE
+    )
 
 
 # Without it and the name of a tool there is no call.
@@ -174,16 +176,18 @@ class _Reading:
                     break
                 continue
             before = _at("before").search(self._text, max(at, start - 200), start)
-            begin, after = before.start() if before else start, _at("after").match(self._text, end)
-            at = after.end() if after else end
+            begin = before.start() if before else start
+            after = behind.end() if (behind := _at("after").match(self._text, end)) else end
             closing = _PAIRS.get(self._text[begin - 1 : begin])
-            in_marks = closing is not None and self._text[at : at + 1] == closing
+            in_marks = closing is not None and self._text.startswith(closing, after)
+            is_example = not row.sure and _at("example").search(self._text, max(at, begin - 200), begin)
             # Or said again of what the model was given to read.
-            if in_marks or _at("ignored").sub("", self._text[start:end]) in self._given:
-                insort(self._hidden, (begin, at))
+            if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._given:
+                insort(self._hidden, (begin, after))
+                at = after
                 continue
-            calls += made
-            if _at("result").match(self._text, at):
+            at, calls = after, calls + made
+            if _at("result").match(self._text, after):
                 # What the model made up as the result, and what it made of that.
                 spans.append((begin, len(self._text)))
                 break

@@ -19,17 +19,16 @@ LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twi
 
 _GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]+|&nbsp;|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 # Quotation marks as HTML writes them, once or more often.
-_HTML_DOUBLE = r"&(?:amp;)*(?:quot|#0*34|#x0*22|[lrb]dquo);"
-_HTML_SINGLE = r"&(?:amp;)*(?:apos|#0*39|#x0*27|[lrs][sb]quo);"
+_HTML = r"&(?:amp;)*(?:quot|apos|#0*34|#0*39|#x0*22|#x0*27);"
 # Characters of which one begins a text, beside the marks of HTML: for the patterns of calls.
-QUOTES = rf"""(?:\\{{0,3}}["'“”„«»‘’‚`「」＂]|{_HTML_DOUBLE}|{_HTML_SINGLE})"""
+QUOTES = rf"""(?:\\{{0,3}}["'“”„«»‘’‚`「」＂]|{_HTML}|&(?:amp;)*[lrb]dquo;)"""
 _TEXT = re.compile(
     r'"""(?P<triple>.*?)"""|'
     r""""(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"|'(?P<single>[^'\\]*(?:\\.[^'\\]*)*)'"""
     r"""|<\|"\|>(?P<token>.*?)<\|"\|>|<escape>(?P<escape>.*?)<escape>"""
     r"""|[“”„＂](?P<curly>[^“”„＂]*?)(?:[“”＂]|"(?=\s*[:,}\]：，]))|[‘’‚](?P<bent>[^‘’‚]*)[‘’]"""
     r"""|«(?P<angular>[^«»]*)»|「(?P<corner>[^「」]*)」|`(?P<tick>[^`\n]+)`(?!`)|\\"(?P<escaped>.*?)(?<!\\)\\\""""
-    rf"""|{_HTML_DOUBLE}(?P<html>.*?){_HTML_DOUBLE}|{_HTML_SINGLE}(?P<apos>.*?){_HTML_SINGLE}""",
+    rf"""|(?P<mark>{_HTML})(?P<html>.*?)(?<!\\)(?P=mark)|&(?:amp;)*[lb]dquo;(?P<bowed>.*?)&(?:amp;)*rdquo;""",
     re.DOTALL,
 )
 _ESCAPED = re.compile(r'\\(?:x(?P<x>[0-9a-fA-F]{2})|U(?P<U>[0-9a-fA-F]{8})|.)|"', re.DOTALL)
@@ -128,11 +127,10 @@ def _made(name: str, values: list[Any], named: dict[str, Any], end: int) -> tupl
 
 def _string(match: re.Match[str]) -> str:
     kind = match.lastgroup or ""
-    if kind in ("html", "apos"):
-        return without_entities(match[kind])
-    if kind not in ("double", "single", "escaped"):
+    if kind not in ("double", "single", "escaped", "html"):
         return match[kind]
-    value: str = json.loads(f'"{_ESCAPED.sub(_as_json, match[kind])}"', strict=False)
+    text = without_entities(match[kind]) if kind == "html" else match[kind]
+    value: str = json.loads(f'"{_ESCAPED.sub(_as_json, text)}"', strict=False)
     return value
 
 

@@ -38,13 +38,8 @@ from hybrid.types import Json, StoredImage
 from hybrid.weights import find_weights, weights_sha256
 
 T = TypeVar("T")
-CONFIGURATION = (
-    "config.json",
-    "processor_config.json",
-    "preprocessor_config.json",
-    "tokenizer.json",
-    "chat_template.jinja",
-)
+_IN_JSON = ("config", "processor_config", "preprocessor_config", "tokenizer")
+CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
 # Done when the thread takes a request up: what comes before is waiting, and no time of its question.
 Begun = asyncio.Future[None]
 Waiting = tuple[generation.Conversation, generation.Sampling, "asyncio.Future[generation.Spoken]", Begun]
