@@ -8,12 +8,15 @@ Each is linear in the length of the text, and bounded in the number of calls.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import reduce
+from pathlib import Path
 from typing import Any
 
-from hybrid.messages import MAX_CHARACTERS
-from hybrid.models.literals import read_object, read_value
+from hybrid.messages import MAX_CHARACTERS, whole_value
+from hybrid.models.literals import QUOTES, read_entries, read_object, read_value, sign_at, without_entities
 from hybrid.models.toolspec import IMAGE, IMAGES
 
 MAX_CALLS = 256  # Of one reply.
@@ -25,60 +28,55 @@ Written = tuple[str, Any, tuple[str, ...]]
 # From the match of a mark to where the calls end, and the calls. Raises `ValueError`.
 Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
 
-_NAMES = ("tool", "name", "tool_name", "function", "function_name", "action", "recipient_name")
-ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input", "tool_args", "kwargs")
-_BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id", "thought", "thoughts", "reasoning"})
-_NAMED = re.compile(
-    r"""["'“]?(?P<key>(?i:tool|name|tool_name|function|function_name|action|recipient_name))["'”]?\s{0,9}[:：]\s{0,9}"""
-    r"""["'“](?P<name>[^"'“”\n]{0,100})["'”]"""
-    r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?|\{\s{0,9}["']tool["']\s{0,9}:\s{0,9}(?=[{\[])"""
-    r"""|\{\s{0,9}["'](?P<only>\w{1,100})["']\s{0,9}:\s{0,9}(?=\{\s{0,9}["']images?["'])"""
-)
-_INPUT = re.compile(
-    r"""[ *`"']{0,4}\s{1,4}[ \t>*#-]{0,8}(?:(?:Action|行动|动作)(?: \d{1,2})?[ _]?)?"""
-    r"""(?:Input|输入|Arguments|Args|Parameters)(?: \d{1,2})?[ *`]{0,4}(?:[:：]|(?=\r?\n))"""
-    r"""\s{0,2}[ *]{0,4}(?:`(?!`))?""",
-    re.IGNORECASE,
-)
-_IMAGE_ALONE = re.compile(r"\[?\s{0,9}(?P<image>img:[1-9][0-9.]{0,20}?)\s{0,9}\]?[ .`*]{0,4}$", re.MULTILINE)
-_TOKEN = re.compile(r"\[/?[A-Z]")
-_BETWEEN = re.compile(r"[\s,;]*(?:```\w*\s*)?")
-_CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})\(")
-_KEYWORD = re.compile(r"[\s,]*(?P<key>[^\W\d]\w{0,99})\s*=\s*")
-_FIELD = re.compile(
-    r"<[^<>=\s]{0,20}parameter\s{0,3}(?:=|\sname=)\s?[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
-    r"|<(?:longcat_)?arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</(?:longcat_)?arg_key>\s*<(?:longcat_)?arg_value>"
-    r"|<(?P<tag>[^\W\d]\w{0,99})>"
-    r'|<\|open\|>argument key="(?P<opened>[^"<>\s]{1,100})"[^<>]{0,40}<\|sep\|>'
-)
-_FIELD_ENDS = re.compile(
-    r"</[^<>\s]{0,20}parameter>|</(?:longcat_)?arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)"
-    r"|(?=<(?:longcat_)?arg_key>)"
-)
-_CLOSED = re.compile(r"</[\w:]{1,30}>|<\|[\w▁/]{1,40}\|>|<｜[\w▁]{1,40}｜>")
-_LINE_END = re.compile(r"\A\r?\n|\r?\n\Z")
-_ELEMENT_ENDS = re.compile(
-    r"</[^<>\s]{0,20}(?:function|invoke|tool_call|tool|call_record)>|<\|close\|>call<\|sep\|>"
-    r"|(?=<tool_call>)|(?=<function=)"
-)
+
+class AnswerError(ValueError):
+    """An object names a tool and gives an answer: without the marks of a call it is none."""
+
+
+_DATA: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+ARGUMENTS = tuple(_DATA["arguments"])
+
+
+def _bare(key: str) -> str:
+    return re.sub(r"[\W_]", "", key).lower()
+
+
+# Without case and what stands between two words.
+_NAMES, _WEAK_NAMES, _GIVEN = (tuple(map(_bare, _DATA[kind])) for kind in ("names", "weak_names", "arguments"))
+_BESIDE, _WRAPPERS, _ANSWERS = (frozenset(map(_bare, _DATA[kind])) for kind in ("beside", "wrappers", "answers"))
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "(?:" + "|".join(words).replace("_", "[_ -]?") + ")"
+
+
+_LISTS = {f"%{kind.upper()}%": _any_of(_DATA[kind]) for kind in ("names", "weak_names", "arguments")}
+_WORDS = {**_DATA["word"], **_LISTS, "%QUOTE%": QUOTES}
+
+
+def pattern(written: str) -> re.Pattern[str]:
+    """The pattern that a row of data writes with words in the place of their parts; of any case."""
+    whole = reduce(lambda text, word: text.replace(word, _WORDS[word]), _WORDS, written)
+    return re.compile(whole, re.MULTILINE | re.IGNORECASE)
+
+
+_AT: Mapping[str, re.Pattern[str]] = {name: pattern(written) for name, written in _DATA["pattern"].items()}
 
 
 def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
     """The name of a tool at the mark of a call that is no object; None where there is none."""
     if "name" in mark.re.groupindex:
         return mark["name"]
-    call = _CALLED.match(text, _between(text, mark.end())) if form == "calls" else None
+    call = _AT["called"].match(text, _between(text, mark.end())) if form == "calls" else None
     return call["name"] if call else None
 
 
-def names_in_objects(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Where an object may name a tool, the name, and whether in the form that `as_text` asks for."""
-    for named in _NAMED.finditer(text):
-        yield (
-            named.start(),
-            named["name"] or named["only"] or "",
-            named.lastgroup is None or (named["key"] == "tool" and named["ours"] is not None),
-        )
+def names_in_objects(text: str, *, asked: bool) -> Iterator[tuple[int, str, bool]]:
+    """Where an object may name a tool, the name, and whether it is a call whatever the name: in the form asked for."""
+    for named in _AT["named"].finditer(text):
+        name = named["name"] or named["only"] or named["weak"] or ""
+        ours = (asked or not name) and named["ours"] is not None and named["key"].lower() == "tool"
+        yield named.start(), name, ours or named.lastgroup is None
 
 
 def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
@@ -86,12 +84,20 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     end, found = mark.end(), list[Written]()
     while len(found) <= MAX_CALLS:
         at = _between(text, end)
-        if text[at : at + 1] not in ("{", "[", '"') or (found and (text[at] == '"' or _TOKEN.match(text, at))):
+        if sign_at(text, at) not in ("{", "[", '"') or (found and (text[at] == '"' or _AT["token"].match(text, at))):
             break
-        # Some templates teach both braces of their own.
-        value, end, loose = _value(text, at + text.startswith("{{", at))
+        try:
+            # Some templates teach both braces of their own.
+            value, end, loose = _value(text, at + text.startswith("{{", at))
+        except ValueError:
+            if found:
+                break
+            raise
         value = read_object(value)[0] if isinstance(value, str) else value
-        if isinstance(value, dict) and isinstance(inner := _only(value), list):
+        inner = only = _only(value) if isinstance(value, dict) else None
+        while isinstance(inner, dict) and not _is_call(inner):
+            inner = _only(inner)
+        if isinstance(inner, list) and (inner is only or any(map(_is_call, inner))):
             # `tool_calls`, `actions`, `tool_uses`.
             value = inner
         found += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
@@ -101,7 +107,7 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
 
 
 def _between(text: str, at: int) -> int:
-    match = _BETWEEN.match(text, at)
+    match = _AT["between"].match(text, at)
     return match.end() if match else at
 
 
@@ -110,7 +116,7 @@ def _value(text: str, at: int) -> tuple[Any, int, tuple[str, ...]]:
     try:
         return read_value(text, at)
     except ValueError:
-        if (closing := _CLOSED.search(text, at, at + MAX_CHARACTERS)) is None:
+        if (closing := _AT["closed"].search(text, at, at + MAX_CHARACTERS)) is None:
             raise
         for braces in ("}", "}}"):
             written = text[at : closing.start()].rstrip() + braces
@@ -123,27 +129,33 @@ def _value(text: str, at: int) -> tuple[Any, int, tuple[str, ...]]:
 
 def _only(value: Mapping[str, Any]) -> Any:
     """The only thing that an object holds beside thoughts and ids; None where there are several."""
-    held = [item for key, item in value.items() if key not in _BESIDE]
+    held = [item for key, item in value.items() if _bare(key) not in _BESIDE]
     return held[0] if len(held) == 1 else None
+
+
+def _is_call(value: Any) -> bool:
+    bare = {*map(_bare, value)} if isinstance(value, dict) else set[str]()
+    return not bare.isdisjoint(_NAMES) and not bare.isdisjoint({*_GIVEN, "function"})
 
 
 def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     if not isinstance(value, dict) or not value:
         raise ValueError("no JSON object with the name of a tool")
-    if not value.keys() & {*_NAMES, *ARGUMENTS}:
-        value = {key.lower(): item for key, item in value.items()} if {*map(str.lower, value)} & {*_NAMES} else value
-    if isinstance(inner := value.get("function"), dict):
+    keys = {_bare(key): key for key in reversed(value)}
+    if isinstance(inner := value.get(keys.get("function", "")), dict):
         return _object(inner, repairs)
-    name = next((key for key in _NAMES if isinstance(value.get(key), str)), None)
+    given = next((keys[key] for key in _GIVEN if key in keys), None)
+    names = (keys[key] for key in (_NAMES if given is None else _NAMES + _WEAK_NAMES) if key in keys)
+    name = next((key for key in names if isinstance(value[key], str) and key != given), None)
     if name is None and isinstance(inner := _only(value), dict):
         # `function_call`, `functionCall`, `action`; or the name of a tool.
-        is_call = any(isinstance(inner.get(key), str) for key in _NAMES) and any(key in inner for key in ARGUMENTS)
-        only = next(key for key in value if key not in _BESIDE)
-        return _object(inner, repairs) if is_call else (only, inner, repairs)
+        only = next(key for key in value if _bare(key) not in _BESIDE)
+        return _object(inner, repairs) if _is_call(inner) else (only, inner, repairs)
     if name is None or not value[name]:
         raise ValueError("no name of a tool")
-    given = next((key for key in ARGUMENTS if key in value and key != name), None)
-    beside = {key: item for key, item in value.items() if key not in (name, given) and key not in _BESIDE}
+    beside = {key: item for key, item in value.items() if key not in (name, given) and _bare(key) not in _BESIDE}
+    if given is None and not _ANSWERS.isdisjoint(keys):
+        raise AnswerError("an answer, not a call")
     if given is None:
         return value[name], beside, repairs
     if extra := sorted(beside.keys() - {IMAGE, IMAGES}):
@@ -151,6 +163,8 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     args, error, more = read_object(value[given])
     if args is None:
         raise ValueError(error)
+    if _bare(value[name]) in _WRAPPERS:
+        return _object(args, repairs + more)
     if args.keys() & beside:
         raise ValueError("images are named twice")
     return value[name], beside | args, repairs + more
@@ -158,7 +172,8 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
 
 def _named(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """The name of a tool, and a JSON object behind it."""
-    value, end, loose = _value(text, _between(text, mark.end()))
+    # A fence may stand in a fence.
+    value, end, loose = _value(text, _between(text, _between(text, mark.end())))
     return end, [(mark["name"], value, loose)]
 
 
@@ -166,44 +181,90 @@ def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """The name of a tool, and its input on the next line or in brackets."""
     if text[mark.end() : mark.end() + 1] == "(":
         return _calls(text, mark)
-    given = _INPUT.match(text, mark.end())
+    given = _AT["input"].match(text, mark.end())
     # `Action: depth[img:1]`, or the name alone behind `Action Input:`, for a tool that needs no more.
-    if alone := _IMAGE_ALONE.match(text, given.end() if given else mark.end()):
+    if alone := _AT["image_alone"].match(text, given.end() if given else mark.end()):
         return alone.end(), [(mark["name"], {IMAGE: alone["image"]}, ("image name",))]
     if given is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
         raise ValueError("no input of the action")
     at = _between(text, given.end() if given else mark.end())
-    args, end = _keywords(text, at)
-    if args:
-        return end, [(mark["name"], args, ())]
+    line = text.rfind("\n", mark.end(), at) + 1
+    # The first line with its indentation.
+    if lines := _AT["lines"].match(text, line if line and text[line:at].isspace() else at):
+        if _AT["lines"].match(text, lines.end()):
+            raise ValueError("an input of too many lines")
+        repairs = () if _AT["keyword"].match(lines[0]) else ("YAML",)
+        return lines.end(), [(mark["name"], _from_lines(lines[0]), repairs)]
     value, end, loose = read_value(text, at)
     return end + (given is not None and given[0].endswith("`")), [(mark["name"], value, loose)]
+
+
+def _from_lines(lines: str) -> dict[str, Any]:
+    """The input of an action in YAML, as `key=value`, or as an object without its braces. Raises `ValueError`."""
+    import yaml
+
+    if _AT["several"].search(lines):
+        with suppress(ValueError):
+            values, named, end = read_entries(f"{lines})", 0, ")")
+            if not values and end > len(lines):
+                return named
+    if _AT["keyword"].match(lines):
+        lines = re.sub(r"[ \t,]+(?=\w+=)", "\n", lines)
+    written = _AT["line_tail"].sub("", _AT["line_begin"].sub(r"\1\2: ", lines))
+    if re.search(r"[&*]\w", written):
+        raise ValueError("an input in YAML may hold no alias")
+    try:
+        # Every scalar is text: only the tool's schema tells its type.
+        value = yaml.load(written, getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {error}"[:200]) from error
+    parts = value if isinstance(value, list) else [value]
+    if not all(isinstance(part, dict) for part in parts):
+        raise ValueError("the input has no names")
+    return {key: _as_typed(item) for part in parts for key, item in part.items()}
+
+
+def _as_typed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_typed(item) for key, item in value.items()}
+    return [_as_typed(item) for item in value] if isinstance(value, list) else Typed(value)
 
 
 def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Elements, one an argument, or a JSON object in their place; values are text."""
     at, name = _between(text, mark.end()), mark["name"]
-    if text.startswith("{", at):
+    if sign_at(text, at) == "{":
         value, end, loose = _value(text, at)
         return end, [(name, value, loose)]
-    own = re.compile(rf"</{re.escape(name)}>") if mark[0] == f"<{name}>" else _ELEMENT_ENDS
+    own = re.compile(rf"</{re.escape(name)}>") if mark[0] == f"<{name}>" else _AT["element_ends"]
     closing = own.search(text, mark.end())
     body = text[mark.end() : closing.start() if closing else len(text)]
     fields, at = dict[str, Any](), 0
-    while begin := _FIELD.search(body, at):
+    while begin := _AT["field"].search(body, at):
         if closing is None and body[at : begin.start()].strip():
             break
-        ends = re.compile(rf"</{begin['tag']}>") if begin["tag"] else _FIELD_ENDS
+        ends = re.compile(rf"</{begin['tag']}>") if begin["tag"] else _AT["field_ends"]
         closed = ends.search(body, begin.end())
         if closed is closing is None:
             raise ValueError("the call does not end")
         # The last one is often not closed.
         value = body[begin.end() : closed.start() if closed else len(body)]
-        fields[begin[begin.lastgroup or 0]] = Typed(_LINE_END.sub("", value))
+        fields[begin[begin.lastgroup or 0]] = Typed(without_entities(_AT["line_end"].sub("", value)))
         at = closed.end() if closed else len(body)
     if closing is None and not fields:
         raise ValueError("the call does not end")
-    return (closing.end(), [(name, fields, ())]) if closing else (mark.end() + at, [(name, fields, (UNCLOSED,))])
+    # Without elements the text is all that is given: an object in quotes, say.
+    made = (name, fields or body.strip(), () if closing else (UNCLOSED,))
+    return closing.end() if closing else mark.end() + at, [made]
+
+
+def _attributes(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+    """One element that holds nothing, its arguments as attributes."""
+    end = text.index("/>", mark.end())
+    fields = {
+        one["key"]: Typed(without_entities(one["value"])) for one in _AT["attribute"].finditer(text, mark.end(), end)
+    }
+    return end + len("/>"), [(mark["name"], fields, ())]
 
 
 class Typed(str):
@@ -215,37 +276,24 @@ class Typed(str):
 def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Calls as Python writes them, with keywords."""
     end, found = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
-    while (call := _CALLED.match(text, _between(text, end))) and len(found) <= MAX_CALLS:
+    while (call := _AT["called"].match(text, _between(text, end))) and len(found) <= MAX_CALLS:
         if call["name"] == "print":
             # Of what the code before it set.
             break
-        args, end = dict[str, Any](), call.end()
-        if text[end : end + 1] == "{":
-            args, end, _ = read_value(text, end)
-        more, end = _keywords(text, end)
-        args |= more
-        closing = re.compile(r"[\s,]*\)" + (r"\s*\)" if call[0].startswith("print") else "")).match(text, end)
-        if closing is None:
-            raise ValueError("arguments need names, and the call a closing bracket")
-        end = closing.end()
-        found.append((call["name"], args, ()))
+        values, args, end = read_entries(text, call.end(), ")")
+        if len(values) == 1 and isinstance(values[0], dict) and not args:
+            args = values[0]
+        elif values:
+            raise ValueError("arguments need names")
+        if call[0].startswith("print"):
+            end = _between(text, end) + 1
+            if sign_at(text, end - 1) != ")":
+                raise ValueError("the call needs a closing bracket")
+        found.append((call["name"], whole_value(args), ()))
     if not found or (mark[0].endswith("[") and not re.match(r"[\s,]{0,20}\]", text[end:])):
         raise ValueError("the list of calls does not end")
     return end + (mark[0].endswith("[") and text[end:].index("]") + 1), found
 
 
-def _keywords(text: str, at: int) -> tuple[dict[str, Any], int]:
-    """Arguments as Python writes them, `image="img:1", zoom=2`, and where they end."""
-    args = dict[str, Any]()
-    while keyword := _KEYWORD.match(text, at):
-        args[keyword["key"]], at, _ = read_value(text, keyword.end())
-    return args, at
-
-
-FORMS: Mapping[str, Reader] = {
-    "objects": _objects,
-    "named": _named,
-    "actions": _actions,
-    "elements": _elements,
-    "calls": _calls,
-}
+_READERS: tuple[Reader, ...] = (_objects, _named, _actions, _elements, _attributes, _calls)
+FORMS: Mapping[str, Reader] = {reader.__name__[1:]: reader for reader in _READERS}

@@ -28,7 +28,7 @@ from hybrid.config.durations import seconds_of
 from hybrid.display.notes import tell
 from hybrid.errors import HybridError, Outage, ServerDown
 from hybrid.models.base import ModelRefused
-from hybrid.models.failures import FailedRequest, Failure
+from hybrid.models.failures import CHECK, FailedRequest, Failure
 from hybrid.models.in_flight import InFlight
 from hybrid.timing import Clock, waiting
 
@@ -37,15 +37,6 @@ Sleep = Callable[[float], Awaitable[None]]  # Waits that many seconds, such as `
 TOO_MANY_REQUESTS = 429
 # Statuses by which a server, or what stands before it, says that it cannot answer now. A 500 may be about the request.
 ABOUT_ITSELF = frozenset({TOO_MANY_REQUESTS, 502, 503, 504, 529})
-# Advice on rejections that hold for every question.
-CHECK = {
-    Failure.KEY: "check the key in the environment and the account's quota",
-    Failure.CONFIGURATION: "check the model's name and the options",
-    Failure.ADDRESS: "check --base-url: servers that speak OpenAI's API want /v1 at its end",
-    Failure.REDIRECT: "no redirection is followed: give the address that is meant as --base-url",
-    Failure.IMAGES: "it takes no images: choose a model that does, or say --images none",
-    Failure.TOOLS: "it takes no tools: say --tool-calling text, or ask solvers that call none",
-}
 # Advice where no connection was ever made.
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
 # As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer.

@@ -12,16 +12,27 @@ import re
 import tomllib
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from heapq import merge
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
 from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
-from hybrid.models.call_forms import FORMS, MAX_CALLS, UNCLOSED, Typed, Written, named_at, names_in_objects
-from hybrid.models.literals import read_object, read_value
+from hybrid.models.call_forms import (
+    FORMS,
+    MAX_CALLS,
+    UNCLOSED,
+    AnswerError,
+    Typed,
+    Written,
+    named_at,
+    names_in_objects,
+    pattern,
+)
+from hybrid.models.literals import read_object, read_value, without_entities
 from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.thoughts import thoughts
 from hybrid.tool import Tool
@@ -39,6 +50,7 @@ class Dialect:
     name: str
     mark: re.Pattern[str]  # Where a call begins; its group `name`, if any, is that of the tool.
     form: str  # The reader of `FORMS`.
+    has: tuple[str, ...]  # In lower case, one of which every such call holds: most replies need no look for the mark.
     sign: str = ""  # What a reply holds for no other reason than a call.
     parser: str = ""  # The option of vLLM's `--tool-call-parser` for it.
     sure: bool = True  # Whether the mark alone tells a call; else the name of a tool that is offered does.
@@ -54,15 +66,19 @@ class Found:
 
 
 @cache
+def _data() -> tuple[tuple[Dialect, ...], Mapping[str, re.Pattern[str]]]:
+    data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    rows = (row | {"mark": pattern(row["mark"]), "has": tuple(row["has"])} for row in data["dialect"])
+    return tuple(Dialect(**row) for row in rows), {name: pattern(one) for name, one in data["pattern"].items()}
+
+
 def table() -> tuple[Dialect, ...]:
     """The rows of `dialects.toml`."""
-    with Path(__file__).with_suffix(".toml").open("rb") as file:
-        rows = tomllib.load(file)
-    made = []
-    for row in rows["dialect"]:
-        mark = reduce(lambda text, word: text.replace(word, rows["word"][word]), rows["word"], row.pop("mark"))
-        made.append(Dialect(mark=re.compile(mark, re.MULTILINE), **row))
-    return tuple(made)
+    return _data()[0]
+
+
+def _at(name: str) -> re.Pattern[str]:
+    return _data()[1][name]
 
 
 def remedy(dialect: str) -> str:
@@ -74,31 +90,32 @@ def remedy(dialect: str) -> str:
     )
 
 
+_JOINTS = re.compile(r"[\s_-]")
+
+
 @cache
 def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
-    signs = {row.sign: row for row in table() if row.sign}
-    return signs, re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True))))
+    signs = {_JOINTS.sub("", row.sign).lower(): row for row in table() if row.sign}
+    known = "|".join(map(re.escape, sorted((row.sign for row in signs.values()), key=len, reverse=True)))
+    # Written otherwise only where a line or a sentence begins: `[args]` stands in many a usage.
+    return signs, re.compile(
+        rf"{known}|(?:^[ \t]{{0,20}}|(?<=[.:!?]\s))(?i:{known.replace('_', '[_ -]?')})", re.MULTILINE
+    )
 
 
-_ENDS = (
-    r"(?:<tool_call>(?=\s*\Z)|</[^<>\n]{1,40}>|<[|｜](?:[^<>\n]{0,30}(?:end|END|suffix|eom_id|eot_id)[^<>\n]{0,8}|call|return)[|｜]>"
-    r"|<[a-z_]{1,30}\|>|<end_function_call>|\[/TOOL_CALLS?\]|```(?=\s|<|\Z))"
-)
-_BEGINS = (
-    r"(?:<[\w:]{0,20}(?:tool_calls?|function_calls?|tools?|TOOLCALL|tool_use)>|<[|｜][^<>\n]{1,40}>(?:function)?"
-    r"|<[|｜]DSML[|｜]\w{1,20}>|<invoke>|<use_mcp_tool>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
-)
-_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[)}}\]]{{0,2}}>?\s*{_ENDS})+")
-_RESULT = re.compile(r"\s{0,20}(?:<\|?(?:tool|function)_(?:response|results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)")
 # Without it and the name of a tool there is no call.
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
-_QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
-_IGNORED = re.compile(r"[\s\\\"'`>*]+")
 
 
 def read(
-    text: str, tools: Sequence[Tool], messages: Sequence[Message] = (), *, turn: int = 0, cut: bool = False
+    text: str,
+    tools: Sequence[Tool],
+    messages: Sequence[Message] = (),
+    *,
+    turn: int = 0,
+    cut: bool = False,
+    asked: bool = False,
 ) -> Found:
     """The calls in a reply to which tools were offered.
 
@@ -109,26 +126,31 @@ def read(
             again.
         turn: of the model, from 0; calls are called after it.
         cut: whether the reply ended at a limit of tokens.
+        asked: whether calls were asked for in text: in that form, one of a tool that is not offered is a call as well.
     """
     spoken = text.lower().replace(" ", "_").replace("-", "_")
     if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in spoken for tool in tools)):
         return Found((), text)
-    found = _Reading(text[:MAX_READ], tools, messages, turn, cut).found()
-    return replace(found, rest=found.rest + text[MAX_READ:])
+    written = without_entities(text) if _at("escaped_mark").search(text) else text
+    found = _Reading(written[:MAX_READ], tools, messages, turn, cut, asked).found()
+    return replace(found, rest=found.rest + written[MAX_READ:] if found.calls else text)
 
 
 class _Reading:
     """The reading of one reply: spans of calls, and spans that hold none whatever stands in them."""
 
-    def __init__(self, text: str, tools: Sequence[Tool], messages: Sequence[Message], turn: int, cut: bool) -> None:
-        self._text, self._tools, self._messages, self._turn, self._cut = text, tools, messages, turn, cut
+    def __init__(
+        self, text: str, tools: Sequence[Tool], messages: Sequence[Message], turn: int, cut: bool, asked: bool
+    ) -> None:
+        self._text, self._tools, self._messages = text, tools, messages
+        self._turn, self._cut, self._asked = turn, cut, asked
         self._hidden: list[tuple[int, int]] = []
         alone = text.strip() if text.lstrip().startswith("`") else ""  # Code that is all of a reply is no quotation.
         # With one mark too many on its line, what stands between two of them is as likely not to.
-        lines = (
-            (one, text[text.rfind("\n", 0, one.start()) + 1 :].partition("\n")[0]) for one in _QUOTED.finditer(text)
-        )
-        paired = (one for one, line in lines if one[0][0] != "`" or not line.count("`") % 2)
+        lines = text.split("\n")
+        begins, odd = [0, *accumulate(len(line) + 1 for line in lines)], [line.count("`") % 2 for line in lines]
+        quotations = ((one, odd[bisect_right(begins, one.start()) - 1]) for one in _at("quoted").finditer(text))
+        paired = (one for one, is_odd in quotations if one[0][0] != "`" or not is_odd)
         quoted = (match.span() for match in paired if match[0] != alone)
         for span in merge(thoughts(text), quoted):
             if not self._hidden or span[0] >= self._hidden[-1][1]:
@@ -137,29 +159,35 @@ class _Reading:
     def found(self) -> Found:
         calls, spans, wrong = list[ToolCall](), list[tuple[int, int]](), list[tuple[int, Dialect, str]]()
         at = 0
-        for start, place, mark in merge(*(_marks(place, row, self._text) for place, row in enumerate(table()))):
+        low = self._text.lower()
+        rows = ((place, row) for place, row in enumerate(table()) if any(one in low for one in row.has))
+        for start, place, mark in merge(*(_marks(place, row, self._text) for place, row in rows)):
             row = table()[place]
             if start < at or self._is_hidden(start) or not (row.sure or self._is_meant(mark, row)):
                 continue
             try:
                 end, written = FORMS[row.form](self._text, mark)
-                made = [self._call(one, row, len(calls) + number) for number, one in enumerate(written)]
+                made = self._calls(written, row, len(calls))
             except (ValueError, RecursionError) as error:
+                if isinstance(error, AnswerError) and not row.sure:
+                    continue
                 wrong.append((start, row, str(error)))
                 if len(wrong) == MAX_ERRORS:
                     break
                 continue
-            before = _BEFORE.search(self._text, max(at, start - 200), start)
-            begin, after = before.start() if before else start, _AFTER.match(self._text, end)
-            at = after.end() if after else end
+            before = _at("before").search(self._text, max(at, start - 200), start)
+            begin = before.start() if before else start
+            after = behind.end() if (behind := _at("after").match(self._text, end)) else end
             closing = _PAIRS.get(self._text[begin - 1 : begin])
-            in_marks = closing is not None and self._text[at : at + 1] == closing
+            in_marks = closing is not None and self._text.startswith(closing, after)
+            is_example = not row.sure and _at("example").search(self._text, max(at, begin - 200), begin)
             # Or said again of what the model was given to read.
-            if in_marks or _IGNORED.sub("", self._text[start:end]) in self._given:
-                insort(self._hidden, (begin, at))
+            if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._given:
+                insort(self._hidden, (begin, after))
+                at = after
                 continue
-            calls += made
-            if _RESULT.match(self._text, at):
+            at, calls = after, calls + made
+            if _at("result").match(self._text, after):
                 # What the model made up as the result, and what it made of that.
                 spans.append((begin, len(self._text)))
                 break
@@ -180,7 +208,11 @@ class _Reading:
         """Whether a tool that is offered is named where a call would name it."""
         if row.form == "objects":
             place = bisect_left(self._naming, mark.end())
-            return place < len(self._naming) and self._naming[place] < mark.end() + SHOWN
+            if place == len(self._naming) or self._naming[place] >= mark.end() + SHOWN:
+                return False
+            # Inside the object that begins at the mark, not in one behind it.
+            before = self._text[mark.end() : self._naming[place]].lstrip('"\\')
+            return all(accumulate((one in "{[｛") - (one in "}]｝") for one in before))
         name = named_at(self._text, mark, row.form)
         return name is not None and tool_named(name, self._tools) is not None
 
@@ -188,7 +220,12 @@ class _Reading:
     def _naming(self) -> list[int]:
         """Where objects name a tool that is offered."""
         named = cache(lambda name: tool_named(name, self._tools) is not None)
-        return [at for at, name, ours in names_in_objects(self._text) if ours or named(name)]
+        return [at for at, name, ours in names_in_objects(self._text, asked=self._asked) if ours or named(name)]
+
+    def _calls(self, written: Sequence[Written], row: Dialect, count: int) -> list[ToolCall]:
+        if not (row.sure or self._asked or any(tool_named(name, self._tools) for name, *_ in written)):
+            raise ValueError("no tool of that name is offered")
+        return [self._call(one, row, count + number) for number, one in enumerate(written)]
 
     def _call(self, written: Written, row: Dialect, number: int) -> ToolCall:
         name, value, repairs = written
@@ -197,7 +234,7 @@ class _Reading:
             raise ValueError(error or CUT)
         tool = tool_named(name, self._tools)
         known = argument_schemas(tool.args) if tool else {}
-        typed = {key: _typed(one, known.get(key, {})) if type(one) is Typed else one for key, one in args.items()}
+        typed = {key: _typed(one, known.get(key, {})) for key, one in args.items()}
         # Nine letters and digits: some servers take no other id.
         identity = f"text{self._turn % 100:02d}{number % 1000:03d}"
         return ToolCall(
@@ -207,7 +244,8 @@ class _Reading:
     @cached_property
     def _given(self) -> str:
         given = (message.text for message in self._messages if isinstance(message, UserMessage | ToolMessage))
-        return _IGNORED.sub("", "\n".join(given))
+        said = "\n".join(given)
+        return _at("ignored").sub("", said + (without_entities(said) if "&" in said else ""))
 
     def _unreadable(
         self, spans: Sequence[tuple[int, int]], wrong: Sequence[tuple[int, Dialect, str]]
@@ -215,7 +253,7 @@ class _Reading:
         """The first mark or sign of a call that is in none that was read."""
         rows, signs = _signs()
         seen = (
-            (sign.start(), rows[sign[0]], "its form is not known")
+            (sign.start(), rows[_JOINTS.sub("", sign[0]).lower()], "its form is not known")
             for sign in islice(signs.finditer(self._text), MAX_CALLS + MAX_ERRORS)
         )
         for start, row, error in (*wrong, *seen):
@@ -224,7 +262,7 @@ class _Reading:
             before = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
             # What stands before a call with no brace between them is a part of it that its row does not know.
             inside = (place >= 0 and start < spans[place][1]) or (len(before) < SHOWN and "{" not in before)
-            if not inside and not self._is_hidden(start) and _IGNORED.sub("", shown[:60]) not in self._given:
+            if not inside and not self._is_hidden(start) and _at("ignored").sub("", shown[:60]) not in self._given:
                 return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
         return None
 
@@ -233,12 +271,17 @@ def _marks(place: int, row: Dialect, text: str) -> Iterator[tuple[int, int, re.M
     return ((mark.start(), place, mark) for mark in row.mark.finditer(text))
 
 
-def _typed(text: str, schema: Mapping[str, Any]) -> Any:
-    """A text in the type that the schema of its argument has."""
-    if "string" in {kind.get("type") for kind in (schema, *schema.get("anyOf", ()))}:
-        return str(text)
-    try:
-        value, end, _ = read_value(text)
-    except ValueError:
-        return str(text)
-    return str(text) if text[end:].strip() else value
+def _typed(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value, with each text that is `Typed` in the type that the schema of its argument has."""
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        return {key: _typed(one, known.get(key, {})) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_typed(one, schema.get("items", {})) for one in value]
+    if type(value) is not Typed:
+        return value
+    with suppress(ValueError):
+        if "string" not in {kind.get("type") for kind in (schema, *schema.get("anyOf", ()))}:
+            read, end, _ = read_value(value)
+            return str(value) if value[end:].strip() else read
+    return str(value)

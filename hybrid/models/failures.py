@@ -16,7 +16,6 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
@@ -83,13 +82,9 @@ def error_in_reply(error: Any) -> Exception:
     return UnreadableReplyError(f"the reply is an error: {json.dumps(error)[:500]}")
 
 
-# By name because importing four SDKs to ask `isinstance` would load three that the run does not use.
-_CONNECTION_NAMES = frozenset(
-    {"APIConnectionError", "TransportError", "APIResponseValidationError", "ClientError", "JSONDecodeError"}
-)
-_NOT_REACHED_NAMES = frozenset(
-    {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror"}
-)
+TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+# Advice on rejections that hold for every question.
+CHECK = {Failure(kind): advice for kind, advice in TABLES["check"].items()}
 _PAGE = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
 MAX_LENGTH = 20_000  # Characters of an error that are looked at: a server may answer with megabytes.
 
@@ -110,7 +105,7 @@ def read_failure(error: BaseException) -> FailedRequest:
         summary(error),
         status,
         next(map(float, seconds), None),
-        reached=not any(kind.__name__ in _NOT_REACHED_NAMES for link in chain for kind in type(link).__mro__),
+        reached=not any(kind.__name__ in TABLES["not_reached"] for link in chain for kind in type(link).__mro__),
         is_page=(status or 0) < 400 and _PAGE.search(said) is not None,
     )
 
@@ -137,16 +132,9 @@ def _code(chain: Sequence[BaseException]) -> str:
     return ""
 
 
-@cache
-def _rules() -> Sequence[Mapping[str, Any]]:
-    """Those of `failures.toml`."""
-    rules: Sequence[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["rule"]
-    return rules
-
-
 def _kind(error: BaseException, chain: Sequence[BaseException], status: int | None, said: str) -> Failure:
     code = _code(chain)
-    for rule in _rules():
+    for rule in TABLES["rule"]:
         if re.fullmatch(rule.get("status", ".*"), str(status or "")) and (
             code in rule.get("codes", ())
             or ("words" in rule and re.search(rule["words"], said, re.IGNORECASE))
@@ -158,7 +146,7 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
     # A 200 whose JSON has another shape than the client expects ends in one of these, by where it looks first.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
     lost = any(isinstance(link, TimeoutError | ConnectionError) for link in chain)
-    named = any(kind.__name__ in _CONNECTION_NAMES for link in chain for kind in type(link).__mro__)
+    named = any(kind.__name__ in TABLES["connection_errors"] for link in chain for kind in type(link).__mro__)
     return Failure.RETRY if unreadable or lost or named else Failure.BUG
 
 

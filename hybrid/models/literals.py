@@ -7,24 +7,41 @@ Only what has one meaning is read, in linear time. Nothing is completed: a value
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, whole_value
 
 LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"  # Kinds of repairs.
 
-_GAP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
+_GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]+|&nbsp;|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
+# Quotation marks as HTML writes them, once or more often.
+_HTML = r"&(?:amp;)*(?:quot|apos|#0*34|#0*39|#x0*22|#x0*27);"
+# Characters of which one begins a text, beside the marks of HTML: for the patterns of calls.
+QUOTES = rf"""(?:\\{{0,3}}["'“”„«»‘’‚`「」＂]|{_HTML}|&(?:amp;)*[lrb]dquo;)"""
 _TEXT = re.compile(
+    r'"""(?P<triple>.*?)"""|'
     r""""(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"|'(?P<single>[^'\\]*(?:\\.[^'\\]*)*)'"""
-    r"""|<\|"\|>(?P<token>.*?)<\|"\|>|<escape>(?P<escape>.*?)<escape>|“(?P<curly>[^“”]*)”""",
+    r"""|<\|"\|>(?P<token>.*?)<\|"\|>|<escape>(?P<escape>.*?)<escape>"""
+    r"""|[“”„＂](?P<curly>[^“”„＂]*?)(?:[“”＂]|"(?=\s*[:,}\]：，]))|[‘’‚](?P<bent>[^‘’‚]*)[‘’]"""
+    r"""|«(?P<angular>[^«»]*)»|「(?P<corner>[^「」]*)」|`(?P<tick>[^`\n]+)`(?!`)|\\"(?P<escaped>.*?)(?<!\\)\\\""""
+    rf"""|(?P<mark>{_HTML})(?P<html>.*?)(?<!\\)(?P=mark)|&(?:amp;)*[lb]dquo;(?P<bowed>.*?)&(?:amp;)*rdquo;""",
     re.DOTALL,
 )
 _ESCAPED = re.compile(r'\\(?:x(?P<x>[0-9a-fA-F]{2})|U(?P<U>[0-9a-fA-F]{8})|.)|"', re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_IMAGE = re.compile(r"img:[1-9]\d{0,5}(?:\.[1-9]\d{0,5}){0,9}(?![\w:])")  # The name of an image, without its quotes.
+_PREFIX = re.compile(r"""[rRbBuUfF]{1,2}(?=(?P<quote>["'])[^"'\\{}\n]*(?P=quote))""")  # It changes nothing here.
+_MADE = re.compile(r"(?:[^\W\d]\w{0,99}\.)*(?P<name>[^\W\d]\w{0,99})[(（]")
+# Makers of values in Python, which run nothing.
+_KINDS: tuple[Callable[..., Any], ...] = (dict, list, str, int, float)
+_MAKERS = {kind.__name__: kind for kind in _KINDS} | {"tuple": list, "set": list}
+_ENTITY = re.compile(r"&(?:amp;)*(?:quot|apos|lt|gt|amp|nbsp|[lr][sd]quo|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
 # JSON in a text of JSON that has lost the quotation marks around it.
 _UNQUOTED = re.compile(r'\A[{\[]\s*\\".*', re.DOTALL)
@@ -58,29 +75,62 @@ def _gap(text: str, at: int) -> int:
     return match.end() if match else at
 
 
+def sign_at(text: str, at: int) -> str:
+    """The character there; in ASCII, where it is one of the full width of Chinese."""
+    sign = text[at : at + 1]
+    return chr(ord(sign) - 0xFEE0) if "！" <= sign <= "～" else sign
+
+
+def without_entities(text: str) -> str:
+    """The text with the marks that HTML escapes, once or twice."""
+    return _ENTITY.sub(lambda entity: html.unescape(re.sub("&(?:amp;)+(?!$)", "&", entity[0])), text)
+
+
 def _loose(text: str, at: int, depth: int) -> tuple[Any, int]:
-    opening = text[at : at + 1]
     if depth > MAX_DEPTH:
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
-    if opening == "{":
-        return _object(text, at + 1, depth)
-    if opening and opening in "[(":
-        return _list(text, at + 1, "]" if opening == "[" else ")", depth)
+    if closing := {"{": "}", "[": "]", "(": ")"}.get(opening := sign_at(text, at)):
+        values, named, end = read_entries(text, at + 1, closing, depth)
+        if values and (named or opening == "{"):
+            raise ValueError(f"values with names and without at character {at}: {text[at : at + 20]!r}")
+        if opening == "(" and len(values) == 1 and sign_at(text, end - 2) != ",":
+            return values[0], end
+        return named if opening == "{" else values, end
+    if prefix := _PREFIX.match(text, at):
+        at = prefix.end()
     if match := _TEXT.match(text, at):
         return _string(match), match.end()
     if match := _NUMBER.match(text, at):
         number = match[0].lstrip("+")
         return (float(number) if re.search("[.eE]", number) else int(number)), match.end()
+    if match := _IMAGE.match(text, at):
+        return match[0], match.end()
+    if match := _MADE.match(text, at):
+        return _made(match["name"], *read_entries(text, match.end(), ")", depth))
     if (match := _WORD.match(text, at)) and match[0] in _WORDS:
         return _WORDS[match[0]], match.end()
     raise ValueError(f"no value at character {at}: {text[at : at + 20]!r}")
 
 
+def _made(name: str, values: list[Any], named: dict[str, Any], end: int) -> tuple[Any, int]:
+    """The value that code of Python makes of others: `dict(x=1)`, `list([1])`, or an object of a class `Box(x=1)`."""
+    if name not in _MAKERS and name[:1].isupper() and not values:
+        return named, end
+    try:
+        made = _MAKERS[name](*values, **named)
+    except (KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"{name}(...) is no value") from error
+    if isinstance(made, dict) and not all(isinstance(key, str) for key in made):
+        raise ValueError(f"{name}(...) is no value of JSON")
+    return made, end
+
+
 def _string(match: re.Match[str]) -> str:
     kind = match.lastgroup or ""
-    if kind not in ("double", "single"):
+    if kind not in ("double", "single", "escaped", "html"):
         return match[kind]
-    value: str = json.loads(f'"{_ESCAPED.sub(_as_json, match[kind])}"', strict=False)
+    text = without_entities(match[kind]) if kind == "html" else match[kind]
+    value: str = json.loads(f'"{_ESCAPED.sub(_as_json, text)}"', strict=False)
     return value
 
 
@@ -91,41 +141,37 @@ def _as_json(escaped: re.Match[str]) -> str:
     return {'"': '\\"', "\\'": "'"}.get(escaped[0], escaped[0])
 
 
-def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
-    value: dict[str, Any] = {}
-    while True:
+def read_entries(text: str, at: int, closing: str, depth: int = 1) -> tuple[list[Any], dict[str, Any], int]:
+    """What stands before the closing bracket: values, values with names, and where it ends. Raises `ValueError`.
+
+    So an object, a list and the arguments of a call are written: `"a": 1`, `a: 1`, `a=1`, `**{"a": 1}`, `1`.
+    """
+    values, named = list[Any](), dict[str, Any]()
+    while sign_at(text, at := _gap(text, at)) != closing:
+        if text.startswith("**", at):
+            spread, at = _loose(text, _gap(text, at + 2), depth + 1)
+            if not isinstance(spread, dict):
+                raise ValueError(f"no names at character {at}")
+            named |= spread
+        elif closing != "]" and (key := _key(text, at)):
+            named[key[0]], at = _loose(text, _gap(text, key[1]), depth + 1)
+        else:
+            value, at = _loose(text, at, depth + 1)
+            values.append(value)
         at = _gap(text, at)
-        if text[at : at + 1] == "}":
-            return value, at + 1
-        key = _TEXT.match(text, at) or _WORD.match(text, at)
-        if key is None:
-            raise ValueError(f"no name at character {at}: {text[at : at + 20]!r}")
-        at = _gap(text, key.end())
-        if text[at : at + 1] not in (":", "："):
-            raise ValueError(f"no colon at character {at}: {text[at : at + 20]!r}")
-        value[_string(key) if key.re is _TEXT else key[0]], at = _loose(text, _gap(text, at + 1), depth + 1)
-        at = _comma(text, at, "}")
+        if sign_at(text, at) == ",":
+            at += 1
+        elif sign_at(text, at) != closing and not (closing == ")" and _key(text, at)):
+            raise ValueError(f"no comma at character {at}: {text[at : at + 20]!r}")
+    return values, named, at + 1
 
 
-def _list(text: str, at: int, closing: str, depth: int) -> tuple[list[Any], int]:
-    value: list[Any] = []
-    while True:
-        at = _gap(text, at)
-        if text[at : at + 1] == closing:
-            return value, at + 1
-        item, at = _loose(text, at, depth + 1)
-        value.append(item)
-        at = _comma(text, at, closing)
-
-
-def _comma(text: str, at: int, closing: str) -> int:
-    """Behind the comma, or at the closing bracket."""
-    at = _gap(text, at)
-    if text[at : at + 1] in (",", "，"):
-        return at + 1
-    if text[at : at + 1] == closing:
-        return at
-    raise ValueError(f"no comma at character {at}: {text[at : at + 20]!r}")
+def _key(text: str, at: int) -> tuple[str, int] | None:
+    """The name there and where its value begins, or None."""
+    key = _TEXT.match(text, at) or _WORD.match(text, at)
+    if key is None or sign_at(text, end := _gap(text, key.end())) not in (":", "="):
+        return None
+    return _string(key) if key.re is _TEXT else key[0], end + 1
 
 
 def read_object(written: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:

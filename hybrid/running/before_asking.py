@@ -20,9 +20,8 @@ from hybrid.images import PNG
 from hybrid.log.manifest import MANIFEST
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ChatModel
-from hybrid.models.circuit import CHECK
 from hybrid.models.dialects import remedy
-from hybrid.models.failures import Failure
+from hybrid.models.failures import CHECK, Failure
 from hybrid.models.prices import cost_usd
 from hybrid.running.engine import Tell
 from hybrid.running.probes import Calling, Chat, Sight, call_tool, frame_of, look

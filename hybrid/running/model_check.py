@@ -21,8 +21,8 @@ from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, Message, T
 from hybrid.models import open_model
 from hybrid.models.base import CallKey, ChatModel, ModelRefused
 from hybrid.models.caller import Caller
-from hybrid.models.circuit import CHECK, UNMET, Circuit, CircuitLimits
-from hybrid.models.failures import Failure, read_failure
+from hybrid.models.circuit import UNMET, Circuit, CircuitLimits
+from hybrid.models.failures import CHECK, Failure, read_failure
 from hybrid.registry import load
 from hybrid.running.before_asking import uncalled
 from hybrid.running.probes import (

@@ -15,23 +15,12 @@ from hybrid.log.batches import LoggedBatch
 from hybrid.models import batch_apis as seam
 from hybrid.models.batch_apis import CANCELLED, EXPIRED, FAILED, LISTED, Look, Result, dumped
 from hybrid.models.chat_completions.wire import Address, proxy_for
+from hybrid.models.failures import TABLES
 from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
 
 OFFICIAL = "https://api.anthropic.com"
 CLOCKS_S = 300.0  # By how much the provider's clock may be behind ours.
-# The status with which the single form says an error of this type; any other is a 500.
-_STATUS = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
 _NO_RESULT = {"expired": EXPIRED, "canceled": CANCELLED}
 
 
@@ -88,7 +77,7 @@ class AnthropicBatches(seam.BatchApi):
             return Result(identity, status, dumped(error))
         error = result["error"]
         kind = (error.get("error") or error)["type"]
-        return Result(identity, _STATUS.get(kind, FAILED), dumped(error))
+        return Result(identity, TABLES["anthropic"].get(kind, FAILED), dumped(error))
 
     async def cancel(self, identity: str) -> None:
         """See `BatchApi`."""

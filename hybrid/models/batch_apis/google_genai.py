@@ -19,11 +19,8 @@ from hybrid.models.langchain.pools import GOOGLE
 from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
 
-_ENDED = {
-    **dict.fromkeys(("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED"), FAILED),
-    "CANCELLED": CANCELLED,
-    "EXPIRED": EXPIRED,
-}
+_ENDED = dict.fromkeys(("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED"), FAILED)
+_ENDED |= {"CANCELLED": CANCELLED, "EXPIRED": EXPIRED}
 # By the code of `google.rpc.Status` the status with which the single form says it.
 _STATUS = {1: CANCELLED, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
 _QUEUE = 8

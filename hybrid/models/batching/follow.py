@@ -17,8 +17,7 @@ from hybrid.log.batches import BatchedCall, BatchJournal, LoggedBatch
 from hybrid.models.base import ModelRefused
 from hybrid.models.batch_apis import BatchApi, Look, dumped
 from hybrid.models.batching.ticket import Said
-from hybrid.models.circuit import CHECK
-from hybrid.models.failures import FailedRequest, Failure, StatusError, read_failure
+from hybrid.models.failures import CHECK, FailedRequest, Failure, StatusError, read_failure
 
 R = TypeVar("R")
 

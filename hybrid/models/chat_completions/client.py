@@ -30,7 +30,7 @@ from hybrid.models.chat_completions.codec import (
     request_body,
     wire_messages,
 )
-from hybrid.models.chat_completions.terms import PLAIN, Terms, learnt
+from hybrid.models.chat_completions.terms import PASSED_ON, PLAIN, Terms, learnt
 from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
 from hybrid.models.failures import StatusError, summary
 from hybrid.models.images import ImageEncoder
@@ -42,29 +42,13 @@ from hybrid.tool import Tool
 from hybrid.types import ImageRef, Json
 
 OFFICIAL = "https://api.openai.com/v1"
-# Options of `--model-arg` that this client passes on as they are.
-KNOWN = frozenset(
-    {
-        "api",
-        "default_query",
-        "extra_body",
-        "frequency_penalty",
-        "logit_bias",
-        "presence_penalty",
-        "service_tier",
-        "stop",
-        "store",
-        "top_p",
-        "verbosity",
-    }
-)
 
 
 def speaks(settings: ModelSettings) -> bool:
     """Whether this client can be used: the chat API, options it knows, and no proxy of a kind that it does not have."""
     extra = settings.extra
     query = extra.get("default_query", {})
-    if extra.get("api", "chat") != "chat" or not extra.keys() <= KNOWN:
+    if extra.get("api", "chat") != "chat" or not extra.keys() <= PASSED_ON:
         return False
     if not isinstance(extra.get("extra_body", {}), dict) or not isinstance(query, dict):
         return False

@@ -25,6 +25,7 @@ _BEGINS = re.compile(rb"(?:%b)?\s*(?:data:|event:|id:|retry:|:)" % _BOM)
 # Fields whose pieces follow each other, even where two are equal; another that is repeated is said twice.
 _GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "refusal", "text", "summary", "arguments"})
 _GROW_PARTS = _GROWS | {"signature"}
+_KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  # Events that say nothing.
 _OF_ONE_PART = ("type", "index", "id")
 
 
@@ -95,12 +96,7 @@ class Assembly:
         if data == b"[DONE]":
             self.ended = True
         # Some gateways send the comments that keep a stream alive as data.
-        if (
-            not data
-            or data.startswith(b":")
-            or self.ended
-            or event in (b"ping", b"heartbeat", b"keepalive", b"keep-alive")
-        ):
+        if not data or data.startswith(b":") or self.ended or event in _KEEP_ALIVE:
             return
         piece = _parsed(data)
         if not isinstance(piece, dict):

@@ -25,11 +25,9 @@ THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_deta
 # Fields of its own replies that a server may not take back.
 SENT_BACK: Final = (*THOUGHTS, "extra_content", "thought_signature", "provider_specific_fields")
 _SAID: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+PASSED_ON: Final = frozenset(_SAID["passed_on"])  # Options of `--model-arg` that go to a server as they are.
 CAN_BE_LEFT_OUT: Final[Mapping[str, str]] = _SAID["can_be_left_out"]
-REMEDIES: Final[Mapping[str, str]] = {
-    **_SAID["remedies"],
-    **dict.fromkeys(SENT_BACK, "--reasoning drop sends it no thoughts"),
-}
+REMEDIES: Final[Mapping[str, str]] = _SAID["remedies"] | dict.fromkeys(SENT_BACK, _SAID["thoughts"])
 _STATUSES = frozenset({400, 404, 415, 422, 500, 501})
 _STREAMS_ONLY = re.compile(_SAID["streams_only"].replace("\n", ""), re.IGNORECASE)
 _UNKNOWN = _SAID["unknown"].replace("\n", "")

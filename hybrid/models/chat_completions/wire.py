@@ -146,14 +146,12 @@ class Wire:
         import aiohttp
 
         self._session = session = self._session or opened_session(at, self._timeout_s)
-        given: dict[str, Any] = {"headers": at.headers}
+        given: dict[str, Any] = {"headers": at.headers, "params": at.query, "proxy": at.proxy}
         if stream:
             long = aiohttp.ClientTimeout(total=STREAM_TIMES * self._timeout_s, sock_read=self._timeout_s)
-            given = {"headers": {**at.headers, "Accept": "text/event-stream, application/json"}, "timeout": long}
+            given |= {"headers": {**at.headers, "Accept": "text/event-stream, application/json"}, "timeout": long}
         try:
-            async with session.post(
-                at.url, data=data, params=at.query, proxy=at.proxy, allow_redirects=False, **given
-            ) as response:
+            async with session.post(at.url, data=data, allow_redirects=False, **given) as response:
                 if response.status >= 300:
                     raise await status_error(response)
                 reply = await self._reply(response)

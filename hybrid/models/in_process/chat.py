@@ -27,6 +27,7 @@ from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.chat_completions.codec import calls_of
 from hybrid.models.images import arrange, scaled
 from hybrid.models.in_process import generation
+from hybrid.models.providers import given_options
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.thoughts import for_model
 from hybrid.models.toolspec import ToolsOffered
@@ -37,13 +38,8 @@ from hybrid.types import Json, StoredImage
 from hybrid.weights import find_weights, weights_sha256
 
 T = TypeVar("T")
-CONFIGURATION = (
-    "config.json",
-    "processor_config.json",
-    "preprocessor_config.json",
-    "tokenizer.json",
-    "chat_template.jinja",
-)
+_IN_JSON = ("config", "processor_config", "preprocessor_config", "tokenizer")
+CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
 # Done when the thread takes a request up: what comes before is waiting, and no time of its question.
 Begun = asyncio.Future[None]
 Waiting = tuple[generation.Conversation, generation.Sampling, "asyncio.Future[generation.Spoken]", Begun]
@@ -277,15 +273,9 @@ class HuggingFaceChat:
 
 def _extra(settings: ModelSettings) -> tuple[str, int]:
     """(dtype, batch) of `--model-arg`; refuses what a model in this process does not have."""
-    options = {
-        "--base-url": settings.base_url,
-        "--image-detail": settings.image_detail,
-        "--reasoning-effort": settings.reasoning_effort,
-        "--stream": "on" if settings.stream == "on" else None,
-    }
-    for option, value in options.items():
-        if value is not None:
-            raise UsageError(f"{option} {value}: models in this process (hf:) have no such option")
+    streams = ("stream",) if settings.stream == "on" else ()
+    for option, value in given_options(settings, "base_url", "image_detail", "reasoning_effort", *streams).items():
+        raise UsageError(f"{option} {value}: models in this process (hf:) have no such option")
     if unknown := sorted(settings.extra.keys() - {"dtype", "batch"}):
         raise UsageError(f"--model-arg {', '.join(unknown)}: models in this process (hf:) take dtype and batch")
     dtype, batch = settings.extra.get("dtype", "auto"), settings.extra.get("batch", 1)

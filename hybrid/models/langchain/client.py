@@ -19,8 +19,7 @@ from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.terms import NEWER, OLDER, PLAIN, learnt
-from hybrid.models.circuit import CHECK
-from hybrid.models.failures import Failure, StatusError, UnreadableReplyError, read_failure, summary
+from hybrid.models.failures import CHECK, Failure, StatusError, UnreadableReplyError, read_failure, summary
 from hybrid.models.images import ImageEncoder
 from hybrid.models.langchain.chat_models import (
     chat_model_metadata,

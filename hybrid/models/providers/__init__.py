@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from hybrid.config import ModelSettings
 from hybrid.types import Json
 
 PHOTO = frozenset({"image/jpeg", "image/png"})
@@ -81,8 +82,16 @@ def _rows() -> Iterator[Provider]:
 PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _rows()}
 
 
+_OPTIONS = {"thoughts": "reasoning"}  # Fields of `ModelSettings` whose option has another name.
 # Providers whose every call has a seed of its own, made of the run's and of what is asked.
 IN_PROCESS = frozenset({"hf", "embedded"})
+
+
+def given_options(settings: ModelSettings, *fields: str) -> dict[str, Any]:
+    """Those of the fields that are not as they are by default, by the names of their options."""
+    plain = ModelSettings()
+    given = {field: getattr(settings, field) for field in fields if getattr(settings, field) != getattr(plain, field)}
+    return {"--" + _OPTIONS.get(field, field.replace("_", "-")): value for field, value in given.items()}
 
 
 def image_tokens(provider: str, model: str, width: int, height: int, detail: str | None = None) -> int | None:

@@ -8,6 +8,7 @@ from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models.base import ChatModel
+from hybrid.models.providers import given_options
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
@@ -21,17 +22,9 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     if not (folder := name.partition(":")[2]):
         raise UsageError(f"--model {name!r}: write replay:DIR")
     # Options that would change nothing are refused: a manifest must not claim them.
-    given = {
-        "--base-url": settings.base_url,
-        "--image-detail": settings.image_detail,
-        "--max-pixels": settings.max_pixels,
-        "--reasoning-effort": settings.reasoning_effort,
-        "--tool-calling": settings.tool_calling if settings.tool_calling != "auto" else None,
-        "--reasoning": settings.thoughts if settings.thoughts != "keep" else None,
-        "--stream": "on" if settings.stream == "on" else None,
-        **{f"--model-arg {key}": value for key, value in settings.extra.items()},
-    }
-    useless = [option for option, value in given.items() if value is not None]
+    fields = ("base_url", "image_detail", "max_pixels", "reasoning_effort", "tool_calling", "thoughts")
+    useless = [*given_options(settings, *fields), *(["--stream"] if settings.stream == "on" else [])]
+    useless += [f"--model-arg {key}" for key, value in settings.extra.items() if value is not None]
     if useless:
         raise UsageError(f"{', '.join(useless)}: the model 'replay' has no such option")
     from hybrid.models.replay import ReplayModel

@@ -1,9 +1,9 @@
 """Calls in the text of replies, in every dialect; the replies are rows of `dialects.toml`."""
 
 import json
+import re
 import time
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.messages import Message, ToolMessage, user_message
-from hybrid.models.dialects import read, table
+from hybrid.models import call_forms
+from hybrid.models.dialects import Found, read, table
 from hybrid.models.literals import read_object
 from hybrid.registry import load
 from hybrid.tool import Tool
 from tests.tables import cases
 
-ROWS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("dialects.toml").read_text())["reply"]
+DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("dialects.toml").read_text())
+ROWS: list[dict[str, Any]] = DATA["reply"]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,7 @@ def tools() -> tuple[Tool, ...]:
 def test_a_reply_is_read_as_its_row_says(tools: tuple[Tool, ...], row: dict[str, Any]) -> None:
     given: list[Message] = [user_message([row.get("given", "Which?")])]
     reply, cut = row["reply"], row.get("cut", False)
-    found = read(reply, tools, given, cut=cut)
+    found = read(reply, tools, given, cut=cut, asked=row.get("asked", False))
     calls = [[call.name, {k: "null" if v is None else v for k, v in call.args.items()}] for call in found.calls]
     assert calls == row.get("calls", [])
     assert {call.read_from for call in found.calls} == ({row["from"]} if calls else set())
@@ -50,37 +52,13 @@ def test_every_dialect_has_a_row() -> None:
     assert {row.name for row in table()} == {row["from"] for row in ROWS if "from" in row}
 
 
-def hermes(name: str, args: dict[str, Any]) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': args})}\n</tool_call>"
+def written(dialect: str, name: str, args: dict[str, Any]) -> str:
+    opened, field, closed = DATA["written"][dialect]
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in args.items()}
+    fields = (field.format(key=key, text=text, json=json.dumps(args[key])) for key, text in texts.items())
+    return str(opened.replace("NAME", name) + ("".join(fields) if field else json.dumps(args)) + closed)
 
 
-def elements(opened: str, closed: str, one: str, name: str, args: dict[str, Any]) -> str:
-    fields = (one.format(key, value if isinstance(value, str) else json.dumps(value)) for key, value in args.items())
-    return opened.format(name) + "".join(fields) + closed
-
-
-WRITERS: dict[str, Callable[[str, dict[str, Any]], str]] = {
-    "Hermes": hermes,
-    "Llama JSON": lambda n, a: f"<|python_tag|>{json.dumps({'name': n, 'parameters': a})}<|eom_id|>",
-    "pythonic": lambda n, a: f"[{n}({', '.join(f'{key}={value!r}' for key, value in a.items())})]",
-    "Mistral": lambda n, a: f"[TOOL_CALLS]{n}[ARGS]{json.dumps(a)}",
-    "Kimi": lambda n, a: (
-        f"<|tool_call_begin|>functions.{n}:0<|tool_call_argument_begin|>{json.dumps(a)}<|tool_call_end|>"
-    ),
-    "DeepSeek": lambda n, a: f"<｜tool▁call▁begin｜>{n}<｜tool▁sep｜>{json.dumps(a)}<｜tool▁call▁end｜>",
-    "harmony": lambda n, a: (
-        f"<|channel|>commentary to=functions.{n} <|constrain|>json<|message|>{json.dumps(a)}<|call|>"
-    ),
-    "JSON": lambda n, a: f"```json\n{json.dumps({'tool': n, 'args': a})}\n```",
-    "ReAct": lambda n, a: f"Action: {n}\nAction Input: {json.dumps(a)}",
-    "Granite": lambda n, a: f"<|tool_call|>{json.dumps([{'name': n, 'arguments': a}])}",
-    "Gemma": lambda n, a: f"<start_function_call>call:{n}{json.dumps(a)}<end_function_call>",
-    "Qwen": lambda n, a: elements("<function={}>", "</function>", "<parameter={}>\n{}\n</parameter>", n, a),
-    "GLM": lambda n, a: elements(
-        "<tool_call>{}\n", "</tool_call>", "<arg_key>{}</arg_key>\n<arg_value>{}</arg_value>", n, a
-    ),
-    "invoke": lambda n, a: elements('<invoke name="{}">', "</invoke>", '<parameter name="{}">{}</parameter>', n, a),
-}
 words = st.text(st.characters(codec="utf-8", exclude_characters="<>`\r\x85"), max_size=12).filter(
     lambda text: text == text.strip("\n") and "[/" not in text
 )
@@ -97,12 +75,46 @@ prose = st.text(st.characters(codec="utf-8", categories=("L", "N", "Zs", "Po")),
 )
 
 
-@given(st.sampled_from(sorted(WRITERS)), arguments, prose, prose)
+@given(st.sampled_from(sorted(DATA["written"])), arguments, prose, prose)
 def test_a_call_survives_every_dialect(dialect: str, args: dict[str, Any], before: str, after: str) -> None:
-    reply = f"{before}\n\n{WRITERS[dialect]('localization', args)}\n\n{after}"
+    reply = f"{before}\n\n{written(dialect, 'localization', args)}\n\n{after}"
     found = read(reply, (load("tools", "localization"),))
     assert [(call.name, call.args, call.read_from) for call in found.calls] == [("localization", args, dialect)]
     assert found.rest.split() == [*before.split(), *after.split()]
+
+
+@given(
+    st.sampled_from(sorted(name for name, (_, field, _) in DATA["written"].items() if not field and name != "Granite")),
+    st.sampled_from(sorted(DATA["deformed"])),
+    arguments,
+)
+def test_deformed_json_is_read_as_it_was_meant(dialect: str, deformed: str, args: dict[str, Any]) -> None:
+    args["name"] = "dog"
+    whole = written(dialect, "localization", args)
+    begin, end = whole.index("{"), whole.rindex("}") + 1
+    inner = whole[begin:end]
+    for pattern, other in DATA["deformed"][deformed]:
+        inner = re.sub(pattern, other, inner)
+    reply = whole[:begin] + inner + whole[end:]
+    tools = (load("tools", "localization"),)
+    found = read(reply, tools)
+    assert [(call.name, call.args) for call in found.calls] == [("localization", args)]
+    assert found.unreadable is None
+    assert read(f"<think>{reply}</think>(A)", tools) == Found((), f"<think>{reply}</think>(A)")
+
+
+KEYS: dict[str, list[str]] = tomllib.loads(Path(call_forms.__file__).with_suffix(".toml").read_text())
+
+
+@pytest.mark.parametrize("key", KEYS["names"] + KEYS["weak_names"])
+def test_a_tool_is_named_under_any_key_and_only_if_offered(key: str) -> None:
+    tools, args = (load("tools", "depth"),), {"image": "img:1"}
+    for under in KEYS["arguments"]:
+        for call in ({key: "depth", under: args}, {key.title(): "depth", under.replace("_", " ").upper(): args}):
+            found = read(f"```json\n{json.dumps(call)}\n```", tools)
+            assert [(call.name, call.args) for call in found.calls] == [("depth", args)]
+        other = f"```json\n{json.dumps({key: 'hammer', under: args})}\n```"
+        assert read(other, tools) == Found((), other)
 
 
 @given(
@@ -123,17 +135,7 @@ MILLION, QUARTER = 1_000_000, 250_000
 LONG = {
     **{row.sign: row.sign * (QUARTER // len(row.sign)) for row in table() if row.sign},
     "nested": '<tool_call>{"name": "depth", "arguments": ' + '{"a":' * 10_000 + "1" + "}" * 10_000 + "}</tool_call>",
-    "brackets": "<tool_call>" + "[" * QUARTER,
-    "lines of brackets": "[\n" * (QUARTER // 2),
-    "values": "[depth(" + "a=1," * (QUARTER // 4),
-    "comments": "<tool_call>{/*" * (QUARTER // 14),
-    "escapes": "<tool_call>{'" + "\\" * QUARTER,
-    "names": '{"name": "depth", "arguments": {' * (QUARTER // 32),
-    "thoughts": "<think>" * (QUARTER // 7),
-    "ticks": "` " * (QUARTER // 2),
-    "underscores": "_" * QUARTER,
-    "actions": "Action: depth\n" * (QUARTER // 14),
-    "fields": "<tool_call>depth" + "<arg_key>a</arg_key><arg_value>" * (QUARTER // 31),
+    **{name: begin + again * (QUARTER // len(again)) for name, (begin, again) in DATA["long"].items()},
 }
 
 
@@ -146,7 +148,7 @@ def test_long_replies_are_read_in_linear_time_and_run_nothing(tools: tuple[Tool,
 
 
 def test_the_calls_of_one_reply_are_bounded(tools: tuple[Tool, ...]) -> None:
-    found = read(hermes("depth", {"image": "img:1"}) * 10_000, tools)
+    found = read(written("Hermes", "depth", {"image": "img:1"}) * 10_000, tools)
     assert len(found.calls) == 256
     assert found.unreadable is not None
     assert "256 calls" in found.unreadable.error
