@@ -24,7 +24,8 @@ from hybrid.tool.rules import OneCall, Rule
 from hybrid.types import Finding, Json, Prompt
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, overlay
-from tools.detection.rules import DetectedThing, ThingName, seen_from
+from tools.detection.models import Detection
+from tools.detection.rules import ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, RelationName, holds
 
 # A degree this close to a half is undecided.
@@ -44,8 +45,8 @@ class RelationArgs(Args):
 class RelationVerdict(NamedTuple):
     """The pair that was compared, the degree 0..1 of the relation (None: undecidable), and the confidence 0..1."""
 
-    subject: DetectedThing | None
-    reference: DetectedThing | None
+    subject: Detection | None
+    reference: Detection | None
     degree: float | None
     confidence: float
 
@@ -55,7 +56,7 @@ class RelationVerdict(NamedTuple):
         return None if self.degree is None or abs(self.degree - 0.5) < UNCLEAR else self.degree > 0.5
 
 
-def pair_of(args: RelationArgs, seen: Sequence[DetectedThing]) -> tuple[DetectedThing | None, DetectedThing | None]:
+def pair_of(args: RelationArgs, seen: Sequence[Detection]) -> tuple[Detection | None, Detection | None]:
     """The subject and the reference of highest score; two things of one name are the two best of it."""
     subjects = [one for one in seen if one.name == args.subject]
     references = [one for one in seen if one.name == args.reference]
@@ -65,7 +66,7 @@ def pair_of(args: RelationArgs, seen: Sequence[DetectedThing]) -> tuple[Detected
 
 
 def decide(
-    args: RelationArgs, seen: Sequence[DetectedThing], depths: tuple[float, float] | None, depth_sure: float
+    args: RelationArgs, seen: Sequence[Detection], depths: tuple[float, float] | None, depth_sure: float
 ) -> RelationVerdict:
     """Judge the relation from detections, best first, and the relative depths 0..1 of the surest pair."""
     subject, reference = pair_of(args, seen)
@@ -147,7 +148,7 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
     return Evidence(text, data, verdict.confidence, (picture,))
 
 
-def _thing(one: DetectedThing | None) -> Json:
+def _thing(one: Detection | None) -> Json:
     if one is None:
         return None
     return {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
