@@ -9,7 +9,6 @@ printed beside it.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +28,7 @@ def statistics_of(folder: Path) -> list[dict[str, float]]:
     """The statistics of each photograph. Raises `SystemExit` if there are none."""
     rows = blink_rows(folder, *TASKS, columns=("idx", "image_1"))
     images = (decode(row["image_1"]["bytes"], row["idx"]) for row in rows)
-    return [asdict(measure(pixels)) for pixels in images if min(pixels.shape[:2]) >= MIN_SIDE_PX]
+    return [measure(pixels) for pixels in images if min(pixels.shape[:2]) >= MIN_SIDE_PX]
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
 from hybrid.types import Box, Fault, Json, Prompt
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
-from tools._shared.grabcut import Mask, cut
+from tools._shared.grabcut import cut
 from tools._shared.overlay import PALETTE, overlay
 from tools.detection.rules import ThingName, seen_from
 
@@ -154,26 +154,18 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     seeds = np.full(small.shape[:2], cv2.GC_BGD, np.uint8)
     seeds[all_of_it] = cv2.GC_PR_BGD
     seeds[middle] = cv2.GC_PR_FGD
-    mask = _connected(cut(small, seeds), middle)
+    # Thin bridges of like colour would join neighbours.
+    opened = cv2.morphologyEx(cut(small, seeds).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    count, connected = cv2.connectedComponents(opened)
+    shares = np.bincount(connected[middle].ravel(), minlength=count)
+    shares[0] = 0
+    # The parts that have at least a tenth of the largest one's share of the middle.
+    mask = np.isin(connected, np.flatnonzero(shares >= max(1.0, 0.1 * shares.max())))
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not rows.size:
         return None
     across, down = width / size[0], height / size[1]
     return Box(columns[0] * across, rows[0] * down, (columns[-1] + 1) * across, (rows[-1] + 1) * down)
-
-
-def _connected(mask: Mask, middle: tuple[slice, slice]) -> Mask:
-    """The parts of a mask that have at least a tenth of the largest part's share of the middle."""
-    import cv2
-
-    # Thin bridges of like colour would join neighbours.
-    opened = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
-    count, parts = cv2.connectedComponents(opened)
-    shares = np.bincount(parts[middle].ravel(), minlength=count)
-    shares[0] = 0
-    if not shares.any():
-        return np.zeros_like(mask)
-    return np.isin(parts, np.flatnonzero(shares >= 0.1 * shares.max()))
 
 
 class DetectedFit(WeightFree[LocalizationArgs]):

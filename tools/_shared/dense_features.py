@@ -98,11 +98,9 @@ class DenseFeatures:
 
     def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
         """The network's features of each image, (rows, columns, C), in order; one pass for up to 32 of one shape."""
-        import torch
 
         def run(batch: Any, _: Sequence[int]) -> list[FeatureGrid]:
-            with torch.inference_mode():
-                tokens = self._checkpoint.model(pixel_values=batch).last_hidden_state
+            tokens = self._checkpoint.model(pixel_values=batch).last_hidden_state
             patches = on_host(tokens[:, self._others :])
             rows, columns = batch.shape[2] // self._patch, batch.shape[3] // self._patch
             return list(patches.reshape(len(batch), rows, columns, -1))

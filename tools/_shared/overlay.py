@@ -130,7 +130,16 @@ class Overlay:
         # A little smaller rather than a line of one word.
         usual = whole if max(MIN_FONT, A_LITTLE_SMALLER * self._font) <= whole < self._font else self._font
         for font in (usual, MIN_FONT):
-            lines = [part for line in text.splitlines() for part in _wrap(line, font, self.width - 8)]
+            # Broken between words.
+            lines: list[str] = []
+            for line in text.splitlines():
+                start = len(lines)
+                for word in line.split():
+                    joined = f"{lines[-1]} {word}" if len(lines) > start else word
+                    if len(lines) > start and extent(joined, font)[0] <= self.width - 8:
+                        lines[-1] = joined
+                    else:
+                        lines.append(_shortened(word, font, self.width - 8))
             step = max((extent(line, font)[1] for line in lines), default=0) + 7
             if len(lines) <= len(text.splitlines()) or len(lines) * step <= room:
                 return lines, font
@@ -183,18 +192,6 @@ def overlay(
         return canvas.pixels
 
     return Picture(drawn, of=of)
-
-
-def _wrap(line: str, font: float, width: int) -> list[str]:
-    """A line in lines of at most `width` px, broken between words."""
-    lines: list[str] = []
-    for word in line.split():
-        joined = f"{lines[-1]} {word}" if lines else word
-        if lines and extent(joined, font)[0] <= width:
-            lines[-1] = joined
-        else:
-            lines.append(_shortened(word, font, width))
-    return lines
 
 
 def _shortened(text: str, font: float, width: int) -> str:

@@ -53,16 +53,12 @@ class TargetHeat:
 
     def predict(self, sought: Sequence[SearchInput]) -> list[HeatMap]:
         """Logits (h, w), on the network's grid, that a place shows the words; one pass for up to 32 images."""
-        import torch
-
         loaded = self._checkpoint
 
         def run(batch: Any, members: Sequence[int]) -> list[HeatMap]:
             words = [sought[place].words for place in members]
             read = loaded.processor(text=words, padding=True, truncation=True, return_tensors="pt").to(loaded.device)
-            with torch.inference_mode():
-                logits = loaded.model(pixel_values=batch, **read).logits
-            return list(on_host(logits))
+            return list(on_host(loaded.model(pixel_values=batch, **read).logits))
 
         return in_batches([one.values for one in sought], loaded.device, run)
 

@@ -21,8 +21,7 @@ What the authors' code does with pictures, and what is done here:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,16 +34,10 @@ if TYPE_CHECKING:
     import torch
 
 
-class PairedPoints(NamedTuple):
-    """Points (N, 2) in pixels of the network's input, scores (N,) 0..1; row k of both belongs together."""
+def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Matches of each pair: points (N, 2) of both pictures in pixels of the input, and scores (N,) 0..1.
 
-    first: torch.Tensor
-    second: torch.Tensor
-    scores: torch.Tensor
-
-
-def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[PairedPoints]:
-    """Matches of each pair, `pixel_values` (B, 2, C, H, W) with H and W multiples of 32; one pass of the network.
+     `pixel_values` (B, 2, C, H, W) with H and W multiples of 32. One pass of the network.
 
     `model` is transformers' `EfficientLoFTRForKeypointMatching`.
     """
@@ -60,7 +53,7 @@ def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[PairedPoints]:
         fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, layers)
         first, second = fine_offsets(fine_first[0][cells[:, 0]], fine_second[0][cells[:, 1]], config)
         here, there = (_corner(cells[:, side], columns) * step for side in (0, 1))
-        points.append(PairedPoints(here + first, there + second, scores))
+        points.append((here + first, there + second, scores))
     return points
 
 
@@ -156,9 +149,19 @@ class TransformersMatcher:
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> torch.Tensor:
         """A tensor (1, 2, C, h, w): each picture as the checkpoint's processor makes it, in the upper left."""
-        scaled = [self._scaled(pixels) for pixels in pictures]
         import torch
 
+        scaled = []
+        for pixels in pictures:
+            rows, columns = self._fitted((pixels.shape[0], pixels.shape[1]))
+            # Processors of matchers take pairs alone.
+            made = self.checkpoint.process(
+                images=[pixels, pixels],
+                size={"height": rows, "width": columns},
+                do_resize=True,
+                input_data_format="channels_last",
+            )
+            scaled.append(made["pixel_values"][0, 0])
         height, width = (max(one.shape[axis] for one in scaled) for axis in (-2, -1))
         values = torch.zeros(1, 2, scaled[0].shape[0], height, width, device=scaled[0].device)
         for side, one in enumerate(scaled):
@@ -167,36 +170,23 @@ class TransformersMatcher:
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views; EfficientLoFTR sees several at once."""
-        if self._efficient:
-            return in_batches(
-                [pair.values for pair in pairs], self.checkpoint.device, partial(self._dense, pairs), MAX_AT_ONCE
-            )
-        return [self._sparse(pair) for pair in pairs]
 
-    def _scaled(self, pixels: Pixels) -> torch.Tensor:
-        height, width = self._fitted((pixels.shape[0], pixels.shape[1]))
-        # Processors of matchers take pairs alone.
-        made = self.checkpoint.process(
-            images=[pixels, pixels],
-            size={"height": height, "width": width},
-            do_resize=True,
-            input_data_format="channels_last",
-        )
-        values: torch.Tensor = made["pixel_values"][0, 0]
-        return values
+        def dense(batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
+            found = match_pairs(self.checkpoint.model, batch)
+            return [
+                self._on_pictures(pairs[place], (doubles(first), doubles(second)), doubles(scores), 0.5)
+                for place, (first, second, scores) in zip(members, found, strict=True)
+            ]
+
+        if self._efficient:
+            return in_batches([pair.values for pair in pairs], self.checkpoint.device, dense, MAX_AT_ONCE)
+        return [self._sparse(pair) for pair in pairs]
 
     def _fitted(self, size: Size) -> Size:
         """How large a picture of `size` is in the input."""
         factor, step = self._longest / max(size), self._step
         height, width = (max(step, round(side * factor / step) * step) for side in size)
         return height, width
-
-    def _dense(self, pairs: Sequence[PreparedPair], batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
-        pairings = match_pairs(self.checkpoint.model, batch)
-        return [
-            self._on_pictures(pairs[place], (doubles(one.first), doubles(one.second)), doubles(one.scores), 0.5)
-            for place, one in zip(members, pairings, strict=True)
-        ]
 
     def _sparse(self, pair: PreparedPair) -> Matches:
         """LightGlue and SuperGlue, one pair a call.

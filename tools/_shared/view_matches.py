@@ -145,11 +145,25 @@ def _rooted(descriptors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _match(first: Features, second: Features, kind: str) -> Matches:
+    import cv2
+
     (points, descriptors), (other_points, other_descriptors) = first, second
     if len(points) < 2 or len(other_points) < 2:
         return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), kind)
     ratio = SIFT_RATIO if kind == "sift" else ORB_RATIO
-    near, distances = _two_nearest(descriptors, other_descriptors, kind)
+    # For each feature the nearest one of the other view, and the distances (N, 2) to the two nearest.
+    if kind == "orb":
+        pairs = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(descriptors, other_descriptors, 2)
+        near = np.array([best.trainIdx for best, _ in pairs], np.intp)
+        distances = np.array([[best.distance, next_.distance] for best, next_ in pairs], np.float64)
+    else:
+        # Rooted descriptors have unit length, so the squared distance is 2 - 2 cos.
+        cosines = np.asarray(descriptors @ other_descriptors.T, np.float32)
+        near = cosines.argmax(axis=1)
+        nearest = cosines[np.arange(len(near)), near].copy()
+        cosines[np.arange(len(near)), near] = -1
+        apart = np.maximum(2 - 2 * np.stack([nearest, cosines.max(axis=1)], axis=1), 0)
+        distances = np.sqrt(apart).astype(np.float64)
     # Where even the second nearest is equal, as in a pattern that repeats to the pixel, the nearest is no evidence.
     share = np.where(distances[:, 1] < EQUAL[kind], 1.0, distances[:, 0] / np.maximum(distances[:, 1], 1e-9))
     # Of several features that match one, the surest: a repeated texture would otherwise outvote the rest.
@@ -179,24 +193,6 @@ def _features(view: View, kind: str) -> Features:
         return np.zeros((0, 2)), np.zeros((0, 1))
     points = np.array([keypoint.pt for keypoint in keypoints], np.float64).reshape(-1, 2)
     return points, _rooted(np.asarray(descriptors, np.float32)) if kind == "sift" else np.asarray(descriptors)
-
-
-def _two_nearest(
-    first: Descriptors, second: Descriptors, kind: str
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
-    """For each row of `first` the nearest row of `second`, and the distances to the two nearest, (N, 2)."""
-    import cv2
-
-    if kind == "orb":
-        pairs = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(first, second, 2)
-        near = np.array([best.trainIdx for best, _ in pairs], np.intp)
-        return near, np.array([[best.distance, next_.distance] for best, next_ in pairs], np.float64)
-    # Rooted descriptors have unit length, so the squared distance is 2 - 2 cos.
-    cosines = np.asarray(first @ second.T, np.float32)
-    near = cosines.argmax(axis=1)
-    best = cosines[np.arange(len(near)), near].copy()
-    cosines[np.arange(len(near)), near] = -1
-    return near, np.sqrt(np.maximum(2 - 2 * np.stack([best, cosines.max(axis=1)], axis=1), 0)).astype(np.float64)
 
 
 Views = tuple[View, View]

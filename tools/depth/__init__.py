@@ -132,7 +132,11 @@ class DepthCues(WeightFree[DepthArgs]):
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
         ranking = rank_by_cues(scores, spots, size[0])
-        decisive = _decisive(ranking, cues)
+        # The cue that speaks most for the nearest point against the runner-up.
+        decisive = None
+        if ranking.nearest is not None and ranking.runner_up is not None:
+            near, far = cues[ranking.nearest], cues[ranking.runner_up]
+            decisive = max(WEIGHTS, key=lambda name: WEIGHTS[name] * (near[name] - far[name]))
         data: dict[str, Json] = {
             **_data(spots, [{"depth_0_1": depth_of(values)} for values in cues], ranking),
             "cues": {name: [values[name] for values in cues] for name in WEIGHTS},
@@ -159,42 +163,30 @@ NO_MAP = "Read from cues at the points: there is no depth map, and what hangs or
 WORDED = {"position": "lies lower in the picture", "clear": "lies behind less haze"}
 
 
-def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | None:
-    """The cue that speaks most for the nearest point against the runner-up; None where none is nearest."""
-    if ranking.nearest is None or ranking.runner_up is None:
-        return None
-    near, far = cues[ranking.nearest], cues[ranking.runner_up]
-    return max(WEIGHTS, key=lambda name: WEIGHTS[name] * (near[name] - far[name]))
-
-
-class SpottedImage(NamedTuple):
-    """The points of a request and its image as the network takes it."""
-
-    spots: tuple[Spot, ...]
-    image: DepthInput
+# The points of a request and its image as the network takes it.
+SpottedImage = tuple[list[Spot], DepthInput]
 
 
 class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
     """The learned backend: a monocular depth model through transformers."""
 
-    def __init__(self) -> None:
-        super().__init__("depth", LEARNED.version, DepthModel, LEARNED.weights)
+    load = DepthModel
 
     def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
-        return SpottedImage(tuple(spots_of(request)), self.model.prepare(clean_image(request)))
+        return spots_of(request), self.model.prepare(clean_image(request))
 
     def batch_key(self, prepared: SpottedImage) -> Hashable:
         """The shape of the image."""
-        return shape(prepared.image.values)
+        return shape(prepared[1].values)
 
     def compute(self, prepared: Sequence[SpottedImage]) -> list[DepthValues]:
         """The network's output for each image; one forward pass for each shape of input."""
-        return self.model.predict([one.image for one in prepared])
+        return self.model.predict([image for _, image in prepared])
 
     def finish(self, request: Request[DepthArgs], prepared: SpottedImage, output: DepthValues) -> Evidence:
         """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
-        spots, depth = prepared.spots, depth_map(output, metric=self.model.metric)
+        spots, depth = prepared[0], depth_map(output, metric=self.model.metric)
         size = (request.images[0].shape[0], request.images[0].shape[1])
         values = [depth.at(spot.x, spot.y, size) for spot in spots]
         depths = [value["depth_0_1"] for value in values]
@@ -269,5 +261,3 @@ TOOL = Tool(
     # Alone it answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
 )
-
-LEARNED = TOOL.card.backends[0]

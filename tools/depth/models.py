@@ -100,11 +100,9 @@ class DepthModel:
 
     def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
         """The network's output for each image, (h, w) of its `size`; one forward pass for each shape of input."""
-        import torch
 
         def run(batch: Any, members: Sequence[int]) -> list[DepthValues]:
-            with torch.inference_mode():
-                outputs = self._checkpoint.model(pixel_values=batch)
+            outputs = self._checkpoint.model(pixel_values=batch)
             sizes = [images[place].size for place in members]
             # DINOv2's heads see the picture at its own size, with a border around.
             processor = self._checkpoint.processor

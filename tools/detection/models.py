@@ -97,7 +97,10 @@ class Detector:
         )
         self.version = self._checkpoint.version
         self.family = FAMILIES[self._checkpoint.model_type]
-        self._classes = _classes(self._checkpoint.model.config, weights) if closed else {}
+        labels = self._checkpoint.model.config.id2label if closed else {}
+        self._classes = {singular(str(name)).lower(): int(number) for number, name in labels.items()}
+        if closed and all(name.startswith("label_") for name in self._classes):
+            raise WeightsError(f"{weights}: config.json names no classes (id2label)")
 
     def knows(self, name: str) -> bool:
         """Whether the detector can be asked for a name: always, unless its set of classes is closed."""
@@ -130,10 +133,7 @@ class Detector:
 
     def predict(self, asked: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
-        import torch
-
-        with torch.inference_mode():
-            return by_members(by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE), partial(self._pass, asked))
+        return by_members(by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE), partial(self._pass, asked))
 
     def detections(
         self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float
@@ -154,12 +154,22 @@ class Detector:
 
         loaded, group = self._checkpoint, [asked[place] for place in members]
         inputs = {name: together([one.image[name] for one in group], loaded.device) for name in group[0].image}
-        read = {} if self.family.kind == "closed" else self._tokenized(group).to(loaded.device)
+        read: Any = {} if self.family.kind == "closed" else self._tokenized(group).to(loaded.device)
         outputs = loaded.model(**inputs, **read)
         scores, boxes = torch.sigmoid(outputs.logits.float()), doubles(outputs.pred_boxes)
         rows = []
         for place, one in enumerate(group):
-            named = self._scores_of_names(scores[place], one.names, read)
+            # Scores (Q, names) from what the network gives for one image.
+            every = scores[place]
+            if self.family.kind == "closed":
+                columns = [self._classes[singular(name).lower()] for name in one.names]
+                # A query that fits another class better is not one of these.
+                named = torch.where(every == every.amax(dim=1, keepdim=True), every, 0.0)[:, columns]
+            elif self.family.kind == "queries":
+                named = every[:, : len(one.names)]
+            else:
+                stop = loaded.processor.tokenizer.convert_tokens_to_ids(".")
+                named = by_phrase(every, read["input_ids"][0].tolist(), stop, len(one.names))
             rows.append(DetectionOutput(doubles(named), boxes[place]))
         return rows
 
@@ -179,19 +189,6 @@ class Detector:
         return loaded.processor(
             text=queries, padding="max_length", truncation=True, max_length=longest, return_tensors="pt"
         )
-
-    def _scores_of_names(self, every: Any, names: Sequence[str], read: Any) -> Any:
-        """Scores (Q, names) from what the network gives for one image."""
-        import torch
-
-        if self.family.kind == "closed":
-            columns = [self._classes[singular(name).lower()] for name in names]
-            # A query that fits another class better is not one of these.
-            return torch.where(every == every.amax(dim=1, keepdim=True), every, 0.0)[:, columns]
-        if self.family.kind == "queries":
-            return every[:, : len(names)]
-        stop = self._checkpoint.processor.tokenizer.convert_tokens_to_ids(".")
-        return by_phrase(every, read["input_ids"][0].tolist(), stop, len(names))
 
 
 def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:
@@ -253,10 +250,3 @@ def distinct(detections: Sequence[Detection]) -> list[Detection]:
         same = (names[left] == names[best]) & (shared >= SAME_OBJECT * (areas[best] + areas[left] - shared))
         left = left[~same]
     return kept
-
-
-def _classes(config: Any, weights: str) -> dict[str, int]:
-    named = {singular(str(name)).lower(): int(number) for number, name in config.id2label.items()}
-    if not named or all(name.startswith("label_") for name in named):
-        raise WeightsError(f"{weights}: config.json names no classes (id2label)")
-    return named

@@ -251,8 +251,7 @@ class SeamVote(WeightFree[JigsawArgs]):
 class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFeatures]):
     """The learned backend: the same vote, and features of a vision transformer where it is not decided."""
 
-    def __init__(self) -> None:
-        super().__init__("jigsaw", LEARNED.version, partial(DenseFeatures, tool="jigsaw"), LEARNED.weights)
+    load = staticmethod(partial(DenseFeatures, tool="jigsaw"))
 
     def prepare(self, request: Request[JigsawArgs]) -> PuzzleInput:
         """The vote, and what the network is asked. Raises `ToolError` as `fit_pieces`, or for an elongated image."""
@@ -344,10 +343,6 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
         piece, at, _ = puzzle.fitted[best]
         height, width = images[0].shape[:2]
         pictures = (Picture(compose(images[0], piece, at), box=Box(0, 0, width, height)),)
-    return Evidence(_describe(fits, verdict, opinion), data, sure, pictures)
-
-
-def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion | None) -> str:
     if opinion is not None and opinion.best is not None:
         values = ", ".join(f"image {n} {value:.2f}" for n, value in enumerate(opinion.cosines, 2))
         head = (
@@ -361,12 +356,12 @@ def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion 
             f"Image {verdict.best + 2} continues the missing lower-right quarter of image 1 best: "
             f"{verdict.votes} of 3 seam measures, margin {verdict.margin:.2f} (0..1)."
         )
-    rows = [
+    lines = [
         f"Image {n}: colour step across the seam {fit.l1:.1f} (lower fits better), "
         f"correlation {fit.ncc:.2f} (higher fits better), step ratio {fit.step_ratio:.1f} (1 = no visible seam)."
         for n, fit in enumerate(fits, 2)
     ]
-    return "\n".join([head, *rows])
+    return Evidence("\n".join([head, *lines]), data, sure, pictures)
 
 
 TOOL = Tool(
@@ -377,5 +372,3 @@ TOOL = Tool(
     # Alone it answers with the image that completes the first.
     rules={"Jigsaw": OneCall("jigsaw", later_image)},
 )
-
-LEARNED = TOOL.card.backends[0]

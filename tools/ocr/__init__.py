@@ -45,8 +45,7 @@ class OcrArgs(Args):
 class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
     """The learned backend: PP-OCR from a directory, else the rapidocr package."""
 
-    def __init__(self) -> None:
-        super().__init__("ocr", LEARNED.version, open_reader, "")
+    load = staticmethod(open_reader)
 
     def prepare(self, request: Request[OcrArgs]) -> Pixels:
         """The region that is read. Raises `ToolError` for a box outside of the image."""
@@ -181,5 +180,3 @@ TOOL = Tool(
     checks=CHECKS,
     probe=lambda picture: CheckCase((picture,), {}, lambda _: None),
 )
-
-LEARNED = TOOL.card.backends[0]

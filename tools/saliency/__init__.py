@@ -132,26 +132,10 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         names = [str(number) for number in range(1, len(boxes) + 1)]
         ranked, count = rank_boxes(boxes, names, regions[:MAX_OBJECTS]), len(regions)
     sure = confidence(ranked)
-    text, data = describe(ranked, size, basis, sure, count), _data(ranked, saliency, size, count)
-    # The most salient is drawn last.
-    drawn = [
-        (
-            item.box,
-            item.name if item.name == str(item.rank) else f"{item.rank}: {item.name}",
-            PALETTE[1] if item.rank == 1 else WHITE,
-        )
-        for item in reversed(ranked)
-    ]
-    return Evidence(text, data, sure, (overlay(shown, LEGEND, boxes=drawn, values=saliency),))
-
-
-def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int], count: int | None) -> dict[str, Json]:
+    text = describe(ranked, size, basis, sure, count)
     row, column = np.unravel_index(int(np.argmax(saliency)), saliency.shape)
-    peak = [
-        round(float((column + 0.5) * size[1] / saliency.shape[1]), 1),
-        round(float((row + 0.5) * size[0] / saliency.shape[0]), 1),
-    ]
-    return {
+    places = zip((column, row), size[::-1], saliency.shape[::-1], strict=True)
+    data: dict[str, Json] = {
         "objects": [
             {
                 "rank": item.rank,
@@ -165,11 +149,21 @@ def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int]
         "count": count,
         "most_salient": ranked[0].name if ranked else None,
         "map": {
-            "peak_px": peak,
+            "peak_px": [round(float((cell + 0.5) * side / cells), 1) for cell, side, cells in places],
             "mean_0_1": round(float(saliency.mean()), 4),
             "above_half_0_1": round(float((saliency > 0.5).mean()), 4),
         },
     }
+    # The most salient is drawn last.
+    drawn = [
+        (
+            item.box,
+            item.name if item.name == str(item.rank) else f"{item.rank}: {item.name}",
+            PALETTE[1] if item.rank == 1 else WHITE,
+        )
+        for item in reversed(ranked)
+    ]
+    return Evidence(text, data, sure, (overlay(shown, LEGEND, boxes=drawn, values=saliency),))
 
 
 def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: float, count: int | None) -> str:
@@ -207,19 +201,18 @@ class SaliencyCues(WeightFree[SaliencyArgs]):
     def answer(self, request: Request[SaliencyArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` for a box outside of its image."""
         basis = "regions whose colour sets them off from what the border shows; no model of people"
-        seen = _unlined(request)
+        seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         return evidence_of(request.images[0], seen, object_map(seen), request.args, basis)
 
 
 class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], SaliencyMap, Attention]):
     """The learned backend: attention of a self-supervised transformer."""
 
-    def __init__(self) -> None:
-        super().__init__("saliency", LEARNED.version, Attention, LEARNED.weights)
+    load = Attention
 
     def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, PatchInput]:
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
-        seen = _unlined(request)
+        seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         return seen, self.model.prepare(seen)
 
     def batch_key(self, prepared: tuple[Pixels, PatchInput]) -> Hashable:
@@ -239,10 +232,6 @@ class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], Salienc
         return evidence_of(
             request.images[0], seen, stretch(over(superpixels(seen), contrasted(output))), request.args, basis
         )
-
-
-def _unlined(request: Request[SaliencyArgs]) -> Pixels:
-    return without_lines(request.images[0], request.args.columns, request.args.rows)
 
 
 HEIGHT, WIDTH, RADIUS, PERIOD = 360, 480, 62, 24
@@ -294,5 +283,3 @@ CHECKS = tuple(
 
 
 TOOL = Tool(card=tool_card(__file__, AttentionSaliency, SaliencyCues), args=SaliencyArgs, checks=CHECKS, rules=RULES)
-
-LEARNED = TOOL.card.backends[0]

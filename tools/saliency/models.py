@@ -81,14 +81,12 @@ class Attention:
 
     def predict(self, images: Sequence[PatchInput]) -> list[SaliencyMap]:
         """Attention of the class token to the patches (rows, columns), mean of the heads; a pass for each shape."""
-        import torch
 
         def run(batch: Any, members: Sequence[int]) -> list[SaliencyMap]:
-            with torch.inference_mode():
-                outputs = self._checkpoint.model(pixel_values=batch, output_attentions=True, output_hidden_states=True)
-                heads = outputs.attentions[-1][:, :, 0, self._before :]
-                # The last of them is before the final normalisation, which makes all features of one length.
-                lengths = outputs.hidden_states[-1][:, self._before :].norm(dim=-1)
+            outputs = self._checkpoint.model(pixel_values=batch, output_attentions=True, output_hidden_states=True)
+            heads = outputs.attentions[-1][:, :, 0, self._before :]
+            # The last of them is before the final normalisation, which makes all features of one length.
+            lengths = outputs.hidden_states[-1][:, self._before :].norm(dim=-1)
             means, long = (on_host(one) for one in (heads.mean(dim=1), lengths))
             shapes = [(images[at].rows, images[at].columns) for at in members]
             return [

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from pydantic import Field
@@ -122,18 +122,14 @@ class FreeViewing(WeightFree[ScanpathArgs]):
         return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), basis, sure)
 
 
-class ViewedImage(NamedTuple):
-    """The weight-free map of an image, and what the network is asked of it: None for free viewing."""
-
-    values: SaliencyMap
-    sought: SearchInput | None
+# The weight-free map of an image, and what the network is asked of it: None for free viewing.
+ViewedImage = tuple[SaliencyMap, SearchInput | None]
 
 
 class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, TargetHeat]):
     """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
 
-    def __init__(self) -> None:
-        super().__init__("scanpath", LEARNED.version, TargetHeat, LEARNED.weights)
+    load = TargetHeat
 
     def prepare(self, request: Request[ScanpathArgs]) -> ViewedImage:
         """The weight-free map, and for a search the image as the network takes it."""
@@ -141,7 +137,7 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
 
         pixels, target = request.images[0], request.args.target
         if target is None:
-            return ViewedImage(salience(pixels), None)
+            return salience(pixels), None
         # At most 1024 px long and 4 : 1: processors fail on images of one row.
         small = shrink(pixels, MAX_SIDE_PX)
         height, width = small.shape[:2]
@@ -149,22 +145,22 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         size = (max(width, least), max(height, least))
         if size != (width, height):
             small = np.asarray(cv2.resize(small, size), np.uint8)
-        return ViewedImage(salience(pixels), self.model.prepare(small, target))
+        return salience(pixels), self.model.prepare(small, target)
 
     def batch_key(self, prepared: ViewedImage) -> Hashable:
         """Whether the network is asked: it sees squares."""
-        return prepared.sought is None
+        return prepared[1] is None
 
     def compute(self, prepared: Sequence[ViewedImage]) -> list[SaliencyMap | None]:
         """Logits of the target's place, None for free viewing; one pass for all searches."""
-        heats = iter(self.model.predict([one.sought for one in prepared if one.sought is not None]))
-        return [None if one.sought is None else next(heats) for one in prepared]
+        heats = iter(self.model.predict([sought for _, sought in prepared if sought is not None]))
+        return [None if sought is None else next(heats) for _, sought in prepared]
 
     def finish(self, request: Request[ScanpathArgs], prepared: ViewedImage, output: SaliencyMap | None) -> Evidence:
         """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
         import cv2
 
-        pixels, args, values = request.images[0], request.args, prepared.values
+        pixels, args, values = request.images[0], request.args, prepared[0]
         if output is None:
             sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
             return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), FREE_BASIS, sure)
@@ -262,5 +258,3 @@ CHECKS = tuple(KnownAnswer(f"search for {thing}", partial(_sought, thing)) for t
 
 
 TOOL = Tool(card=tool_card(__file__, TargetSearch, FreeViewing), args=ScanpathArgs, checks=CHECKS, rules=RULES)
-
-LEARNED = TOOL.card.backends[0]

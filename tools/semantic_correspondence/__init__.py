@@ -23,13 +23,13 @@ from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
-from hybrid.tool.backends import Learned
+from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, drawn_labels, letter
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.batches import shape, side_by_side
-from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
+from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap
 from tools._shared.known_answers import SEED, Plane, coloured, expects, lit, pattern, point_args
 from tools._shared.overlay import PALETTE, overlay
 from tools._shared.reading import shrink
@@ -112,8 +112,7 @@ class SpottedPair(NamedTuple):
 class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureModel]):
     """The learned backend: cosine of dense features at the points."""
 
-    def __init__(self) -> None:
-        super().__init__("semantic_correspondence", LEARNED.version, feature_model, LEARNED.weights)
+    load = staticmethod(feature_model)
 
     def prepare(self, request: Request[SemanticArgs]) -> SpottedPair:
         """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
@@ -140,14 +139,11 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
         """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
         if prepared.reference is None or not prepared.images:
             return not_seen(prepared)
-        maps = [
-            feature_map("semantic_correspondence", image, features)
-            for image, features in zip(prepared.images, output, strict=True)
-        ]
-        # Points are of the original images; the maps are of reduced copies.
+        check_finite("semantic_correspondence", *output)
+        # Points are of the original images; the features are of reduced copies.
         first, there = (
-            FeatureMap(one.vectors, (pixels.shape[0], pixels.shape[1]))
-            for one, pixels in zip(maps, request.images, strict=True)
+            FeatureMap(features, (pixels.shape[0], pixels.shape[1]))
+            for features, pixels in zip(output, request.images, strict=True)
         )
         wanted = first.at(prepared.reference.x, prepared.reference.y)
         cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
@@ -251,24 +247,22 @@ def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
     ]
 
 
-def _scene(things: list[tuple[str, float, float, float]], places: list[tuple[float, float]], zoom: float) -> Plane:
-    """Discs of patterns (form, scale, angle, phase) at places on a plain ground, (h, w, 3) of 0..255."""
+def _scene(things: list[tuple[str, float, float]], places: list[tuple[float, float]], zoom: float) -> Plane:
+    """Discs of patterns (form, scale, angle) at places on a plain ground, (h, w, 3) of 0..255."""
     import cv2
 
     height, width = round(HEIGHT * zoom), round(WIDTH * zoom)
     canvas = np.empty((height, width, 3), np.float32)
     canvas[:] = GROUND
-    for (form, scale, angle, _), (x, y) in zip(things, places, strict=True):
+    for (form, scale, angle), (x, y) in zip(things, places, strict=True):
         radius = round(RADIUS * scale * zoom)
         side = 2 * radius + 1
         made = coloured(pattern(form, side, side, period=PERIOD * scale * zoom, angle=angle), DARK, BRIGHT)
         disc = cv2.circle(np.zeros((side, side), np.float32), (radius, radius), radius - 1, 1.0, -1, cv2.LINE_AA)
         left, top = round(x * zoom) - radius, round(y * zoom) - radius
         window = canvas[max(0, top) : top + side, max(0, left) : left + side]
-        rows, columns = (
-            slice(max(0, -top), max(0, -top) + window.shape[0]),
-            slice(max(0, -left), max(0, -left) + window.shape[1]),
-        )
+        starts = zip((max(0, -top), max(0, -left)), window.shape[:2], strict=True)
+        rows, columns = (slice(start, start + length) for start, length in starts)
         share = disc[rows, columns, None]
         window[:] = share * made[rows, columns] + (1 - share) * window
     return canvas
@@ -284,12 +278,11 @@ def pair(number: int) -> tuple[Pixels, Pixels, list[tuple[float, float]], list[t
     rng = np.random.default_rng((SEED, number))
     first, quarters = _centres(rng), _centres(rng)
     second = [quarters[place] for place in moved]
-    plain = [(form, 1.0, 0.0, 0.0) for form in forms]
     changed = [
-        (form, float(rng.choice((SMALLER, LARGER))), float(rng.choice((-1, 1)) * rng.uniform(0.15, MAX_TURNED)), 0.0)
+        (form, float(rng.choice((SMALLER, LARGER))), float(rng.choice((-1, 1)) * rng.uniform(0.15, MAX_TURNED)))
         for form in forms
     ]
-    here = lit(_scene(plain, first, zoom), 1.0)
+    here = lit(_scene([(form, 1.0, 0.0) for form in forms], first, zoom), 1.0)
     there = _scene(changed, second, zoom)
     fading = np.broadcast_to(np.linspace(0.55, 0.95, there.shape[1], dtype=np.float32), there.shape[:2])
     first, second = ([(x * zoom, y * zoom) for x, y in places] for places in (first, second))
@@ -319,5 +312,3 @@ TOOL = Tool(
         "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
     },
 )
-
-LEARNED = TOOL.card.backends[0]

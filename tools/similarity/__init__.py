@@ -123,8 +123,7 @@ class Statistics(WeightFree[SimilarityArgs]):
 class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]):
     """The learned backend."""
 
-    def __init__(self) -> None:
-        super().__init__("similarity", LEARNED.version, Features, LEARNED.weights)
+    load = Features
 
     def prepare(self, request: Request[SimilarityArgs]) -> list[Any]:
         """Each image as the network takes it."""
@@ -180,5 +179,3 @@ TOOL = Tool(
         "Visual_Similarity": OneCall("similarity", later_image, lambda prompt: {"aspect": "content"}),
     },
 )
-
-LEARNED = TOOL.card.backends[0]
