@@ -24,7 +24,7 @@ from hybrid.tool import Args, Evidence, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
-from hybrid.types import Box, Fault, Json, Prompt
+from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import cut
@@ -256,12 +256,6 @@ def detection_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
     return {"names": [args.name], "threshold": 0.05}
 
 
-def boxed_name(prompt: Prompt) -> dict[str, Json] | None:
-    """The thing in the boxes, and their letters."""
-    name = boxed_thing(prompt.text)
-    return None if name is None else {"name": name, **drawn_labels(prompt)}
-
-
 def boxed_thing(text: str) -> str | None:
     """The thing that a question about two boxes names: "... encloses the red car more accurately?" is "red car".
 
@@ -279,7 +273,11 @@ def boxed_thing(text: str) -> str | None:
 # By route.
 RULES: Mapping[str, Rule] = {
     "Object_Localization": OneCall(
-        "localization", letter(), boxed_name, ("no name", "the question names no thing in a box")
+        "localization",
+        letter(),
+        # The thing in the boxes, and their letters.
+        lambda prompt: {"name": name, **drawn_labels(prompt)} if (name := boxed_thing(prompt.text)) else None,
+        ("no name", "the question names no thing in a box"),
     )
 }
 

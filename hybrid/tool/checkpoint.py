@@ -23,6 +23,8 @@ from hybrid.tool.networks import Network, PictureInput, announce
 from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
+# Indices that older files of text models carry and the model computes: `harmless` of `load_verified`.
+INDICES = ("position_ids",)
 # How many tensor names an error lists.
 SHOWN = 5
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError, install_extra
-from hybrid.tool.checkpoint import first_line, refuse_unfit
+from hybrid.tool.checkpoint import INDICES, first_line, refuse_unfit
 from hybrid.tool.networks import Network, announce, normalised
 from hybrid.weights import find_weights, no_directory
 
@@ -25,8 +25,6 @@ INDEX = "model_index.json"
 HALF = (0.5, 0.5, 0.5)
 NETWORKS = ("unet", "vae", "text_encoder")
 FOLDERS = (*NETWORKS, "tokenizer", "scheduler")
-# Indices that old files of the text encoder carry and the model computes.
-HARMLESS = ("position_ids",)
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ def _network(kind: Any, folder: Path, where: str) -> Any:
         )
     except (OSError, ValueError, TypeError, RuntimeError, KeyError, SafetensorError) as error:
         raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {first_line(error)}") from error
-    refuse_unfit(where, info, HARMLESS)
+    refuse_unfit(where, info, INDICES)
     return model.float()
 
 

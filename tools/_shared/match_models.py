@@ -25,7 +25,7 @@ from tools._shared.batches import shape
 from tools._shared.matching_package import converted, package_folder
 from tools._shared.reflection import believed_hands
 from tools._shared.transformers_matchers import TransformersMatcher
-from tools._shared.view_matches import Matches, PairNetwork, PreparedPair, Views
+from tools._shared.view_matches import Matches, PreparedPair, Views
 
 MIN_SIDE_PX = 32
 # Weights loaded when none are named and no installed package provides any.
@@ -123,6 +123,10 @@ class MatchModel:
             replace(one, first=pair.views[0].to_original(one.first), second=pair.views[1].to_original(one.second))
             for pair, one in zip(pairs, matches, strict=True)
         ]
+
+
+# A verified matching network on a device.
+PairNetwork = loftr.Loftr | local_features.LocalFeatures | TransformersMatcher
 
 
 def _load(weights: str, device: str) -> PairNetwork:

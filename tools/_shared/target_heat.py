@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
-from hybrid.tool.checkpoint import load_verified
+from hybrid.tool.checkpoint import INDICES, load_verified
 from tools._shared.batches import in_batches, on_host
 
 HeatMap = npt.NDArray[np.float32]
@@ -39,8 +39,7 @@ class TargetHeat:
             device=device,
             processor_class="CLIPSegProcessor",
             model_types=(FAMILY,),
-            # Indices that old files carry and the model computes.
-            harmless=("position_ids",),
+            harmless=INDICES,
         )
         self.version = self._checkpoint.version
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -209,18 +209,3 @@ class PreparedPair(NamedTuple):
         """Height and width of both views in pixels."""
         first, second = (view.pixels.shape for view in self.views)
         return (first[0], first[1]), (second[0], second[1])
-
-
-class PairNetwork(Protocol):
-    """A verified matching network on a device."""
-
-    # Its family and the content of its weights: `efficientloftr@0123456789ab`.
-    version: str
-
-    def prepare(self, pictures: tuple[Pixels, Pixels]) -> Any:
-        """The network's input for two pictures (H, W, 3)."""
-        ...
-
-    def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        """The matches of each pair, in pixels of its views: the centre of the first pixel is at 0."""
-        ...

@@ -20,7 +20,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
-from hybrid.tool.checkpoint import load_verified
+from hybrid.tool.checkpoint import INDICES, load_verified
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.batches import by_members, by_shape, doubles, together
@@ -54,7 +54,7 @@ class TextScorer:
             device=device,
             processor_class="AutoProcessor",
             model_types=FAMILIES,
-            harmless=("position_ids",),
+            harmless=INDICES,
         )
         self.version = self._checkpoint.version
         self.compares = self._checkpoint.model_type in COMPARES

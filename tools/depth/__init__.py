@@ -10,7 +10,7 @@ et al. 2024) and draws its map; the weight-free one weighs the cues of `cues.py`
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -88,38 +88,32 @@ def clean_image(request: Request[DepthArgs]) -> Pixels:
 
 def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) -> Ranking:
     """Compare log odds of nearness, one a spot, in an image `height` px high."""
-    if len(spots) < 2:
-        return Ranking(None, None, 0.3)
-    first, second = _two_largest(scores)
-    evidence, rows = scores[first] - scores[second], abs(spots[first].y - spots[second].y)
-    confidence = 1 / (1 + math.exp(-min(evidence, MAX_CERTAINTY)))
-    if evidence < NO_EVIDENCE:
-        return Ranking(None, rows, 0.5)
-    if rows <= SAME_ROW * height:
-        confidence = min(confidence, SAME_ROW_CONFIDENCE)
-    return Ranking(first, rows, _discount(confidence, spots[first], spots[second]), second)
+
+    def certainty(evidence: float, rows: float) -> float:
+        sure = 1 / (1 + math.exp(-min(evidence, MAX_CERTAINTY)))
+        return min(sure, SAME_ROW_CONFIDENCE) if rows <= SAME_ROW * height else sure
+
+    return _ranked(scores, spots, 0.3, NO_EVIDENCE, certainty)
 
 
 def rank_by_map(depths: Sequence[float], spots: Sequence[Spot]) -> Ranking:
     """Compare relative depths 0..1 of a learned map, one a spot."""
+    return _ranked(depths, spots, 0.5, TIE_GAP, lambda gap, _: 0.5 + 0.48 * (1 - math.exp(-gap / SURE_GAP)))
+
+
+def _ranked(
+    values: Sequence[float], spots: Sequence[Spot], alone: float, tie: float, certainty: Callable[[float, float], float]
+) -> Ranking:
+    """The spot of the largest value; `certainty` is told its lead and how many rows lie between it and the next."""
     if len(spots) < 2:
-        return Ranking(None, None, 0.5)
-    first, second = _two_largest(depths)
-    gap, rows = depths[first] - depths[second], abs(spots[first].y - spots[second].y)
-    if gap < TIE_GAP:
+        return Ranking(None, None, alone)
+    first, second = sorted(range(len(values)), key=lambda index: -values[index])[:2]
+    gap, rows = values[first] - values[second], abs(spots[first].y - spots[second].y)
+    if gap < tie:
         return Ranking(None, rows, 0.5)
-    confidence = 0.5 + 0.48 * (1 - math.exp(-gap / SURE_GAP))
-    return Ranking(first, rows, _discount(confidence, spots[first], spots[second]), second)
-
-
-def _two_largest(values: Sequence[float]) -> tuple[int, int]:
-    order = sorted(range(len(values)), key=lambda index: -values[index])
-    return order[0], order[1]
-
-
-def _discount(confidence: float, first: Spot, second: Spot) -> float:
-    """Confidence in the order of two points whose places may be wrong: with a misplaced point it is a guess."""
-    return 0.5 + (confidence - 0.5) * min(first.confidence, second.confidence)
+    # With a misplaced point the order of the two is a guess.
+    placed = min(spots[first].confidence, spots[second].confidence)
+    return Ranking(first, rows, 0.5 + (certainty(gap, rows) - 0.5) * placed, second)
 
 
 class DepthCues(WeightFree[DepthArgs]):

@@ -18,7 +18,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.places import at, size_px
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
-from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
+from hybrid.tool.checkpoint import INDICES, find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box
 from tools._shared.batches import by_form, by_members, doubles, shape, together
 from tools._shared.question_words import singular
@@ -92,8 +92,7 @@ class Detector:
             device=device,
             processor_class="AutoImageProcessor" if closed else "AutoProcessor",
             model_types=tuple(FAMILIES),
-            # Positions that older files of CLIP-like text models carry and newer code computes.
-            harmless=("position_ids",),
+            harmless=INDICES,
         )
         self.version = self._checkpoint.version
         self.family = FAMILIES[self._checkpoint.model_type]
@@ -154,7 +153,21 @@ class Detector:
 
         loaded, group = self._checkpoint, [asked[place] for place in members]
         inputs = {name: together([one.image[name] for one in group], loaded.device) for name in group[0].image}
-        read: Any = {} if self.family.kind == "closed" else self._tokenized(group).to(loaded.device)
+        read: Any = {}
+        if self.family.kind == "sentence":
+            sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in group[0].names)
+            read = loaded.processor(text=[sentence] * len(group), return_tensors="pt").to(loaded.device)
+        elif self.family.kind == "queries":
+            most = max(len(one.names) for one in group)
+            # Every image has as many queries as the longest list: the last is asked again, and not read.
+            names = [name for one in group for name in (*one.names, *[one.names[-1]] * (most - len(one.names)))]
+            read = loaded.processor(
+                text=[f"a photo of a {singular(name)}" for name in names],
+                padding="max_length",
+                truncation=True,
+                max_length=int(loaded.model.config.text_config.max_position_embeddings),
+                return_tensors="pt",
+            ).to(loaded.device)
         outputs = loaded.model(**inputs, **read)
         scores, boxes = torch.sigmoid(outputs.logits.float()), doubles(outputs.pred_boxes)
         rows = []
@@ -172,23 +185,6 @@ class Detector:
                 named = by_phrase(every, read["input_ids"][0].tolist(), stop, len(one.names))
             rows.append(DetectionOutput(doubles(named), boxes[place]))
         return rows
-
-    def _tokenized(self, group: Sequence[DetectionInput]) -> Any:
-        loaded = self._checkpoint
-        if self.family.kind == "sentence":
-            sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in group[0].names)
-            return loaded.processor(text=[sentence] * len(group), return_tensors="pt")
-        most = max(len(one.names) for one in group)
-        # Every image has as many queries as the longest list: the last is asked again, and not read.
-        queries = [
-            f"a photo of a {singular(name)}"
-            for one in group
-            for name in (*one.names, *[one.names[-1]] * (most - len(one.names)))
-        ]
-        longest = int(loaded.model.config.text_config.max_position_embeddings)
-        return loaded.processor(
-            text=queries, padding="max_length", truncation=True, max_length=longest, return_tensors="pt"
-        )
 
 
 def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, overlay
 from tools.detection.models import Detection
 from tools.detection.rules import ThingName, seen_from
-from tools.relation.box_relations import BY_DEPTH, CERTAIN, RelationName, holds
+from tools.relation.box_relations import BY_DEPTH, CERTAIN, PHRASES, RelationName, holds
 
 # A degree this close to a half is undecided.
 UNCLEAR = 0.1
@@ -178,25 +178,6 @@ def no_arguments(_: RelationArgs) -> None:
     """Depth is asked once the boxes are found."""
 
 
-_WORDED: Final[Mapping[RelationName, tuple[str, ...]]] = {
-    "left of": ("at the left side of", "to the left of", "on the left of", "left of"),
-    "right of": ("at the right side of", "to the right of", "on the right of", "right of"),
-    "above": ("above", "over"),
-    "under": ("beneath", "under", "underneath"),
-    "below": ("below",),
-    "on": ("on top of", "on"),
-    "inside": ("inside", "within", "in"),
-    "outside": ("outside of", "outside"),
-    "touching": ("touching", "in contact with"),
-    "next to": ("next to", "beside", "alongside", "adjacent to", "near"),
-    "far from": ("far away from", "away from", "far from"),
-    "in front of": ("in front of",),
-    "behind": ("behind", "at the back of"),
-}
-# How VSR words its relations (Liu et al. 2023), as far as boxes and depth can tell them.
-PHRASES: Final = {phrase: relation for relation, phrases in _WORDED.items() for phrase in phrases}
-
-
 @dataclass(frozen=True)
 class AskedRelation:
     """A question whether the `subject` is in this `relation` to the `reference`."""
@@ -218,12 +199,6 @@ def asked_relation(text: str) -> AskedRelation | None:
     return None
 
 
-def two_things(prompt: Prompt) -> dict[str, Json] | None:
-    """Two named things and the relation between them."""
-    asked = asked_relation(prompt.text)
-    return None if asked is None else asdict(asked)
-
-
 def yes_or_no(finding: Finding, prompt: Prompt) -> str | None:
     """Whether the relation holds."""
     holds = finding.data.get("holds")
@@ -237,7 +212,7 @@ RULES: Mapping[str, Rule] = {
     "Spatial_Relation": OneCall(
         "relation",
         yes_or_no,
-        two_things,
+        lambda prompt: None if (asked := asked_relation(prompt.text)) is None else asdict(asked),
         ("no relation", "the question's wording names no relation that boxes can speak of"),
     )
 }

@@ -27,13 +27,14 @@ from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.batches import shape
 from tools._shared.boxes import corners
+from tools._shared.dense_features import FeatureInput
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import box_arg, coloured, expects, pattern
 from tools._shared.overlay import PALETTE, WHITE, overlay
 from tools._shared.reading import shrink
 from tools.saliency.background import over, superpixels
 from tools.saliency.cues import WORK_PX, SaliencyMap, stretch, without_lines
-from tools.saliency.models import Attention, PatchInput, contrasted
+from tools.saliency.models import Attention, contrasted
 from tools.saliency.objects import Region, in_box, object_map, salient_objects
 from tools.saliency.rules import RULES
 
@@ -205,26 +206,26 @@ class SaliencyCues(WeightFree[SaliencyArgs]):
         return evidence_of(request.images[0], seen, object_map(seen), request.args, basis)
 
 
-class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], SaliencyMap, Attention]):
+class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, FeatureInput], SaliencyMap, Attention]):
     """The learned backend: attention of a self-supervised transformer."""
 
     load = Attention
 
-    def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, PatchInput]:
+    def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, FeatureInput]:
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
         seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         return seen, self.model.prepare(seen)
 
-    def batch_key(self, prepared: tuple[Pixels, PatchInput]) -> Hashable:
+    def batch_key(self, prepared: tuple[Pixels, FeatureInput]) -> Hashable:
         """The shape of the image."""
         return shape(prepared[1].values)
 
-    def compute(self, prepared: Sequence[tuple[Pixels, PatchInput]]) -> list[SaliencyMap]:
+    def compute(self, prepared: Sequence[tuple[Pixels, FeatureInput]]) -> list[SaliencyMap]:
         """The attention to each patch; up to four images a pass."""
         return self.model.predict([patches for _, patches in prepared])
 
     def finish(
-        self, request: Request[SaliencyArgs], prepared: tuple[Pixels, PatchInput], output: SaliencyMap
+        self, request: Request[SaliencyArgs], prepared: tuple[Pixels, FeatureInput], output: SaliencyMap
     ) -> Evidence:
         """Build the evidence from the map. Raises `ToolError` for a box outside of the image or values not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"

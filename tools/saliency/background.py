@@ -79,6 +79,9 @@ def superpixels(pixels: Pixels) -> Superpixels:
 
 def foreground(parts: Superpixels) -> Values:
     """The optimised map of section 5, (h, w) in 0..1: 0 is background; 0 everywhere if it has one colour."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
     unlike = _distances(parts.colours)
     count, labels = int(parts.labels.max()) + 1, parts.labels
     beside = np.zeros((count, count), np.bool_)
@@ -87,7 +90,19 @@ def foreground(parts: Superpixels) -> Values:
     beside |= beside.T
     np.fill_diagonal(beside, False)
     border = np.unique(np.concatenate([parts.labels[[0, -1]].ravel(), parts.labels[:, [0, -1]].ravel()]))
-    background = _background(unlike, beside, border)
+    # Probability 0..1 of each superpixel to be background, from its boundary connectivity (equations 2 to 6).
+    # Many small steps over a smooth ground would add up to a long way.
+    small = float(np.where(beside, unlike, np.inf).min(axis=1).mean()) if beside.any() else 0.0
+    linked = beside.copy()
+    linked[np.ix_(border, border)] = True
+    np.fill_diagonal(linked, False)
+    # A weight of zero would be no edge.
+    weights = np.where(linked, np.maximum(unlike - small, 1e-6), 0.0)
+    # The weights are the same both ways: read as undirected, each edge would be tried twice.
+    ways = dijkstra(csr_array(weights))
+    spanned = np.exp(-(ways**2) / (2 * COLOUR_SIGMA**2))
+    connected = spanned[:, border].sum(axis=1) / np.sqrt(spanned.sum(axis=1))
+    background = np.asarray(1 - np.exp(-(connected**2) / (2 * CONNECTED_SIGMA**2)), np.float64)
     # Background weighted contrast 0..1 (equation 8).
     near = np.exp(-(_distances(parts.places) ** 2) / (2 * PLACE_SIGMA**2))
     weighted = (unlike * near) @ background
@@ -141,22 +156,3 @@ def _means(labels: Labels, values: npt.NDArray[np.float32]) -> Matrix:
 def _distances(points: Matrix) -> Matrix:
     difference = points[:, None] - points[None]
     return np.asarray(np.sqrt((difference**2).sum(axis=2)), np.float64)
-
-
-def _background(unlike: Matrix, beside: npt.NDArray[np.bool_], border: npt.NDArray[np.integer]) -> Vector:
-    """Probability 0..1 of each superpixel to be background, from its boundary connectivity (equations 2 to 6)."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
-
-    # Many small steps over a smooth ground would add up to a long way.
-    small = float(np.where(beside, unlike, np.inf).min(axis=1).mean()) if beside.any() else 0.0
-    linked = beside.copy()
-    linked[np.ix_(border, border)] = True
-    np.fill_diagonal(linked, False)
-    # A weight of zero would be no edge.
-    weights = np.where(linked, np.maximum(unlike - small, 1e-6), 0.0)
-    # The weights are the same both ways: read as undirected, each edge would be tried twice.
-    ways = dijkstra(csr_array(weights))
-    spanned = np.exp(-(ways**2) / (2 * COLOUR_SIGMA**2))
-    connected = spanned[:, border].sum(axis=1) / np.sqrt(spanned.sum(axis=1))
-    return np.asarray(1 - np.exp(-(connected**2) / (2 * CONNECTED_SIGMA**2)), np.float64)

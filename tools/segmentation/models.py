@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hybrid.errors import ToolError
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
-from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
+from hybrid.tool.checkpoint import INDICES, find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box, Fault
 from tools._shared.args import Spot
 from tools._shared.batches import by_form, by_members, in_batches, on_host, shape, together
@@ -80,7 +80,7 @@ class ByPlace:
             device=device,
             processor_class=f"{network}Processor",
             model_types=families,
-            harmless=("position_ids",),
+            harmless=INDICES,
         )
         self.version = self._checkpoint.version
 
@@ -187,12 +187,7 @@ class ByConcept:
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
         self._checkpoint = load_verified(
-            "Sam3Model",
-            weights,
-            device=device,
-            processor_class="Sam3Processor",
-            model_types=BOTH,
-            harmless=("position_ids",),
+            "Sam3Model", weights, device=device, processor_class="Sam3Processor", model_types=BOTH, harmless=INDICES
         )
         self.version = self._checkpoint.version
 

@@ -21,7 +21,6 @@ from tools.rules.questions.values import (
     Described,
     Exists,
     Nearest,
-    Part,
     Placed,
     Related,
     Third,
@@ -234,7 +233,15 @@ async def placed(asked: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistA
     size, box = prompt.images[0].image, places.boxes[0]
     x = _third([part.x for part in parts], (box.x0 + box.x1) / 2 / size.width)
     y = _third([part.y for part in parts], (box.y0 + box.y1) / 2 / size.height)
-    fits = [_lies(part, parts, x, y) for part in parts]
+    # Whether it lies in each part; None where that is too near to call.
+    fits: list[bool | None] = []
+    for part in parts:
+        verdicts = []
+        for own, named, where in ((part.x, [p.x for p in parts], x), (part.y, [p.y for p in parts], y)):
+            # The middle of a picture whose other parts are only left and right says nothing about up and down.
+            if own is not None and any(each in ("low", "high") for each in named):
+                verdicts.append(None if where is None else own == where)
+        fits.append(False if False in verdicts else None if None in verdicts or not verdicts else True)
     if None in fits or (asked.options and sum(map(bool, fits)) != 1):
         raise Abstained("undecided", f"{asked.thing.told} lies near a border of the parts asked for")
     if asked.part is not None:
@@ -248,18 +255,6 @@ def _third(named: Sequence[Third | None], share: float) -> Third | None:
     if min(abs(share - border) for border in borders) < EDGE:
         return None
     return "low" if share < borders[0] else "high" if share > borders[1] else "middle"
-
-
-def _lies(part: Part, parts: Sequence[Part], x: Third | None, y: Third | None) -> bool | None:
-    """Whether a thing lies in a part; None where that is too near to call."""
-    verdicts = []
-    for own, all_of_axis, where in ((part.x, [p.x for p in parts], x), (part.y, [p.y for p in parts], y)):
-        # The middle of a picture whose other parts are only left and right says nothing about up and down.
-        if own is not None and any(each in ("low", "high") for each in all_of_axis):
-            verdicts.append(None if where is None else own == where)
-    if False in verdicts:
-        return False
-    return None if None in verdicts or not verdicts else True
 
 
 async def described(asked: Described, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
