@@ -141,20 +141,16 @@ def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
             f"crop: an image of {size_px(size[1], size[0])} px cannot be cut into {columns} x {rows} tiles",
             Fault.BAD_ARGUMENTS,
         )
-    down = [round(size[0] * number / rows) for number in range(rows + 1)]
-    across = [round(size[1] * number / columns) for number in range(columns + 1)]
-    return [
-        Box(float(across[c]), float(down[r]), float(across[c + 1]), float(down[r + 1]))
-        for r in range(rows)
-        for c in range(columns)
-    ]
+    down = [float(round(size[0] * number / rows)) for number in range(rows + 1)]
+    across = [float(round(size[1] * number / columns)) for number in range(columns + 1)]
+    return [Box(across[c], down[r], across[c + 1], down[r + 1]) for r in range(rows) for c in range(columns)]
 
 
 def crop_region(request: Request[CropArgs]) -> Evidence:
     """One region, enlarged. Data: `{"crops": [{"name", "box_px", "scale"}]}`, box as [x0, y0, x1, y1]."""
     asked, confidence = region(request)
     pixels, box, scale = cut(request.images[0], asked, request.args.scale)
-    text = f"Image 1, {_span(box)}, at {_times(scale)} times its size: {_size(pixels, -1)} px."
+    text = f"Image 1, {span_px(box, to=' to ')}, at {_times(scale)} times its size: {_size(pixels, -1)} px."
     return Evidence(text, {"crops": [_row("region", box, scale)]}, confidence, (Picture(pixels, box=box, scale=scale),))
 
 
@@ -171,13 +167,13 @@ def crop_tiles(request: Request[CropArgs], grid: GridArg | None) -> Evidence:
     pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
     if grid is None:
         lines = [
-            f"{name}: {_span(box)}, x{_times(scale, -number)}."
+            f"{name}: {span_px(box, to=' to ')}, x{_times(scale, -number)}."
             for number, (name, (_, box, scale)) in enumerate(zip(names, crops, strict=True), 1)
         ]
         return Evidence("\n".join(["Image 1 in four parts, each enlarged:", *lines]), {"crops": rows}, 1.0, pictures)
     text = (
         f"Image 1 in {grid.rows} rows of {grid.columns} tiles, numbered row by row from the upper left.\n"
-        f"The first picture shows the numbers; tile 1 covers {_span(crops[0][1])}.\n"
+        f"The first picture shows the numbers; tile 1 covers {span_px(crops[0][1], to=' to ')}.\n"
         f"Then each tile follows at about {_times(crops[0][2], -2)} times its size."
     )
     return Evidence(text, {"crops": rows}, 1.0, (Picture(partial(draw_grid, image, boxes)), *pictures))
@@ -246,10 +242,6 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
     (first, scale), (height, width) = places[0], sheet.shape[:2]
     whole = Box(-first.x0 / scale, -first.y0 / scale, (width - first.x0) / scale, (height - first.y0) / scale)
     return Evidence(text, {"sheet": rows}, 1.0, (Picture(sheet, box=whole, scale=scale),))
-
-
-def _span(box: Box) -> str:
-    return span_px(box, to=" to ")
 
 
 def _times(scale: float, picture: int = -1) -> str:

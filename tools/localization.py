@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -59,6 +58,10 @@ class Candidate(NamedTuple):
     confidence: float = 1.0
 
 
+# A name, and the box of what it is.
+Named = tuple[str, Box]
+
+
 class Fit(NamedTuple):
     """Each candidate's overlap, 0..1, with the thing found; the best, None when undecided; the confidence in it."""
 
@@ -77,18 +80,11 @@ def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
     given = read_boxes("localization", args.boxes, size)
     if len(given) == 1:
         raise ToolError("localization: 1 box to compare; give at least two, or none", Fault.BAD_ARGUMENTS)
-    candidates = [
-        Candidate(arg.label or f"box {number}", box)
-        for number, (arg, box) in enumerate(zip(args.boxes, given, strict=True), 1)
-    ]
-    if not candidates:
-        drawn = drawn_marks(request).boxes
-        labelled = [mark for mark in drawn if mark.label is not None] or drawn
-        candidates = [
-            Candidate(mark.label or f"box {number}", mark.box_px, mark.confidence)
-            for number, mark in enumerate(labelled, 1)
-        ]
-    return candidates
+    found = [(arg.label, box, 1.0) for arg, box in zip(args.boxes, given, strict=True)]
+    if not found:
+        drawn = [(mark.label, mark.box_px, mark.confidence) for mark in drawn_marks(request).boxes]
+        found = [one for one in drawn if one[0] is not None] or drawn
+    return [Candidate(label or f"box {number}", box, sure) for number, (label, box, sure) in enumerate(found, 1)]
 
 
 def drawn_marks(request: Request[LocalizationArgs]) -> Marks:
@@ -100,6 +96,8 @@ def drawn_marks(request: Request[LocalizationArgs]) -> Marks:
 
 def judge(overlaps: Sequence[float], candidates: Sequence[Candidate], most_certain: float) -> Fit:
     """The candidate with the largest overlap, and how sure that is: grows with the lead over the second."""
+    if len(overlaps) < 2:
+        return Fit(tuple(overlaps), None, NOTHING_COMPARED)
     order = sorted(range(len(overlaps)), key=lambda index: -overlaps[index])
     lead = overlaps[order[0]] - overlaps[order[1]]
     chance = 1 / len(overlaps)
@@ -116,9 +114,8 @@ class BoxFit(WeightFree[LocalizationArgs]):
     def answer(self, request: Request[LocalizationArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` as `candidates_of`."""
         candidates, pixels = candidates_of(request), request.images[0]
-        if len(candidates) < 2:
-            return not_seen(request, candidates)
-        thing = cut_shared(remove_marks(pixels, drawn_marks(request)), [one.box for one in candidates])
+        boxes = [one.box for one in candidates]
+        thing = cut_shared(remove_marks(pixels, drawn_marks(request)), boxes) if len(boxes) > 1 else None
         overlaps = [overlap(one.box, thing) if thing else 0.0 for one in candidates]
         fit = judge(overlaps, candidates, WEIGHT_FREE_CERTAIN)
         basis = "colours of what the boxes share; the name is not understood"
@@ -173,13 +170,10 @@ class DetectedFit(WeightFree[LocalizationArgs]):
 
     def answer(self, request: Request[LocalizationArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` as `candidates_of`."""
-        candidates = candidates_of(request)
-        if len(candidates) < 2:
-            return not_seen(request, candidates)
-        findings = request.needs.get("detection", ())
-        if not findings:
+        candidates, findings = candidates_of(request), request.needs.get("detection", ())
+        if len(candidates) > 1 and not findings:
             raise ToolError("localization: the detection tool was not asked")
-        seen = seen_from(findings[0].data)
+        seen = seen_from(findings[0].data) if len(candidates) > 1 else []
         near = [one for one in seen if any(shared_area(one.box, other.box) for other in candidates)]
         # The thing meant is the one that the boxes are about, not the surest of its kind elsewhere.
         thing = max(
@@ -188,26 +182,15 @@ class DetectedFit(WeightFree[LocalizationArgs]):
         overlaps = [overlap(one.box, thing.box) if thing else 0.0 for one in candidates]
         fit = judge(overlaps, candidates, LEARNED_CERTAIN * (thing.score**0.25 if thing else 0.0))
         basis = f"overlap with a detected {request.args.name[:40]}"
-        return report(
-            request, candidates, fit, [(f"{thing.name} {thing.score:.2f}", thing.box)] if thing else [], basis
-        )
-
-
-def not_seen(request: Request[LocalizationArgs], candidates: Sequence[Candidate]) -> Evidence:
-    """Build the evidence of an image with fewer than two boxes, where nothing is compared. Data as `report`."""
-    blank = report(request, candidates, Fit((0.0,) * len(candidates), None, NOTHING_COMPARED), [], "")
-    text = (
-        f"Undecided which box of image 1 fits the {request.args.name[:60]}: {len(candidates)} of the drawn boxes were "
-        "found, and two are needed.\nGive the boxes in pixels."
-    )
-    return replace(blank, text=text)
+        found = [(f"{thing.name} {thing.score:.2f}", thing.box)] if thing else []
+        return report(request, candidates, fit, found, basis)
 
 
 def report(
     request: Request[LocalizationArgs],
     candidates: Sequence[Candidate],
     fit: Fit,
-    things: Sequence[tuple[str, Box]],
+    things: list[tuple[str, Box]],
     basis: str,
 ) -> Evidence:
     """Build the evidence from the fit.
@@ -233,14 +216,17 @@ def report(
     ]
     drawn += [(box, name, PALETTE[0]) for name, box in things]
     legend = "overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with"
-    values = ", ".join(
-        f"{one.label[:12]} {value:.2f}" for one, value in zip(candidates[:6], fit.overlaps[:6], strict=True)
-    )
+    values = ", ".join([f"{one.label[:12]} {fit.overlaps[n]:.2f}" for n, one in enumerate(candidates[:6])])
     if fit.best is None:
         head = f"Undecided which box of image 1 fits the {request.args.name[:60]}."
     else:
         head = f"{candidates[fit.best].label} fits the {request.args.name[:60]} of image 1 best."
     text = f"{head}\nOverlap with what was found (0..1): {values}.\nBasis: {basis}."
+    if len(candidates) < 2:
+        text = (
+            f"{head[:-1]}: {len(candidates)} of the drawn boxes were found, and two are needed.\n"
+            "Give the boxes in pixels."
+        )
     return Evidence(text, data, fit.confidence, (overlay(request.images[0], legend, boxes=drawn),))
 
 
@@ -282,8 +268,5 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-TOOL = Tool(
-    card=tool_card(__file__, DetectedFit, detection_arguments, BoxFit, marker_arguments),
-    args=LocalizationArgs,
-    rules=RULES,
-)
+CARD = tool_card(__file__, DetectedFit, detection_arguments, BoxFit, marker_arguments)
+TOOL = Tool(CARD, LocalizationArgs, rules=RULES)

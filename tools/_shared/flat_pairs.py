@@ -50,9 +50,8 @@ def flat_pair(index: int, seed: int = SEED) -> FlatPair:
 
     rng = np.random.default_rng((seed, index))
     sizes = SIZES[index % len(SIZES)]
-    reach = max(max(size) for size in sizes)
     # Overlapping coloured shapes with a grain of several sizes: corners and texture everywhere.
-    length = round(1.8 * reach)
+    length = round(1.8 * max(max(size) for size in sizes))
     canvas = np.full((length, length, 3), 128, np.uint8)
     for _ in range(500):
         middle, radius = rng.uniform(0, length, 2), rng.uniform(0.01, 0.07) * length

@@ -107,9 +107,7 @@ class MatchModel:
             ToolError: the network returned no finite number.
         """
         views = [pair.views for pair in pairs]
-        return believed_hands(
-            views, self._match(pairs), lambda again: self._match([self.prepare(pair) for pair in again])
-        )
+        return believed_hands(views, self._match(pairs), lambda more: self._match([self.prepare(one) for one in more]))
 
     def _match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         import torch

@@ -59,8 +59,22 @@ class Overlay:
         """Render the drawing with every name and the legend: a new array (H, W, 3)."""
         rows: list[Row] = []
         out = self._canvas.copy()
-        for text, x, y, colour in self._names:
-            self._write(out, rows, text, x, y, colour)
+        for name, across, down, colour in self._names:
+            if not name or min(self.height, self.width) < MIN_TEXT_PX:
+                continue
+            font = min(self._font, max(MIN_FONT, (self.width - 8) / max(1, extent(name, 1.0)[0])))
+            text = _shortened(name, font, self.width - 8)
+            width, height = extent(text, font)
+            # Text on a black strip, its lower left corner at (x, y), moved into the image.
+            x, y = max(1, min(across, self.width - width - 3)), max(height + 3, min(down, self.height - 4))
+            # Down, as long as it touches a name in `rows`.
+            while y + height < self.height - 4 and any(
+                x <= right and left <= x + width and y - height - 4 <= bottom and top - 4 <= y
+                for left, top, right, bottom in rows
+            ):
+                y += height + 5
+            rows.append((x, y - height, x + width, y))
+            write(out, text, (x, y), font, colour)
         lines, font = self._wrapped(self._legend)
         high = max((extent(line, font)[1] for line in lines), default=0)
         step = high + 7
@@ -145,24 +159,6 @@ class Overlay:
                 return lines, font
         kept = lines[: max(1, room // step)]
         return [*kept[:-1], _shortened(kept[-1] + ELLIPSIS, MIN_FONT, self.width - 8)], MIN_FONT
-
-    def _write(self, out: Pixels, rows: list[Row], text: str, x: int, y: int, colour: Colour) -> None:
-        """Text on a black strip, its lower left corner at (x, y), moved into the image and off the names in `rows`."""
-        if not text or min(self.height, self.width) < MIN_TEXT_PX:
-            return
-        fits = (self.width - 8) / max(1, extent(text, 1.0)[0])
-        font = min(self._font, max(MIN_FONT, fits))
-        text = _shortened(text, font, self.width - 8)
-        width, height = extent(text, font)
-        x, y = max(1, min(x, self.width - width - 3)), max(height + 3, min(y, self.height - 4))
-        # Down, as long as it touches a name in `rows`.
-        while y + height < self.height - 4 and any(
-            x <= right and left <= x + width and y - height - 4 <= bottom and top - 4 <= y
-            for left, top, right, bottom in rows
-        ):
-            y += height + 5
-        rows.append((x, y - height, x + width, y))
-        write(out, text, (x, y), font, colour)
 
 
 def overlay(

@@ -63,23 +63,21 @@ def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, tor
 
     channels, rows, columns = coarse.shape[1:]
     flat = coarse.flatten(2).transpose(1, 2) / channels**0.5
-    similarity = flat[0] @ flat[1].T / config.coarse_matching_temperature
+    alike = flat[0] @ flat[1].T / config.coarse_matching_temperature
     if not config.coarse_matching_skip_softmax:
-        similarity = similarity.softmax(0) * similarity.softmax(1)
-    best = (similarity == similarity.max(0, keepdim=True).values) & (
-        similarity == similarity.max(1, keepdim=True).values
-    )
+        alike = alike.softmax(0) * alike.softmax(1)
+    best = (alike == alike.max(0, keepdim=True).values) & (alike == alike.max(1, keepdim=True).values)
     # Which cells, in row order, are at least `border` cells from the edge.
     border = config.coarse_matching_border_removal
     inside = torch.zeros(rows, columns, dtype=torch.bool)
     inside[border : rows - border, border : columns - border] = True
     inner = inside.flatten().to(coarse.device)
-    kept = best & (similarity > config.coarse_matching_threshold) & inner[:, None] & inner[None, :]
+    kept = best & (alike > config.coarse_matching_threshold) & inner[:, None] & inner[None, :]
     # One cell a row even where two score the same.
     value, column = kept.int().max(1)
     cells = torch.nonzero(value).flatten()
     pairs = torch.stack([cells, column[cells]], dim=1)
-    return pairs, similarity[pairs[:, 0], pairs[:, 1]]
+    return pairs, alike[pairs[:, 0], pairs[:, 1]]
 
 
 def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -212,10 +210,8 @@ class TransformersMatcher:
         for own, size in zip(points, pair.sizes, strict=True):
             fitted = self._fitted(size)
             # Which points lie on the picture, and not at the seam where it ends inside of the input.
-            whole = (pair.values.shape[-2], pair.values.shape[-1])
-            height, width = (
-                side - self._border if side < full else full for side, full in zip(fitted, whole, strict=True)
-            )
+            ends = zip(fitted, pair.values.shape[-2:], strict=True)
+            height, width = (side - self._border if side < end else end for side, end in ends)
             belongs = np.asarray((own[:, 0] < width) & (own[:, 1] < height))
             inside &= belongs
             scale = np.array([size[1] / fitted[1], size[0] / fitted[0]])

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # x and y in pixels, shape (N, 2).
 Points = npt.NDArray[np.float64]
-Grey = npt.NDArray[np.uint8]
 # One row a feature: 128 floats (RootSIFT) or 32 bytes (ORB).
 Descriptors = npt.NDArray[Any]
 Features = tuple[Points, Descriptors]
@@ -132,11 +131,11 @@ def match_views(first: View, second: View) -> Matches:
     )
 
 
-def root_sift(grey: Grey, keypoints: Sequence[cv2.KeyPoint]) -> npt.NDArray[np.float32]:
-    """RootSIFT descriptors (N, 128) of unit length at given keypoints; rows follow `keypoints`."""
+def root_sift(pixels: Pixels, keypoints: Sequence[cv2.KeyPoint]) -> npt.NDArray[np.float32]:
+    """RootSIFT descriptors (N, 128) of unit length at given keypoints of a picture; rows follow `keypoints`."""
     import cv2
 
-    _, descriptors = cv2.SIFT.create().compute(grey, keypoints)
+    _, descriptors = cv2.SIFT.create().compute(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), keypoints)
     return _rooted(np.asarray(descriptors, np.float32)) if len(keypoints) else np.zeros((0, 128), np.float32)
 
 

@@ -45,6 +45,8 @@ from tools.correspondence.point_transfer import (
 from tools.markers import MarkersArgs, locate
 
 REFERENCE: Label = "REF"
+# Height and width in pixels.
+Size = tuple[int, int]
 
 
 class CorrespondenceArgs(Args):
@@ -166,7 +168,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
     return Evidence(text, data, confidence, pictures)
 
 
-def _size(request: Request[CorrespondenceArgs], image: int) -> tuple[int, int]:
+def _size(request: Request[CorrespondenceArgs], image: int) -> Size:
     return request.images[image].shape[0], request.images[image].shape[1]
 
 
@@ -208,18 +210,12 @@ def names_of(candidates: Sequence[Spot]) -> list[str]:
 
 
 def describe(
-    choice: CandidateChoice,
-    candidates: Sequence[Spot],
-    matches: Matches,
-    confidence: float,
-    size: tuple[int, int],
-    *,
-    searched: bool,
+    choice: CandidateChoice, candidates: Sequence[Spot], matches: Matches, sure: float, size: Size, *, searched: bool
 ) -> str:
     """The lines about a choice. `size` is (height, width) of image 2; `searched`: its drawn points were looked for."""
     names = names_of(candidates)
     if choice.best is not None:
-        lines = [f"{names[choice.best]} of image 2 is the point of image 1, confidence {confidence:.2f}."]
+        lines = [f"{names[choice.best]} of image 2 is the point of image 1, confidence {sure:.2f}."]
     elif not candidates:
         lines = [] if choice.transfer else ["Undecided where in image 2 the point of image 1 is."]
     elif choice.transfer is not None:

@@ -109,9 +109,7 @@ class DepthModel:
             if not getattr(processor, "do_pad", False) or processor.do_resize:
                 return self._resized(outputs, sizes)
             seen = (int(batch.shape[-2]), int(batch.shape[-1]))
-            return [
-                within(one, size) for one, size in zip(self._resized(outputs, [seen] * len(sizes)), sizes, strict=True)
-            ]
+            return list(map(within, self._resized(outputs, [seen] * len(sizes)), sizes))
 
         return in_batches([image.values for image in images], self._checkpoint.device, run)
 

@@ -7,8 +7,9 @@ al. 2024), D-FINE, DEIMv2 and RF-DETR (Robinson et al. 2025) know the classes of
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ from tools._shared.reading import shrink
 
 # One row a query, one column a name, 0..1.
 Scores = npt.NDArray[np.float64]
+# One row a query: centre x, y, width and height in 0..1.
+Boxes = npt.NDArray[np.float64]
 
 
 class Family(NamedTuple):
@@ -38,17 +41,8 @@ class Family(NamedTuple):
 
 
 # By transformers' `model_type`.
-FAMILIES: Mapping[str, Family] = {
-    "owlv2": Family("queries", 0.2, pads=True),
-    "owlvit": Family("queries", 0.1),
-    "grounding-dino": Family("sentence", 0.3),
-    "mm-grounding-dino": Family("sentence", 0.3),
-    "rt_detr": Family("closed", 0.5),
-    "rt_detr_v2": Family("closed", 0.5),
-    "d_fine": Family("closed", 0.5),
-    "deimv2": Family("closed", 0.5),
-    "rf_detr": Family("closed", 0.5),
-}
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+FAMILIES: Mapping[str, Family] = {name: Family(**facts) for name, facts in FACTS["families"].items()}
 # Images in one pass: OWLv2 sees each at 960 px.
 MAX_AT_ONCE = 8
 MAX_SIDE_PX = 1600
@@ -77,7 +71,7 @@ class DetectionOutput(NamedTuple):
     """Scores (Q, names) and boxes (Q, 4) as centre x, y, width, height in 0..1 of one image."""
 
     scores: Scores
-    boxes: npt.NDArray[np.float64]
+    boxes: Boxes
 
 
 class Detector:
@@ -132,26 +126,25 @@ class Detector:
 
     def predict(self, asked: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
-        return by_members(by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE), partial(self._pass, asked))
+        groups = by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE)
+        return by_members(groups, lambda members: self._pass([asked[place] for place in members]))
 
-    def detections(
-        self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float
-    ) -> list[Detection]:
+    def detections(self, pixels: Pixels, names: Sequence[str], made: DetectionOutput, floor: float) -> list[Detection]:
         """Everything of these names with a score of at least `floor`, best first; each thing once.
 
         Raises:
             ToolError: a score or a box is not finite.
         """
-        check_finite("detection", output.scores, output.boxes)
+        check_finite("detection", made.scores, made.boxes)
         height, width = pixels.shape[:2]
         # The factors (x, y) that scale a box of 0..1 to pixels, and the width and height at which it is clipped.
         across, down = (max(height, width),) * 2 if self.family.pads else (width, height)
-        return gather(names, output.scores, output.boxes, floor, (across, down, width, height))
+        return gather(names, made.scores, made.boxes, floor, (across, down, width, height))
 
-    def _pass(self, asked: Sequence[DetectionInput], members: Sequence[int]) -> list[DetectionOutput]:
+    def _pass(self, group: Sequence[DetectionInput]) -> list[DetectionOutput]:
         import torch
 
-        loaded, group = self._checkpoint, [asked[place] for place in members]
+        loaded = self._checkpoint
         inputs = {name: together([one.image[name] for one in group], loaded.device) for name in group[0].image}
         read: Any = {}
         if self.family.kind == "sentence":
@@ -208,11 +201,7 @@ def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:
 
 
 def gather(
-    names: Sequence[str],
-    scores: Scores,
-    boxes: npt.NDArray[np.float64],
-    floor: float,
-    frame: tuple[float, float, int, int],
+    names: Sequence[str], scores: Scores, boxes: Boxes, floor: float, frame: tuple[float, float, int, int]
 ) -> list[Detection]:
     """Detections from scores (Q, N) and boxes (Q, 4) as centre x, y, width, height in 0..1; each query its best name.
 

@@ -37,6 +37,8 @@ from tools._shared.overlay import PALETTE, overlay
 from tools._shared.reading import check_size, shrink, unmarked, window_median
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 
+# One value a pixel, or one a channel of it.
+Albedo = npt.NDArray[np.float32]
 # Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four.
 STEPS = 4
 MAX_SIDE_PX = 768
@@ -88,7 +90,7 @@ class IntrinsicModel:
         )
         self._pipeline.set_progress_bar_config(disable=True)
 
-    def albedo(self, pixels: Pixels, seed: int) -> npt.NDArray[np.float32]:
+    def albedo(self, pixels: Pixels, seed: int) -> Albedo:
         """Albedo 0..1 in linear light, (h, w, 3), long side at most 768 px, of an RGB image (H, W, 3).
 
         Raises:
@@ -186,7 +188,7 @@ def evidence_of(
     request: Request[ReflectanceArgs],
     spots: Sequence[Spot],
     verdict: ReflectanceVerdict | None,
-    values: npt.NDArray[np.float32],
+    values: Albedo,
     basis: str,
 ) -> Evidence:
     """A verdict on two spots as evidence, with a map (h, w) in 0..1; None when there are no two spots.
@@ -258,7 +260,7 @@ class PaintCues(WeightFree[ReflectanceArgs]):
 AlbedoInput = tuple[list[Spot], Pixels, int]
 
 
-class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32], IntrinsicModel]):
+class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, Albedo, IntrinsicModel]):
     """The learned backend: the albedo of a Marigold intrinsic decomposition model."""
 
     load = IntrinsicModel
@@ -267,13 +269,11 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32
         """The spots and the image without marks. Raises `ToolError` as `spots_of`."""
         return spots_of(request), clean_image(request), request.seed
 
-    def compute(self, prepared: Sequence[AlbedoInput]) -> list[npt.NDArray[np.float32]]:
+    def compute(self, prepared: Sequence[AlbedoInput]) -> list[Albedo]:
         """The albedo (h, w) of each image, one at a time. Raises `ToolError` for an image that is too small."""
         return [self.model.albedo(pixels, seed).mean(axis=2) for _, pixels, seed in prepared]
 
-    def finish(
-        self, request: Request[ReflectanceArgs], prepared: AlbedoInput, output: npt.NDArray[np.float32]
-    ) -> Evidence:
+    def finish(self, request: Request[ReflectanceArgs], prepared: AlbedoInput, output: Albedo) -> Evidence:
         """Decide which spot is darker by its albedo."""
         spots, logs = prepared[0], np.log(np.maximum(output, 1e-3))
         size = (request.images[0].shape[0], request.images[0].shape[1])

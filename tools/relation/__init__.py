@@ -70,9 +70,7 @@ def decide(
 ) -> RelationVerdict:
     """Judge the relation from detections, best first, and the relative depths 0..1 of the surest pair."""
     subject, reference = pair_of(args, seen)
-    if subject is None or reference is None:
-        return RelationVerdict(subject, reference, None, 0.5)
-    if args.relation in BY_DEPTH and depths is None:
+    if subject is None or reference is None or (args.relation in BY_DEPTH and depths is None):
         return RelationVerdict(subject, reference, None, 0.5)
     degree = holds(args.relation, subject.box, reference.box, depths)
     sure = (CERTAIN[args.relation] - 0.5) * abs(2 * degree - 1) * min(subject.score, reference.score) ** 0.25
@@ -97,9 +95,8 @@ class BoxRelation(WeightFree[RelationArgs]):
         if not findings:
             raise ToolError("relation: the detection tool was not asked")
         depth = next(iter(request.needs.get("depth", ())), None)
-        verdict = decide(
-            request.args, seen_from(findings[0].data), depths_of(depth), depth.confidence if depth else 0.5
-        )
+        sure = depth.confidence if depth else 0.5
+        verdict = decide(request.args, seen_from(findings[0].data), depths_of(depth), sure)
         return report(request, verdict, "the detection tool")
 
 
@@ -126,8 +123,10 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
     data: dict[str, Json] = {
         "holds": verdict.holds,
         "degree_0_1": verdict.degree,
-        "subject": _thing(verdict.subject),
-        "reference": _thing(verdict.reference),
+        **{
+            name: None if one is None else {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
+            for name, one in (("subject", verdict.subject), ("reference", verdict.reference))
+        },
     }
     boxes = [
         (one.box, f"{one.name} {one.score:.2f}", PALETTE[place])
@@ -146,12 +145,6 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
         places = "; ".join(f"{one.name[:30]} {span_px(one.box)}" for _, one in pair if one is not None)
         text = f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
     return Evidence(text, data, verdict.confidence, (picture,))
-
-
-def _thing(one: Detection | None) -> Json:
-    if one is None:
-        return None
-    return {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
 
 
 def detection_arguments(args: RelationArgs) -> Mapping[str, Json]:
@@ -218,8 +211,5 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-TOOL = Tool(
-    card=tool_card(__file__, BoxRelation, depth_arguments, detection_arguments, no_arguments),
-    args=RelationArgs,
-    rules=RULES,
-)
+CARD = tool_card(__file__, BoxRelation, depth_arguments, detection_arguments, no_arguments)
+TOOL = Tool(CARD, RelationArgs, rules=RULES)

@@ -77,9 +77,8 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
         return await rule(prompt, replace(ctx, tool=call))
     except _OracleSpoke as spoke:
         letter = re.search(r"\(([A-Z])\)", spoke.answer) if prompt.kind is Kind.CHOICE else None
-        return SpecialistAnswer(
-            spoke.answer, spoke.tool, spoke.finding, LETTERS.index(letter[1]) if letter else None, 1.0
-        )
+        place = LETTERS.index(letter[1]) if letter else None
+        return SpecialistAnswer(spoke.answer, spoke.tool, spoke.finding, place, 1.0)
     except NoBackend as error:
         ctx.rule("no backend", str(error))
         return None

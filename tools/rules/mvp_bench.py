@@ -19,9 +19,7 @@ from tools._shared.question_words import PEOPLE, named_things
 from tools.detection.rules import count_of
 from tools.rules._shared.options_in_words import MAX_CHARACTERS, looked_for, not_found, one_of, own_sentence
 
-_ASKED: Final = re.compile(
-    r"\b(?P<verb>is|are|was|were) (?P<subject>(?:the|an?|this|these|those|there)\b.*?)\s*\?", re.IGNORECASE
-)
+_ASKED: Final = re.compile(r"(?i)\b(?P<verb>is|are|was|were) (?P<subject>(?:the|an?|this|these|those|there)\b.*?)\s*\?")
 _NOUN: Final = (
     rf"(?:{PEOPLE}|group|audience|subjects?|background|foreground|setting|scene|image|picture|photo|"
     r"photograph|gesture|expression|behaviou?r|emotion|role|identity|content|weather|lightness|style|atmosphere|"

@@ -44,7 +44,6 @@ MAX_BOXES = 26
 MAX_PARTS = 8
 # How many objects the text describes.
 LISTED = 4
-# Most characters of the text.
 # Below this spread of grey levels, as a fraction of 255, nothing stands out.
 FLAT = 0.02
 # Prominence of the second object over the first: up to the former the order was right in 95 % of the generated pictures
@@ -206,33 +205,34 @@ class SaliencyCues(WeightFree[SaliencyArgs]):
         return evidence_of(request.images[0], seen, object_map(seen), request.args, basis)
 
 
-class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, FeatureInput], SaliencyMap, Attention]):
+# The image without drawn lines, and as the network takes it.
+SeenImage = tuple[Pixels, FeatureInput]
+
+
+class AttentionSaliency(Learned[SaliencyArgs, SeenImage, SaliencyMap, Attention]):
     """The learned backend: attention of a self-supervised transformer."""
 
     load = Attention
 
-    def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, FeatureInput]:
+    def prepare(self, request: Request[SaliencyArgs]) -> SeenImage:
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
         seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         return seen, self.model.prepare(seen)
 
-    def batch_key(self, prepared: tuple[Pixels, FeatureInput]) -> Hashable:
+    def batch_key(self, prepared: SeenImage) -> Hashable:
         """The shape of the image."""
         return shape(prepared[1].values)
 
-    def compute(self, prepared: Sequence[tuple[Pixels, FeatureInput]]) -> list[SaliencyMap]:
+    def compute(self, prepared: Sequence[SeenImage]) -> list[SaliencyMap]:
         """The attention to each patch; up to four images a pass."""
         return self.model.predict([patches for _, patches in prepared])
 
-    def finish(
-        self, request: Request[SaliencyArgs], prepared: tuple[Pixels, FeatureInput], output: SaliencyMap
-    ) -> Evidence:
+    def finish(self, request: Request[SaliencyArgs], prepared: SeenImage, output: SaliencyMap) -> Evidence:
         """Build the evidence from the map. Raises `ToolError` for a box outside of the image or values not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
         # A map of patches over the regions of its image, so that objects keep their outlines.
-        return evidence_of(
-            request.images[0], seen, stretch(over(superpixels(seen), contrasted(output))), request.args, basis
-        )
+        values = stretch(over(superpixels(seen), contrasted(output)))
+        return evidence_of(request.images[0], seen, values, request.args, basis)
 
 
 HEIGHT, WIDTH, RADIUS, PERIOD = 360, 480, 62, 24

@@ -69,8 +69,28 @@ def superpixels(pixels: Pixels) -> Superpixels:
     across, down = np.meshgrid(np.arange(size[0]), np.arange(size[1]))
     scale = np.float32(COMPACT / SIDE)
     features = np.concatenate([colours, scale * across[..., None], scale * down[..., None]], axis=2).astype(np.float32)
+    # The cluster of each cell, numbered along the rows of the grid.
+    kinds = features.shape[2]
+    blocks = features.reshape(rows, SIDE, columns, SIDE, kinds).transpose(0, 2, 1, 3, 4)
+    blocks = np.ascontiguousarray(blocks.reshape(rows, columns, SIDE * SIDE, kinds))
+    number = np.arange(rows * columns).reshape(rows, columns)
+    around = np.pad(number, 1, mode="edge")
+    near = np.stack([around[y : y + rows, x : x + columns] for y in range(3) for x in range(3)], axis=2)
+    chosen = np.broadcast_to(number[:, :, None], (rows, columns, SIDE * SIDE))
+    flat = blocks.reshape(-1, kinds)
+    for _ in range(ROUNDS):
+        # The mean of the features under each label, (count, k); far from everything where a label has none.
+        members = chosen.reshape(-1)
+        count = rows * columns
+        cells = np.bincount(members, minlength=count)
+        sums = np.stack([np.bincount(members, column, count) for column in flat.T], axis=1)
+        centres = np.asarray(np.where(cells[:, None] > 0, sums / np.maximum(cells, 1)[:, None], 1e4), np.float32)
+        candidates = centres[near]
+        distance = (candidates**2).sum(axis=3)[:, :, None] - 2 * np.matmul(blocks, candidates.swapaxes(2, 3))
+        chosen = np.take_along_axis(near, distance.argmin(axis=3).reshape(rows, columns, -1), axis=2)
+    joined = chosen.reshape(rows, columns, SIDE, SIDE).transpose(0, 2, 1, 3)
     # Clusters that lost all their cells leave gaps in the numbers.
-    _, numbered = np.unique(_clustered(features, rows, columns), return_inverse=True)
+    _, numbered = np.unique(joined.reshape(rows * SIDE, columns * SIDE), return_inverse=True)
     labels = np.asarray(numbered.reshape(size[1], size[0]), np.int32)
     means = _means(labels, features)
     places = (means[:, 3:] / scale + 0.5) / np.array(size)
@@ -120,30 +140,6 @@ def over(parts: Superpixels, values: Values) -> Values:
     height, width = parts.labels.shape
     fitted = np.asarray(cv2.resize(values, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
     return np.asarray(_means(parts.labels, fitted[..., None])[:, 0], np.float32)[parts.labels]
-
-
-def _clustered(features: npt.NDArray[np.float32], rows: int, columns: int) -> Labels:
-    """The cluster of each cell of features (rows * SIDE, columns * SIDE, k), numbered along the rows of the grid."""
-    kinds = features.shape[2]
-    blocks = features.reshape(rows, SIDE, columns, SIDE, kinds).transpose(0, 2, 1, 3, 4)
-    blocks = np.ascontiguousarray(blocks.reshape(rows, columns, SIDE * SIDE, kinds))
-    number = np.arange(rows * columns).reshape(rows, columns)
-    around = np.pad(number, 1, mode="edge")
-    near = np.stack([around[y : y + rows, x : x + columns] for y in range(3) for x in range(3)], axis=2)
-    chosen = np.broadcast_to(number[:, :, None], (rows, columns, SIDE * SIDE))
-    flat = blocks.reshape(-1, kinds)
-    for _ in range(ROUNDS):
-        # The mean of values (m, k) under each label, (count, k); far from everything where a label has none.
-        labels = chosen.reshape(-1)
-        count = rows * columns
-        cells = np.bincount(labels, minlength=count)
-        sums = np.stack([np.bincount(labels, column, count) for column in flat.T], axis=1)
-        centres = np.asarray(np.where(cells[:, None] > 0, sums / np.maximum(cells, 1)[:, None], 1e4), np.float32)
-        candidates = centres[near]
-        distance = (candidates**2).sum(axis=3)[:, :, None] - 2 * np.matmul(blocks, candidates.swapaxes(2, 3))
-        chosen = np.take_along_axis(near, distance.argmin(axis=3).reshape(rows, columns, -1), axis=2)
-    joined = chosen.reshape(rows, columns, SIDE, SIDE).transpose(0, 2, 1, 3)
-    return np.asarray(joined.reshape(rows * SIDE, columns * SIDE), np.int32)
 
 
 def _means(labels: Labels, values: npt.NDArray[np.float32]) -> Matrix:

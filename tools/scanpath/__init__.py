@@ -37,7 +37,6 @@ FLAT_CONFIDENCE = 0.1
 MAX_SIDE_PX = 1024
 # Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target.
 SALIENCY_LEFT = 0.15
-# Most characters of the text.
 # Most characters of a target that the text repeats.
 QUOTED_CHARS = 24
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
@@ -51,8 +50,8 @@ class ScanpathArgs(Args):
     target: str | None = Field(default=None, min_length=1, max_length=100, description="e.g. cup")
 
 
-def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], basis: str, sure: float) -> Evidence:
-    """A path over an image (H, W, 3) as evidence.
+def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str, sure: float) -> Evidence:
+    """The path over a map (h, w) of the image as evidence, the same for the same image, arguments and seed.
 
     Returns:
         Evidence with data `{"fixations": [{"x_px", "y_px", "duration_ms", "saliency_0_1"}], "x_0_1", "y_0_1",
@@ -61,6 +60,7 @@ def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], b
         fixations, from 1, that come back to the place of an earlier one. The confidence is that the path is like a
         person's.
     """
+    pixels, path = request.images[0], fixate(values, request.args.fixations, request.seed)
     height, width = pixels.shape[:2]
     spots = [(fix.x * width, fix.y * height, fix.ms) for fix in path]
     again = returns(path, (height, width))
@@ -113,13 +113,12 @@ class FreeViewing(WeightFree[ScanpathArgs]):
 
     def answer(self, request: Request[ScanpathArgs]) -> Evidence:
         """The evidence of a request, the same for the same image, arguments and seed."""
-        pixels, args = request.images[0], request.args
-        values, basis = salience(pixels), FREE_BASIS
+        values, basis, args = salience(request.images[0]), FREE_BASIS, request.args
         sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
         if args.target is not None:
             basis = f"Where {_quoted(args.target)} is, is not known: this is free viewing, not a search."
             sure = UNKNOWN_TARGET_CONFIDENCE
-        return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), basis, sure)
+        return evidence_of(request, values, basis, sure)
 
 
 # The weight-free map of an image, and what the network is asked of it: None for free viewing.
@@ -160,20 +159,19 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
         import cv2
 
-        pixels, args, values = request.images[0], request.args, prepared[0]
+        args, values = request.args, prepared[0]
         if output is None:
             sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
-            return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), FREE_BASIS, sure)
+            return evidence_of(request, values, FREE_BASIS, sure)
         likely = probability("scanpath", output)
         size = (values.shape[1], values.shape[0])
         target = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
         sought = stretch((target * (SALIENCY_LEFT + values)).astype(np.float32))
         seen = float(likely.max())
         basis = f"Basis: saliency times where a network sees {_quoted(args.target or '')} (at most {seen:.2f} of 1)."
-        path = fixate(sought, args.fixations, request.seed)
         # A target that is seen nowhere leaves the order to chance.
         sure = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
-        return evidence_of(pixels, sought, path, basis, sure)
+        return evidence_of(request, sought, basis, sure)
 
 
 def _quoted(target: str) -> str:

@@ -254,6 +254,5 @@ CHECKS = (
 )
 
 
-TOOL = Tool(
-    card=tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments), args=SegmentationArgs, checks=CHECKS
-)
+CARD = tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments)
+TOOL = Tool(CARD, SegmentationArgs, CHECKS)

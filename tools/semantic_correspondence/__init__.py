@@ -138,7 +138,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
     def finish(self, request: Request[SemanticArgs], prepared: SpottedPair, output: list[FeatureGrid]) -> Evidence:
         """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
         if prepared.reference is None or not prepared.images:
-            return not_seen(prepared)
+            return report(request, prepared, None, None)
         check_finite("semantic_correspondence", *output)
         # Points are of the original images; the features are of reduced copies.
         first, there = (
@@ -148,7 +148,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
         wanted = first.at(prepared.reference.x, prepared.reference.y)
         cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
         match = decide(cosines, prepared.reference, prepared.candidates)
-        return report(request, prepared.reference, prepared.candidates, match, there.similarity(wanted))
+        return report(request, prepared, match, there.similarity(wanted))
 
 
 def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:
@@ -159,60 +159,48 @@ def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pix
     return shrink(pixels, MAX_SIDE_PX)
 
 
-def not_seen(seen: SpottedPair) -> Evidence:
-    """Build the evidence if the reference or two candidates were not found: nothing is compared. Data as `report`."""
-    reference = "no REF" if seen.reference is None else "a reference"
-    text = (
-        f"Undecided: {reference} in image 1 and {len(seen.candidates)} candidates in image 2 were given or found; a "
-        "reference and at least two candidates are needed.\nGive `point` and `candidates` in pixels."
-    )
-    return Evidence(text, _data(seen.reference, seen.candidates, None, None), NOTHING_COMPARED, ())
-
-
-def _data(
-    reference: Spot | None, candidates: Sequence[Spot], match: FeatureMatch | None, peak: list[Json] | None
-) -> dict[str, Json]:
-    best = None if match is None else match.best
-    cosines = [None] * len(candidates) if match is None else match.cosines
-    return {
-        "best": None if best is None else candidates[best].label,
-        "best_index": best,
-        "reference_px": None if reference is None else [reference.x, reference.y],
-        "candidates": [
-            {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": value}
-            for spot, value in zip(candidates, cosines, strict=True)
-        ],
-        "peak_px": peak,
-    }
-
-
 def report(
-    request: Request[SemanticArgs],
-    reference: Spot,
-    candidates: Sequence[Spot],
-    match: FeatureMatch,
-    similarity: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
+    request: Request[SemanticArgs], seen: SpottedPair, match: FeatureMatch | None, similarity: FeatureGrid | None
 ) -> Evidence:
-    """Build the evidence from a match.
+    """Build the evidence from a match; without one the reference or two candidates were not found.
 
     Returns:
         Evidence with data `{"best": label or null, "best_index": int or null, "reference_px": [x, y], "candidates":
         [{"label", "x_px", "y_px", "cosine"}], "peak_px": [x, y]}`, the peak being the patch of image 2 most like the
         reference, and an overlay of each image. The confidence is that `best` is right.
     """
+    reference, candidates, peak = seen.reference, seen.candidates, None
+    if similarity is not None:
+        spot = np.unravel_index(int(similarity.argmax()), similarity.shape)
+        sides = zip(spot, request.images[1].shape[:2], similarity.shape, strict=True)
+        peak = [float((cell + 0.5) * side / cells - 0.5) for cell, side, cells in sides][::-1]
+    best = None if match is None else match.best
+    data: dict[str, Json] = {
+        "best": None if best is None else candidates[best].label,
+        "best_index": best,
+        "reference_px": None if reference is None else [reference.x, reference.y],
+        "candidates": [
+            {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": None if match is None else match.cosines[n]}
+            for n, spot in enumerate(candidates)
+        ],
+        "peak_px": peak,
+    }
+    if reference is None or match is None:
+        found = "no REF" if reference is None else "a reference"
+        text = (
+            f"Undecided: {found} in image 1 and {len(candidates)} candidates in image 2 were given or found; a "
+            "reference and at least two candidates are needed.\nGive `point` and `candidates` in pixels."
+        )
+        return Evidence(text, data, NOTHING_COMPARED)
     names = [spot.label or str(number) for number, spot in enumerate(candidates, 1)]
-    height, width = request.images[1].shape[:2]
-    row, column = np.unravel_index(int(similarity.argmax()), similarity.shape)
-    across, down = (column + 0.5) * width / similarity.shape[1], (row + 0.5) * height / similarity.shape[0]
-    data = _data(reference, candidates, match, [float(across - 0.5), float(down - 0.5)])
     head = "The candidates of image 2 are equally like the reference: undecided."
-    if match.best is not None:
-        head = f"Point {names[match.best]} of image 2 is most like the reference point of image 1."
+    if best is not None:
+        head = f"Point {names[best]} of image 2 is most like the reference point of image 1."
     values = ", ".join(f"{name} {value:.2f}" for name, value in list(zip(names, match.cosines, strict=True))[:8])
     text = f"{head}\nCosine of features (1 = alike): {values}.\nBasis: features of a network."
     point = (reference.x, reference.y, REFERENCE, PALETTE[0])
     points = [
-        (spot.x, spot.y, f"{names[n]} {match.cosines[n]:.2f}", PALETTE[0 if n == match.best else 1])
+        (spot.x, spot.y, f"{names[n]} {match.cosines[n]:.2f}", PALETTE[0 if n == best else 1])
         for n, spot in enumerate(candidates)
     ]
     first = overlay(request.images[0], "reference point (x, y in px)", points=[point])

@@ -58,10 +58,8 @@ class DiffusionFeatures:
         # The image (H, W, 3) as a square (3, side, side), -1..1: squeezed, so points keep their place.
         from PIL import Image
 
-        scaled = np.asarray(
-            Image.fromarray(pixels).resize((self._side, self._side), Image.Resampling.BICUBIC), np.float32
-        )
-        normalised = np.ascontiguousarray((scaled / 127.5 - 1).transpose(2, 0, 1))
+        square = Image.fromarray(pixels).resize((self._side, self._side), Image.Resampling.BICUBIC)
+        normalised = np.ascontiguousarray((np.asarray(square, np.float32) / 127.5 - 1).transpose(2, 0, 1))
         values = torch.from_numpy(normalised)[None]
         return FeatureInput(values, (pixels.shape[0], pixels.shape[1]), thing, seed)
 

@@ -30,6 +30,9 @@ _SIDE: Final = re.compile(
 _UPRIGHT: Final[Mapping[str, Third]] = {"top": "low", "upper": "low", "bottom": "high", "lower": "high"}
 _ACROSS: Final[Mapping[str, Third]] = {"left": "low", "right": "high"}
 _PLAIN_VALUE: Final = re.compile(r"[A-Za-z-]+(?: [A-Za-z-]+){0,2}")
+_NO_PART: Final = re.compile(
+    r"(?i)\b(?:in|on|at|to|it|is|the|side|half|part|corner|quadrant|area|region|of|image|picture|photo)\b"
+)
 _MIDDLE: Final = ("center", "centre", "middle", "central")
 
 
@@ -96,12 +99,7 @@ def same_thing(one: Thing | None, other: Thing) -> bool:
 
 def part_in(words: str) -> Part | None:
     """The part of the picture that words such as "in the upper left corner" or "right side" name."""
-    bare = re.sub(
-        r"(?i)\b(?:in|on|at|to|it|is|the|side|half|part|corner|quadrant|area|region|of|image|picture|photo)\b",
-        " ",
-        words,
-    )
-    named = re.findall(r"[a-z]+", bare.lower())
+    named = re.findall(r"[a-z]+", _NO_PART.sub(" ", words).lower())
     upright = [_UPRIGHT[word] for word in named if word in _UPRIGHT]
     across = [_ACROSS[word] for word in named if word in _ACROSS]
     middle = [word for word in named if word in _MIDDLE]
