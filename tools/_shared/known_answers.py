@@ -141,6 +141,11 @@ def ball_and_cube() -> tuple[Pixels, dict[str, Box]]:
     return np.clip(canvas, 0, 255).astype(np.uint8), boxes
 
 
+def darker(pixels: Pixels) -> Pixels:
+    """A copy of a picture (H, W, 3) with 0.85 of its light."""
+    return np.asarray(pixels * 0.85, np.uint8)
+
+
 def point_args(places: Sequence[tuple[float, float]]) -> list[Json]:
     """Places (x, y) in pixels as arguments, named A, B, ..."""
     return [{"x": x, "y": y, "label": LETTERS[number]} for number, (x, y) in enumerate(places)]
