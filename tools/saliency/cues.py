@@ -130,7 +130,7 @@ def signature(work: Pixels) -> SaliencyMap:
     energy = np.zeros(small.shape[:2], np.float64)
     for channel in cv2.split(colours):
         coefficients = dctn(np.asarray(channel, np.float64), norm="ortho")
-        # What is zero up to rounding has no sign.
+        # A coefficient that is zero up to rounding has no sign.
         coefficients[np.abs(coefficients) < 1e-3] = 0
         energy += idctn(np.sign(coefficients), norm="ortho") ** 2
     return stretch(np.asarray(cv2.GaussianBlur(energy, (0, 0), 0.045 * max(energy.shape)), np.float32))

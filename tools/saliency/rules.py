@@ -1,6 +1,6 @@
 """The rules of saliency: which box stands out most, in which order things do, and which fixations lie on them.
 
-What was counted on generated pictures, in which things were made to stand out, says nothing about people's eyes: no
+Counts on generated pictures, in which things were made to stand out, say nothing about people's eyes: no
 answer here claims a card's reliability. Without `--trust` the arbiter takes those of weight-free backends for guesses.
 """
 

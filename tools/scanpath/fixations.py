@@ -2,7 +2,7 @@
 
 `fixate(values, count, seed)` gives fixations in fractions of the image; `returns(path, size)` says which come back.
 
-What a place is worth is its saliency times how usual the saccade to it is (Le Meur and Liu 2015) times what inhibition
+The worth of a place is its saliency times how usual the saccade to it is (Le Meur and Liu 2015) times what inhibition
 leaves of it. Lengths are degrees of sight on the assumption that the image fills a screen of 54 x 35 degrees as far as
 its shape lets it, as in COCO-Search18 (Chen et al. 2021) and COCO-FreeView. Durations are the quantiles of a skewed
 distribution, longer ones where more stands out. Constants were set by hand, so that what

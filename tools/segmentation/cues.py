@@ -1,6 +1,6 @@
 """Cut a thing out of an image from points or a box, by colour alone: GrabCut on a window around the prompt.
 
-What has the colours of the box rather than of what is around it, or is around the points in their colour, starts as the
+Pixels in the colours of the box rather than of its surroundings, or around the points in their colour, start as the
 thing, also beyond the box: boxes are rarely exact. Where the mask then runs along the edge of what was searched, that
 side of the search is widened; a mask that still does is marked `cut_off`: either the thing is larger or its ground has
 its colours.
@@ -191,7 +191,7 @@ class _View:
         import cv2
 
         if self._on:
-            # What lies around the places, and what is connected with them through pixels of their colour.
+            # The surroundings of the places, and all that pixels of their colour connect with them.
             blurred = cv2.GaussianBlur(self._small, (0, 0), 1.5).astype(np.float32) / 255
             colours = cv2.cvtColor(blurred, cv2.COLOR_RGB2LAB)
             start = np.zeros(self.size, np.uint8)
@@ -224,7 +224,7 @@ class _View:
         count, parts = cv2.connectedComponents(opened)
         shares = np.bincount(parts[inside], minlength=count)
         shares[0] = 0
-        # What only begins in the box is a neighbour.
+        # A part that only begins in the box is a neighbour.
         goes_on = np.isin(parts, np.flatnonzero(shares >= max(1.0, MIN_SHARE * inside.sum())))
         return unlike | goes_on
 

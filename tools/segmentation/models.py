@@ -220,7 +220,7 @@ class ByConcept:
                 kept = named >= PRESENT
                 some = bool(kept.any())
                 logits = masks[kept].amax(dim=0) if some else masks[0].new_full(masks.shape[1:], ABSENT_LOGIT)
-                # What is not a number is below every threshold.
+                # Values that are no numbers are below every threshold.
                 best = float(named.max()) if some or not bool(named.isfinite().all()) else 0.0
                 outputs.append(MaskOutput(on_host(logits), best))
             return outputs

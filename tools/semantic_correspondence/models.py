@@ -45,7 +45,7 @@ class DiffusionFeatures:
         self._unet.conv_norm_out, self._unet.conv_out = None, nn.Identity()
         self._vae.decoder = None
         self._text, self._tokenizer, self._scheduler = parts.text_encoder, parts.tokenizer, parts.scheduler
-        # What it was trained at: 768 px for Stable Diffusion 2.1, which the paper takes, too.
+        # The side that it was trained at: 768 px for Stable Diffusion 2.1, which the paper takes, too.
         self._side = int(self._unet.config.sample_size) * 2 ** (len(self._vae.config.block_out_channels) - 1)
         self._device = device
         self.version = f"dift@{parts.sha256[:12]}"
