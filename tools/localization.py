@@ -99,8 +99,7 @@ def judge(overlaps: Sequence[float], candidates: Sequence[Candidate], most_certa
     if len(overlaps) < 2:
         return Fit(tuple(overlaps), None, NOTHING_COMPARED)
     order = sorted(range(len(overlaps)), key=lambda index: -overlaps[index])
-    lead = overlaps[order[0]] - overlaps[order[1]]
-    chance = 1 / len(overlaps)
+    lead, chance = overlaps[order[0]] - overlaps[order[1]], 1 / len(overlaps)
     if overlaps[order[0]] < MIN_OVERLAP or lead <= 0:
         return Fit(tuple(overlaps), None, chance)
     placed = min(candidates[index].confidence for index in order[:2])
@@ -203,12 +202,11 @@ def report(
         {"label": one.label, "box_px": corners(one.box), "overlap_0_1": value}
         for one, value in zip(candidates, fit.overlaps, strict=True)
     ]
-    thing = things[0][1] if things else None
     data: dict[str, Json] = {
         "best": None if fit.best is None else candidates[fit.best].label,
         "best_index": fit.best,
         "boxes": boxes,
-        "thing_px": corners(thing),
+        "thing_px": corners(things[0][1] if things else None),
     }
     drawn = [
         (one.box, f"{one.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])

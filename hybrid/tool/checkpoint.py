@@ -87,30 +87,7 @@ def load_verified(
     folder = find_checkpoint(weights, download=download)
     model_type = model_type_of(folder, weights, model_types)
     sha256 = content_hash(folder)
-    # Not before: absent weights are told without the seconds that this takes.
-    import transformers
-    from huggingface_hub.errors import StrictDataclassError
-    from safetensors import SafetensorError
-
-    try:
-        model, info = getattr(transformers, auto_class).from_pretrained(
-            folder,
-            local_files_only=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-            # Listed and refused below by name, instead of a report of the whole model.
-            ignore_mismatched_sizes=True,
-            dtype="float32",
-        )
-        refuse_unfit(weights, info, harmless)
-        # Left open, a processor with custom code would be asked for at the terminal.
-        loader = getattr(transformers, processor_class)
-        processor = loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except WeightsError:
-        raise
-    except (OSError, ValueError, TypeError, RuntimeError, KeyError, StrictDataclassError, SafetensorError) as error:
-        raise WeightsError(f"{weights} cannot be loaded as {auto_class}: {first_line(error)}") from error
+    model, processor = _load(auto_class, processor_class, folder, weights, harmless)
     wants = partial(picture_input, processor_class, folder, weights) if whole else None
     announce(Network(weights, model, wants))
     return Checkpoint(model.to(device).eval(), processor, model_type, sha256, device)
@@ -243,6 +220,32 @@ def _colour(reader: Any, colour: tuple[int, int, int], weights: str) -> Any:
         # Patches in a row, (1, patches, side * side * channels), with the channels last.
         values = values[0].reshape(-1, 3).T[None, :, :, None]
     return values.reshape(-1, *values.shape[-3:])[0].flatten(1).float().median(dim=1).values.numpy()
+
+
+def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Sequence[str]) -> tuple[Any, Any]:
+    import transformers
+    from huggingface_hub.errors import StrictDataclassError
+    from safetensors import SafetensorError
+
+    try:
+        model, info = getattr(transformers, auto).from_pretrained(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            # Listed and refused below by name, instead of a report of the whole model.
+            ignore_mismatched_sizes=True,
+            dtype="float32",
+        )
+        refuse_unfit(weights, info, harmless)
+        # Left open, a processor with custom code would be asked for at the terminal.
+        loader = getattr(transformers, processor)
+        return model, loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except WeightsError:
+        raise
+    except (OSError, ValueError, TypeError, RuntimeError, KeyError, StrictDataclassError, SafetensorError) as error:
+        raise WeightsError(f"{weights} cannot be loaded as {auto}: {first_line(error)}") from error
 
 
 def fill(model: Any, tensors: Mapping[str, Any], where: str, wants: Callable[[], PictureInput] | None = None) -> None:

@@ -214,14 +214,13 @@ def disc(colour: tuple[int, int, int]) -> Pixels:
 
 
 def _thing(colour: str, shape: str) -> CheckCase:
-    names = list(COLOURS)
     picture = disc(COLOURS[colour])
     if shape == "square":
         # Larger than what any network takes, so that it is reduced first.
         picture = np.full((1280, 1280, 3), 235, np.uint8)
         picture[320:960, 320:960] = COLOURS[colour]
-    texts = [f"a {name} {shape}" for name in names]
-    return CheckCase((picture,), {"texts": texts}, expects("best", names.index(colour)))
+    texts = [f"a {name} {shape}" for name in COLOURS]
+    return CheckCase((picture,), {"texts": texts}, expects("best", list(COLOURS).index(colour)))
 
 
 CHECKS = tuple(

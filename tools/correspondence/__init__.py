@@ -142,7 +142,19 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
         text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y."
         return Evidence(text, data, POINT_UNKNOWN)
     text = describe(choice, candidates, matches, confidence, sizes[1], searched="markers" in request.needs)
-    # Both images with the points and the matches that agree: none where no transfer was believed.
+    return Evidence(text, data, confidence, _pictures(request, point, candidates, choice, matches))
+
+
+def _pictures(
+    request: Request[CorrespondenceArgs],
+    point: Spot,
+    candidates: Sequence[Spot],
+    choice: CandidateChoice,
+    matches: Matches,
+) -> tuple[Picture, ...]:
+    """Both images with the points and the matches that agree: none where no transfer was believed."""
+    transfer = choice.transfer
+    away = None if transfer is None else distances_px(transfer, candidates)
     agreeing = np.zeros(0, np.intp) if transfer is None else transfer.agreeing
     shown = agreeing[thinned(len(agreeing))]
     colours = dot_colours(matches.first[shown])
@@ -161,11 +173,10 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
         legend.append(f"cross: where the point of image 1 goes{rings}")
     if choice.best is not None:
         legend.append("yellow: the chosen point")
-    pictures = (
+    return (
         Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [asked], [dots]), of=0),
         Picture(partial(draw_view, request.images[1], matches.second[shown], colours, spots, legend), of=1),
     )
-    return Evidence(text, data, confidence, pictures)
 
 
 def _size(request: Request[CorrespondenceArgs], image: int) -> Size:

@@ -167,8 +167,7 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
         import torch
 
         logits = self.model.predict(torch.cat(list(prepared)))
-        ends = np.cumsum([len(images) for images in prepared])
-        return np.split(logits, ends[:-1])
+        return np.split(logits, np.cumsum([len(images) for images in prepared])[:-1])
 
     def finish(self, request: Request[ForensicsArgs], prepared: Any, output: Logits) -> Evidence:
         """Decide which image is synthetic. Raises `ToolError` for values that are not finite."""

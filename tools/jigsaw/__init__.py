@@ -295,10 +295,10 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
         )
     fitted = []
     for number, whole in enumerate(images[1:], 2):
-        name = f"image {number}"
         corner = place((reference.shape[0], reference.shape[1]), (whole.shape[0], whole.shape[1]), number)
         if min(whole.shape[:2]) < 2 * trim_px + MIN_SIDE_PX:
-            raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {at('width', MIN_SIDE_PX)} px of {name}")
+            least = at("width", MIN_SIDE_PX)
+            raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {least} px of image {number}")
         piece = whole[trim_px : whole.shape[0] - trim_px, trim_px : whole.shape[1] - trim_px]
         start = Place(corner.x + trim_px, corner.y + trim_px)
         fitted.append((piece, start, seam_costs(reference, piece, start)))

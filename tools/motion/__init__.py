@@ -199,6 +199,10 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
         Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [], [dots]), of=0),
         Picture(partial(draw_view, request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
     )
+    return Evidence(_describe(verdict, motion, matches), data, verdict.confidence, pictures)
+
+
+def _describe(verdict: MotionVerdict, motion: Motion | None, matches: Matches) -> str:
     if verdict.moved is not None:
         above = "clockwise" if verdict.moved == "left" else "counter-clockwise"
         lines = [
@@ -222,8 +226,9 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
         lines.append(f"Direction of the motion: {', '.join(parts)} (length 1).")
         side = "left" if motion.yaw_deg > 0 else "right"
         lines.append(f"It turned by {motion.turn_deg:.0f} degrees, {abs(motion.yaw_deg):.0f} of them to its {side}.")
-    lines.append(f"Basis: {len(matches)} matches, {data['inliers']} fit; the focal length is a guess.")
-    return Evidence("\n".join(lines), data, verdict.confidence, pictures)
+    inliers = 0 if motion is None else motion.inliers
+    lines.append(f"Basis: {len(matches)} matches, {inliers} fit; the focal length is a guess.")
+    return "\n".join(lines)
 
 
 class FeatureMotion(WeightFree[MotionArgs]):

@@ -134,7 +134,6 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
         if one is not None
     ]
     legend = f"{args.subject} {args.relation} {args.reference}? boxes: name and score 0-1"
-    picture = overlay(request.images[0], legend, boxes=boxes)
     question = f"the {args.subject[:40]} {args.relation} the {args.reference[:40]}"
     pair = ((args.subject, verdict.subject), (args.reference, verdict.reference))
     if missing := [name[:40] for name, one in pair if one is None]:
@@ -144,7 +143,7 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
         degree = "no depth" if verdict.degree is None else f"degree {verdict.degree:.2f} (0 = no, 1 = yes)"
         places = "; ".join(f"{one.name[:30]} {span_px(one.box)}" for _, one in pair if one is not None)
         text = f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
-    return Evidence(text, data, verdict.confidence, (picture,))
+    return Evidence(text, data, verdict.confidence, (overlay(request.images[0], legend, boxes=boxes),))
 
 
 def detection_arguments(args: RelationArgs) -> Mapping[str, Json]:

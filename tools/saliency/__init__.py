@@ -132,10 +132,23 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         names = [str(number) for number in range(1, len(boxes) + 1)]
         ranked, count = rank_boxes(boxes, names, regions[:MAX_OBJECTS]), len(regions)
     sure = confidence(ranked)
-    text = describe(ranked, size, basis, sure, count)
+    text, data = describe(ranked, size, basis, sure, count), _data(ranked, saliency, size, count)
+    # The most salient is drawn last.
+    drawn = [
+        (
+            item.box,
+            item.name if item.name == str(item.rank) else f"{item.rank}: {item.name}",
+            PALETTE[1] if item.rank == 1 else WHITE,
+        )
+        for item in reversed(ranked)
+    ]
+    return Evidence(text, data, sure, (overlay(shown, LEGEND, boxes=drawn, values=saliency),))
+
+
+def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int], count: int | None) -> dict[str, Json]:
     row, column = np.unravel_index(int(np.argmax(saliency)), saliency.shape)
     places = zip((column, row), size[::-1], saliency.shape[::-1], strict=True)
-    data: dict[str, Json] = {
+    return {
         "objects": [
             {
                 "rank": item.rank,
@@ -154,16 +167,6 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
             "above_half_0_1": round(float((saliency > 0.5).mean()), 4),
         },
     }
-    # The most salient is drawn last.
-    drawn = [
-        (
-            item.box,
-            item.name if item.name == str(item.rank) else f"{item.rank}: {item.name}",
-            PALETTE[1] if item.rank == 1 else WHITE,
-        )
-        for item in reversed(ranked)
-    ]
-    return Evidence(text, data, sure, (overlay(shown, LEGEND, boxes=drawn, values=saliency),))
 
 
 def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: float, count: int | None) -> str:

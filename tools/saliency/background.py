@@ -59,8 +59,7 @@ def superpixels(pixels: Pixels) -> Superpixels:
     """
     import cv2
 
-    height = pixels.shape[0]
-    width = pixels.shape[1]
+    height, width = pixels.shape[:2]
     longest = max(height, width)
     rows, columns = max(1, round(MAX_LENGTH * height / longest)), max(1, round(MAX_LENGTH * width / longest))
     size = (columns * SIDE, rows * SIDE)

@@ -222,8 +222,7 @@ USUAL_FIXATIONS: Final = 6
 @asks("scanpath")
 async def scanpath(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names a target."""
-    number = min(prompt.given.fixations or USUAL_FIXATIONS, MAX_FIXATIONS)
-    args: dict[str, Json] = {"fixations": max(1, number)}
+    args: dict[str, Json] = {"fixations": max(1, min(prompt.given.fixations or USUAL_FIXATIONS, MAX_FIXATIONS))}
     if prompt.given.target is not None:
         args["target"] = prompt.given.target
     finding = await ctx.tool("scanpath", image_names(prompt), args)

@@ -144,7 +144,6 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
         "prompt": prompt,
     }
     legend = f"mask from {prompt}, score {score:.2f} (0-1)" if mask.any() else "nothing found"
-    picture = overlay(pixels, legend, mask=mask)
     text = f"Nothing was found in image 1 for these {prompt}; basis: {basis}."
     if box is not None:
         number = int(parts.max())
@@ -153,7 +152,7 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
             f"{mask.mean():.1%} of the image, {number} part{'s' if number != 1 else ''}.\n"
             f"Basis: {basis}, score {score:.2f} (0..1)."
         )
-    return Evidence(text, data, confidence, (picture,))
+    return Evidence(text, data, confidence, (overlay(pixels, legend, mask=mask),))
 
 
 def bounds(mask: Mask) -> Box | None:

@@ -51,8 +51,7 @@ def decide(scores: Sequence[float], ceiling: float) -> tuple[int | None, float]:
     if len(scores) == 1:
         return None, 0.0
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
-    chance = 1 / len(scores)
-    gap = scores[order[0]] - scores[order[1]]
+    gap, chance = scores[order[0]] - scores[order[1]], 1 / len(scores)
     if gap < TIE:
         return None, chance
     return order[0], chance + (ceiling - chance) * (1 - float(np.exp(-gap / SURE_GAP)))
