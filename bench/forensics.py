@@ -9,7 +9,6 @@ printed beside it.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,7 @@ def main() -> None:
     given = options(__doc__, {"--data": ..., "--json": Path})
     photographs = blink_rows(given.data, *TASKS, columns=("idx", "image_1"))
     images = (decode(row["image_1"]["bytes"], row["idx"]) for row in photographs)
-    found = [asdict(measure(pixels)) for pixels in images if min(pixels.shape[:2]) >= MIN_SIDE_PX]
+    found = [measure(pixels) for pixels in images if min(pixels.shape[:2]) >= MIN_SIDE_PX]
     ranges, rest = found[::2], found[1::2]
     rows, numbers = [], {}
     for name in found[0]:

@@ -21,7 +21,7 @@ from bench._frame import options
 from hybrid.images import decode
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
-from tools.jigsaw import decide, fit_pieces
+from tools.jigsaw import decide, vote
 
 EDGES = (0.0, 0.6, 0.7, 0.8, 0.9, 0.97)
 # Id, images (reference first), index of the right candidate from 0.
@@ -54,7 +54,7 @@ def frame_step(piece: Pixels) -> float:
 def table(items: Sequence[Item], trim_px: int, title: str) -> None:
     """Print right answers of the vote and of each cost alone, and how far confidence can be believed."""
     started = time.perf_counter()
-    fits = [[costs for _, _, costs in fit_pieces(images, trim_px)] for _, images, _ in items]
+    fits = [[costs for _, _, costs in vote(images, trim_px)[0]] for _, images, _ in items]
     ms = 1000 * (time.perf_counter() - started) / len(items)
     rights = [right for _, _, right in items]
     verdicts = [decide(costs) for costs in fits]

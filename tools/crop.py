@@ -141,36 +141,42 @@ def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
             f"crop: an image of {size_px(size[1], size[0])} px cannot be cut into {columns} x {rows} tiles",
             Fault.BAD_ARGUMENTS,
         )
-    down = [round(size[0] * number / rows) for number in range(rows + 1)]
-    across = [round(size[1] * number / columns) for number in range(columns + 1)]
-    return [
-        Box(float(across[c]), float(down[r]), float(across[c + 1]), float(down[r + 1]))
-        for r in range(rows)
-        for c in range(columns)
-    ]
+    down = [float(round(size[0] * number / rows)) for number in range(rows + 1)]
+    across = [float(round(size[1] * number / columns)) for number in range(columns + 1)]
+    return [Box(across[c], down[r], across[c + 1], down[r + 1]) for r in range(rows) for c in range(columns)]
 
 
 def crop_region(request: Request[CropArgs]) -> Evidence:
     """One region, enlarged. Data: `{"crops": [{"name", "box_px", "scale"}]}`, box as [x0, y0, x1, y1]."""
     asked, confidence = region(request)
     pixels, box, scale = cut(request.images[0], asked, request.args.scale)
-    text = f"Image 1, {_span(box)}, at {_times(scale)} times its size: {_size(pixels, -1)} px."
+    text = f"Image 1, {span_px(box, to=' to ')}, at {_times(scale)} times its size: {_size(pixels, -1)} px."
     return Evidence(text, {"crops": [_row("region", box, scale)]}, confidence, (Picture(pixels, box=box, scale=scale),))
 
 
-def crop_grid(request: Request[CropArgs], grid: GridArg) -> Evidence:
-    """An overlay with numbered tiles, then each tile enlarged. Data as `crop_region`, names "1", "2", ..."""
+def crop_tiles(request: Request[CropArgs], grid: GridArg | None) -> Evidence:
+    """Each tile enlarged; before them an overlay with the numbers of a grid.
+
+    Data as `crop_region`; the names are numbers. Without a grid it is the four quadrants in reading order, named so.
+    """
     image = request.images[0]
-    boxes = tiles((image.shape[0], image.shape[1]), grid.rows, grid.columns)
+    boxes = tiles((image.shape[0], image.shape[1]), *((2, 2) if grid is None else (grid.rows, grid.columns)))
     crops = [cut(image, box, request.args.scale) for box in boxes]
-    rows = [_row(str(number), box, scale) for number, (_, box, scale) in enumerate(crops, 1)]
+    names = QUADRANTS if grid is None else tuple(str(number) for number in range(1, len(boxes) + 1))
+    rows = [_row(name, box, scale) for name, (_, box, scale) in zip(names, crops, strict=True)]
+    pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
+    if grid is None:
+        lines = [
+            f"{name}: {span_px(box, to=' to ')}, x{_times(scale, -number)}."
+            for number, (name, (_, box, scale)) in enumerate(zip(names, crops, strict=True), 1)
+        ]
+        return Evidence("\n".join(["Image 1 in four parts, each enlarged:", *lines]), {"crops": rows}, 1.0, pictures)
     text = (
         f"Image 1 in {grid.rows} rows of {grid.columns} tiles, numbered row by row from the upper left.\n"
-        f"The first picture shows the numbers; tile 1 covers {_span(crops[0][1])}.\n"
+        f"The first picture shows the numbers; tile 1 covers {span_px(crops[0][1], to=' to ')}.\n"
         f"Then each tile follows at about {_times(crops[0][2], -2)} times its size."
     )
-    enlarged = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
-    return Evidence(text, {"crops": rows}, 1.0, (Picture(partial(draw_grid, image, boxes)), *enlarged))
+    return Evidence(text, {"crops": rows}, 1.0, (Picture(partial(draw_grid, image, boxes)), *pictures))
 
 
 def draw_grid(image: Pixels, boxes: Sequence[Box]) -> Pixels:
@@ -238,10 +244,6 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
     return Evidence(text, {"sheet": rows}, 1.0, (Picture(sheet, box=whole, scale=scale),))
 
 
-def _span(box: Box) -> str:
-    return span_px(box, to=" to ")
-
-
 def _times(scale: float, picture: int = -1) -> str:
     return at("ratio", scale, picture, ".2f")
 
@@ -262,23 +264,9 @@ class ExactCrop(WeightFree[CropArgs]):
         args = request.args
         if len(request.images) > 1:
             return crop_sheet(request)
-        if args.grid is not None:
-            return crop_grid(request, args.grid)
-        if args.box is None and args.point is None:
-            # The four quadrants, enlarged, in reading order. Data as `crop_region`. An image of one pixel a side is
-            # whole.
-            image = request.images[0]
-            if min(image.shape[:2]) < 2:
-                return crop_region(request)
-            boxes = tiles((image.shape[0], image.shape[1]), 2, 2)
-            crops = [cut(image, box, request.args.scale) for box in boxes]
-            lines = ["Image 1 in four parts, each enlarged:"]
-            named = [(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
-            lines += [f"{name}: {_span(box)}, x{_times(scale, -n)}." for n, (name, box, scale) in enumerate(named, 1)]
-            rows = [_row(*one) for one in named]
-            pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
-            return Evidence("\n".join(lines), {"crops": rows}, 1.0, pictures)
-        return crop_region(request)
+        # An image of one pixel a side is whole.
+        small = args.grid is None and min(request.images[0].shape[:2]) < 2
+        return crop_region(request) if args.box or args.point or small else crop_tiles(request, args.grid)
 
 
 TOOL = Tool(card=tool_card(__file__, ExactCrop), args=CropArgs)

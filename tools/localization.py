@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,10 +23,10 @@ from hybrid.tool import Args, Evidence, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
-from hybrid.types import Box, Fault, Json, Prompt
+from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
-from tools._shared.grabcut import Mask, cut
+from tools._shared.grabcut import cut
 from tools._shared.overlay import PALETTE, overlay
 from tools.detection.rules import ThingName, seen_from
 
@@ -59,6 +58,10 @@ class Candidate(NamedTuple):
     confidence: float = 1.0
 
 
+# A name, and the box of what it is.
+Named = tuple[str, Box]
+
+
 class Fit(NamedTuple):
     """Each candidate's overlap, 0..1, with the thing found; the best, None when undecided; the confidence in it."""
 
@@ -77,18 +80,11 @@ def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
     given = read_boxes("localization", args.boxes, size)
     if len(given) == 1:
         raise ToolError("localization: 1 box to compare; give at least two, or none", Fault.BAD_ARGUMENTS)
-    candidates = [
-        Candidate(arg.label or f"box {number}", box)
-        for number, (arg, box) in enumerate(zip(args.boxes, given, strict=True), 1)
-    ]
-    if not candidates:
-        drawn = drawn_marks(request).boxes
-        labelled = [mark for mark in drawn if mark.label is not None] or drawn
-        candidates = [
-            Candidate(mark.label or f"box {number}", mark.box_px, mark.confidence)
-            for number, mark in enumerate(labelled, 1)
-        ]
-    return candidates
+    found = [(arg.label, box, 1.0) for arg, box in zip(args.boxes, given, strict=True)]
+    if not found:
+        drawn = [(mark.label, mark.box_px, mark.confidence) for mark in drawn_marks(request).boxes]
+        found = [one for one in drawn if one[0] is not None] or drawn
+    return [Candidate(label or f"box {number}", box, sure) for number, (label, box, sure) in enumerate(found, 1)]
 
 
 def drawn_marks(request: Request[LocalizationArgs]) -> Marks:
@@ -100,9 +96,10 @@ def drawn_marks(request: Request[LocalizationArgs]) -> Marks:
 
 def judge(overlaps: Sequence[float], candidates: Sequence[Candidate], most_certain: float) -> Fit:
     """The candidate with the largest overlap, and how sure that is: grows with the lead over the second."""
+    if len(overlaps) < 2:
+        return Fit(tuple(overlaps), None, NOTHING_COMPARED)
     order = sorted(range(len(overlaps)), key=lambda index: -overlaps[index])
-    lead = overlaps[order[0]] - overlaps[order[1]]
-    chance = 1 / len(overlaps)
+    lead, chance = overlaps[order[0]] - overlaps[order[1]], 1 / len(overlaps)
     if overlaps[order[0]] < MIN_OVERLAP or lead <= 0:
         return Fit(tuple(overlaps), None, chance)
     placed = min(candidates[index].confidence for index in order[:2])
@@ -116,9 +113,8 @@ class BoxFit(WeightFree[LocalizationArgs]):
     def answer(self, request: Request[LocalizationArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` as `candidates_of`."""
         candidates, pixels = candidates_of(request), request.images[0]
-        if len(candidates) < 2:
-            return not_seen(request, candidates)
-        thing = cut_shared(remove_marks(pixels, drawn_marks(request)), [one.box for one in candidates])
+        boxes = [one.box for one in candidates]
+        thing = cut_shared(remove_marks(pixels, drawn_marks(request)), boxes) if len(boxes) > 1 else None
         overlaps = [overlap(one.box, thing) if thing else 0.0 for one in candidates]
         fit = judge(overlaps, candidates, WEIGHT_FREE_CERTAIN)
         basis = "colours of what the boxes share; the name is not understood"
@@ -154,7 +150,13 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     seeds = np.full(small.shape[:2], cv2.GC_BGD, np.uint8)
     seeds[all_of_it] = cv2.GC_PR_BGD
     seeds[middle] = cv2.GC_PR_FGD
-    mask = _connected(cut(small, seeds), middle)
+    # Thin bridges of like colour would join neighbours.
+    opened = cv2.morphologyEx(cut(small, seeds).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    count, connected = cv2.connectedComponents(opened)
+    shares = np.bincount(connected[middle].ravel(), minlength=count)
+    shares[0] = 0
+    # The parts that have at least a tenth of the largest one's share of the middle.
+    mask = np.isin(connected, np.flatnonzero(shares >= max(1.0, 0.1 * shares.max())))
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not rows.size:
         return None
@@ -162,32 +164,15 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     return Box(columns[0] * across, rows[0] * down, (columns[-1] + 1) * across, (rows[-1] + 1) * down)
 
 
-def _connected(mask: Mask, middle: tuple[slice, slice]) -> Mask:
-    """The parts of a mask that have at least a tenth of the largest part's share of the middle."""
-    import cv2
-
-    # Thin bridges of like colour would join neighbours.
-    opened = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
-    count, parts = cv2.connectedComponents(opened)
-    shares = np.bincount(parts[middle].ravel(), minlength=count)
-    shares[0] = 0
-    if not shares.any():
-        return np.zeros_like(mask)
-    return np.isin(parts, np.flatnonzero(shares >= 0.1 * shares.max()))
-
-
 class DetectedFit(WeightFree[LocalizationArgs]):
     """The learned backend: the overlap of each box with what the detection tool found under the name."""
 
     def answer(self, request: Request[LocalizationArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` as `candidates_of`."""
-        candidates = candidates_of(request)
-        if len(candidates) < 2:
-            return not_seen(request, candidates)
-        findings = request.needs.get("detection", ())
-        if not findings:
+        candidates, findings = candidates_of(request), request.needs.get("detection", ())
+        if len(candidates) > 1 and not findings:
             raise ToolError("localization: the detection tool was not asked")
-        seen = seen_from(findings[0].data)
+        seen = seen_from(findings[0].data) if len(candidates) > 1 else []
         near = [one for one in seen if any(shared_area(one.box, other.box) for other in candidates)]
         # The thing meant is the one that the boxes are about, not the surest of its kind elsewhere.
         thing = max(
@@ -196,26 +181,15 @@ class DetectedFit(WeightFree[LocalizationArgs]):
         overlaps = [overlap(one.box, thing.box) if thing else 0.0 for one in candidates]
         fit = judge(overlaps, candidates, LEARNED_CERTAIN * (thing.score**0.25 if thing else 0.0))
         basis = f"overlap with a detected {request.args.name[:40]}"
-        return report(
-            request, candidates, fit, [(f"{thing.name} {thing.score:.2f}", thing.box)] if thing else [], basis
-        )
-
-
-def not_seen(request: Request[LocalizationArgs], candidates: Sequence[Candidate]) -> Evidence:
-    """Build the evidence of an image with fewer than two boxes, where nothing is compared. Data as `report`."""
-    blank = report(request, candidates, Fit((0.0,) * len(candidates), None, NOTHING_COMPARED), [], "")
-    text = (
-        f"Undecided which box of image 1 fits the {request.args.name[:60]}: {len(candidates)} of the drawn boxes were "
-        "found, and two are needed.\nGive the boxes in pixels."
-    )
-    return replace(blank, text=text)
+        found = [(f"{thing.name} {thing.score:.2f}", thing.box)] if thing else []
+        return report(request, candidates, fit, found, basis)
 
 
 def report(
     request: Request[LocalizationArgs],
     candidates: Sequence[Candidate],
     fit: Fit,
-    things: Sequence[tuple[str, Box]],
+    things: list[tuple[str, Box]],
     basis: str,
 ) -> Evidence:
     """Build the evidence from the fit.
@@ -228,12 +202,11 @@ def report(
         {"label": one.label, "box_px": corners(one.box), "overlap_0_1": value}
         for one, value in zip(candidates, fit.overlaps, strict=True)
     ]
-    thing = things[0][1] if things else None
     data: dict[str, Json] = {
         "best": None if fit.best is None else candidates[fit.best].label,
         "best_index": fit.best,
         "boxes": boxes,
-        "thing_px": corners(thing),
+        "thing_px": corners(things[0][1] if things else None),
     }
     drawn = [
         (one.box, f"{one.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])
@@ -241,14 +214,17 @@ def report(
     ]
     drawn += [(box, name, PALETTE[0]) for name, box in things]
     legend = "overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with"
-    values = ", ".join(
-        f"{one.label[:12]} {value:.2f}" for one, value in zip(candidates[:6], fit.overlaps[:6], strict=True)
-    )
+    values = ", ".join([f"{one.label[:12]} {fit.overlaps[n]:.2f}" for n, one in enumerate(candidates[:6])])
     if fit.best is None:
         head = f"Undecided which box of image 1 fits the {request.args.name[:60]}."
     else:
         head = f"{candidates[fit.best].label} fits the {request.args.name[:60]} of image 1 best."
     text = f"{head}\nOverlap with what was found (0..1): {values}.\nBasis: {basis}."
+    if len(candidates) < 2:
+        text = (
+            f"{head[:-1]}: {len(candidates)} of the drawn boxes were found, and two are needed.\n"
+            "Give the boxes in pixels."
+        )
     return Evidence(text, data, fit.confidence, (overlay(request.images[0], legend, boxes=drawn),))
 
 
@@ -262,12 +238,6 @@ def detection_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
     """The thing by its name."""
     # A low threshold: that the thing is there is given, only where it is matters.
     return {"names": [args.name], "threshold": 0.05}
-
-
-def boxed_name(prompt: Prompt) -> dict[str, Json] | None:
-    """The thing in the boxes, and their letters."""
-    name = boxed_thing(prompt.text)
-    return None if name is None else {"name": name, **drawn_labels(prompt)}
 
 
 def boxed_thing(text: str) -> str | None:
@@ -287,13 +257,14 @@ def boxed_thing(text: str) -> str | None:
 # By route.
 RULES: Mapping[str, Rule] = {
     "Object_Localization": OneCall(
-        "localization", letter(), boxed_name, ("no name", "the question names no thing in a box")
+        "localization",
+        letter(),
+        # The thing in the boxes, and their letters.
+        lambda prompt: {"name": name, **drawn_labels(prompt)} if (name := boxed_thing(prompt.text)) else None,
+        ("no name", "the question names no thing in a box"),
     )
 }
 
 
-TOOL = Tool(
-    card=tool_card(__file__, DetectedFit, detection_arguments, BoxFit, marker_arguments),
-    args=LocalizationArgs,
-    rules=RULES,
-)
+CARD = tool_card(__file__, DetectedFit, detection_arguments, BoxFit, marker_arguments)
+TOOL = Tool(CARD, LocalizationArgs, rules=RULES)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """`Args`, made when it is asked for: who only passes tools on does without pydantic."""
+        """`Args`, made when it is asked for: code that only passes tools on does without pydantic."""
         if name != "Args":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from hybrid.tool.args import Args

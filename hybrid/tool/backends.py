@@ -1,7 +1,7 @@
 """Base classes of the tools' backends: one loads nothing, the other loads a network once.
 
 `class Cues(WeightFree[DepthArgs])` writes `answer`; `class Network(Learned[DepthArgs, Prepared, Output, DepthModel])`
-writes the three stages and passes its name, version, loader and default weights to `Learned.__init__`.
+writes the three stages and names what loads it: `load = DepthModel`.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ class WeightFree(ABC, Generic[A]):
 class Learned(Stages[A, P, R], Generic[A, P, R, M]):
     """A backend in stages around a network that `setup` loads.
 
+    A class of a tool with a card file has `load` as an attribute, and `told` from the card. Another one passes all four
+    to `__init__`.
+
     Args:
         tool: its name, for errors.
         code: version of the tool's own code.
@@ -55,8 +58,15 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
         weights: what is loaded where no weights are named; none where a package brings them.
     """
 
-    def __init__(self, tool: str, code: str, load: Callable[[str, str], M], weights: str | None) -> None:
-        self._tool, self._code, self._load, self._weights = tool, code, load, weights or ""
+    load: Callable[[str, str], M]
+    # As `tool`, `code` and `weights`; set by `tool_card`.
+    told: tuple[str, str, str | None]
+
+    def __init__(
+        self, tool: str = "", code: str = "", load: Callable[[str, str], M] | None = None, weights: str | None = None
+    ) -> None:
+        self._tool, self._code, self._weights = (tool, code, weights) if tool else self.told
+        self.load = load or self.load
         self._model: M | None = None
         self._networks: tuple[Network, ...] = ()
 
@@ -75,7 +85,7 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
     def setup(self, device: str, weights: str | None) -> None:
         """Load and verify the checkpoint. Raises `WeightsError`."""
         with collecting() as networks:
-            self._model = self._load(weights or self._weights, device)
+            self._model = self.load(weights or self._weights or "", device)
         self._networks = tuple(networks)
 
     @property

@@ -27,9 +27,14 @@ def tool_card(module: str, *code: Callable[..., Any]) -> Card:
     Raises:
         DataError: the card cannot be read or does not fit; it names the file, the line and the key.
     """
-    return read_card(
-        card_file(Path(module)), Card, {**families_of(Path(module)), **{one.__name__: one for one in code}}
-    )
+    from hybrid.tool.backends import Learned
+
+    named = {**families_of(Path(module)), **{one.__name__: one for one in code}}
+    card = read_card(card_file(Path(module)), Card, named)
+    for backend in card.backends:
+        if isinstance(backend.make, type) and issubclass(backend.make, Learned):
+            backend.make.told = (card.name, backend.version, backend.weights)
+    return card
 
 
 def card_file(module: Path) -> Path:

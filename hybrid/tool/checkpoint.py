@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,8 @@ from hybrid.tool.networks import Network, PictureInput, announce
 from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
+# Indices that older files of text models carry and the model computes: `harmless` of `load_verified`.
+INDICES = ("position_ids",)
 # How many tensor names an error lists.
 SHOWN = 5
 
@@ -289,14 +291,13 @@ def refuse_unfit(where: str, info: Mapping[str, Any], harmless: Sequence[str] = 
         "unexpected": [key for key in info["unexpected_keys"] if not any(part in key for part in harmless)],
         "unreadable": info.get("error_msgs", ()),
     }
-    complaints = [f"{len(keys)} {what} ({_first(keys)})" for what, keys in wrong.items() if keys]
+    complaints = []
+    for what, keys in wrong.items():
+        if names := sorted(keys):
+            more = ", ..." if len(names) > SHOWN else ""
+            complaints.append(f"{len(names)} {what} ({', '.join(names[:SHOWN])}{more})")
     if complaints:
         raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(complaints)}")
-
-
-def _first(keys: Iterable[str]) -> str:
-    ordered = sorted(keys)
-    return ", ".join(ordered[:SHOWN]) + (", ..." if len(ordered) > SHOWN else "")
 
 
 def first_line(error: BaseException) -> str:

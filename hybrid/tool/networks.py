@@ -4,8 +4,8 @@
         model = DepthModel(weights, "cpu")      # whatever loads a network says so: `announce(Network(...))`
 
 `load_verified` of `hybrid/tool/checkpoint.py` says so for every checkpoint of transformers, with what the
-checkpoint's own processor does to a picture. Who loads weights in another way says it with `announce` and gives the
-normalisation that the weights were trained with, for example `normalised(IMAGENET_MEAN, IMAGENET_STD)`.
+checkpoint's own processor does to a picture. Code that loads weights in another way says it with `announce` and gives
+the normalisation that the weights were trained with, for example `normalised(IMAGENET_MEAN, IMAGENET_STD)`.
 """
 
 from __future__ import annotations

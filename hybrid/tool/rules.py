@@ -88,6 +88,10 @@ class Rule(Protocol):
         """Return the specialists' answer, or None for an abstention."""
 
 
+class Abstained(Exception):
+    """The end of a rule without an answer. Its arguments are a note for the trace, a name and a text, or none."""
+
+
 @dataclass(frozen=True)
 class RuleInWords:
     """A rule that is a function."""
@@ -97,11 +101,19 @@ class RuleInWords:
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
         """Return the function's answer, or None for an abstention."""
-        return await self.answer(prompt, ctx)
+        try:
+            return await self.answer(prompt, ctx)
+        except Abstained as why:
+            if why.args:
+                ctx.rule(*why.args)
+            return None
 
 
 def asks(*tools: str) -> Callable[[Callable[[Prompt, RuleContext], Awaitable[SpecialistAnswer | None]]], Rule]:
-    """Make a function a rule, and name the tools that it may ask: `@asks("detection", "ocr")`."""
+    """Make a function a rule, and name the tools that it may ask: `@asks("detection", "ocr")`.
+
+    The function returns the answer; it returns None or raises `Abstained` for an abstention.
+    """
     return lambda answer: RuleInWords(answer, tools)
 
 
@@ -143,9 +155,11 @@ async def heard(ctx: RuleContext, tool: str, image: str, args: Mapping[str, Json
 
 
 def choose(
-    place: int, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False
+    place: int | None, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False
 ) -> SpecialistAnswer:
-    """The specialists' choice at `place`, counted from 0."""
+    """The specialists' choice at `place`, counted from 0. Raises `Abstained` where it is None."""
+    if place is None:
+        raise Abstained
     return SpecialistAnswer(f"Answer: ({LETTERS[place]})", tool, finding, place, sure, on_card)
 
 

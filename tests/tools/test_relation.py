@@ -15,7 +15,6 @@ from hybrid.tool import Request
 from hybrid.types import Box, Finding
 from tools.detection import report as detected
 from tools.detection.models import Detection
-from tools.detection.rules import DetectedThing
 from tools.relation import TOOL, BoxRelation, RelationArgs, asked_relation, decide, depths_of
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, RelationName, holds
 
@@ -59,7 +58,7 @@ def test_true_boxes_of_generated_scenes_give_the_true_answer():
         question = asked_relation(made.question)
         args = asked(question.relation, question.subject, question.reference)
         first, second = made.facts.boxes
-        seen = [DetectedThing(question.subject, 0.9, Box(*first)), DetectedThing(question.reference, 0.9, Box(*second))]
+        seen = [Detection(question.subject, 0.9, Box(*first)), Detection(question.reference, 0.9, Box(*second))]
         if decide(args, seen, None, 0.5).holds is not (made.answer == 0):
             wrong.append(made.question)
     assert wrong == []

@@ -93,10 +93,29 @@ def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding
         ToolError: a point lies outside of the image, or no drawn point has its letter.
     """
     marks = [mark for finding in markers[:1] for mark in marks_from(finding.data).points]
-    if points:
-        return [_given(tool, number, point, marks, size) for number, point in enumerate(points, 1)]
-    chosen = [mark for mark in marks if mark.label is not None] or marks
-    return [_drawn(mark, size) for mark in chosen]
+    if not points:
+        return [_drawn(mark, size) for mark in [mark for mark in marks if mark.label is not None] or marks]
+    spots = []
+    for number, point in enumerate(points, 1):
+        if point.x is None or point.y is None:
+            named = next((mark for mark in marks if mark.label == point.label), None)
+            if named is None:
+                known = ", ".join(mark.label for mark in marks if mark.label) or "none"
+                raise ToolError(
+                    f"{tool}: no drawn point {point.label!r} was found (found: {known}); give its x and y",
+                    Fault.BAD_ARGUMENTS,
+                )
+            spots.append(_drawn(named, size))
+            continue
+        image = point.image if isinstance(point, CandidateArg) else 1
+        if point.x >= size[1] or point.y >= size[0]:
+            raise ToolError(
+                f"{tool}: point {number} ({at('x', point.x, image, 'g')}, {at('y', point.y, image, 'g')}) is outside "
+                f"the image of {size_px(size[1], size[0], image)} px",
+                Fault.BAD_ARGUMENTS,
+            )
+        spots.append(Spot(point.label, point.x, point.y))
+    return spots
 
 
 def marker_labels(points: Sequence[PointArg], labels: Sequence[Label] = ()) -> list[Label]:
@@ -127,26 +146,6 @@ def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> lis
             )
         cut.append(Box(box.x0, box.y0, min(box.x1, float(size[1])), min(box.y1, float(size[0]))))
     return cut
-
-
-def _given(tool: str, number: int, point: PointArg, marks: Sequence[PointMark], size: tuple[int, int]) -> Spot:
-    if point.x is None or point.y is None:
-        named = next((mark for mark in marks if mark.label == point.label), None)
-        if named is None:
-            known = ", ".join(mark.label for mark in marks if mark.label) or "none"
-            raise ToolError(
-                f"{tool}: no drawn point {point.label!r} was found (found: {known}); give its x and y",
-                Fault.BAD_ARGUMENTS,
-            )
-        return _drawn(named, size)
-    image = point.image if isinstance(point, CandidateArg) else 1
-    if point.x >= size[1] or point.y >= size[0]:
-        raise ToolError(
-            f"{tool}: point {number} ({at('x', point.x, image, 'g')}, {at('y', point.y, image, 'g')}) is outside the "
-            f"image of {size_px(size[1], size[0], image)} px",
-            Fault.BAD_ARGUMENTS,
-        )
-    return Spot(point.label, point.x, point.y)
 
 
 def _drawn(mark: PointMark, size: tuple[int, int]) -> Spot:

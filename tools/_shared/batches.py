@@ -48,18 +48,20 @@ def in_batches(
         run: gets a batch (n, ...) on the device and the places in `tensors` that it holds; gives n results.
         most: images in one pass.
     """
-
-    def of_members(members: Sequence[int]) -> Sequence[R]:
-        return run(together([tensors[place] for place in members], device), members)
-
-    return by_members(by_shape(tensors, most), of_members)
+    return by_members(
+        by_shape(tensors, most),
+        lambda members: run(together([tensors[place] for place in members], device), members),
+    )
 
 
 def by_members(groups: Sequence[Sequence[int]], run: Callable[[Sequence[int]], Sequence[R]]) -> list[R]:
-    """One result a place, in order, of places in groups that are run one after the other."""
+    """One result a place, in order, of places in groups that are run one after the other, without gradients."""
+    import torch
+
     results: dict[int, R] = {}
-    for members in groups:
-        results.update(zip(members, run(members), strict=True))
+    with torch.inference_mode():
+        for members in groups:
+            results.update(zip(members, run(members), strict=True))
     return [results[place] for place in range(len(results))]
 
 

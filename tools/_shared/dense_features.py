@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
-from hybrid.tool.checkpoint import load_verified
+from hybrid.tool.checkpoint import Checkpoint, load_verified
 from tools._shared.batches import in_batches, on_host
 from tools._shared.reading import check_elongation, whole_picture
 
@@ -71,6 +71,18 @@ class FeatureInput(NamedTuple):
     seed: int = 0
 
 
+def patch_input(checkpoint: Checkpoint, tool: str, pixels: Pixels, patches: int) -> FeatureInput:
+    """An image (H, W, 3) as a tensor of whole patches, `patches` along its long side: scaled whole, never cropped.
+
+    Raises:
+        ToolError: in the name of `tool`: the image is more elongated than 8 : 1.
+    """
+    check_elongation(tool, pixels, MAX_ELONGATION)
+    scale, patch = patches / max(pixels.shape[:2]), int(checkpoint.model.config.patch_size)
+    height, width = (max(1, round(side * scale)) * patch for side in pixels.shape[:2])
+    return FeatureInput(whole_picture(checkpoint, pixels, height, width), (pixels.shape[0], pixels.shape[1]))
+
+
 class DenseFeatures:
     """A verified checkpoint of one of `FAMILIES` on a device; `tool` is named in errors."""
 
@@ -89,20 +101,13 @@ class DenseFeatures:
 
         This family uses neither `thing` nor `seed`.
         """
-        check_elongation(self._tool, pixels, MAX_ELONGATION)
-        height, width = pixels.shape[:2]
-        scale = PATCHES / max(height, width)
-        rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
-        size = (rows * self._patch, columns * self._patch)
-        return FeatureInput(whole_picture(self._checkpoint, pixels, *size), (height, width), thing, seed)
+        return patch_input(self._checkpoint, self._tool, pixels, PATCHES)._replace(thing=thing, seed=seed)
 
     def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
         """The network's features of each image, (rows, columns, C), in order; one pass for up to 32 of one shape."""
-        import torch
 
         def run(batch: Any, _: Sequence[int]) -> list[FeatureGrid]:
-            with torch.inference_mode():
-                tokens = self._checkpoint.model(pixel_values=batch).last_hidden_state
+            tokens = self._checkpoint.model(pixel_values=batch).last_hidden_state
             patches = on_host(tokens[:, self._others :])
             rows, columns = batch.shape[2] // self._patch, batch.shape[3] // self._patch
             return list(patches.reshape(len(batch), rows, columns, -1))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError, install_extra
-from hybrid.tool.checkpoint import first_line, refuse_unfit
+from hybrid.tool.checkpoint import INDICES, first_line, refuse_unfit
 from hybrid.tool.networks import Network, announce, normalised
 from hybrid.weights import find_weights, no_directory
 
@@ -25,8 +25,6 @@ INDEX = "model_index.json"
 HALF = (0.5, 0.5, 0.5)
 NETWORKS = ("unet", "vae", "text_encoder")
 FOLDERS = (*NETWORKS, "tokenizer", "scheduler")
-# Indices that old files of the text encoder carry and the model computes.
-HARMLESS = ("position_ids",)
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,16 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
             one line that names the part and the tensors.
     """
     folder = find_weights(weights, download=False)
-    index = _index(folder, weights, pipelines)
+    try:
+        index = json.loads((folder / INDEX).read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise WeightsError(f"weights absent: {weights} has no {INDEX} (a folder in diffusers' layout)") from error
+    except ValueError as error:
+        raise WeightsError(f"{weights}: {INDEX} is not JSON ({error})") from error
+    named = index.get("_class_name") if isinstance(index, dict) else None
+    if named not in pipelines:
+        wanted = ", ".join(pipelines)
+        raise WeightsError(f"{weights} cannot be loaded: {INDEX} names {named!r}; expected of diffusers: {wanted}")
     try:
         diffusers = importlib.import_module("diffusers")
     except ImportError as error:
@@ -80,8 +87,8 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
     for name, network in zip(NETWORKS, (unet, vae, text), strict=True):
         wants = partial(normalised, HALF, HALF) if name == "vae" else None
         announce(Network(f"{weights}/{name}", network, wants))
-    named = str((index.get("scheduler") or ("", ""))[1])
-    scheduler = getattr(diffusers, named if named in schedulers else schedulers[0])
+    asked = str((index.get("scheduler") or ("", ""))[1])
+    scheduler = getattr(diffusers, asked if asked in schedulers else schedulers[0])
     return Parts(
         unet,
         vae,
@@ -107,20 +114,6 @@ def content_hash(folder: Path) -> str:
 _READ = (".safetensors", ".json", ".txt")
 
 
-def _index(folder: Path, weights: str, pipelines: tuple[str, ...]) -> Mapping[str, Any]:
-    try:
-        index = json.loads((folder / INDEX).read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise WeightsError(f"weights absent: {weights} has no {INDEX} (a folder in diffusers' layout)") from error
-    except ValueError as error:
-        raise WeightsError(f"{weights}: {INDEX} is not JSON ({error})") from error
-    named = index.get("_class_name") if isinstance(index, dict) else None
-    if named not in pipelines:
-        wanted = ", ".join(pipelines)
-        raise WeightsError(f"{weights} cannot be loaded: {INDEX} names {named!r}; expected of diffusers: {wanted}")
-    return dict(index)
-
-
 def _network(kind: Any, folder: Path, where: str) -> Any:
     from safetensors import SafetensorError
 
@@ -137,7 +130,7 @@ def _network(kind: Any, folder: Path, where: str) -> Any:
         )
     except (OSError, ValueError, TypeError, RuntimeError, KeyError, SafetensorError) as error:
         raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {first_line(error)}") from error
-    refuse_unfit(where, info, HARMLESS)
+    refuse_unfit(where, info, INDICES)
     return model.float()
 
 

@@ -46,18 +46,30 @@ class FlatPair(NamedTuple):
 
 def flat_pair(index: int, seed: int = SEED) -> FlatPair:
     """Pair `index`, from 0, of a series; pairs of one index have the same sizes under every seed."""
+    import cv2
+
     rng = np.random.default_rng((seed, index))
     sizes = SIZES[index % len(SIZES)]
-    reach = max(max(size) for size in sizes)
-    scene = _scene(rng, round(1.8 * reach))
+    # Overlapping coloured shapes with a grain of several sizes: corners and texture everywhere.
+    length = round(1.8 * max(max(size) for size in sizes))
+    canvas = np.full((length, length, 3), 128, np.uint8)
+    for _ in range(500):
+        middle, radius = rng.uniform(0, length, 2), rng.uniform(0.01, 0.07) * length
+        corners = middle + rng.uniform(-radius, radius, (int(rng.integers(3, 6)), 2))
+        colour = rng.uniform(0, 255, 3).tolist()
+        cv2.fillPoly(canvas, [np.round(corners).astype(np.int32)], colour, cv2.LINE_AA)
+    grain = np.zeros((length, length, 3), np.float32)
+    for cell in (4, 8, 16):
+        count = length // cell + 2
+        coarse = rng.normal(0, 14, (count, count, 3)).astype(np.float32)
+        grain += cv2.resize(coarse, (length, length), interpolation=cv2.INTER_CUBIC)
+    scene = np.asarray(np.clip(canvas + grain, 0, 255), np.uint8)
     side = -1 if rng.random() < 0.5 else 1
     shift = rng.uniform(0.03, 0.06, 2) * rng.choice([-1, 1], 2)
     cameras = (
         _camera(scene.shape[0], sizes[0], 0.0, 1.0, np.zeros(2)),
         _camera(scene.shape[0], sizes[1], side * rng.uniform(10, 15), rng.uniform(0.68, 0.75), shift),
     )
-    import cv2
-
     first, second = (
         np.asarray(cv2.warpPerspective(scene, camera, (size[1], size[0]), flags=cv2.INTER_LINEAR), np.uint8)
         for camera, size in zip(cameras, sizes, strict=True)
@@ -85,24 +97,6 @@ def agreeing(evidence: Evidence) -> str | None:
     if matches >= MIN_MATCHES and inliers >= MIN_RIGHT * matches:
         return None
     return f"{inliers:.0f} of {matches:.0f} matches agree, at least {MIN_RIGHT:.0%} of {MIN_MATCHES} or more wanted"
-
-
-def _scene(rng: np.random.Generator, side: int) -> Pixels:
-    """Overlapping coloured shapes with a grain of several sizes: corners and texture everywhere."""
-    import cv2
-
-    canvas = np.full((side, side, 3), 128, np.uint8)
-    for _ in range(500):
-        middle, reach = rng.uniform(0, side, 2), rng.uniform(0.01, 0.07) * side
-        corners = middle + rng.uniform(-reach, reach, (int(rng.integers(3, 6)), 2))
-        colour = rng.uniform(0, 255, 3).tolist()
-        cv2.fillPoly(canvas, [np.round(corners).astype(np.int32)], colour, cv2.LINE_AA)
-    grain = np.zeros((side, side, 3), np.float32)
-    for cell in (4, 8, 16):
-        count = side // cell + 2
-        coarse = rng.normal(0, 14, (count, count, 3)).astype(np.float32)
-        grain += cv2.resize(coarse, (side, side), interpolation=cv2.INTER_CUBIC)
-    return np.asarray(np.clip(canvas + grain, 0, 255), np.uint8)
 
 
 def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) -> Array:

@@ -26,7 +26,7 @@ from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
 from tools._shared.batches import by_form, by_members, doubles, shape, together
 from tools._shared.local_features import read_tensors
-from tools._shared.view_matches import Matches, Points, PreparedPair
+from tools._shared.view_matches import Matches, PreparedPair
 
 if TYPE_CHECKING:
     import torch
@@ -81,20 +81,14 @@ class Loftr:
         output = self.network({"image0": first, "image1": second})
         points = [doubles(output[name]) for name in ("keypoints0", "keypoints1")]
         scores, numbers = np.clip(doubles(output["confidence"]), 0, 1), output["batch_indexes"].cpu().numpy()
-        return [
-            Matches(
-                _on_view(points[0][numbers == number], pair, 0),
-                _on_view(points[1][numbers == number], pair, 1),
-                scores[numbers == number],
-                MODEL_TYPE,
+        matches = []
+        for number, pair in enumerate(pairs):
+            here, there = (
+                own[numbers == number] * np.array([size[1] / seen.shape[-1], size[0] / seen.shape[-2]]) - 0.5
+                for own, size, seen in zip(points, pair.sizes, pair.values, strict=True)
             )
-            for number, pair in enumerate(pairs)
-        ]
-
-
-def _on_view(points: Points, pair: PreparedPair, side: int) -> Points:
-    (height, width), values = pair.sizes[side], pair.values[side]
-    return np.asarray(points * np.array([width / values.shape[-1], height / values.shape[-2]]) - 0.5)
+            matches.append(Matches(here, there, scores[numbers == number], MODEL_TYPE))
+        return matches
 
 
 def _input(pixels: Pixels) -> torch.Tensor:

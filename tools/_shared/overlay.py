@@ -59,8 +59,22 @@ class Overlay:
         """Render the drawing with every name and the legend: a new array (H, W, 3)."""
         rows: list[Row] = []
         out = self._canvas.copy()
-        for text, x, y, colour in self._names:
-            self._write(out, rows, text, x, y, colour)
+        for name, across, down, colour in self._names:
+            if not name or min(self.height, self.width) < MIN_TEXT_PX:
+                continue
+            font = min(self._font, max(MIN_FONT, (self.width - 8) / max(1, extent(name, 1.0)[0])))
+            text = _shortened(name, font, self.width - 8)
+            width, height = extent(text, font)
+            # Text on a black strip, its lower left corner at (x, y), moved into the image.
+            x, y = max(1, min(across, self.width - width - 3)), max(height + 3, min(down, self.height - 4))
+            # Down, as long as it touches a name in `rows`.
+            while y + height < self.height - 4 and any(
+                x <= right and left <= x + width and y - height - 4 <= bottom and top - 4 <= y
+                for left, top, right, bottom in rows
+            ):
+                y += height + 5
+            rows.append((x, y - height, x + width, y))
+            write(out, text, (x, y), font, colour)
         lines, font = self._wrapped(self._legend)
         high = max((extent(line, font)[1] for line in lines), default=0)
         step = high + 7
@@ -130,30 +144,21 @@ class Overlay:
         # A little smaller rather than a line of one word.
         usual = whole if max(MIN_FONT, A_LITTLE_SMALLER * self._font) <= whole < self._font else self._font
         for font in (usual, MIN_FONT):
-            lines = [part for line in text.splitlines() for part in _wrap(line, font, self.width - 8)]
+            # Broken between words.
+            lines: list[str] = []
+            for line in text.splitlines():
+                start = len(lines)
+                for word in line.split():
+                    joined = f"{lines[-1]} {word}" if len(lines) > start else word
+                    if len(lines) > start and extent(joined, font)[0] <= self.width - 8:
+                        lines[-1] = joined
+                    else:
+                        lines.append(_shortened(word, font, self.width - 8))
             step = max((extent(line, font)[1] for line in lines), default=0) + 7
             if len(lines) <= len(text.splitlines()) or len(lines) * step <= room:
                 return lines, font
         kept = lines[: max(1, room // step)]
         return [*kept[:-1], _shortened(kept[-1] + ELLIPSIS, MIN_FONT, self.width - 8)], MIN_FONT
-
-    def _write(self, out: Pixels, rows: list[Row], text: str, x: int, y: int, colour: Colour) -> None:
-        """Text on a black strip, its lower left corner at (x, y), moved into the image and off the names in `rows`."""
-        if not text or min(self.height, self.width) < MIN_TEXT_PX:
-            return
-        fits = (self.width - 8) / max(1, extent(text, 1.0)[0])
-        font = min(self._font, max(MIN_FONT, fits))
-        text = _shortened(text, font, self.width - 8)
-        width, height = extent(text, font)
-        x, y = max(1, min(x, self.width - width - 3)), max(height + 3, min(y, self.height - 4))
-        # Down, as long as it touches a name in `rows`.
-        while y + height < self.height - 4 and any(
-            x <= right and left <= x + width and y - height - 4 <= bottom and top - 4 <= y
-            for left, top, right, bottom in rows
-        ):
-            y += height + 5
-        rows.append((x, y - height, x + width, y))
-        write(out, text, (x, y), font, colour)
 
 
 def overlay(
@@ -183,18 +188,6 @@ def overlay(
         return canvas.pixels
 
     return Picture(drawn, of=of)
-
-
-def _wrap(line: str, font: float, width: int) -> list[str]:
-    """A line in lines of at most `width` px, broken between words."""
-    lines: list[str] = []
-    for word in line.split():
-        joined = f"{lines[-1]} {word}" if lines else word
-        if lines and extent(joined, font)[0] <= width:
-            lines[-1] = joined
-        else:
-            lines.append(_shortened(word, font, width))
-    return lines
 
 
 def _shortened(text: str, font: float, width: int) -> str:

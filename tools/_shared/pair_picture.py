@@ -13,7 +13,10 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 from tools._shared.overlay import WHITE, Overlay
+from tools._shared.view_matches import Points
 
+# RGB, shape (N, 3).
+Colours = npt.NDArray[np.uint8]
 CHOSEN = (255, 220, 0)
 MAX_DOTS = 150
 
@@ -28,7 +31,7 @@ class DrawnPoint(NamedTuple):
     chosen: bool = False
 
 
-def dot_colours(points: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
+def dot_colours(points: Points) -> Colours:
     """RGB colours (N, 3) by the position of points (N, 2) from left to right, blue to red; both pictures use them."""
     import cv2
 
@@ -46,11 +49,7 @@ def thinned(count: int) -> npt.NDArray[np.intp]:
 
 
 def draw_view(
-    pixels: Pixels,
-    dots: npt.NDArray[np.float64],
-    colours: npt.NDArray[np.uint8],
-    spots: Sequence[DrawnPoint],
-    legend: Sequence[str],
+    pixels: Pixels, dots: Points, colours: Colours, spots: Sequence[DrawnPoint], legend: Sequence[str]
 ) -> Pixels:
     """A copy of a picture (H, W, 3) with dots (N, 2) in RGB `colours` (N, 3), named points, and lines of legend."""
     canvas = Overlay(pixels)

@@ -8,28 +8,24 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-
-@cache
-def _irregular() -> Mapping[str, str]:
-    return tomllib.loads(Path(__file__).with_name("nouns.toml").read_text(encoding="utf-8"))
+_IRREGULAR: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("nouns.toml").read_text("utf-8"))
 
 
 def singular(name: str) -> str:
     """A noun phrase in the singular: "red cars" is "red car", "wolves" is "wolf"; one that ends in no -s stays."""
-    if name.strip().lower() in _irregular():
-        return _irregular()[name.strip().lower()]
+    if name.strip().lower() in _IRREGULAR:
+        return _IRREGULAR[name.strip().lower()]
     head, _, last = name.strip().rpartition(" ")
     return f"{head} {_one(last)}" if head else _one(last)
 
 
 def _one(word: str) -> str:
     low = word.lower()
-    if low in _irregular():
-        return _irregular()[low]
+    if low in _IRREGULAR:
+        return _IRREGULAR[low]
     if low.endswith(("ss", "us", "is")) or not low.endswith("s") or len(low) < 4:
         return word
     if low.endswith("ies"):
@@ -44,9 +40,7 @@ MAX_NAMES: Final = 4
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 PEOPLE: Final = r"man|men|woman|women|people|person|boys?|girls?|child|children|kids?|couple|crowd"
 
-_QUESTION: Final = re.compile(
-    r"^(?:The )?question(?: about the whole picture is)?: (.+)$", re.IGNORECASE | re.MULTILINE
-)
+_QUESTION: Final = re.compile(r"(?im)^(?:The )?question(?: about the whole picture is)?: (.+)$")
 _THING: Final = re.compile(
     r"\b(?:the|an?|this|that|these|those|how many|all|any)\s+(?=(?P<name>[a-z][a-z'-]*(?:\s+[a-z][a-z'-]*){0,2}))",
     re.IGNORECASE,
@@ -145,8 +139,6 @@ def counted_thing(text: str) -> str | None:
 
 def number_in(choice: str) -> int | None:
     """The one number a choice states, in digits or in words up to twelve; None for none or several."""
-    words = re.findall(r"\d+|[a-z]+", choice.lower())
-    numbers = [
-        int(word) if word.isdigit() else NUMBERS.index(word) for word in words if word.isdigit() or word in NUMBERS
-    ]
+    words = [word for word in re.findall(r"\d+|[a-z]+", choice.lower()) if word.isdigit() or word in NUMBERS]
+    numbers = [int(word) if word.isdigit() else NUMBERS.index(word) for word in words]
     return numbers[0] if len(numbers) == 1 else None

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
-from hybrid.tool.checkpoint import load_verified
+from hybrid.tool.checkpoint import INDICES, load_verified
 from tools._shared.batches import in_batches, on_host
 
 HeatMap = npt.NDArray[np.float32]
@@ -39,8 +39,7 @@ class TargetHeat:
             device=device,
             processor_class="CLIPSegProcessor",
             model_types=(FAMILY,),
-            # Indices that old files carry and the model computes.
-            harmless=("position_ids",),
+            harmless=INDICES,
         )
         self.version = self._checkpoint.version
 
@@ -53,16 +52,12 @@ class TargetHeat:
 
     def predict(self, sought: Sequence[SearchInput]) -> list[HeatMap]:
         """Logits (h, w), on the network's grid, that a place shows the words; one pass for up to 32 images."""
-        import torch
-
         loaded = self._checkpoint
 
         def run(batch: Any, members: Sequence[int]) -> list[HeatMap]:
             words = [sought[place].words for place in members]
             read = loaded.processor(text=words, padding=True, truncation=True, return_tensors="pt").to(loaded.device)
-            with torch.inference_mode():
-                logits = loaded.model(pixel_values=batch, **read).logits
-            return list(on_host(logits))
+            return list(on_host(loaded.model(pixel_values=batch, **read).logits))
 
         return in_batches([one.values for one in sought], loaded.device, run)
 

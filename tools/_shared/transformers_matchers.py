@@ -21,8 +21,7 @@ What the authors' code does with pictures, and what is done here:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,16 +34,10 @@ if TYPE_CHECKING:
     import torch
 
 
-class PairedPoints(NamedTuple):
-    """Points (N, 2) in pixels of the network's input, scores (N,) 0..1; row k of both belongs together."""
+def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Matches of each pair: points (N, 2) of both pictures in pixels of the input, and scores (N,) 0..1.
 
-    first: torch.Tensor
-    second: torch.Tensor
-    scores: torch.Tensor
-
-
-def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[PairedPoints]:
-    """Matches of each pair, `pixel_values` (B, 2, C, H, W) with H and W multiples of 32; one pass of the network.
+     `pixel_values` (B, 2, C, H, W) with H and W multiples of 32. One pass of the network.
 
     `model` is transformers' `EfficientLoFTRForKeypointMatching`.
     """
@@ -60,7 +53,7 @@ def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[PairedPoints]:
         fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, layers)
         first, second = fine_offsets(fine_first[0][cells[:, 0]], fine_second[0][cells[:, 1]], config)
         here, there = (_corner(cells[:, side], columns) * step for side in (0, 1))
-        points.append(PairedPoints(here + first, there + second, scores))
+        points.append((here + first, there + second, scores))
     return points
 
 
@@ -70,23 +63,21 @@ def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, tor
 
     channels, rows, columns = coarse.shape[1:]
     flat = coarse.flatten(2).transpose(1, 2) / channels**0.5
-    similarity = flat[0] @ flat[1].T / config.coarse_matching_temperature
+    alike = flat[0] @ flat[1].T / config.coarse_matching_temperature
     if not config.coarse_matching_skip_softmax:
-        similarity = similarity.softmax(0) * similarity.softmax(1)
-    best = (similarity == similarity.max(0, keepdim=True).values) & (
-        similarity == similarity.max(1, keepdim=True).values
-    )
+        alike = alike.softmax(0) * alike.softmax(1)
+    best = (alike == alike.max(0, keepdim=True).values) & (alike == alike.max(1, keepdim=True).values)
     # Which cells, in row order, are at least `border` cells from the edge.
     border = config.coarse_matching_border_removal
     inside = torch.zeros(rows, columns, dtype=torch.bool)
     inside[border : rows - border, border : columns - border] = True
     inner = inside.flatten().to(coarse.device)
-    kept = best & (similarity > config.coarse_matching_threshold) & inner[:, None] & inner[None, :]
+    kept = best & (alike > config.coarse_matching_threshold) & inner[:, None] & inner[None, :]
     # One cell a row even where two score the same.
     value, column = kept.int().max(1)
     cells = torch.nonzero(value).flatten()
     pairs = torch.stack([cells, column[cells]], dim=1)
-    return pairs, similarity[pairs[:, 0], pairs[:, 1]]
+    return pairs, alike[pairs[:, 0], pairs[:, 1]]
 
 
 def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -156,9 +147,19 @@ class TransformersMatcher:
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> torch.Tensor:
         """A tensor (1, 2, C, h, w): each picture as the checkpoint's processor makes it, in the upper left."""
-        scaled = [self._scaled(pixels) for pixels in pictures]
         import torch
 
+        scaled = []
+        for pixels in pictures:
+            rows, columns = self._fitted((pixels.shape[0], pixels.shape[1]))
+            # Processors of matchers take pairs alone.
+            made = self.checkpoint.process(
+                images=[pixels, pixels],
+                size={"height": rows, "width": columns},
+                do_resize=True,
+                input_data_format="channels_last",
+            )
+            scaled.append(made["pixel_values"][0, 0])
         height, width = (max(one.shape[axis] for one in scaled) for axis in (-2, -1))
         values = torch.zeros(1, 2, scaled[0].shape[0], height, width, device=scaled[0].device)
         for side, one in enumerate(scaled):
@@ -167,36 +168,23 @@ class TransformersMatcher:
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views; EfficientLoFTR sees several at once."""
-        if self._efficient:
-            return in_batches(
-                [pair.values for pair in pairs], self.checkpoint.device, partial(self._dense, pairs), MAX_AT_ONCE
-            )
-        return [self._sparse(pair) for pair in pairs]
 
-    def _scaled(self, pixels: Pixels) -> torch.Tensor:
-        height, width = self._fitted((pixels.shape[0], pixels.shape[1]))
-        # Processors of matchers take pairs alone.
-        made = self.checkpoint.process(
-            images=[pixels, pixels],
-            size={"height": height, "width": width},
-            do_resize=True,
-            input_data_format="channels_last",
-        )
-        values: torch.Tensor = made["pixel_values"][0, 0]
-        return values
+        def dense(batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
+            found = match_pairs(self.checkpoint.model, batch)
+            return [
+                self._on_pictures(pairs[place], (doubles(first), doubles(second)), doubles(scores), 0.5)
+                for place, (first, second, scores) in zip(members, found, strict=True)
+            ]
+
+        if self._efficient:
+            return in_batches([pair.values for pair in pairs], self.checkpoint.device, dense, MAX_AT_ONCE)
+        return [self._sparse(pair) for pair in pairs]
 
     def _fitted(self, size: Size) -> Size:
         """How large a picture of `size` is in the input."""
         factor, step = self._longest / max(size), self._step
         height, width = (max(step, round(side * factor / step) * step) for side in size)
         return height, width
-
-    def _dense(self, pairs: Sequence[PreparedPair], batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
-        pairings = match_pairs(self.checkpoint.model, batch)
-        return [
-            self._on_pictures(pairs[place], (doubles(one.first), doubles(one.second)), doubles(one.scores), 0.5)
-            for place, one in zip(members, pairings, strict=True)
-        ]
 
     def _sparse(self, pair: PreparedPair) -> Matches:
         """LightGlue and SuperGlue, one pair a call.
@@ -222,10 +210,8 @@ class TransformersMatcher:
         for own, size in zip(points, pair.sizes, strict=True):
             fitted = self._fitted(size)
             # Which points lie on the picture, and not at the seam where it ends inside of the input.
-            whole = (pair.values.shape[-2], pair.values.shape[-1])
-            height, width = (
-                side - self._border if side < full else full for side, full in zip(fitted, whole, strict=True)
-            )
+            ends = zip(fitted, pair.values.shape[-2:], strict=True)
+            height, width = (side - self._border if side < end else end for side, end in ends)
             belongs = np.asarray((own[:, 0] < width) & (own[:, 1] < height))
             inside &= belongs
             scale = np.array([size[1] / fitted[1], size[0] / fitted[0]])

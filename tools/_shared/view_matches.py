@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # x and y in pixels, shape (N, 2).
 Points = npt.NDArray[np.float64]
-Grey = npt.NDArray[np.uint8]
 # One row a feature: 128 floats (RootSIFT) or 32 bytes (ORB).
 Descriptors = npt.NDArray[Any]
 Features = tuple[Points, Descriptors]
@@ -132,11 +131,11 @@ def match_views(first: View, second: View) -> Matches:
     )
 
 
-def root_sift(grey: Grey, keypoints: Sequence[cv2.KeyPoint]) -> npt.NDArray[np.float32]:
-    """RootSIFT descriptors (N, 128) of unit length at given keypoints; rows follow `keypoints`."""
+def root_sift(pixels: Pixels, keypoints: Sequence[cv2.KeyPoint]) -> npt.NDArray[np.float32]:
+    """RootSIFT descriptors (N, 128) of unit length at given keypoints of a picture; rows follow `keypoints`."""
     import cv2
 
-    _, descriptors = cv2.SIFT.create().compute(grey, keypoints)
+    _, descriptors = cv2.SIFT.create().compute(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), keypoints)
     return _rooted(np.asarray(descriptors, np.float32)) if len(keypoints) else np.zeros((0, 128), np.float32)
 
 
@@ -145,11 +144,25 @@ def _rooted(descriptors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _match(first: Features, second: Features, kind: str) -> Matches:
+    import cv2
+
     (points, descriptors), (other_points, other_descriptors) = first, second
     if len(points) < 2 or len(other_points) < 2:
         return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), kind)
     ratio = SIFT_RATIO if kind == "sift" else ORB_RATIO
-    near, distances = _two_nearest(descriptors, other_descriptors, kind)
+    # For each feature the nearest one of the other view, and the distances (N, 2) to the two nearest.
+    if kind == "orb":
+        pairs = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(descriptors, other_descriptors, 2)
+        near = np.array([best.trainIdx for best, _ in pairs], np.intp)
+        distances = np.array([[best.distance, next_.distance] for best, next_ in pairs], np.float64)
+    else:
+        # Rooted descriptors have unit length, so the squared distance is 2 - 2 cos.
+        cosines = np.asarray(descriptors @ other_descriptors.T, np.float32)
+        near = cosines.argmax(axis=1)
+        nearest = cosines[np.arange(len(near)), near].copy()
+        cosines[np.arange(len(near)), near] = -1
+        apart = np.maximum(2 - 2 * np.stack([nearest, cosines.max(axis=1)], axis=1), 0)
+        distances = np.sqrt(apart).astype(np.float64)
     # Where even the second nearest is equal, as in a pattern that repeats to the pixel, the nearest is no evidence.
     share = np.where(distances[:, 1] < EQUAL[kind], 1.0, distances[:, 0] / np.maximum(distances[:, 1], 1e-9))
     # Of several features that match one, the surest: a repeated texture would otherwise outvote the rest.
@@ -181,24 +194,6 @@ def _features(view: View, kind: str) -> Features:
     return points, _rooted(np.asarray(descriptors, np.float32)) if kind == "sift" else np.asarray(descriptors)
 
 
-def _two_nearest(
-    first: Descriptors, second: Descriptors, kind: str
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
-    """For each row of `first` the nearest row of `second`, and the distances to the two nearest, (N, 2)."""
-    import cv2
-
-    if kind == "orb":
-        pairs = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(first, second, 2)
-        near = np.array([best.trainIdx for best, _ in pairs], np.intp)
-        return near, np.array([[best.distance, next_.distance] for best, next_ in pairs], np.float64)
-    # Rooted descriptors have unit length, so the squared distance is 2 - 2 cos.
-    cosines = np.asarray(first @ second.T, np.float32)
-    near = cosines.argmax(axis=1)
-    best = cosines[np.arange(len(near)), near].copy()
-    cosines[np.arange(len(near)), near] = -1
-    return near, np.sqrt(np.maximum(2 - 2 * np.stack([best, cosines.max(axis=1)], axis=1), 0)).astype(np.float64)
-
-
 Views = tuple[View, View]
 
 
@@ -213,18 +208,3 @@ class PreparedPair(NamedTuple):
         """Height and width of both views in pixels."""
         first, second = (view.pixels.shape for view in self.views)
         return (first[0], first[1]), (second[0], second[1])
-
-
-class PairNetwork(Protocol):
-    """A verified matching network on a device."""
-
-    # Its family and the content of its weights: `efficientloftr@0123456789ab`.
-    version: str
-
-    def prepare(self, pictures: tuple[Pixels, Pixels]) -> Any:
-        """The network's input for two pictures (H, W, 3)."""
-        ...
-
-    def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        """The matches of each pair, in pixels of its views: the centre of the first pixel is at 0."""
-        ...

@@ -20,7 +20,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
-from hybrid.tool.checkpoint import load_verified
+from hybrid.tool.checkpoint import INDICES, load_verified
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.batches import by_members, by_shape, doubles, together
@@ -54,7 +54,7 @@ class TextScorer:
             device=device,
             processor_class="AutoProcessor",
             model_types=FAMILIES,
-            harmless=("position_ids",),
+            harmless=INDICES,
         )
         self.version = self._checkpoint.version
         self.compares = self._checkpoint.model_type in COMPARES
@@ -73,8 +73,6 @@ class TextScorer:
 
     def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[Comparison]:
         """Every image compared with its own texts, in one forward pass for images of one shape."""
-        import torch
-
         loaded, words = self._checkpoint, list(dict.fromkeys(text for wanted in texts for text in wanted))
         # SigLIP was trained on lower-case texts of a fixed length, CLIP on any.
         read = loaded.processor(
@@ -88,9 +86,11 @@ class TextScorer:
 
         def run(members: Sequence[int]) -> list[Comparison]:
             batch = {name: together([images[at][name] for at in members], loaded.device) for name in images[0]}
-            with torch.inference_mode():
-                outputs = loaded.model(**batch, **read)
-                cosines = doubles(_unit(outputs.image_embeds) @ _unit(outputs.text_embeds).T)
+            outputs = loaded.model(**batch, **read)
+            pictures, said = (
+                vectors / vectors.norm(dim=-1, keepdim=True) for vectors in (outputs.image_embeds, outputs.text_embeds)
+            )
+            cosines = doubles(pictures @ said.T)
             logits = doubles(outputs.logits_per_image)
             return [Comparison(logits[row, columns[at]], cosines[row, columns[at]]) for row, at in enumerate(members)]
 
@@ -108,10 +108,6 @@ class TextScorer:
         return [float(share) for share in shares], [float(np.clip(cosine, -1, 1)) for cosine in comparison.cosines]
 
 
-def _unit(vectors: Any) -> Any:
-    return vectors / vectors.norm(dim=-1, keepdim=True)
-
-
 # Score from which a single text counts as fitting.
 FITS = 0.5
 MAX_CERTAINTY = 0.9
@@ -127,19 +123,14 @@ class AttributesArgs(Args):
     box: RegionArg | None = Field(default=None, description="region, else the whole image")
 
 
-class RegionInput(NamedTuple):
-    """The texts of a request, the box it looks at (None: the whole image), and that region for the network."""
-
-    texts: tuple[str, ...]
-    box: Box | None
-    image: Mapping[str, Any]
+# The texts of a request, the box it looks at (None: the whole image), and that region for the network.
+RegionInput = tuple[tuple[str, ...], Box | None, Mapping[str, Any]]
 
 
 class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextScorer]):
     """The learned backend: an image-text model through transformers."""
 
-    def __init__(self) -> None:
-        super().__init__("attributes", LEARNED.version, TextScorer, LEARNED.weights)
+    load = TextScorer
 
     def prepare(self, request: Request[AttributesArgs]) -> RegionInput:
         """The region, its texts, and the region as the network takes it.
@@ -157,15 +148,15 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextSco
         if box is not None:
             x0, y0 = int(box.x0), int(box.y0)
             region = pixels[y0 : max(y0 + 1, round(box.y1)), x0 : max(x0 + 1, round(box.x1))]
-        return RegionInput(texts, box, model.prepare(region))
+        return texts, box, model.prepare(region)
 
     def compute(self, prepared: Sequence[RegionInput]) -> list[Comparison]:
         """Every region compared with its texts; one pass, in which each text is read once."""
-        return self.model.predict([one.image for one in prepared], [one.texts for one in prepared])
+        return self.model.predict([image for _, _, image in prepared], [texts for texts, _, _ in prepared])
 
     def finish(self, request: Request[AttributesArgs], prepared: RegionInput, output: Comparison) -> Evidence:
         """Decide which text fits best. Raises `ToolError` for values that are not finite."""
-        model, texts, box = self.model, prepared.texts, prepared.box
+        model, (texts, box, _) = self.model, prepared
         scores, cosines = model.scores(output)
         evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
         score, text = max(zip(scores, texts, strict=True), key=lambda one: one[0])
@@ -223,14 +214,13 @@ def disc(colour: tuple[int, int, int]) -> Pixels:
 
 
 def _thing(colour: str, shape: str) -> CheckCase:
-    names = list(COLOURS)
     picture = disc(COLOURS[colour])
     if shape == "square":
         # Larger than what any network takes, so that it is reduced first.
         picture = np.full((1280, 1280, 3), 235, np.uint8)
         picture[320:960, 320:960] = COLOURS[colour]
-    texts = [f"a {name} {shape}" for name in names]
-    return CheckCase((picture,), {"texts": texts}, expects("best", names.index(colour)))
+    texts = [f"a {name} {shape}" for name in COLOURS]
+    return CheckCase((picture,), {"texts": texts}, expects("best", list(COLOURS).index(colour)))
 
 
 CHECKS = tuple(
@@ -239,5 +229,3 @@ CHECKS = tuple(
 
 
 TOOL = Tool(card=tool_card(__file__, LearnedAttributes), args=AttributesArgs, checks=CHECKS)
-
-LEARNED = TOOL.card.backends[0]

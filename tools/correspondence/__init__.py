@@ -45,6 +45,8 @@ from tools.correspondence.point_transfer import (
 from tools.markers import MarkersArgs, locate
 
 REFERENCE: Label = "REF"
+# Height and width in pixels.
+Size = tuple[int, int]
 
 
 class CorrespondenceArgs(Args):
@@ -103,31 +105,20 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
         ToolError: as `reference_of` and `candidates_of`.
     """
     point, candidates = reference_of(request), candidates_of(request)
-    if point is None:
-        text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y."
-        unknown = CandidateChoice(None, None, "none", POINT_UNKNOWN)
-        return Evidence(text, _data(None, unknown, candidates, [math.nan] * len(candidates), matches), POINT_UNKNOWN)
-    where = (point.x, point.y)
-    likeness = descriptor_distances(views, where, [(spot.x, spot.y) for spot in candidates])
-    height, width = _size(request, 1)
-    ranked = transfers(where, matches, (_size(request, 0), (height, width)))
-    choice = choose(ranked, likeness, candidates, float(np.hypot(height, width)))
-    # A mark that is not where it is said to be leaves a guess among the candidates.
-    trust = min(spot.confidence for spot in (point, *candidates))
-    chance = 1 / max(2, len(candidates))
-    confidence = chance + (choice.confidence - chance) * trust if choice.confidence > chance else choice.confidence
-    data = _data(point, choice, candidates, likeness, matches)
-    searched = "markers" in request.needs
-    text = describe(choice, candidates, matches, confidence, (height, width), searched=searched)
-    return Evidence(text, data, confidence, _pictures(request, point, candidates, choice, matches))
-
-
-def _data(
-    point: Spot | None, choice: CandidateChoice, candidates: Sequence[Spot], likeness: Sequence[float], matches: Matches
-) -> dict[str, Json]:
+    sizes = (_size(request, 0), _size(request, 1))
+    likeness, confidence = [math.nan] * len(candidates), POINT_UNKNOWN
+    choice = CandidateChoice(None, None, "none", POINT_UNKNOWN)
+    if point is not None:
+        where = (point.x, point.y)
+        likeness = descriptor_distances(views, where, [(spot.x, spot.y) for spot in candidates])
+        choice = choose(transfers(where, matches, sizes), likeness, candidates, float(np.hypot(*sizes[1])))
+        # A mark that is not where it is said to be leaves a guess among the candidates.
+        trust = min(spot.confidence for spot in (point, *candidates))
+        chance = 1 / max(2, len(candidates))
+        confidence = chance + (choice.confidence - chance) * trust if choice.confidence > chance else choice.confidence
     transfer = choice.transfer
-    away = [None] * len(candidates) if transfer is None else distances_px(transfer, candidates)
-    return {
+    away = None if transfer is None else distances_px(transfer, candidates)
+    data: dict[str, Json] = {
         "method": choice.method,
         "transferred_px": None if transfer is None else {"x": transfer.x, "y": transfer.y},
         "inliers": 0 if transfer is None else transfer.inliers,
@@ -141,12 +132,17 @@ def _data(
                 "label": spot.label,
                 "x_px": spot.x,
                 "y_px": spot.y,
-                "distance_px": distance,
-                "descriptor_distance": value if np.isfinite(value) else None,
+                "distance_px": None if away is None else away[number],
+                "descriptor_distance": likeness[number] if np.isfinite(likeness[number]) else None,
             }
-            for spot, distance, value in zip(candidates, away, likeness, strict=True)
+            for number, spot in enumerate(candidates)
         ],
     }
+    if point is None:
+        text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y."
+        return Evidence(text, data, POINT_UNKNOWN)
+    text = describe(choice, candidates, matches, confidence, sizes[1], searched="markers" in request.needs)
+    return Evidence(text, data, confidence, _pictures(request, point, candidates, choice, matches))
 
 
 def _pictures(
@@ -155,22 +151,15 @@ def _pictures(
     candidates: Sequence[Spot],
     choice: CandidateChoice,
     matches: Matches,
-) -> tuple[Picture, Picture]:
+) -> tuple[Picture, ...]:
     """Both images with the points and the matches that agree: none where no transfer was believed."""
     transfer = choice.transfer
+    away = None if transfer is None else distances_px(transfer, candidates)
     agreeing = np.zeros(0, np.intp) if transfer is None else transfer.agreeing
     shown = agreeing[thinned(len(agreeing))]
     colours = dot_colours(matches.first[shown])
     dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no matches agree on where the point is"
-    first = partial(
-        draw_view,
-        request.images[0],
-        matches.first[shown],
-        colours,
-        [DrawnPoint(point.label or "point", point.x, point.y)],
-        [dots],
-    )
-    away = None if transfer is None else distances_px(transfer, candidates)
+    asked = DrawnPoint(point.label or "point", point.x, point.y)
     spots = [
         DrawnPoint(
             name if away is None else f"{name} {away[number]:.0f} px", spot.x, spot.y, chosen=number == choice.best
@@ -184,11 +173,13 @@ def _pictures(
         legend.append(f"cross: where the point of image 1 goes{rings}")
     if choice.best is not None:
         legend.append("yellow: the chosen point")
-    second = partial(draw_view, request.images[1], matches.second[shown], colours, spots, legend)
-    return Picture(first, of=0), Picture(second, of=1)
+    return (
+        Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [asked], [dots]), of=0),
+        Picture(partial(draw_view, request.images[1], matches.second[shown], colours, spots, legend), of=1),
+    )
 
 
-def _size(request: Request[CorrespondenceArgs], image: int) -> tuple[int, int]:
+def _size(request: Request[CorrespondenceArgs], image: int) -> Size:
     return request.images[image].shape[0], request.images[image].shape[1]
 
 
@@ -204,8 +195,7 @@ class FeatureMatches(WeightFree[CorrespondenceArgs]):
 class LearnedMatches(LearnedPairs[CorrespondenceArgs]):
     """The learned backend: a matching network; the transfer is the same."""
 
-    def __init__(self) -> None:
-        super().__init__("correspondence", LEARNED.version, views_of, solve)
+    views, solve = staticmethod(views_of), staticmethod(solve)
 
 
 def marker_arguments(_: CorrespondenceArgs) -> Mapping[str, Json]:
@@ -231,18 +221,12 @@ def names_of(candidates: Sequence[Spot]) -> list[str]:
 
 
 def describe(
-    choice: CandidateChoice,
-    candidates: Sequence[Spot],
-    matches: Matches,
-    confidence: float,
-    size: tuple[int, int],
-    *,
-    searched: bool,
+    choice: CandidateChoice, candidates: Sequence[Spot], matches: Matches, sure: float, size: Size, *, searched: bool
 ) -> str:
     """The lines about a choice. `size` is (height, width) of image 2; `searched`: its drawn points were looked for."""
     names = names_of(candidates)
     if choice.best is not None:
-        lines = [f"{names[choice.best]} of image 2 is the point of image 1, confidence {confidence:.2f}."]
+        lines = [f"{names[choice.best]} of image 2 is the point of image 1, confidence {sure:.2f}."]
     elif not candidates:
         lines = [] if choice.transfer else ["Undecided where in image 2 the point of image 1 is."]
     elif choice.transfer is not None:
@@ -317,5 +301,3 @@ TOOL = Tool(
     # Alone it answers with the drawn candidate that is the point REF.
     rules={"Visual_Correspondence": OneCall("correspondence", letter())},
 )
-
-LEARNED = TOOL.card.backends[0]

@@ -14,10 +14,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.tool import Pixels
 from tools._shared.args import Spot
-from tools._shared.view_matches import MIN_SIDE_PX, Matches, Points, Sizes, View, from_frame, root_sift, to_frame
+from tools._shared.view_matches import MIN_SIDE_PX, Matches, Points, Sizes, Views, from_frame, root_sift, to_frame
 
+# x and y in pixels.
+Place = tuple[float, float]
+# Of matches, by their place in the list.
+Numbers = npt.NDArray[np.intp]
 Method = Literal["homography", "local_affine", "descriptor"]
 
 MIN_INLIERS = 25
@@ -49,7 +52,7 @@ class Transfer(NamedTuple):
     x: float
     y: float
     method: Method
-    agreeing: npt.NDArray[np.intp]
+    agreeing: Numbers
     support: float
     gap: float
 
@@ -59,7 +62,7 @@ class Transfer(NamedTuple):
         return len(self.agreeing)
 
 
-def transfers(point: tuple[float, float], matches: Matches, sizes: Sizes) -> list[Transfer]:
+def transfers(point: Place, matches: Matches, sizes: Sizes) -> list[Transfer]:
     """Where a point of image 1 is in image 2, the more believable map first; empty where the matches do not say.
 
     `point` and `matches` are in pixels of pictures of `sizes`, (height, width) of each.
@@ -79,9 +82,7 @@ def transfers(point: tuple[float, float], matches: Matches, sizes: Sizes) -> lis
     return ranked
 
 
-def _homography(
-    asked: npt.NDArray[np.float64], here: Points, there: Points, near: npt.NDArray[np.intp]
-) -> Transfer | None:
+def _homography(asked: Points, here: Points, there: Points, near: Numbers) -> Transfer | None:
     import cv2
 
     matrix, mask = cv2.findHomography(here, there, cv2.USAC_MAGSAC, INLIER, maxIters=5000, confidence=0.9999)
@@ -93,15 +94,11 @@ def _homography(
     x, y, depth = (float(value) for value in matrix @ np.array([*asked, 1.0]))
     if abs(depth) < 1e-9:
         return None
-    agreeing = np.flatnonzero(inliers)
-    return Transfer(
-        x / depth, y / depth, "homography", agreeing, float(inliers[near].mean()), _gap(asked, here[agreeing])
-    )
+    kept, support = np.flatnonzero(inliers), float(inliers[near].mean())
+    return Transfer(x / depth, y / depth, "homography", kept, support, _gap(asked, here[kept]))
 
 
-def _local_affine(
-    asked: npt.NDArray[np.float64], here: Points, there: Points, near: npt.NDArray[np.intp]
-) -> Transfer | None:
+def _local_affine(asked: Points, here: Points, there: Points, near: Numbers) -> Transfer | None:
     import cv2
 
     matrix, mask = cv2.estimateAffine2D(
@@ -117,13 +114,11 @@ def _local_affine(
     return Transfer(float(x), float(y), "local_affine", inliers, len(inliers) / len(near), _gap(asked, here[inliers]))
 
 
-def _gap(asked: npt.NDArray[np.float64], agreeing: Points) -> float:
+def _gap(asked: Points, agreeing: Points) -> float:
     return float(np.sort(np.hypot(*(agreeing - asked).T))[MIN_LOCAL - 1])
 
 
-def descriptor_distances(
-    views: tuple[View, View], point: tuple[float, float], candidates: Sequence[tuple[float, float]]
-) -> list[float]:
+def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]) -> list[float]:
     """Smallest RootSIFT distance, 0..sqrt(2), of each candidate to the point over sizes and turns.
 
     Infinite where a picture is too small to be described.
@@ -136,18 +131,12 @@ def descriptor_distances(
         return [float("inf")] * len(candidates)
     (x, y) = views[0].from_original(np.array([point]))[0]
     asked = [cv2.KeyPoint(float(x), float(y), size, float(turn)) for size in SIZES_PX for turn in TURNS_DEG]
-    here = root_sift(_grey(views[0].pixels), asked)
+    here = root_sift(views[0].pixels, asked)
     places = views[1].from_original(np.array(candidates, np.float64).reshape(-1, 2))
     offered = [cv2.KeyPoint(float(x), float(y), size, 0.0) for x, y in places for size in CANDIDATE_SIZES_PX]
     # Of all candidates at once: each call scales and smooths the picture anew.
-    there = root_sift(_grey(views[1].pixels), offered).reshape(len(places), len(CANDIDATE_SIZES_PX), -1)
+    there = root_sift(views[1].pixels, offered).reshape(len(places), len(CANDIDATE_SIZES_PX), -1)
     return [float(np.sqrt(np.maximum(2 - 2 * (here @ one.T).max(), 0))) for one in there]
-
-
-def _grey(pixels: Pixels) -> npt.NDArray[np.uint8]:
-    import cv2
-
-    return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
 
 
 # A transfer hits a candidate within this fraction of image 2's diagonal: by chance under 1 % of the picture does.

@@ -10,7 +10,7 @@ et al. 2024) and draws its map; the weight-free one weighs the cues of `cues.py`
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -88,38 +88,32 @@ def clean_image(request: Request[DepthArgs]) -> Pixels:
 
 def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) -> Ranking:
     """Compare log odds of nearness, one a spot, in an image `height` px high."""
-    if len(spots) < 2:
-        return Ranking(None, None, 0.3)
-    first, second = _two_largest(scores)
-    evidence, rows = scores[first] - scores[second], abs(spots[first].y - spots[second].y)
-    confidence = 1 / (1 + math.exp(-min(evidence, MAX_CERTAINTY)))
-    if evidence < NO_EVIDENCE:
-        return Ranking(None, rows, 0.5)
-    if rows <= SAME_ROW * height:
-        confidence = min(confidence, SAME_ROW_CONFIDENCE)
-    return Ranking(first, rows, _discount(confidence, spots[first], spots[second]), second)
+
+    def certainty(evidence: float, rows: float) -> float:
+        sure = 1 / (1 + math.exp(-min(evidence, MAX_CERTAINTY)))
+        return min(sure, SAME_ROW_CONFIDENCE) if rows <= SAME_ROW * height else sure
+
+    return _ranked(scores, spots, 0.3, NO_EVIDENCE, certainty)
 
 
 def rank_by_map(depths: Sequence[float], spots: Sequence[Spot]) -> Ranking:
     """Compare relative depths 0..1 of a learned map, one a spot."""
+    return _ranked(depths, spots, 0.5, TIE_GAP, lambda gap, _: 0.5 + 0.48 * (1 - math.exp(-gap / SURE_GAP)))
+
+
+def _ranked(
+    values: Sequence[float], spots: Sequence[Spot], alone: float, tie: float, certainty: Callable[[float, float], float]
+) -> Ranking:
+    """The spot of the largest value; `certainty` is told its lead and how many rows lie between it and the next."""
     if len(spots) < 2:
-        return Ranking(None, None, 0.5)
-    first, second = _two_largest(depths)
-    gap, rows = depths[first] - depths[second], abs(spots[first].y - spots[second].y)
-    if gap < TIE_GAP:
+        return Ranking(None, None, alone)
+    first, second = sorted(range(len(values)), key=lambda index: -values[index])[:2]
+    gap, rows = values[first] - values[second], abs(spots[first].y - spots[second].y)
+    if gap < tie:
         return Ranking(None, rows, 0.5)
-    confidence = 0.5 + 0.48 * (1 - math.exp(-gap / SURE_GAP))
-    return Ranking(first, rows, _discount(confidence, spots[first], spots[second]), second)
-
-
-def _two_largest(values: Sequence[float]) -> tuple[int, int]:
-    order = sorted(range(len(values)), key=lambda index: -values[index])
-    return order[0], order[1]
-
-
-def _discount(confidence: float, first: Spot, second: Spot) -> float:
-    """Confidence in the order of two points whose places may be wrong: with a misplaced point it is a guess."""
-    return 0.5 + (confidence - 0.5) * min(first.confidence, second.confidence)
+    # With a misplaced point the order of the two is a guess.
+    placed = min(spots[first].confidence, spots[second].confidence)
+    return Ranking(first, rows, 0.5 + (certainty(gap, rows) - 0.5) * placed, second)
 
 
 class DepthCues(WeightFree[DepthArgs]):
@@ -132,7 +126,11 @@ class DepthCues(WeightFree[DepthArgs]):
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
         ranking = rank_by_cues(scores, spots, size[0])
-        decisive = _decisive(ranking, cues)
+        # The cue that speaks most for the nearest point against the runner-up.
+        decisive = None
+        if ranking.nearest is not None and ranking.runner_up is not None:
+            near, far = cues[ranking.nearest], cues[ranking.runner_up]
+            decisive = max(WEIGHTS, key=lambda name: WEIGHTS[name] * (near[name] - far[name]))
         data: dict[str, Json] = {
             **_data(spots, [{"depth_0_1": depth_of(values)} for values in cues], ranking),
             "cues": {name: [values[name] for values in cues] for name in WEIGHTS},
@@ -159,42 +157,30 @@ NO_MAP = "Read from cues at the points: there is no depth map, and what hangs or
 WORDED = {"position": "lies lower in the picture", "clear": "lies behind less haze"}
 
 
-def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | None:
-    """The cue that speaks most for the nearest point against the runner-up; None where none is nearest."""
-    if ranking.nearest is None or ranking.runner_up is None:
-        return None
-    near, far = cues[ranking.nearest], cues[ranking.runner_up]
-    return max(WEIGHTS, key=lambda name: WEIGHTS[name] * (near[name] - far[name]))
-
-
-class SpottedImage(NamedTuple):
-    """The points of a request and its image as the network takes it."""
-
-    spots: tuple[Spot, ...]
-    image: DepthInput
+# The points of a request and its image as the network takes it.
+SpottedImage = tuple[list[Spot], DepthInput]
 
 
 class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
     """The learned backend: a monocular depth model through transformers."""
 
-    def __init__(self) -> None:
-        super().__init__("depth", LEARNED.version, DepthModel, LEARNED.weights)
+    load = DepthModel
 
     def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
-        return SpottedImage(tuple(spots_of(request)), self.model.prepare(clean_image(request)))
+        return spots_of(request), self.model.prepare(clean_image(request))
 
     def batch_key(self, prepared: SpottedImage) -> Hashable:
         """The shape of the image."""
-        return shape(prepared.image.values)
+        return shape(prepared[1].values)
 
     def compute(self, prepared: Sequence[SpottedImage]) -> list[DepthValues]:
         """The network's output for each image; one forward pass for each shape of input."""
-        return self.model.predict([one.image for one in prepared])
+        return self.model.predict([image for _, image in prepared])
 
     def finish(self, request: Request[DepthArgs], prepared: SpottedImage, output: DepthValues) -> Evidence:
         """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
-        spots, depth = prepared.spots, depth_map(output, metric=self.model.metric)
+        spots, depth = prepared[0], depth_map(output, metric=self.model.metric)
         size = (request.images[0].shape[0], request.images[0].shape[1])
         values = [depth.at(spot.x, spot.y, size) for spot in spots]
         depths = [value["depth_0_1"] for value in values]
@@ -269,5 +255,3 @@ TOOL = Tool(
     # Alone it answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
 )
-
-LEARNED = TOOL.card.backends[0]

@@ -100,20 +100,16 @@ class DepthModel:
 
     def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
         """The network's output for each image, (h, w) of its `size`; one forward pass for each shape of input."""
-        import torch
 
         def run(batch: Any, members: Sequence[int]) -> list[DepthValues]:
-            with torch.inference_mode():
-                outputs = self._checkpoint.model(pixel_values=batch)
+            outputs = self._checkpoint.model(pixel_values=batch)
             sizes = [images[place].size for place in members]
             # DINOv2's heads see the picture at its own size, with a border around.
             processor = self._checkpoint.processor
             if not getattr(processor, "do_pad", False) or processor.do_resize:
                 return self._resized(outputs, sizes)
             seen = (int(batch.shape[-2]), int(batch.shape[-1]))
-            return [
-                within(one, size) for one, size in zip(self._resized(outputs, [seen] * len(sizes)), sizes, strict=True)
-            ]
+            return list(map(within, self._resized(outputs, [seen] * len(sizes)), sizes))
 
         return in_batches([image.values for image in images], self._checkpoint.device, run)
 

@@ -7,8 +7,9 @@ al. 2024), D-FINE, DEIMv2 and RF-DETR (Robinson et al. 2025) know the classes of
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.places import at, size_px
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
-from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
+from hybrid.tool.checkpoint import INDICES, find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box
 from tools._shared.batches import by_form, by_members, doubles, shape, together
 from tools._shared.question_words import singular
@@ -26,6 +27,8 @@ from tools._shared.reading import shrink
 
 # One row a query, one column a name, 0..1.
 Scores = npt.NDArray[np.float64]
+# One row a query: centre x, y, width and height in 0..1.
+Boxes = npt.NDArray[np.float64]
 
 
 class Family(NamedTuple):
@@ -38,17 +41,8 @@ class Family(NamedTuple):
 
 
 # By transformers' `model_type`.
-FAMILIES: Mapping[str, Family] = {
-    "owlv2": Family("queries", 0.2, pads=True),
-    "owlvit": Family("queries", 0.1),
-    "grounding-dino": Family("sentence", 0.3),
-    "mm-grounding-dino": Family("sentence", 0.3),
-    "rt_detr": Family("closed", 0.5),
-    "rt_detr_v2": Family("closed", 0.5),
-    "d_fine": Family("closed", 0.5),
-    "deimv2": Family("closed", 0.5),
-    "rf_detr": Family("closed", 0.5),
-}
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+FAMILIES: Mapping[str, Family] = {name: Family(**facts) for name, facts in FACTS["families"].items()}
 # Images in one pass: OWLv2 sees each at 960 px.
 MAX_AT_ONCE = 8
 MAX_SIDE_PX = 1600
@@ -77,7 +71,7 @@ class DetectionOutput(NamedTuple):
     """Scores (Q, names) and boxes (Q, 4) as centre x, y, width, height in 0..1 of one image."""
 
     scores: Scores
-    boxes: npt.NDArray[np.float64]
+    boxes: Boxes
 
 
 class Detector:
@@ -92,12 +86,14 @@ class Detector:
             device=device,
             processor_class="AutoImageProcessor" if closed else "AutoProcessor",
             model_types=tuple(FAMILIES),
-            # Positions that older files of CLIP-like text models carry and newer code computes.
-            harmless=("position_ids",),
+            harmless=INDICES,
         )
         self.version = self._checkpoint.version
         self.family = FAMILIES[self._checkpoint.model_type]
-        self._classes = _classes(self._checkpoint.model.config, weights) if closed else {}
+        labels = self._checkpoint.model.config.id2label if closed else {}
+        self._classes = {singular(str(name)).lower(): int(number) for number, name in labels.items()}
+        if closed and all(name.startswith("label_") for name in self._classes):
+            raise WeightsError(f"{weights}: config.json names no classes (id2label)")
 
     def knows(self, name: str) -> bool:
         """Whether the detector can be asked for a name: always, unless its set of classes is closed."""
@@ -130,68 +126,58 @@ class Detector:
 
     def predict(self, asked: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
-        import torch
+        groups = by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE)
+        return by_members(groups, lambda members: self._pass([asked[place] for place in members]))
 
-        with torch.inference_mode():
-            return by_members(by_form([self.batch_key(one) for one in asked], MAX_AT_ONCE), partial(self._pass, asked))
-
-    def detections(
-        self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float
-    ) -> list[Detection]:
+    def detections(self, pixels: Pixels, names: Sequence[str], made: DetectionOutput, floor: float) -> list[Detection]:
         """Everything of these names with a score of at least `floor`, best first; each thing once.
 
         Raises:
             ToolError: a score or a box is not finite.
         """
-        check_finite("detection", output.scores, output.boxes)
+        check_finite("detection", made.scores, made.boxes)
         height, width = pixels.shape[:2]
         # The factors (x, y) that scale a box of 0..1 to pixels, and the width and height at which it is clipped.
         across, down = (max(height, width),) * 2 if self.family.pads else (width, height)
-        return gather(names, output.scores, output.boxes, floor, (across, down, width, height))
+        return gather(names, made.scores, made.boxes, floor, (across, down, width, height))
 
-    def _pass(self, asked: Sequence[DetectionInput], members: Sequence[int]) -> list[DetectionOutput]:
+    def _pass(self, group: Sequence[DetectionInput]) -> list[DetectionOutput]:
         import torch
 
-        loaded, group = self._checkpoint, [asked[place] for place in members]
+        loaded = self._checkpoint
         inputs = {name: together([one.image[name] for one in group], loaded.device) for name in group[0].image}
-        read = {} if self.family.kind == "closed" else self._tokenized(group).to(loaded.device)
+        read: Any = {}
+        if self.family.kind == "sentence":
+            sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in group[0].names)
+            read = loaded.processor(text=[sentence] * len(group), return_tensors="pt").to(loaded.device)
+        elif self.family.kind == "queries":
+            most = max(len(one.names) for one in group)
+            # Every image has as many queries as the longest list: the last is asked again, and not read.
+            names = [name for one in group for name in (*one.names, *[one.names[-1]] * (most - len(one.names)))]
+            read = loaded.processor(
+                text=[f"a photo of a {singular(name)}" for name in names],
+                padding="max_length",
+                truncation=True,
+                max_length=int(loaded.model.config.text_config.max_position_embeddings),
+                return_tensors="pt",
+            ).to(loaded.device)
         outputs = loaded.model(**inputs, **read)
         scores, boxes = torch.sigmoid(outputs.logits.float()), doubles(outputs.pred_boxes)
         rows = []
         for place, one in enumerate(group):
-            named = self._scores_of_names(scores[place], one.names, read)
+            # Scores (Q, names) from what the network gives for one image.
+            every = scores[place]
+            if self.family.kind == "closed":
+                columns = [self._classes[singular(name).lower()] for name in one.names]
+                # A query that fits another class better is not one of these.
+                named = torch.where(every == every.amax(dim=1, keepdim=True), every, 0.0)[:, columns]
+            elif self.family.kind == "queries":
+                named = every[:, : len(one.names)]
+            else:
+                stop = loaded.processor.tokenizer.convert_tokens_to_ids(".")
+                named = by_phrase(every, read["input_ids"][0].tolist(), stop, len(one.names))
             rows.append(DetectionOutput(doubles(named), boxes[place]))
         return rows
-
-    def _tokenized(self, group: Sequence[DetectionInput]) -> Any:
-        loaded = self._checkpoint
-        if self.family.kind == "sentence":
-            sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in group[0].names)
-            return loaded.processor(text=[sentence] * len(group), return_tensors="pt")
-        most = max(len(one.names) for one in group)
-        # Every image has as many queries as the longest list: the last is asked again, and not read.
-        queries = [
-            f"a photo of a {singular(name)}"
-            for one in group
-            for name in (*one.names, *[one.names[-1]] * (most - len(one.names)))
-        ]
-        longest = int(loaded.model.config.text_config.max_position_embeddings)
-        return loaded.processor(
-            text=queries, padding="max_length", truncation=True, max_length=longest, return_tensors="pt"
-        )
-
-    def _scores_of_names(self, every: Any, names: Sequence[str], read: Any) -> Any:
-        """Scores (Q, names) from what the network gives for one image."""
-        import torch
-
-        if self.family.kind == "closed":
-            columns = [self._classes[singular(name).lower()] for name in names]
-            # A query that fits another class better is not one of these.
-            return torch.where(every == every.amax(dim=1, keepdim=True), every, 0.0)[:, columns]
-        if self.family.kind == "queries":
-            return every[:, : len(names)]
-        stop = self._checkpoint.processor.tokenizer.convert_tokens_to_ids(".")
-        return by_phrase(every, read["input_ids"][0].tolist(), stop, len(names))
 
 
 def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:
@@ -215,11 +201,7 @@ def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:
 
 
 def gather(
-    names: Sequence[str],
-    scores: Scores,
-    boxes: npt.NDArray[np.float64],
-    floor: float,
-    frame: tuple[float, float, int, int],
+    names: Sequence[str], scores: Scores, boxes: Boxes, floor: float, frame: tuple[float, float, int, int]
 ) -> list[Detection]:
     """Detections from scores (Q, N) and boxes (Q, 4) as centre x, y, width, height in 0..1; each query its best name.
 
@@ -253,10 +235,3 @@ def distinct(detections: Sequence[Detection]) -> list[Detection]:
         same = (names[left] == names[best]) & (shared >= SAME_OBJECT * (areas[best] + areas[left] - shared))
         left = left[~same]
     return kept
-
-
-def _classes(config: Any, weights: str) -> dict[str, int]:
-    named = {singular(str(name)).lower(): int(number) for number, name in config.id2label.items()}
-    if not named or all(name.startswith("label_") for name in named):
-        raise WeightsError(f"{weights}: config.json names no classes (id2label)")
-    return named

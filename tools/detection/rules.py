@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from hybrid.errors import ToolError
 from hybrid.tool.finding_data import rows_of
-from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, choose, heard, image_names
+from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names
 from hybrid.types import Box, Finding, Json, Prompt
-from tools._shared.abstaining import abstain
 from tools._shared.question_words import MAX_NAMES, asked_question, counted_thing, named_things, number_in
+from tools.detection.models import Detection
 
 # A name that the detection tool can be asked for.
 ThingName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -29,16 +28,7 @@ class _Data(BaseModel):
     boxes: tuple[_Seen, ...]
 
 
-@dataclass(frozen=True)
-class DetectedThing:
-    """A detected thing: its name, score 0..1, box in pixels."""
-
-    name: str
-    score: float
-    box: Box
-
-
-def seen_from(data: Mapping[str, Json]) -> list[DetectedThing]:
+def seen_from(data: Mapping[str, Json]) -> list[Detection]:
     """The detections in a finding's `data`, best first. Raises `ToolError` for data of another shape."""
     try:
         parsed = _Data.model_validate(dict(data))
@@ -46,7 +36,7 @@ def seen_from(data: Mapping[str, Json]) -> list[DetectedThing]:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise ToolError(f"detection: the finding's {place} cannot be used: {first['msg']}") from error
-    things = [DetectedThing(one.name, one.score_0_1, Box(*one.box_px)) for one in parsed.boxes]
+    things = [Detection(one.name, one.score_0_1, Box(*one.box_px)) for one in parsed.boxes]
     return sorted(things, key=lambda one: -one.score)
 
 
@@ -55,19 +45,15 @@ async def counting(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The choice that states the number of detected things; a number that no choice states is an abstention."""
     name = counted_thing(prompt.text)
     if name is None:
-        return abstain(ctx, "no name", "the question names no thing to count")
+        raise Abstained("no name", "the question names no thing to count")
     finding = await ctx.tool("detection", image_names(prompt), {"names": [name]})
-    place = counted_choice(prompt, finding, name)
-    return None if place is None else choose(place, "detection", finding, on_card=True)
+    return choose(counted_choice(prompt, finding, name), "detection", finding, on_card=True)
 
 
 @asks("detection")
 async def goes_on(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Whether more has to be seen: as long as a thing that the question names was not found in any part shown."""
-    seen = await all_seen(prompt, ctx)
-    if seen is None:
-        return None
-    enough, finding = seen
+    enough, finding = await all_seen(prompt, ctx)
     return SpecialistAnswer("no" if enough else "yes", "detection", finding)
 
 
@@ -89,19 +75,18 @@ def counted_choice(prompt: Prompt, finding: Finding, name: str) -> int | None:
     return fits[0] if len(fits) == 1 else None
 
 
-async def all_seen(prompt: Prompt, ctx: RuleContext) -> tuple[bool, Finding] | None:
-    """Whether every thing that the question names is in the images shown; None if no tool can look for it."""
+async def all_seen(prompt: Prompt, ctx: RuleContext) -> tuple[bool, Finding]:
+    """Whether every thing that the question names is in the images shown. Raises `Abstained` where it names none."""
     question = asked_question(prompt.text)
     missing = set(named_things(question)[:MAX_NAMES]) if question else set()
     if not missing:
-        ctx.rule("no name", "the question names no thing to look for")
-        return None
+        raise Abstained("no name", "the question names no thing to look for")
     finding: Finding | None = None
     for image in prompt.images:
-        finding = await heard(ctx, "detection", image.name, {"names": sorted(missing)})
-        if finding is None:
-            return None
+        finding = await ctx.tool("detection", [image.name], {"names": sorted(missing)})
         missing -= {str(row.get("name")) for row in rows_of(finding, "boxes")}
         if not missing:
             break
-    return None if finding is None else (not missing, finding)
+    if finding is None:
+        raise Abstained
+    return not missing, finding

@@ -9,7 +9,7 @@ score wins. The weight-free one shows statistics of noise and spectrum (`cues.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -35,25 +35,14 @@ MIN_SIDE_PX = 32
 Spectrum = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class NoiseStatistics:
-    """Of the middle of one image; grey levels are 0..255.
+def measure(pixels: Pixels) -> dict[str, float]:
+    """Statistics of the middle of an image (H, W, 3) of at least `MIN_SIDE_PX` a side; grey levels are 0..255.
 
     `residual_std_grey`: standard deviation of the median residual. `residual_kurtosis`: its excess kurtosis.
     `spectrum_slope`: exponent of the radial power spectrum between 0.05 and 0.45 cycles per pixel. `high_share_0_1`:
     share of the power above 0.25 cycles per pixel, the mean left out. `peak_ratio`: 99.9th percentile of the residual's
     power over its median.
     """
-
-    residual_std_grey: float
-    residual_kurtosis: float
-    spectrum_slope: float
-    high_share_0_1: float
-    peak_ratio: float
-
-
-def measure(pixels: Pixels) -> NoiseStatistics:
-    """Statistics of an image (H, W, 3) of at least `MIN_SIDE_PX` a side."""
     import cv2
 
     whole = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
@@ -65,12 +54,8 @@ def measure(pixels: Pixels) -> NoiseStatistics:
     centred = residual - residual.mean()
     kurtosis = float((centred**4).mean() / deviation**4 - 3) if deviation > 1e-6 else 0.0
     # Radial frequency of each coefficient, cycles per pixel.
-    power, frequency = (
-        _power(grey.astype(np.float64)),
-        np.asarray(
-            np.hypot(np.fft.fftfreq(grey.shape[0])[:, None], np.fft.fftfreq(grey.shape[1])[None, :]), np.float64
-        ),
-    )
+    down, across = (np.fft.fftfreq(side) for side in grey.shape)
+    power, frequency = _power(grey.astype(np.float64)), np.hypot(down[:, None], across[None, :])
     total = float(power[frequency > 0].sum())
     peaks = _power(residual)[frequency > 0.05]
     # Exponent b of power ~ frequency^b by least squares over rings; 0 where there is no power.
@@ -81,23 +66,13 @@ def measure(pixels: Pixels) -> NoiseStatistics:
         if ring.size and ring.mean() > 0:
             middles.append(np.log((low + high) / 2))
             levels.append(np.log(ring.mean()))
-    return NoiseStatistics(
-        deviation,
-        kurtosis,
-        float(np.polyfit(middles, levels, 1)[0]) if len(middles) > 1 else 0.0,
-        float(power[frequency > 0.25].sum() / total) if total > 0 else 0.0,
-        float(np.percentile(peaks, 99.9) / max(np.median(peaks), 1e-9)) if deviation > 1e-6 else 1.0,
-    )
-
-
-def residual_picture(pixels: Pixels) -> Pixels:
-    """The residual of an image, grey 128 where it is zero, eight times enlarged in contrast; the input's size."""
-    import cv2
-
-    grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
-    residual = grey.astype(np.float64) - cv2.medianBlur(grey, 3).astype(np.float64)
-    shown = np.clip(128 + 8 * residual, 0, 255).astype(np.uint8)
-    return np.asarray(cv2.cvtColor(shown, cv2.COLOR_GRAY2RGB), np.uint8)
+    return {
+        "residual_std_grey": deviation,
+        "residual_kurtosis": kurtosis,
+        "spectrum_slope": float(np.polyfit(middles, levels, 1)[0]) if len(middles) > 1 else 0.0,
+        "high_share_0_1": float(power[frequency > 0.25].sum() / total) if total > 0 else 0.0,
+        "peak_ratio": float(np.percentile(peaks, 99.9) / max(np.median(peaks), 1e-9)) if deviation > 1e-6 else 1.0,
+    }
 
 
 def _power(values: Spectrum) -> Spectrum:
@@ -147,39 +122,41 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
                     f"forensics: image {number} is {size_px(pixels.shape[1], pixels.shape[0], number)} px; "
                     f"statistics of noise need at least {at('width', MIN_SIDE_PX)} px a side"
                 )
-        rows = [asdict(measure(pixels)) for pixels in request.images]
+        rows = [measure(pixels) for pixels in request.images]
         data: dict[str, Json] = {
             **UNDECIDED_BETWEEN,
             "scores": None,
-            "statistics": list(rows),
+            "statistics": [dict(one) for one in rows],
             "photographs": {name: list(span) for name, span in PHOTOGRAPHS.items()},
         }
         pictures = tuple(Picture(partial(_residual, pixels), of=number) for number, pixels in enumerate(request.images))
-        lines = [_say(words, unit, [one[name] for one in rows], PHOTOGRAPHS[name]) for words, unit, name in SAID]
-        return Evidence("\n".join([HEAD, *lines]), data, UNDECIDED, pictures)
+        lines = [HEAD]
+        for words, unit, name in SAID:
+            # A statistic of each image beside its range, and which of them leave it.
+            (low, high), numbers = PHOTOGRAPHS[name], []
+            for number, value in enumerate((one[name] for one in rows), 1):
+                where = " (below)" if value < low else " (above)" if value > high else ""
+                numbers.append(f"{number}: {value:{unit}}{where}")
+            lines.append(f"{words} [{low:{unit}} to {high:{unit}}], image {', '.join(numbers)}.")
+        return Evidence("\n".join(lines), data, UNDECIDED, pictures)
 
 
 def _residual(pixels: Pixels) -> Pixels:
-    canvas = Overlay(residual_picture(pixels))
+    """The residual of an image, grey 128 where it is zero, eight times enlarged in contrast; the input's size."""
+    import cv2
+
+    grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+    residual = grey.astype(np.float64) - cv2.medianBlur(grey, 3).astype(np.float64)
+    shown = np.clip(128 + 8 * residual, 0, 255).astype(np.uint8)
+    canvas = Overlay(np.asarray(cv2.cvtColor(shown, cv2.COLOR_GRAY2RGB), np.uint8))
     canvas.legend("median residual x 8 (grey = none)")
     return canvas.pixels
-
-
-def _say(words: str, unit: str, values: Sequence[float], span: tuple[float, float]) -> str:
-    """A statistic of each image beside its range, and which of them leave it."""
-    low, high = span
-    numbers = []
-    for number, value in enumerate(values, 1):
-        where = " (below)" if value < low else " (above)" if value > high else ""
-        numbers.append(f"{number}: {value:{unit}}{where}")
-    return f"{words} [{low:{unit}} to {high:{unit}}], image {', '.join(numbers)}."
 
 
 class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
     """The learned backend: a supervised detector from a directory."""
 
-    def __init__(self) -> None:
-        super().__init__("forensics", LEARNED.version, SyntheticDetector, LEARNED.weights)
+    load = SyntheticDetector
 
     def prepare(self, request: Request[ForensicsArgs]) -> Any:
         """All images as the network takes them, (n, 3, h, w). Raises `ToolError` for one that cannot be scored."""
@@ -190,8 +167,7 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
         import torch
 
         logits = self.model.predict(torch.cat(list(prepared)))
-        ends = np.cumsum([len(images) for images in prepared])
-        return np.split(logits, ends[:-1])
+        return np.split(logits, np.cumsum([len(images) for images in prepared])[:-1])
 
     def finish(self, request: Request[ForensicsArgs], prepared: Any, output: Logits) -> Evidence:
         """Decide which image is synthetic. Raises `ToolError` for values that are not finite."""
@@ -268,5 +244,3 @@ RULES: Mapping[str, Rule] = {"Forensic_Detection": real_photograph}
 
 
 TOOL = Tool(card=tool_card(__file__, LearnedForensics, NoiseEvidence), args=ForensicsArgs, rules=RULES)
-
-LEARNED = TOOL.card.backends[0]

@@ -88,15 +88,12 @@ def read_plan(folder: Path, weights: str) -> Plan:
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
         if "architecture" in config:
-            if config.get("num_classes") != 1:
-                raise WeightsError(
-                    f"{weights}: config.json says num_classes {config.get('num_classes')!r}; a detector has 1"
-                )
+            if (count := config.get("num_classes")) != 1:
+                raise WeightsError(f"{weights}: config.json says num_classes {count!r}; a detector has 1")
             from timm.data import create_transform, resolve_data_config
 
-            details = resolve_data_config(
-                pretrained_cfg={"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})}
-            )
+            given = {"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})}
+            details = resolve_data_config(pretrained_cfg=given)
             side, mean, deviation = int(details["input_size"][-1]), tuple(details["mean"]), tuple(details["std"])
             return Plan(str(config["architecture"]), side, create_transform(**details), mean, deviation)
         return _community_plan(config, weights)

@@ -62,9 +62,8 @@ def affinity(features: FeatureMap, left: int, top: int) -> float:
     along_y = top + (np.arange(PLACES) + 0.5) * (height - top) / PLACES - 0.5
     pairs = [((x, top - away), (x, top + away)) for x in along_x]
     pairs += [((left - away, y), (left + away, y)) for y in along_y]
-    return float(
-        np.mean([float(np.clip(features.at(*outside) @ features.at(*inside), -1.0, 1.0)) for outside, inside in pairs])
-    )
+    cosines = [float(features.at(*outside) @ features.at(*inside)) for outside, inside in pairs]
+    return float(np.clip(cosines, -1.0, 1.0).mean())
 
 
 def decide_by_features(cosines: Sequence[float]) -> Opinion:
@@ -137,11 +136,8 @@ class Place(NamedTuple):
     y: int
 
 
-class Puzzle(NamedTuple):
-    """For each candidate the piece without its trim, where it goes, and its costs; and the vote of the seams."""
-
-    fitted: tuple[tuple[Pixels, Place, SeamCosts], ...]
-    verdict: SeamVerdict
+# For each candidate the piece without its trim, where it goes, and its costs; and the vote of the seams.
+Puzzle = tuple[Sequence[tuple[Pixels, Place, SeamCosts]], SeamVerdict]
 
 
 class PuzzleInput(NamedTuple):
@@ -172,6 +168,8 @@ def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -
 
 def seam_costs(reference: Pixels, candidate: Pixels, at: Place) -> SeamCosts:
     """Costs of both seams of a candidate (h, w, 3) whose first pixel lies at `at` in the reference (H, W, 3)."""
+    import cv2
+
     height, width = candidate.shape[:2]
     # The hole starts further up and left than a trimmed candidate does: the last painted line is beyond the trim.
     hole_y = at.y - (reference.shape[0] - at.y - height)
@@ -185,7 +183,8 @@ def seam_costs(reference: Pixels, candidate: Pixels, at: Place) -> SeamCosts:
         jump = float(np.abs(outside[0] - inside[0]).mean())
         beside = (float(np.abs(outside[0] - outside[1]).mean()) + float(np.abs(inside[0] - inside[1]).mean())) / 2
         # Half a unit is the rounding of 8-bit values: without it a flat picture divides by nothing.
-        rows.append((jump, correlation(_smooth(outside[0]), _smooth(inside[0])), jump / (beside + 0.5)))
+        smooth = (np.asarray(cv2.GaussianBlur(one[:1], (0, 0), 0.8)[0], np.float32) for one in (outside, inside))
+        rows.append((jump, correlation(*smooth), jump / (beside + 0.5)))
     return SeamCosts(*(float(np.mean(column)) for column in zip(*rows, strict=True)))
 
 
@@ -194,12 +193,6 @@ def lab(pixels: Pixels) -> npt.NDArray[np.float32]:
     import cv2
 
     return np.asarray(cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
-
-
-def _smooth(line: SeamLine) -> SeamLine:
-    import cv2
-
-    return np.asarray(cv2.GaussianBlur(line[None], (0, 0), 0.8)[0], np.float32)
 
 
 def correlation(first: SeamLine, second: SeamLine) -> float:
@@ -251,14 +244,13 @@ class SeamVote(WeightFree[JigsawArgs]):
 class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFeatures]):
     """The learned backend: the same vote, and features of a vision transformer where it is not decided."""
 
-    def __init__(self) -> None:
-        super().__init__("jigsaw", LEARNED.version, partial(DenseFeatures, tool="jigsaw"), LEARNED.weights)
+    load = staticmethod(partial(DenseFeatures, tool="jigsaw"))
 
     def prepare(self, request: Request[JigsawArgs]) -> PuzzleInput:
-        """The vote, and what the network is asked. Raises `ToolError` as `fit_pieces`, or for an elongated image."""
+        """The vote, and what the network is asked. Raises `ToolError` as `vote`, or for an elongated image."""
         model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
-        asked = puzzle.fitted if puzzle.verdict.confidence < DECIDED else ()
+        asked = puzzle[0] if puzzle[1].confidence < DECIDED else ()
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
 
     def batch_key(self, prepared: PuzzleInput) -> Hashable:
@@ -278,15 +270,15 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         maps = [feature_map("jigsaw", *one) for one in zip(prepared.wholes, output, strict=True)]
         opinion = None
         if maps:
-            places = [at for _, at, _ in prepared.puzzle.fitted]
+            places = [at for _, at, _ in prepared.puzzle[0]]
             opinion = decide_by_features([affinity(one, at.x, at.y) for one, at in zip(maps, places, strict=True)])
         evidence = report(request.images, prepared.puzzle, opinion)
         by = "features" if opinion is not None and opinion.best is not None else "seams"
         return replace(evidence, data={**evidence.data, "by": by, "cosine": list(opinion.cosines) if opinion else None})
 
 
-def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels, Place, SeamCosts]]:
-    """For each candidate `images[1:]`: the piece without its trim, where it goes in `images[0]`, and its costs.
+def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
+    """The candidates `images[1:]` in `images[0]`, `trim_px` left out at every edge of each, and the vote on them.
 
     Raises:
         ToolError: sizes do not fit, or the quarter is not missing; the message says what was expected.
@@ -303,24 +295,18 @@ def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels,
         )
     fitted = []
     for number, whole in enumerate(images[1:], 2):
-        name = f"image {number}"
         corner = place((reference.shape[0], reference.shape[1]), (whole.shape[0], whole.shape[1]), number)
         if min(whole.shape[:2]) < 2 * trim_px + MIN_SIDE_PX:
-            raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {at('width', MIN_SIDE_PX)} px of {name}")
+            least = at("width", MIN_SIDE_PX)
+            raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {least} px of image {number}")
         piece = whole[trim_px : whole.shape[0] - trim_px, trim_px : whole.shape[1] - trim_px]
         start = Place(corner.x + trim_px, corner.y + trim_px)
         fitted.append((piece, start, seam_costs(reference, piece, start)))
-    return fitted
-
-
-def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
-    """The vote on `images[1:]`, `trim_px` left out at every edge of each. Raises `ToolError` as `fit_pieces`."""
-    fitted = fit_pieces(images, trim_px)
-    return Puzzle(tuple(fitted), decide([costs for _, _, costs in fitted]))
+    return fitted, decide([costs for _, _, costs in fitted])
 
 
 def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
-    """Build the evidence from the seams alone, as `report`. Raises `ToolError` as `fit_pieces`."""
+    """Build the evidence from the seams alone, as `report`. Raises `ToolError` as `vote`."""
     return report(images, vote(images, trim_px))
 
 
@@ -332,7 +318,8 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
         "margin_0_1"}`, votes and margin being those of the seams, and one derived picture: the puzzle with the chosen
         piece in place.
     """
-    fits, verdict = [costs for _, _, costs in puzzle.fitted], puzzle.verdict
+    fitted, verdict = puzzle
+    fits = [costs for _, _, costs in fitted]
     best, sure = verdict.best, verdict.confidence
     # A tie of the features leaves the vote as it is.
     if opinion is not None and opinion.best is not None:
@@ -341,13 +328,9 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
     data: dict[str, Json] = {"best": best, "candidates": rows, "votes": verdict.votes, "margin_0_1": verdict.margin}
     pictures: tuple[Picture, ...] = ()
     if best is not None:
-        piece, at, _ = puzzle.fitted[best]
+        piece, at, _ = fitted[best]
         height, width = images[0].shape[:2]
         pictures = (Picture(compose(images[0], piece, at), box=Box(0, 0, width, height)),)
-    return Evidence(_describe(fits, verdict, opinion), data, sure, pictures)
-
-
-def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion | None) -> str:
     if opinion is not None and opinion.best is not None:
         values = ", ".join(f"image {n} {value:.2f}" for n, value in enumerate(opinion.cosines, 2))
         head = (
@@ -361,12 +344,12 @@ def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion 
             f"Image {verdict.best + 2} continues the missing lower-right quarter of image 1 best: "
             f"{verdict.votes} of 3 seam measures, margin {verdict.margin:.2f} (0..1)."
         )
-    rows = [
+    lines = [
         f"Image {n}: colour step across the seam {fit.l1:.1f} (lower fits better), "
         f"correlation {fit.ncc:.2f} (higher fits better), step ratio {fit.step_ratio:.1f} (1 = no visible seam)."
         for n, fit in enumerate(fits, 2)
     ]
-    return "\n".join([head, *rows])
+    return Evidence("\n".join([head, *lines]), data, sure, pictures)
 
 
 TOOL = Tool(
@@ -377,5 +360,3 @@ TOOL = Tool(
     # Alone it answers with the image that completes the first.
     rules={"Jigsaw": OneCall("jigsaw", later_image)},
 )
-
-LEARNED = TOOL.card.backends[0]

@@ -8,7 +8,9 @@ and things (Caron et al. 2021, section 4.2.2; Oquab et al. 2024, section 7.4).
 
 from __future__ import annotations
 
+import tomllib
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -18,17 +20,7 @@ from tools._shared.known_answers import coloured, expects, known_item, pattern
 HEIGHT, WIDTH, LINE = 240, 480, 4
 PERIOD = 34
 DARK, BRIGHT, EDGE = (90, 70, 60), (225, 200, 150), 30
-TEXTURES: tuple[tuple[str, ...], ...] = (
-    # The picture's, then those of the other pieces; dots and crosses, bright and dark spots, never meet.
-    ("stripes", "checks", "dots", "blobs"),
-    ("checks", "waves", "crosses", "blobs"),
-    ("dots", "stripes", "waves", "checks"),
-    ("waves", "dots", "blobs", "checks"),
-    ("crosses", "stripes", "blobs", "waves"),
-    ("blobs", "crosses", "stripes", "checks"),
-    ("stripes", "blobs", "crosses", "waves"),
-    ("dots", "blobs", "checks", "stripes"),
-)
+TEXTURES: list[list[str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["textures"]
 SERIES = CheckSeries("the pattern behind an edge", 7)
 
 

@@ -243,8 +243,7 @@ class FeatureMotion(WeightFree[MotionArgs]):
 class LearnedMotion(LearnedPairs[MotionArgs]):
     """The learned backend: a matching network; the geometry is the same."""
 
-    def __init__(self) -> None:
-        super().__init__("motion", LEARNED.version, views_of, solve)
+    views, solve = staticmethod(views_of), staticmethod(solve)
 
 
 # How choices say where a camera went; clockwise, seen from above, is to its left.
@@ -267,5 +266,3 @@ TOOL = Tool(
     # Alone it answers with the side that the camera moved to.
     rules={"Multi-view_Reasoning": OneCall("motion", side)},
 )
-
-LEARNED = TOOL.card.backends[0]

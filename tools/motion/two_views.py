@@ -111,6 +111,17 @@ def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> 
         return None
     in_front, rotation, translation, _ = cv2.recoverPose(essential, here, there, camera, mask=np.asarray(mask).copy())
     turn = np.asarray(rotation, np.float64)
+    # The median shift that the better of two turns on the spot leaves: Kabsch's, since the epipolar rotation is
+    # arbitrary where there is no parallax, and the epipolar one.
+    rays = [np.hstack([points[inliers] / focal, np.ones((inliers.sum(), 1))]) for points in (here, there)]
+    one, two = (ray / np.linalg.norm(ray, axis=1, keepdims=True) for ray in rays)
+    left, _, right = np.linalg.svd(two.T @ one)
+    kabsch = left @ np.diag([1.0, 1.0, float(np.sign(np.linalg.det(left @ right)))]) @ right
+    shifts = []
+    for candidate in (kabsch, turn):
+        turned = rays[0] @ candidate.T
+        depth = np.where(np.abs(turned[:, 2:]) < 1e-9, 1e-9, turned[:, 2:])
+        shifts.append(float(np.median(np.hypot(*(turned[:, :2] / depth * focal - there[inliers]).T))))
     errors = sampson(np.linalg.inv(camera) @ essential @ np.linalg.inv(camera), here, there)
     off_plane = int((mapping.errors[inliers] > REACH).sum())
     return Motion(
@@ -118,7 +129,7 @@ def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> 
         centre=np.asarray(-turn.T @ np.asarray(translation, np.float64), np.float64).ravel(),
         inliers=int(inliers.sum()),
         in_front_0_1=float(in_front) / float(inliers.sum()),
-        parallax=_after_turn(here[inliers], there[inliers], turn, focal),
+        parallax=min(shifts),
         shift=float(np.median(np.hypot(*(there[inliers] - here[inliers]).T))),
         kept=inliers,
         focal_ratio=focal_ratio,
@@ -133,18 +144,3 @@ def _centred(points: Array, size: tuple[int, int]) -> Array:
     """Points (N, 2) in pixels from the centre of the picture, in 640ths of its long side."""
     centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
     return np.asarray((points - centre) * (FRAME_PX / max(size)), np.float64)
-
-
-def _after_turn(here: Array, there: Array, rotation: Array, focal: float) -> float:
-    """Median distance, in 640ths of the long side, of second points from first ones after the best turn on the spot."""
-    rays = [np.hstack([points / focal, np.ones((len(points), 1))]) for points in (here, there)]
-    one, two = (ray / np.linalg.norm(ray, axis=1, keepdims=True) for ray in rays)
-    left, _, right = np.linalg.svd(two.T @ one)
-    # Kabsch's turn: the epipolar rotation is arbitrary where there is no parallax.
-    turn = left @ np.diag([1.0, 1.0, float(np.sign(np.linalg.det(left @ right)))]) @ right
-    shifts = []
-    for candidate in (turn, rotation):
-        turned = rays[0] @ candidate.T
-        depth = np.where(np.abs(turned[:, 2:]) < 1e-9, 1e-9, turned[:, 2:])
-        shifts.append(float(np.median(np.hypot(*(turned[:, :2] / depth * focal - there).T))))
-    return min(shifts)

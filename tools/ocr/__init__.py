@@ -45,8 +45,7 @@ class OcrArgs(Args):
 class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
     """The learned backend: PP-OCR from a directory, else the rapidocr package."""
 
-    def __init__(self) -> None:
-        super().__init__("ocr", LEARNED.version, open_reader, "")
+    load = staticmethod(open_reader)
 
     def prepare(self, request: Request[OcrArgs]) -> Pixels:
         """The region that is read. Raises `ToolError` for a box outside of the image."""
@@ -85,11 +84,10 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
     legend = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} of text, numbered in reading order"
     boxes = [(line.box, str(number), PALETTE[0]) for number, line in enumerate(lines, 1)]
     whole = "\n".join(line.text for line in lines)
-    picture = overlay(pixels, legend, boxes=boxes)
     text = f"No text was read in image 1; basis: {basis[:80]}."
     if lines:
         text = Lines().fitting(_listed(lines, shown) for shown in SHOWN_CHARACTERS)
-    return Evidence(text, {"lines": rows, "text": whole}, confidence(lines), (picture,))
+    return Evidence(text, {"lines": rows, "text": whole}, confidence(lines), (overlay(pixels, legend, boxes=boxes),))
 
 
 def confidence(lines: Sequence[TextLine]) -> float:
@@ -181,5 +179,3 @@ TOOL = Tool(
     checks=CHECKS,
     probe=lambda picture: CheckCase((picture,), {}, lambda _: None),
 )
-
-LEARNED = TOOL.card.backends[0]

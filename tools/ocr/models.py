@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -109,17 +110,15 @@ class PaddleReader:
         order = np.argsort(-on_host(found["scores"]))[:MAX_LINES]
         # Four corners a line, in spite of the processor's own description: lines may be slanted.
         quads = on_host(found["boxes"]).reshape(-1, 4, 2)[order]
-        lines = [self._line(picture, quad) for quad in quads]
-        across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
-        return [TextLine(line.text, line.score, _scaled(line.box, across, down)) for line in lines if line is not None]
+        return _in_image([self._line(picture, quad) for quad in quads], picture, pixels)
 
-    def _line(self, picture: Pixels, quad: npt.NDArray[np.float32]) -> TextLine | None:
+    def _line(self, picture: Pixels, quad: npt.NDArray[np.float32]) -> TextLine:
         import torch
         from PIL import Image
 
         crop = straighten(picture, quad)
         if crop is None:
-            return None
+            return TextLine("", 0.0, _around(quad))
         reader = self._recogniser
         # One by one: the processor scales a batch to the shape of its widest member.
         inputs = reader.process(images=Image.fromarray(crop))
@@ -127,9 +126,7 @@ class PaddleReader:
             outputs = reader.model(pixel_values=together([inputs["pixel_values"]], reader.device))
         outputs.last_hidden_state = outputs.last_hidden_state.float()
         (said,) = reader.processor.post_process_text_recognition(outputs)
-        text = str(said["text"]).strip()
-        # Without a character there is no mean score.
-        return TextLine(text, float(said["score"]), _around(quad)) if text else None
+        return TextLine(str(said["text"]).strip(), float(said["score"]), _around(quad))
 
 
 class RapidReader:
@@ -185,12 +182,11 @@ class RapidReader:
         # Where nothing is found the package answers with another class, without texts.
         if getattr(output, "txts", None) is None or output.boxes is None or output.scores is None:
             return []
-        across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
-        lines = []
-        for corners, text, score in zip(output.boxes, output.txts, output.scores, strict=True):
-            box = _scaled(_around(np.asarray(corners, np.float32)), across, down)
-            lines.append(TextLine(str(text).strip(), float(score), box))
-        return [line for line in lines if line.text]
+        lines = [
+            TextLine(str(text).strip(), float(score), _around(np.asarray(corners, np.float32)))
+            for corners, text, score in zip(output.boxes, output.txts, output.scores, strict=True)
+        ]
+        return _in_image(lines, picture, pixels)
 
 
 class _WatchedSession:
@@ -198,8 +194,8 @@ class _WatchedSession:
 
     def __init__(self, session: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]) -> None:
         self._session = session
-        self._before: dict[int, Callable[..., None]] = {}
-        self._after: dict[int, Callable[..., None]] = {}
+        self._before: OrderedDict[int, Callable[..., None]] = OrderedDict()
+        self._after: OrderedDict[int, Callable[..., None]] = OrderedDict()
 
     def __call__(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         if self._before:
@@ -226,27 +222,24 @@ class _WatchedSession:
         del recurse
         return []
 
-    def register_forward_pre_hook(self, hook: Callable[..., None], *, with_kwargs: bool = False) -> _Handle:
+    def register_forward_pre_hook(self, hook: Callable[..., None], *, with_kwargs: bool = False) -> Any:
         """Register as on a torch module; arguments are always passed by name."""
         del with_kwargs
-        return _Handle(self._before, hook)
+        return _registered(self._before, hook)
 
-    def register_forward_hook(self, hook: Callable[..., None], *, always_call: bool = False) -> _Handle:
+    def register_forward_hook(self, hook: Callable[..., None], *, always_call: bool = False) -> Any:
         """Register as on a torch module; the hook also runs after a failure."""
         del always_call
-        return _Handle(self._after, hook)
+        return _registered(self._after, hook)
 
 
-class _Handle:
-    """Removes a hook."""
+def _registered(hooks: OrderedDict[int, Callable[..., None]], hook: Callable[..., None]) -> Any:
+    """The handle that removes the hook."""
+    from torch.utils.hooks import RemovableHandle
 
-    def __init__(self, hooks: dict[int, Callable[..., None]], hook: Callable[..., None]) -> None:
-        self._hooks, self._key = hooks, max(hooks, default=0) + 1
-        hooks[self._key] = hook
-
-    def remove(self) -> None:
-        """Remove the hook; further calls have no effect."""
-        self._hooks.pop(self._key, None)
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
 
 
 # A reader of text lines.
@@ -302,8 +295,14 @@ def _around(quad: npt.NDArray[np.float32]) -> Box:
     return Box(float(x0), float(y0), float(x1), float(y1))
 
 
-def _scaled(box: Box, across: float, down: float) -> Box:
-    return Box(box.x0 * across, box.y0 * down, box.x1 * across, box.y1 * down)
+def _in_image(lines: Sequence[TextLine], picture: Pixels, pixels: Pixels) -> list[TextLine]:
+    """Lines of a reduced picture where they are in the image; without those of which nothing was read."""
+    across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
+    return [
+        line._replace(box=Box(line.box.x0 * across, line.box.y0 * down, line.box.x1 * across, line.box.y1 * down))
+        for line in lines
+        if line.text
+    ]
 
 
 def _reduced(pixels: Pixels) -> Pixels:

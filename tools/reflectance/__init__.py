@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -37,6 +37,8 @@ from tools._shared.overlay import PALETTE, overlay
 from tools._shared.reading import check_size, shrink, unmarked, window_median
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 
+# One value a pixel, or one a channel of it.
+Albedo = npt.NDArray[np.float32]
 # Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four.
 STEPS = 4
 MAX_SIDE_PX = 768
@@ -54,16 +56,23 @@ class IntrinsicModel:
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` when diffusers or weights are absent, do not fit, or predict no albedo."""
         parts = load_parts(weights, device, pipelines=PIPELINES, schedulers=SCHEDULERS)
-        properties = _properties(parts.index, weights)
-        targets = len(properties["target_names"])
+        said = parts.index.get("target_properties") or {}
+        names = said.get("target_names") or []
+        if TARGET not in names:
+            raise WeightsError(f"{weights}: model_index.json names the targets {names}; {TARGET} is wanted")
+        albedo = {"prediction_space": "srgb", **(said.get(TARGET) or {})}
+        if (space := albedo["prediction_space"]) not in SPACES:
+            known = ", ".join(SPACES)
+            raise WeightsError(f"{weights}: model_index.json gives albedo in {space!r}; expected one of {known}")
+        targets = len(names)
         latents = int(parts.vae.config.latent_channels)
         if int(parts.unet.config.out_channels) != targets * latents:
             raise WeightsError(
                 f"{weights}: the network predicts {parts.unet.config.out_channels} channels, "
                 f"model_index.json names {targets} targets of {latents}"
             )
-        self._place = properties["target_names"].index(TARGET)
-        self._exponent = GAMMA if properties[TARGET]["prediction_space"] == "srgb" else 1.0
+        self._place = names.index(TARGET)
+        self._exponent = GAMMA if space == "srgb" else 1.0
         self._device = device
         self.version = f"marigold-iid@{parts.sha256[:12]}"
         # `load_parts` has raised an error if the package is absent.
@@ -75,13 +84,13 @@ class IntrinsicModel:
             text_encoder=parts.text_encoder,
             tokenizer=parts.tokenizer,
             prediction_type="intrinsics",
-            target_properties=properties,
+            target_properties={**said, TARGET: albedo},
             default_denoising_steps=parts.index.get("default_denoising_steps") or STEPS,
             default_processing_resolution=parts.index.get("default_processing_resolution") or MAX_SIDE_PX,
         )
         self._pipeline.set_progress_bar_config(disable=True)
 
-    def albedo(self, pixels: Pixels, seed: int) -> npt.NDArray[np.float32]:
+    def albedo(self, pixels: Pixels, seed: int) -> Albedo:
         """Albedo 0..1 in linear light, (h, w, 3), long side at most 768 px, of an RGB image (H, W, 3).
 
         Raises:
@@ -103,20 +112,6 @@ class IntrinsicModel:
         if not np.isfinite(values).all():
             raise ToolError("reflectance: the network returned values that are not finite")
         return np.asarray(np.clip(values, 0, 1) ** self._exponent, np.float32)
-
-
-def _properties(index: Mapping[str, Any], weights: str) -> dict[str, Any]:
-    """The predicted targets named in model_index.json. Raises `WeightsError` if albedo is not among them."""
-    properties = index.get("target_properties") or {}
-    names = properties.get("target_names") or []
-    if TARGET not in names:
-        raise WeightsError(f"{weights}: model_index.json names the targets {names}; {TARGET} is wanted")
-    space = (properties.get(TARGET) or {}).get("prediction_space", "srgb")
-    if space not in SPACES:
-        raise WeightsError(
-            f"{weights}: model_index.json gives albedo in {space!r}; expected one of {', '.join(SPACES)}"
-        )
-    return {**properties, TARGET: {**(properties.get(TARGET) or {}), "prediction_space": space}}
 
 
 # Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`.
@@ -193,7 +188,7 @@ def evidence_of(
     request: Request[ReflectanceArgs],
     spots: Sequence[Spot],
     verdict: ReflectanceVerdict | None,
-    values: npt.NDArray[np.float32],
+    values: Albedo,
     basis: str,
 ) -> Evidence:
     """A verdict on two spots as evidence, with a map (h, w) in 0..1; None when there are no two spots.
@@ -261,39 +256,31 @@ class PaintCues(WeightFree[ReflectanceArgs]):
         return evidence_of(request, spots, verdict, reflectance_map(parts, DARKER_WEIGHTS), basis)
 
 
-class AlbedoInput(NamedTuple):
-    """The spots to compare, the image without marks, and what decides the noise that the network starts from."""
-
-    spots: tuple[Spot, ...]
-    pixels: Pixels
-    seed: int
+# The spots to compare, the image without marks, and the seed of the noise that the network starts from.
+AlbedoInput = tuple[list[Spot], Pixels, int]
 
 
-class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32], IntrinsicModel]):
+class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, Albedo, IntrinsicModel]):
     """The learned backend: the albedo of a Marigold intrinsic decomposition model."""
 
-    def __init__(self) -> None:
-        super().__init__("reflectance", LEARNED.version, IntrinsicModel, LEARNED.weights)
+    load = IntrinsicModel
 
     def prepare(self, request: Request[ReflectanceArgs]) -> AlbedoInput:
         """The spots and the image without marks. Raises `ToolError` as `spots_of`."""
-        return AlbedoInput(tuple(spots_of(request)), clean_image(request), request.seed)
+        return spots_of(request), clean_image(request), request.seed
 
-    def compute(self, prepared: Sequence[AlbedoInput]) -> list[npt.NDArray[np.float32]]:
+    def compute(self, prepared: Sequence[AlbedoInput]) -> list[Albedo]:
         """The albedo (h, w) of each image, one at a time. Raises `ToolError` for an image that is too small."""
-        return [self.model.albedo(one.pixels, one.seed).mean(axis=2) for one in prepared]
+        return [self.model.albedo(pixels, seed).mean(axis=2) for _, pixels, seed in prepared]
 
-    def finish(
-        self, request: Request[ReflectanceArgs], prepared: AlbedoInput, output: npt.NDArray[np.float32]
-    ) -> Evidence:
+    def finish(self, request: Request[ReflectanceArgs], prepared: AlbedoInput, output: Albedo) -> Evidence:
         """Decide which spot is darker by its albedo."""
-        spots, logs = prepared.spots, np.log(np.maximum(output, 1e-3))
+        spots, logs = prepared[0], np.log(np.maximum(output, 1e-3))
         size = (request.images[0].shape[0], request.images[0].shape[1])
         verdict = None
         if len(spots) == 2:
-            verdict = judge_albedo(
-                (window_median(logs, spots[0].x, spots[0].y, size), window_median(logs, spots[1].x, spots[1].y, size))
-            )
+            first, second = (window_median(logs, spot.x, spot.y, size) for spot in spots)
+            verdict = judge_albedo((first, second))
         values = np.asarray(output / max(float(output.max()), 1e-6), np.float32)
         return evidence_of(request, spots, verdict, values, "albedo predicted by a network")
 
@@ -352,5 +339,3 @@ TOOL = Tool(
     # Alone it answers which drawn point lies on the darker surface, or that both are the same.
     rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
 )
-
-LEARNED = TOOL.card.backends[0]

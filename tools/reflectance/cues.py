@@ -113,11 +113,7 @@ def segment(pixels: Pixels) -> Segments:
             break
     number = np.full(len(facts), -1, np.int32)
     number[kept] = np.arange(kept.size)
-    labels = number[found] if kept.size else np.zeros(flat.shape, np.int32)
-    return _measured(pixels, np.asarray(labels, np.int32))
-
-
-def _measured(pixels: Pixels, labels: npt.NDArray[np.int32]) -> Segments:
+    labels = np.asarray(number[found] if kept.size else np.zeros(flat.shape), np.int32)
     linear = np.maximum(pixels.astype(np.float32) / 255, 1 / 255) ** np.float32(GAMMA)
     brightness = np.asarray(np.log(linear @ np.asarray(LUMINANCE, np.float32)), np.float32)
     inside = labels >= 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -24,8 +24,9 @@ from hybrid.tool.rules import OneCall, Rule
 from hybrid.types import Finding, Json, Prompt
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, overlay
-from tools.detection.rules import DetectedThing, ThingName, seen_from
-from tools.relation.box_relations import BY_DEPTH, CERTAIN, RelationName, holds
+from tools.detection.models import Detection
+from tools.detection.rules import ThingName, seen_from
+from tools.relation.box_relations import BY_DEPTH, CERTAIN, PHRASES, RelationName, holds
 
 # A degree this close to a half is undecided.
 UNCLEAR = 0.1
@@ -44,8 +45,8 @@ class RelationArgs(Args):
 class RelationVerdict(NamedTuple):
     """The pair that was compared, the degree 0..1 of the relation (None: undecidable), and the confidence 0..1."""
 
-    subject: DetectedThing | None
-    reference: DetectedThing | None
+    subject: Detection | None
+    reference: Detection | None
     degree: float | None
     confidence: float
 
@@ -55,7 +56,7 @@ class RelationVerdict(NamedTuple):
         return None if self.degree is None or abs(self.degree - 0.5) < UNCLEAR else self.degree > 0.5
 
 
-def pair_of(args: RelationArgs, seen: Sequence[DetectedThing]) -> tuple[DetectedThing | None, DetectedThing | None]:
+def pair_of(args: RelationArgs, seen: Sequence[Detection]) -> tuple[Detection | None, Detection | None]:
     """The subject and the reference of highest score; two things of one name are the two best of it."""
     subjects = [one for one in seen if one.name == args.subject]
     references = [one for one in seen if one.name == args.reference]
@@ -65,13 +66,11 @@ def pair_of(args: RelationArgs, seen: Sequence[DetectedThing]) -> tuple[Detected
 
 
 def decide(
-    args: RelationArgs, seen: Sequence[DetectedThing], depths: tuple[float, float] | None, depth_sure: float
+    args: RelationArgs, seen: Sequence[Detection], depths: tuple[float, float] | None, depth_sure: float
 ) -> RelationVerdict:
     """Judge the relation from detections, best first, and the relative depths 0..1 of the surest pair."""
     subject, reference = pair_of(args, seen)
-    if subject is None or reference is None:
-        return RelationVerdict(subject, reference, None, 0.5)
-    if args.relation in BY_DEPTH and depths is None:
+    if subject is None or reference is None or (args.relation in BY_DEPTH and depths is None):
         return RelationVerdict(subject, reference, None, 0.5)
     degree = holds(args.relation, subject.box, reference.box, depths)
     sure = (CERTAIN[args.relation] - 0.5) * abs(2 * degree - 1) * min(subject.score, reference.score) ** 0.25
@@ -96,9 +95,8 @@ class BoxRelation(WeightFree[RelationArgs]):
         if not findings:
             raise ToolError("relation: the detection tool was not asked")
         depth = next(iter(request.needs.get("depth", ())), None)
-        verdict = decide(
-            request.args, seen_from(findings[0].data), depths_of(depth), depth.confidence if depth else 0.5
-        )
+        sure = depth.confidence if depth else 0.5
+        verdict = decide(request.args, seen_from(findings[0].data), depths_of(depth), sure)
         return report(request, verdict, "the detection tool")
 
 
@@ -125,8 +123,10 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
     data: dict[str, Json] = {
         "holds": verdict.holds,
         "degree_0_1": verdict.degree,
-        "subject": _thing(verdict.subject),
-        "reference": _thing(verdict.reference),
+        **{
+            name: None if one is None else {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
+            for name, one in (("subject", verdict.subject), ("reference", verdict.reference))
+        },
     }
     boxes = [
         (one.box, f"{one.name} {one.score:.2f}", PALETTE[place])
@@ -134,7 +134,6 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
         if one is not None
     ]
     legend = f"{args.subject} {args.relation} {args.reference}? boxes: name and score 0-1"
-    picture = overlay(request.images[0], legend, boxes=boxes)
     question = f"the {args.subject[:40]} {args.relation} the {args.reference[:40]}"
     pair = ((args.subject, verdict.subject), (args.reference, verdict.reference))
     if missing := [name[:40] for name, one in pair if one is None]:
@@ -144,13 +143,7 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
         degree = "no depth" if verdict.degree is None else f"degree {verdict.degree:.2f} (0 = no, 1 = yes)"
         places = "; ".join(f"{one.name[:30]} {span_px(one.box)}" for _, one in pair if one is not None)
         text = f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
-    return Evidence(text, data, verdict.confidence, (picture,))
-
-
-def _thing(one: DetectedThing | None) -> Json:
-    if one is None:
-        return None
-    return {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
+    return Evidence(text, data, verdict.confidence, (overlay(request.images[0], legend, boxes=boxes),))
 
 
 def detection_arguments(args: RelationArgs) -> Mapping[str, Json]:
@@ -177,25 +170,6 @@ def no_arguments(_: RelationArgs) -> None:
     """Depth is asked once the boxes are found."""
 
 
-_WORDED: Final[Mapping[RelationName, tuple[str, ...]]] = {
-    "left of": ("at the left side of", "to the left of", "on the left of", "left of"),
-    "right of": ("at the right side of", "to the right of", "on the right of", "right of"),
-    "above": ("above", "over"),
-    "under": ("beneath", "under", "underneath"),
-    "below": ("below",),
-    "on": ("on top of", "on"),
-    "inside": ("inside", "within", "in"),
-    "outside": ("outside of", "outside"),
-    "touching": ("touching", "in contact with"),
-    "next to": ("next to", "beside", "alongside", "adjacent to", "near"),
-    "far from": ("far away from", "away from", "far from"),
-    "in front of": ("in front of",),
-    "behind": ("behind", "at the back of"),
-}
-# How VSR words its relations (Liu et al. 2023), as far as boxes and depth can tell them.
-PHRASES: Final = {phrase: relation for relation, phrases in _WORDED.items() for phrase in phrases}
-
-
 @dataclass(frozen=True)
 class AskedRelation:
     """A question whether the `subject` is in this `relation` to the `reference`."""
@@ -217,12 +191,6 @@ def asked_relation(text: str) -> AskedRelation | None:
     return None
 
 
-def two_things(prompt: Prompt) -> dict[str, Json] | None:
-    """Two named things and the relation between them."""
-    asked = asked_relation(prompt.text)
-    return None if asked is None else asdict(asked)
-
-
 def yes_or_no(finding: Finding, prompt: Prompt) -> str | None:
     """Whether the relation holds."""
     holds = finding.data.get("holds")
@@ -236,14 +204,11 @@ RULES: Mapping[str, Rule] = {
     "Spatial_Relation": OneCall(
         "relation",
         yes_or_no,
-        two_things,
+        lambda prompt: None if (asked := asked_relation(prompt.text)) is None else asdict(asked),
         ("no relation", "the question's wording names no relation that boxes can speak of"),
     )
 }
 
 
-TOOL = Tool(
-    card=tool_card(__file__, BoxRelation, depth_arguments, detection_arguments, no_arguments),
-    args=RelationArgs,
-    rules=RULES,
-)
+CARD = tool_card(__file__, BoxRelation, depth_arguments, detection_arguments, no_arguments)
+TOOL = Tool(CARD, RelationArgs, rules=RULES)

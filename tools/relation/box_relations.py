@@ -7,7 +7,9 @@ those of VSR (Liu et al. 2023) that boxes can speak of; the edges of each rule a
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Literal
 
 from hybrid.types import Box
@@ -16,6 +18,12 @@ from tools._shared.boxes import area, shared_area
 PlanarName = Literal["left of", "right of", "above", "below", "on", "under", "inside", "containing", "outside"]
 RelationName = Literal[PlanarName, "touching", "next to", "far from", "in front of", "behind"]
 
+# How VSR words its relations (Liu et al. 2023), as far as boxes and depth can tell them.
+PHRASES: Mapping[str, RelationName] = {
+    phrase: relation
+    for relation, phrases in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["phrases"].items()
+    for phrase in phrases
+}
 BY_DEPTH: tuple[RelationName, ...] = ("in front of", "behind")
 
 Degree = Callable[[Box, Box], float]
@@ -118,7 +126,4 @@ PLANAR: Mapping[RelationName, tuple[Degree, float]] = {
     "far from": (lambda subject, reference: _step(_gap(subject, reference) - 0.6, 0.12), 0.65),
 }
 # Highest confidence in each, by argument, not measured: boxes that meet in the picture may be apart in the room.
-CERTAIN: Mapping[RelationName, float] = {
-    **{relation: sure for relation, (_, sure) in PLANAR.items()},
-    **dict.fromkeys(BY_DEPTH, 0.7),
-}
+CERTAIN: Mapping[RelationName, float] = {name: one[1] for name, one in PLANAR.items()} | dict.fromkeys(BY_DEPTH, 0.7)

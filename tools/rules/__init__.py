@@ -21,7 +21,7 @@ from hybrid.solving.rules import table
 from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import claimed_by
 from hybrid.tool import Tool
-from hybrid.tool.rules import CallTool, Rule, SpecialistAnswer
+from hybrid.tool.rules import SpecialistAnswer
 from hybrid.types import LETTERS, Finding, Json, Kind, Prompt
 
 
@@ -61,13 +61,24 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
     rule = found.rules.get(prompt.route)
     if rule is None:
         return None
+
+    async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        """The context's tools, limited to those of the rule. An oracle's answer ends the rule."""
+        if name not in rule.tools:
+            known = ", ".join(rule.tools) or "none"
+            raise LookupError(f"the rule for {prompt.route!r} asks {name}, and names only {known}")
+        finding = await ctx.tool(name, images, args)
+        answer = finding.data.get(ORACLE_ANSWER)
+        if finding.backend == ORACLE and isinstance(answer, str):
+            raise _OracleSpoke(name, finding, answer)
+        return finding
+
     try:
-        return await rule(prompt, replace(ctx, tool=_for_rule(rule, prompt.route, ctx.tool)))
+        return await rule(prompt, replace(ctx, tool=call))
     except _OracleSpoke as spoke:
         letter = re.search(r"\(([A-Z])\)", spoke.answer) if prompt.kind is Kind.CHOICE else None
-        return SpecialistAnswer(
-            spoke.answer, spoke.tool, spoke.finding, LETTERS.index(letter[1]) if letter else None, 1.0
-        )
+        place = LETTERS.index(letter[1]) if letter else None
+        return SpecialistAnswer(spoke.answer, spoke.tool, spoke.finding, place, 1.0)
     except NoBackend as error:
         ctx.rule("no backend", str(error))
         return None
@@ -97,21 +108,4 @@ class _OracleSpoke(Exception):
 
     def __init__(self, tool: str, finding: Finding, answer: str) -> None:
         super().__init__(answer)
-        self.tool = tool
-        self.finding = finding
-        self.answer = answer
-
-
-def _for_rule(rule: Rule, route: str, tool: CallTool) -> CallTool:
-    """The context's tools, limited to those of the rule. Raises `_OracleSpoke` with an oracle's answer to end it."""
-
-    async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        if name not in rule.tools:
-            raise LookupError(f"the rule for {route!r} asks {name}, and names only {', '.join(rule.tools) or 'none'}")
-        finding = await tool(name, images, args)
-        answer = finding.data.get(ORACLE_ANSWER)
-        if finding.backend == ORACLE and isinstance(answer, str):
-            raise _OracleSpoke(name, finding, answer)
-        return finding
-
-    return call
+        self.tool, self.finding, self.answer = tool, finding, answer

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from hybrid.tool.finding_data import box_of, number_of, rows_of
-from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, heard, say
+from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, heard, say
 from hybrid.types import Box, Finding, ImageRef, Json, Prompt
 from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, named_things
 from tools.detection.rules import all_seen
@@ -34,11 +34,8 @@ async def views(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     remaining = re.search(r"you can choose from: (.+)", prompt.text)
     if remaining is None:
         wanted = await _wanted(prompt, ctx)
-        return None if wanted is None else say(_listed(wanted.parts), wanted.tool, wanted.finding, wanted.sure)
-    seen = await all_seen(prompt, ctx)
-    if seen is None:
-        return None
-    enough, finding = seen
+        return say(_listed(wanted.parts), wanted.tool, wanted.finding, wanted.sure)
+    enough, finding = await all_seen(prompt, ctx)
     numbers = re.findall(r"\b(\d+) \(", remaining[1])
     return say("no" if enough else ", ".join(numbers), "detection", finding)
 
@@ -47,14 +44,11 @@ async def views(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
 async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Which parts to enlarge; and where some are shown already, which to keep and which others to see."""
     wanted = await _wanted(prompt, ctx)
-    if wanted is None:
-        return None
     # The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`.
-    numbers = set()
+    shown = frozenset[int]()
     for before, part in zip(prompt.parts, prompt.parts[1:], strict=False):
         if isinstance(before, str) and isinstance(part, ImageRef):
-            numbers |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
-    shown = frozenset(numbers)
+            shown |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
     plan = {"part": _listed(wanted.parts), "reason": f"{wanted.tool} points there"}
     if shown:
         plan = {"keep": _listed(wanted.parts & shown or shown), "shift": _listed(wanted.parts - shown)}
@@ -74,12 +68,11 @@ class WantedParts(NamedTuple):
     sure: float | None = None
 
 
-async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts | None:
-    """The parts that the first image, the whole picture, says should be seen."""
+async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts:
+    """The parts that the first image, the whole picture, says should be seen. Raises `Abstained` for none."""
     question = asked_question(prompt.text)
     if question is None or not prompt.images or len(prompt.choices) not in GRIDS:
-        ctx.rule("no question", "the text holds no question about the parts of a picture")
-        return None
+        raise Abstained("no question", "the text holds no question about the parts of a picture")
     whole, count = prompt.images[0], len(prompt.choices)
     # Tool, arguments and the key of its boxes, for what a question names.
     searches: list[tuple[str, dict[str, Json], str]] = []
@@ -98,8 +91,9 @@ async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts | None:
     # The protocol draws lines between the parts, and lines stand out.
     finding = await ctx.tool("saliency", [whole.name], {"columns": columns, "rows": rows})
     drawn = [row for row in rows_of(finding, "objects") if (number_of(row, "saliency_0_1") or 0.0) >= STANDS_OUT]
-    parts = _holding([box for row in drawn if (box := box_of(row))], whole, count)
-    return WantedParts(parts, "saliency", finding, GUESSED) if parts else None
+    if not (parts := _holding([box for row in drawn if (box := box_of(row))], whole, count)):
+        raise Abstained
+    return WantedParts(parts, "saliency", finding, GUESSED)
 
 
 def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:

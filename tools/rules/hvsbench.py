@@ -12,20 +12,17 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hybrid.tool.finding_data import box_of, number_of, rows_of
-from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, choose, heard, image_names
+from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names
 from hybrid.types import Box, Prompt
-from tools._shared.abstaining import abstain
 from tools.saliency.rules import nearest_rank, ranked_boxes
 
 
 @asks("detection", "saliency")
 async def more_salient_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q5: the named thing that stands out most; each is looked for by detection first."""
-    boxes = await _detected(
-        prompt, ctx, [re.sub(r"^(?:the|an?)\s+", "", choice.strip(" .").lower()) for choice in prompt.choices]
-    )
-    ranking = None if boxes is None else await ranked_boxes(prompt, ctx, boxes)
-    return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
+    names = [re.sub(r"^(?:the|an?)\s+", "", choice.strip(" .").lower()) for choice in prompt.choices]
+    order, finding = await ranked_boxes(prompt, ctx, await _detected(prompt, ctx, names))
+    return choose(order[0], "saliency", finding)
 
 
 @asks("detection", "saliency")
@@ -33,9 +30,9 @@ async def rank_of_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | N
     """Q7: the place of the named thing, which is looked for by detection first."""
     name = ranked_thing(prompt.text)
     if name is None:
-        return abstain(ctx, "no name", "the question names no thing to rank")
-    boxes = await _detected(prompt, ctx, [name])
-    return None if boxes is None else await nearest_rank(prompt, ctx, boxes[0])
+        raise Abstained("no name", "the question names no thing to rank")
+    (box,) = await _detected(prompt, ctx, [name])
+    return await nearest_rank(prompt, ctx, box)
 
 
 # By question type.
@@ -53,14 +50,11 @@ def ranked_thing(text: str) -> str | None:
     return match["name"].lower() if match else None
 
 
-async def _detected(prompt: Prompt, ctx: RuleContext, wanted: Sequence[str]) -> list[Box] | None:
-    """The best box of each name, in order; None where one is not found or nothing can detect."""
+async def _detected(prompt: Prompt, ctx: RuleContext, wanted: Sequence[str]) -> list[Box]:
+    """The best box of each name, in order. Raises `Abstained` where one is not found."""
     if not wanted or not all(wanted):
-        ctx.rule("no name", "a choice names no thing")
-        return None
-    finding = await heard(ctx, "detection", image_names(prompt)[0], {"names": list(wanted)})
-    if finding is None:
-        return None
+        raise Abstained("no name", "a choice names no thing")
+    finding = await ctx.tool("detection", [image_names(prompt)[0]], {"names": list(wanted)})
     boxes: dict[str, tuple[float, Box]] = {}
     for row in rows_of(finding, "boxes"):
         name, score, box = str(row.get("name")), number_of(row, "score_0_1"), box_of(row)
@@ -68,6 +62,5 @@ async def _detected(prompt: Prompt, ctx: RuleContext, wanted: Sequence[str]) -> 
             boxes[name] = (score, box)
     missing = [name for name in wanted if name not in boxes]
     if missing:
-        ctx.rule("not found", f"detection finds no {missing[0]}")
-        return None
+        raise Abstained("not found", f"detection finds no {missing[0]}")
     return [boxes[name][1] for name in wanted]

@@ -13,16 +13,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from hybrid.tool.finding_data import whole_number
-from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, heard, image_names, say
-from hybrid.types import Prompt
-from tools._shared.abstaining import abstain
+from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, image_names, say
+from hybrid.types import Json, Prompt
 from tools._shared.question_words import PEOPLE, named_things
 from tools.detection.rules import count_of
 from tools.rules._shared.options_in_words import MAX_CHARACTERS, looked_for, not_found, one_of, own_sentence
 
-_ASKED: Final = re.compile(
-    r"\b(?P<verb>is|are|was|were) (?P<subject>(?:the|an?|this|these|those|there)\b.*?)\s*\?", re.IGNORECASE
-)
+_ASKED: Final = re.compile(r"(?i)\b(?P<verb>is|are|was|were) (?P<subject>(?:the|an?|this|these|those|there)\b.*?)\s*\?")
 _NOUN: Final = (
     rf"(?:{PEOPLE}|group|audience|subjects?|background|foreground|setting|scene|image|picture|photo|"
     r"photograph|gesture|expression|behaviou?r|emotion|role|identity|content|weather|lightness|style|atmosphere|"
@@ -52,21 +49,18 @@ async def yes_no(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     question = own_sentence(prompt)
     asked = statement_of(question)
     if asked is None:
-        return abstain(
-            ctx, "no statement", "the question's wording states nothing that could be compared with the image"
-        )
+        raise Abstained("no statement", "the question's wording states nothing that could be compared with the image")
     missing, looked = await not_found(prompt, ctx, question)
     if looked is not None and asked[0].startswith("there "):
         if not missing and (unknown := [name for name in looked_for(question) if count_of(looked, name) is None]):
-            return abstain(ctx, "unknown", f"detection does not know {', '.join(unknown)}")
+            raise Abstained("unknown", f"detection does not know {', '.join(unknown)}")
         return say("no" if missing else "yes", "detection", looked)
     if missing:
-        return abstain(ctx, "refuse", f"detection finds no {missing}")
-    finding = await heard(
-        ctx, "attributes", image_names(prompt)[0], {"texts": [text[:MAX_CHARACTERS] for text in asked]}
-    )
-    best = None if finding is None else whole_number(finding, "best", 2)
-    return None if finding is None or best is None else say(("yes", "no")[best], "attributes", finding)
+        raise Abstained("refuse", f"detection finds no {missing}")
+    texts: list[Json] = [text[:MAX_CHARACTERS] for text in asked]
+    finding = await ctx.tool("attributes", [image_names(prompt)[0]], {"texts": texts})
+    best = whole_number(finding, "best", 2)
+    return None if best is None else say(("yes", "no")[best], "attributes", finding)
 
 
 # By kind of question.

@@ -27,13 +27,14 @@ from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.batches import shape
 from tools._shared.boxes import corners
+from tools._shared.dense_features import FeatureInput
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import box_arg, coloured, expects, pattern
 from tools._shared.overlay import PALETTE, WHITE, overlay
 from tools._shared.reading import shrink
 from tools.saliency.background import over, superpixels
 from tools.saliency.cues import WORK_PX, SaliencyMap, stretch, without_lines
-from tools.saliency.models import Attention, PatchInput, contrasted
+from tools.saliency.models import Attention, contrasted
 from tools.saliency.objects import Region, in_box, object_map, salient_objects
 from tools.saliency.rules import RULES
 
@@ -43,7 +44,6 @@ MAX_BOXES = 26
 MAX_PARTS = 8
 # How many objects the text describes.
 LISTED = 4
-# Most characters of the text.
 # Below this spread of grey levels, as a fraction of 255, nothing stands out.
 FLAT = 0.02
 # Prominence of the second object over the first: up to the former the order was right in 95 % of the generated pictures
@@ -147,10 +147,7 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
 
 def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int], count: int | None) -> dict[str, Json]:
     row, column = np.unravel_index(int(np.argmax(saliency)), saliency.shape)
-    peak = [
-        round(float((column + 0.5) * size[1] / saliency.shape[1]), 1),
-        round(float((row + 0.5) * size[0] / saliency.shape[0]), 1),
-    ]
+    places = zip((column, row), size[::-1], saliency.shape[::-1], strict=True)
     return {
         "objects": [
             {
@@ -165,7 +162,7 @@ def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int]
         "count": count,
         "most_salient": ranked[0].name if ranked else None,
         "map": {
-            "peak_px": peak,
+            "peak_px": [round(float((cell + 0.5) * side / cells), 1) for cell, side, cells in places],
             "mean_0_1": round(float(saliency.mean()), 4),
             "above_half_0_1": round(float((saliency > 0.5).mean()), 4),
         },
@@ -207,42 +204,38 @@ class SaliencyCues(WeightFree[SaliencyArgs]):
     def answer(self, request: Request[SaliencyArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` for a box outside of its image."""
         basis = "regions whose colour sets them off from what the border shows; no model of people"
-        seen = _unlined(request)
+        seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         return evidence_of(request.images[0], seen, object_map(seen), request.args, basis)
 
 
-class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], SaliencyMap, Attention]):
+# The image without drawn lines, and as the network takes it.
+SeenImage = tuple[Pixels, FeatureInput]
+
+
+class AttentionSaliency(Learned[SaliencyArgs, SeenImage, SaliencyMap, Attention]):
     """The learned backend: attention of a self-supervised transformer."""
 
-    def __init__(self) -> None:
-        super().__init__("saliency", LEARNED.version, Attention, LEARNED.weights)
+    load = Attention
 
-    def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, PatchInput]:
+    def prepare(self, request: Request[SaliencyArgs]) -> SeenImage:
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
-        seen = _unlined(request)
+        seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         return seen, self.model.prepare(seen)
 
-    def batch_key(self, prepared: tuple[Pixels, PatchInput]) -> Hashable:
+    def batch_key(self, prepared: SeenImage) -> Hashable:
         """The shape of the image."""
         return shape(prepared[1].values)
 
-    def compute(self, prepared: Sequence[tuple[Pixels, PatchInput]]) -> list[SaliencyMap]:
+    def compute(self, prepared: Sequence[SeenImage]) -> list[SaliencyMap]:
         """The attention to each patch; up to four images a pass."""
         return self.model.predict([patches for _, patches in prepared])
 
-    def finish(
-        self, request: Request[SaliencyArgs], prepared: tuple[Pixels, PatchInput], output: SaliencyMap
-    ) -> Evidence:
+    def finish(self, request: Request[SaliencyArgs], prepared: SeenImage, output: SaliencyMap) -> Evidence:
         """Build the evidence from the map. Raises `ToolError` for a box outside of the image or values not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
         # A map of patches over the regions of its image, so that objects keep their outlines.
-        return evidence_of(
-            request.images[0], seen, stretch(over(superpixels(seen), contrasted(output))), request.args, basis
-        )
-
-
-def _unlined(request: Request[SaliencyArgs]) -> Pixels:
-    return without_lines(request.images[0], request.args.columns, request.args.rows)
+        values = stretch(over(superpixels(seen), contrasted(output)))
+        return evidence_of(request.images[0], seen, values, request.args, basis)
 
 
 HEIGHT, WIDTH, RADIUS, PERIOD = 360, 480, 62, 24
@@ -294,5 +287,3 @@ CHECKS = tuple(
 
 
 TOOL = Tool(card=tool_card(__file__, AttentionSaliency, SaliencyCues), args=SaliencyArgs, checks=CHECKS, rules=RULES)
-
-LEARNED = TOOL.card.backends[0]

@@ -59,8 +59,7 @@ def superpixels(pixels: Pixels) -> Superpixels:
     """
     import cv2
 
-    height = pixels.shape[0]
-    width = pixels.shape[1]
+    height, width = pixels.shape[:2]
     longest = max(height, width)
     rows, columns = max(1, round(MAX_LENGTH * height / longest)), max(1, round(MAX_LENGTH * width / longest))
     size = (columns * SIDE, rows * SIDE)
@@ -69,8 +68,28 @@ def superpixels(pixels: Pixels) -> Superpixels:
     across, down = np.meshgrid(np.arange(size[0]), np.arange(size[1]))
     scale = np.float32(COMPACT / SIDE)
     features = np.concatenate([colours, scale * across[..., None], scale * down[..., None]], axis=2).astype(np.float32)
+    # The cluster of each cell, numbered along the rows of the grid.
+    kinds = features.shape[2]
+    blocks = features.reshape(rows, SIDE, columns, SIDE, kinds).transpose(0, 2, 1, 3, 4)
+    blocks = np.ascontiguousarray(blocks.reshape(rows, columns, SIDE * SIDE, kinds))
+    number = np.arange(rows * columns).reshape(rows, columns)
+    around = np.pad(number, 1, mode="edge")
+    near = np.stack([around[y : y + rows, x : x + columns] for y in range(3) for x in range(3)], axis=2)
+    chosen = np.broadcast_to(number[:, :, None], (rows, columns, SIDE * SIDE))
+    flat = blocks.reshape(-1, kinds)
+    for _ in range(ROUNDS):
+        # The mean of the features under each label, (count, k); far from everything where a label has none.
+        members = chosen.reshape(-1)
+        count = rows * columns
+        cells = np.bincount(members, minlength=count)
+        sums = np.stack([np.bincount(members, column, count) for column in flat.T], axis=1)
+        centres = np.asarray(np.where(cells[:, None] > 0, sums / np.maximum(cells, 1)[:, None], 1e4), np.float32)
+        candidates = centres[near]
+        distance = (candidates**2).sum(axis=3)[:, :, None] - 2 * np.matmul(blocks, candidates.swapaxes(2, 3))
+        chosen = np.take_along_axis(near, distance.argmin(axis=3).reshape(rows, columns, -1), axis=2)
+    joined = chosen.reshape(rows, columns, SIDE, SIDE).transpose(0, 2, 1, 3)
     # Clusters that lost all their cells leave gaps in the numbers.
-    _, numbered = np.unique(_clustered(features, rows, columns), return_inverse=True)
+    _, numbered = np.unique(joined.reshape(rows * SIDE, columns * SIDE), return_inverse=True)
     labels = np.asarray(numbered.reshape(size[1], size[0]), np.int32)
     means = _means(labels, features)
     places = (means[:, 3:] / scale + 0.5) / np.array(size)
@@ -79,6 +98,9 @@ def superpixels(pixels: Pixels) -> Superpixels:
 
 def foreground(parts: Superpixels) -> Values:
     """The optimised map of section 5, (h, w) in 0..1: 0 is background; 0 everywhere if it has one colour."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
     unlike = _distances(parts.colours)
     count, labels = int(parts.labels.max()) + 1, parts.labels
     beside = np.zeros((count, count), np.bool_)
@@ -87,7 +109,19 @@ def foreground(parts: Superpixels) -> Values:
     beside |= beside.T
     np.fill_diagonal(beside, False)
     border = np.unique(np.concatenate([parts.labels[[0, -1]].ravel(), parts.labels[:, [0, -1]].ravel()]))
-    background = _background(unlike, beside, border)
+    # Probability 0..1 of each superpixel to be background, from its boundary connectivity (equations 2 to 6).
+    # Many small steps over a smooth ground would add up to a long way.
+    small = float(np.where(beside, unlike, np.inf).min(axis=1).mean()) if beside.any() else 0.0
+    linked = beside.copy()
+    linked[np.ix_(border, border)] = True
+    np.fill_diagonal(linked, False)
+    # A weight of zero would be no edge.
+    weights = np.where(linked, np.maximum(unlike - small, 1e-6), 0.0)
+    # The weights are the same both ways: read as undirected, each edge would be tried twice.
+    ways = dijkstra(csr_array(weights))
+    spanned = np.exp(-(ways**2) / (2 * COLOUR_SIGMA**2))
+    connected = spanned[:, border].sum(axis=1) / np.sqrt(spanned.sum(axis=1))
+    background = np.asarray(1 - np.exp(-(connected**2) / (2 * CONNECTED_SIGMA**2)), np.float64)
     # Background weighted contrast 0..1 (equation 8).
     near = np.exp(-(_distances(parts.places) ** 2) / (2 * PLACE_SIGMA**2))
     weighted = (unlike * near) @ background
@@ -107,30 +141,6 @@ def over(parts: Superpixels, values: Values) -> Values:
     return np.asarray(_means(parts.labels, fitted[..., None])[:, 0], np.float32)[parts.labels]
 
 
-def _clustered(features: npt.NDArray[np.float32], rows: int, columns: int) -> Labels:
-    """The cluster of each cell of features (rows * SIDE, columns * SIDE, k), numbered along the rows of the grid."""
-    kinds = features.shape[2]
-    blocks = features.reshape(rows, SIDE, columns, SIDE, kinds).transpose(0, 2, 1, 3, 4)
-    blocks = np.ascontiguousarray(blocks.reshape(rows, columns, SIDE * SIDE, kinds))
-    number = np.arange(rows * columns).reshape(rows, columns)
-    around = np.pad(number, 1, mode="edge")
-    near = np.stack([around[y : y + rows, x : x + columns] for y in range(3) for x in range(3)], axis=2)
-    chosen = np.broadcast_to(number[:, :, None], (rows, columns, SIDE * SIDE))
-    flat = blocks.reshape(-1, kinds)
-    for _ in range(ROUNDS):
-        # The mean of values (m, k) under each label, (count, k); far from everything where a label has none.
-        labels = chosen.reshape(-1)
-        count = rows * columns
-        cells = np.bincount(labels, minlength=count)
-        sums = np.stack([np.bincount(labels, column, count) for column in flat.T], axis=1)
-        centres = np.asarray(np.where(cells[:, None] > 0, sums / np.maximum(cells, 1)[:, None], 1e4), np.float32)
-        candidates = centres[near]
-        distance = (candidates**2).sum(axis=3)[:, :, None] - 2 * np.matmul(blocks, candidates.swapaxes(2, 3))
-        chosen = np.take_along_axis(near, distance.argmin(axis=3).reshape(rows, columns, -1), axis=2)
-    joined = chosen.reshape(rows, columns, SIDE, SIDE).transpose(0, 2, 1, 3)
-    return np.asarray(joined.reshape(rows * SIDE, columns * SIDE), np.int32)
-
-
 def _means(labels: Labels, values: npt.NDArray[np.float32]) -> Matrix:
     flat = labels.ravel()
     cells = np.bincount(flat)
@@ -141,22 +151,3 @@ def _means(labels: Labels, values: npt.NDArray[np.float32]) -> Matrix:
 def _distances(points: Matrix) -> Matrix:
     difference = points[:, None] - points[None]
     return np.asarray(np.sqrt((difference**2).sum(axis=2)), np.float64)
-
-
-def _background(unlike: Matrix, beside: npt.NDArray[np.bool_], border: npt.NDArray[np.integer]) -> Vector:
-    """Probability 0..1 of each superpixel to be background, from its boundary connectivity (equations 2 to 6)."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
-
-    # Many small steps over a smooth ground would add up to a long way.
-    small = float(np.where(beside, unlike, np.inf).min(axis=1).mean()) if beside.any() else 0.0
-    linked = beside.copy()
-    linked[np.ix_(border, border)] = True
-    np.fill_diagonal(linked, False)
-    # A weight of zero would be no edge.
-    weights = np.where(linked, np.maximum(unlike - small, 1e-6), 0.0)
-    # The weights are the same both ways: read as undirected, each edge would be tried twice.
-    ways = dijkstra(csr_array(weights))
-    spanned = np.exp(-(ways**2) / (2 * COLOUR_SIGMA**2))
-    connected = spanned[:, border].sum(axis=1) / np.sqrt(spanned.sum(axis=1))
-    return np.asarray(1 - np.exp(-(connected**2) / (2 * CONNECTED_SIGMA**2)), np.float64)

@@ -56,15 +56,10 @@ def salience(pixels: Pixels) -> SaliencyMap:
         full = _resize(part, size)
         # By the mean, so that a map with few peaks counts more than one that is bright everywhere.
         total += full / max(float(full.mean()), 1e-6) if full.max() > 0 else 0
-    return stretch(stretch(total) * centre_prior(work.shape[0], work.shape[1]))
-
-
-def centre_prior(height: int, width: int) -> SaliencyMap:
-    """A Gaussian about the middle from 1 down to `MIN_PRIOR`."""
-    rows = ((np.arange(height) + 0.5) / height - 0.5) / CENTRE_SIGMA
-    columns = ((np.arange(width) + 0.5) / width - 0.5) / CENTRE_SIGMA
+    # The centre prior: a Gaussian about the middle from 1 down to `MIN_PRIOR`.
+    rows, columns = (((np.arange(side) + 0.5) / side - 0.5) / CENTRE_SIGMA for side in work.shape[:2])
     bell = np.exp(-(rows[:, None] ** 2 + columns[None] ** 2) / 2)
-    return np.asarray(MIN_PRIOR + (1 - MIN_PRIOR) * bell, np.float32)
+    return stretch(stretch(total) * np.asarray(MIN_PRIOR + (1 - MIN_PRIOR) * bell, np.float32))
 
 
 def conspicuity(work: Pixels) -> SaliencyMap:
@@ -135,7 +130,7 @@ def signature(work: Pixels) -> SaliencyMap:
     energy = np.zeros(small.shape[:2], np.float64)
     for channel in cv2.split(colours):
         coefficients = dctn(np.asarray(channel, np.float64), norm="ortho")
-        # What is zero up to rounding has no sign.
+        # A coefficient that is zero up to rounding has no sign.
         coefficients[np.abs(coefficients) < 1e-3] = 0
         energy += idctn(np.sign(coefficients), norm="ortho") ** 2
     return stretch(np.asarray(cv2.GaussianBlur(energy, (0, 0), 0.045 * max(energy.shape)), np.float32))

@@ -14,7 +14,7 @@ attention of their neighbours in their place. Networks with registers have none,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,13 +23,11 @@ from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import load_verified
 from tools._shared.batches import in_batches, on_host
-from tools._shared.reading import check_elongation, whole_picture
+from tools._shared.dense_features import FAMILIES, FeatureInput, patch_input
 from tools.saliency.cues import SaliencyMap, stretch
 
-FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 # Patches along the long side: a patch of 14 px sees an image of 448 px.
 PATCHES = 32
-MAX_ELONGATION = 8.0
 # Length of a patch's feature, in medians of its image, from which it is an artifact: by argument, as the paper's own
 # border (150, for its largest network) is a length that other networks do not share.
 ARTIFACT = 2.0
@@ -39,14 +37,6 @@ OUTLIER = 0.98
 
 # Images in one pass: the attention of all layers is kept, 170 MB an image of 448 px in a small network.
 MAX_AT_ONCE = 4
-
-
-class PatchInput(NamedTuple):
-    """An image as the network takes it, a tensor (1, 3, h, w), and its patches."""
-
-    values: Any
-    rows: int
-    columns: int
 
 
 class Attention:
@@ -66,35 +56,21 @@ class Attention:
         if not getattr(processor, "image_mean", None) or not getattr(processor, "image_std", None):
             raise WeightsError(f"{weights}: its image processor names no mean and standard deviation")
 
-    def prepare(self, pixels: Pixels) -> PatchInput:
-        """An RGB image (H, W, 3) as the network takes it: scaled whole, never cropped.
+    def prepare(self, pixels: Pixels) -> FeatureInput:
+        """An RGB image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
+        return patch_input(self._checkpoint, "saliency", pixels, PATCHES)
 
-        Raises:
-            ToolError: it is more elongated than 8 : 1.
-        """
-        height, width = pixels.shape[:2]
-        check_elongation("saliency", pixels, MAX_ELONGATION)
-        scale = PATCHES / max(height, width)
-        rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
-        size = (rows * self._patch, columns * self._patch)
-        return PatchInput(whole_picture(self._checkpoint, pixels, *size), rows, columns)
-
-    def predict(self, images: Sequence[PatchInput]) -> list[SaliencyMap]:
+    def predict(self, images: Sequence[FeatureInput]) -> list[SaliencyMap]:
         """Attention of the class token to the patches (rows, columns), mean of the heads; a pass for each shape."""
-        import torch
 
-        def run(batch: Any, members: Sequence[int]) -> list[SaliencyMap]:
-            with torch.inference_mode():
-                outputs = self._checkpoint.model(pixel_values=batch, output_attentions=True, output_hidden_states=True)
-                heads = outputs.attentions[-1][:, :, 0, self._before :]
-                # The last of them is before the final normalisation, which makes all features of one length.
-                lengths = outputs.hidden_states[-1][:, self._before :].norm(dim=-1)
+        def run(batch: Any, _: Sequence[int]) -> list[SaliencyMap]:
+            outputs = self._checkpoint.model(pixel_values=batch, output_attentions=True, output_hidden_states=True)
+            heads = outputs.attentions[-1][:, :, 0, self._before :]
+            # The last of them is before the final normalisation, which makes all features of one length.
+            lengths = outputs.hidden_states[-1][:, self._before :].norm(dim=-1)
             means, long = (on_host(one) for one in (heads.mean(dim=1), lengths))
-            shapes = [(images[at].rows, images[at].columns) for at in members]
-            return [
-                without_artifacts(means[row].reshape(shape), long[row].reshape(shape))
-                for row, shape in enumerate(shapes)
-            ]
+            grid = (len(batch), batch.shape[2] // self._patch, batch.shape[3] // self._patch)
+            return list(map(without_artifacts, means.reshape(grid), long.reshape(grid)))
 
         return in_batches([image.values for image in images], self._checkpoint.device, run, most=MAX_AT_ONCE)
 

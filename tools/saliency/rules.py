@@ -1,6 +1,6 @@
 """The rules of saliency: which box stands out most, in which order things do, and which fixations lie on them.
 
-What was counted on generated pictures, in which things were made to stand out, says nothing about people's eyes: no
+Counts on generated pictures, in which things were made to stand out, say nothing about people's eyes: no
 answer here claims a card's reliability. Without `--trust` the arbiter takes those of weight-free backends for guesses.
 """
 
@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
 from hybrid.tool.finding_data import box_of, number_of, rows_of, whole_number
-from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names, say
+from hybrid.tool.rules import ORDINALS, Abstained, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names, say
 from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
-from tools._shared.abstaining import abstain
 from tools._shared.boxes import overlap
 
 # Most boxes that the saliency tool ranks in one call.
@@ -32,8 +31,8 @@ SAME_THING: Final = 0.3
 @asks("saliency")
 async def most_salient_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q1 and Q4: the box that stands out most; the boxes stand in the text in the order of the choices."""
-    ranking = await _ranked_choices(prompt, ctx)
-    return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
+    order, finding = await _ranked_choices(prompt, ctx)
+    return choose(order[0], "saliency", finding)
 
 
 @asks("saliency")
@@ -47,18 +46,16 @@ async def number_of_objects(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswe
 @asks("saliency")
 async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q3: the boxes from the most to the least salient; all neighbours in the order have to be right."""
-    ranking = await _ranked_choices(prompt, ctx)
-    if ranking is None:
-        return None
-    sure = ranking.finding.confidence ** (len(ranking.order) - 1)
-    return say("".join(LETTERS[place] for place in ranking.order), "saliency", ranking.finding, sure)
+    order, finding = await _ranked_choices(prompt, ctx)
+    sure = finding.confidence ** (len(order) - 1)
+    return say("".join(LETTERS[place] for place in order), "saliency", finding, sure)
 
 
 @asks("saliency")
 async def rank_of_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q6: the place of the asked box among all that stands out."""
     if len(prompt.given.boxes) != 1:
-        return abstain(ctx, "no box", f"the text gives {len(prompt.given.boxes)} boxes instead of the one to rank")
+        raise Abstained("no box", f"the text gives {len(prompt.given.boxes)} boxes instead of the one to rank")
     return await nearest_rank(prompt, ctx, prompt.given.boxes[0])
 
 
@@ -67,7 +64,7 @@ async def human_path(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | Non
     """Q8 and Q11: of the given scanpaths the one whose fixations lie on what stands out."""
     paths = prompt.given.scanpaths
     if len(paths) != len(prompt.choices) or len(paths) < 2:
-        return abstain(ctx, "no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
+        raise Abstained("no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
     each = MAX_BOXES // len(paths)
     # The first fixation is in the middle of every image.
     cut = [Scanpath(path.x[1 : each + 1], path.y[1 : each + 1], ()) for path in paths]
@@ -79,7 +76,7 @@ async def longest_fixation(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer
     """Q10 and Q13: of the given fixations the one on what stands out most."""
     spots = [path for path in prompt.given.scanpaths if len(path.x) == 1]
     if len(spots) != len(prompt.choices) or not 2 <= len(spots) <= MAX_BOXES:
-        return abstain(ctx, "no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
+        raise Abstained("no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
     return await _most_salient_path(prompt, ctx, spots, MAX_SURE_LENGTH)
 
 
@@ -97,47 +94,34 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-class SaliencyRanking(NamedTuple):
-    """Boxes by how much they stand out."""
+async def ranked_boxes(prompt: Prompt, ctx: RuleContext, boxes: Sequence[Box]) -> tuple[tuple[int, ...], Finding]:
+    """The places of the boxes, from 0, from the most to the least salient, and the finding that ranks them.
 
-    # The places of the boxes, from 0, from the most to the least salient.
-    order: tuple[int, ...]
-    finding: Finding
-
-    def values(self) -> list[float] | None:
-        """The saliency of each box relative to the most salient one, by place; None if the finding omits one."""
-        saliencies = [number_of(row, "saliency_0_1") for row in rows_of(self.finding, "objects")]
-        known = [value for value in saliencies if value is not None]
-        if len(known) != len(self.order):
-            return None
-        return [known[self.order.index(place)] for place in range(len(known))]
-
-
-async def ranked_boxes(prompt: Prompt, ctx: RuleContext, boxes: Sequence[Box]) -> SaliencyRanking | None:
-    """The boxes as the saliency tool ranks them; None where its finding does not rank just these."""
+    Raises `Abstained` where it does not rank just these.
+    """
     labelled: list[Json] = [
         {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1, "label": str(place)} for place, box in enumerate(boxes)
     ]
     finding = await ctx.tool("saliency", image_names(prompt), {"boxes": labelled})
     labels = [str(row.get("label")) for row in rows_of(finding, "objects")]
     order = tuple(int(label) for label in labels if label.isdecimal())
-    return SaliencyRanking(order, finding) if order and sorted(order) == list(range(len(boxes))) else None
+    if not order or sorted(order) != list(range(len(boxes))):
+        raise Abstained
+    return order, finding
 
 
 async def nearest_rank(prompt: Prompt, ctx: RuleContext, asked: Box) -> SpecialistAnswer | None:
     """The choice nearest to the rank of a box among the objects that stand out next to it."""
     ranks = [rank_in(choice) for choice in prompt.choices]
     if None in ranks or len(set(ranks)) < len(ranks):
-        return abstain(ctx, "no ranks", "the choices do not state one rank each")
+        raise Abstained("no ranks", "the choices do not state one rank each")
     around = await ctx.tool("saliency", image_names(prompt), {})
     objects = [box for row in rows_of(around, "objects") if (box := box_of(row)) is not None]
     others = [box for box in objects if overlap(box, asked) < SAME_THING][: MAX_BOXES - 1]
-    ranking = await ranked_boxes(prompt, ctx, [asked, *others])
-    if ranking is None:
-        return None
-    rank = ranking.order.index(0) + 1
+    order, finding = await ranked_boxes(prompt, ctx, [asked, *others])
+    rank = order.index(0) + 1
     place = min(range(len(ranks)), key=lambda place: abs((ranks[place] or 0) - rank))
-    return choose(place, "saliency", ranking.finding, sure=RANK_SURE)
+    return choose(place, "saliency", finding, sure=RANK_SURE)
 
 
 def rank_in(choice: str) -> int | None:
@@ -151,11 +135,10 @@ def rank_in(choice: str) -> int | None:
     return 1 if re.search(r"\bmost\b", low) else None
 
 
-async def _ranked_choices(prompt: Prompt, ctx: RuleContext) -> SaliencyRanking | None:
+async def _ranked_choices(prompt: Prompt, ctx: RuleContext) -> tuple[tuple[int, ...], Finding]:
     boxes = prompt.given.boxes
     if len(boxes) != len(prompt.choices) or not 2 <= len(boxes) <= MAX_BOXES:
-        ctx.rule("no boxes", f"the text gives {len(boxes)} boxes for {len(prompt.choices)} choices")
-        return None
+        raise Abstained("no boxes", f"the text gives {len(boxes)} boxes for {len(prompt.choices)} choices")
     return await ranked_boxes(prompt, ctx, boxes)
 
 
@@ -163,14 +146,17 @@ async def _most_salient_path(
     prompt: Prompt, ctx: RuleContext, paths: Sequence[Scanpath], sure: float
 ) -> SpecialistAnswer | None:
     """The one path whose fixations lie on what stands out most, on average; equal ones decide nothing."""
-    ranking = await ranked_boxes(prompt, ctx, [box for path in paths for box in _around(path, prompt.images[0].image)])
-    values = None if ranking is None else ranking.values()
-    if ranking is None or values is None or not all(path.x for path in paths):
+    boxes = [box for path in paths for box in _around(path, prompt.images[0].image)]
+    order, finding = await ranked_boxes(prompt, ctx, boxes)
+    saliencies = [number_of(row, "saliency_0_1") for row in rows_of(finding, "objects")]
+    known = [value for value in saliencies if value is not None]
+    if len(known) != len(order) or not all(path.x for path in paths):
         return None
+    values = [known[order.index(place)] for place in range(len(known))]
     ends = list(accumulate(len(path.x) for path in paths))
     means = [sum(values[end - len(path.x) : end]) / len(path.x) for path, end in zip(paths, ends, strict=True)]
     best = max(means)
-    return choose(means.index(best), "saliency", ranking.finding, sure=sure) if means.count(best) == 1 else None
+    return choose(means.index(best), "saliency", finding, sure=sure) if means.count(best) == 1 else None
 
 
 def _around(path: Scanpath, image: StoredImage) -> list[Box]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from pydantic import Field
@@ -37,7 +37,6 @@ FLAT_CONFIDENCE = 0.1
 MAX_SIDE_PX = 1024
 # Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target.
 SALIENCY_LEFT = 0.15
-# Most characters of the text.
 # Most characters of a target that the text repeats.
 QUOTED_CHARS = 24
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
@@ -51,8 +50,8 @@ class ScanpathArgs(Args):
     target: str | None = Field(default=None, min_length=1, max_length=100, description="e.g. cup")
 
 
-def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], basis: str, sure: float) -> Evidence:
-    """A path over an image (H, W, 3) as evidence.
+def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str, sure: float) -> Evidence:
+    """The path over a map (h, w) of the image as evidence, the same for the same image, arguments and seed.
 
     Returns:
         Evidence with data `{"fixations": [{"x_px", "y_px", "duration_ms", "saliency_0_1"}], "x_0_1", "y_0_1",
@@ -61,6 +60,7 @@ def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], b
         fixations, from 1, that come back to the place of an earlier one. The confidence is that the path is like a
         person's.
     """
+    pixels, path = request.images[0], fixate(values, request.args.fixations, request.seed)
     height, width = pixels.shape[:2]
     spots = [(fix.x * width, fix.y * height, fix.ms) for fix in path]
     again = returns(path, (height, width))
@@ -113,27 +113,22 @@ class FreeViewing(WeightFree[ScanpathArgs]):
 
     def answer(self, request: Request[ScanpathArgs]) -> Evidence:
         """The evidence of a request, the same for the same image, arguments and seed."""
-        pixels, args = request.images[0], request.args
-        values, basis = salience(pixels), FREE_BASIS
+        values, basis, args = salience(request.images[0]), FREE_BASIS, request.args
         sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
         if args.target is not None:
             basis = f"Where {_quoted(args.target)} is, is not known: this is free viewing, not a search."
             sure = UNKNOWN_TARGET_CONFIDENCE
-        return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), basis, sure)
+        return evidence_of(request, values, basis, sure)
 
 
-class ViewedImage(NamedTuple):
-    """The weight-free map of an image, and what the network is asked of it: None for free viewing."""
-
-    values: SaliencyMap
-    sought: SearchInput | None
+# The weight-free map of an image, and what the network is asked of it: None for free viewing.
+ViewedImage = tuple[SaliencyMap, SearchInput | None]
 
 
 class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, TargetHeat]):
     """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
 
-    def __init__(self) -> None:
-        super().__init__("scanpath", LEARNED.version, TargetHeat, LEARNED.weights)
+    load = TargetHeat
 
     def prepare(self, request: Request[ScanpathArgs]) -> ViewedImage:
         """The weight-free map, and for a search the image as the network takes it."""
@@ -141,7 +136,7 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
 
         pixels, target = request.images[0], request.args.target
         if target is None:
-            return ViewedImage(salience(pixels), None)
+            return salience(pixels), None
         # At most 1024 px long and 4 : 1: processors fail on images of one row.
         small = shrink(pixels, MAX_SIDE_PX)
         height, width = small.shape[:2]
@@ -149,35 +144,34 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         size = (max(width, least), max(height, least))
         if size != (width, height):
             small = np.asarray(cv2.resize(small, size), np.uint8)
-        return ViewedImage(salience(pixels), self.model.prepare(small, target))
+        return salience(pixels), self.model.prepare(small, target)
 
     def batch_key(self, prepared: ViewedImage) -> Hashable:
         """Whether the network is asked: it sees squares."""
-        return prepared.sought is None
+        return prepared[1] is None
 
     def compute(self, prepared: Sequence[ViewedImage]) -> list[SaliencyMap | None]:
         """Logits of the target's place, None for free viewing; one pass for all searches."""
-        heats = iter(self.model.predict([one.sought for one in prepared if one.sought is not None]))
-        return [None if one.sought is None else next(heats) for one in prepared]
+        heats = iter(self.model.predict([sought for _, sought in prepared if sought is not None]))
+        return [None if sought is None else next(heats) for _, sought in prepared]
 
     def finish(self, request: Request[ScanpathArgs], prepared: ViewedImage, output: SaliencyMap | None) -> Evidence:
         """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
         import cv2
 
-        pixels, args, values = request.images[0], request.args, prepared.values
+        args, values = request.args, prepared[0]
         if output is None:
             sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
-            return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), FREE_BASIS, sure)
+            return evidence_of(request, values, FREE_BASIS, sure)
         likely = probability("scanpath", output)
         size = (values.shape[1], values.shape[0])
         target = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
         sought = stretch((target * (SALIENCY_LEFT + values)).astype(np.float32))
         seen = float(likely.max())
         basis = f"Basis: saliency times where a network sees {_quoted(args.target or '')} (at most {seen:.2f} of 1)."
-        path = fixate(sought, args.fixations, request.seed)
         # A target that is seen nowhere leaves the order to chance.
         sure = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
-        return evidence_of(pixels, sought, path, basis, sure)
+        return evidence_of(request, sought, basis, sure)
 
 
 def _quoted(target: str) -> str:
@@ -228,8 +222,7 @@ USUAL_FIXATIONS: Final = 6
 @asks("scanpath")
 async def scanpath(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names a target."""
-    number = min(prompt.given.fixations or USUAL_FIXATIONS, MAX_FIXATIONS)
-    args: dict[str, Json] = {"fixations": max(1, number)}
+    args: dict[str, Json] = {"fixations": max(1, min(prompt.given.fixations or USUAL_FIXATIONS, MAX_FIXATIONS))}
     if prompt.given.target is not None:
         args["target"] = prompt.given.target
     finding = await ctx.tool("scanpath", image_names(prompt), args)
@@ -262,5 +255,3 @@ CHECKS = tuple(KnownAnswer(f"search for {thing}", partial(_sought, thing)) for t
 
 
 TOOL = Tool(card=tool_card(__file__, TargetSearch, FreeViewing), args=ScanpathArgs, checks=CHECKS, rules=RULES)
-
-LEARNED = TOOL.card.backends[0]

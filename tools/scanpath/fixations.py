@@ -2,7 +2,7 @@
 
 `fixate(values, count, seed)` gives fixations in fractions of the image; `returns(path, size)` says which come back.
 
-What a place is worth is its saliency times how usual the saccade to it is (Le Meur and Liu 2015) times what inhibition
+The worth of a place is its saliency times how usual the saccade to it is (Le Meur and Liu 2015) times what inhibition
 leaves of it. Lengths are degrees of sight on the assumption that the image fills a screen of 54 x 35 degrees as far as
 its shape lets it, as in COCO-Search18 (Chen et al. 2021) and COCO-FreeView. Durations are the quantiles of a skewed
 distribution, longer ones where more stands out. Constants were set by hand, so that what
@@ -76,8 +76,6 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
     size = (max(1, round(values.shape[1] * factor)), max(1, round(values.shape[0] * factor)))
     grid = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float64)
     # Smooth noise; exactly the same for the same seed.
-    import cv2
-
     rough = np.random.default_rng(seed).normal(0, 1, grid.shape)
     smooth = np.asarray(cv2.GaussianBlur(rough, (0, 0), max(1.0, 0.03 * max(grid.shape))), np.float64)
     noise = smooth * (NOISE / max(float(smooth.std()), 1e-9))
@@ -85,9 +83,18 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
     inhibition, sated = np.zeros_like(grid), np.zeros_like(grid)
     place = ((grid.shape[1] - 1) / 2, (grid.shape[0] - 1) / 2)
     seen: list[tuple[float, float, float]] = []
+    per_cell = degrees_per_px((grid.shape[0], grid.shape[1]))
     for number in range(count):
         if number:
-            place = _winner(viewed * (1 - inhibition) * np.exp(-sated), place)
+            rows, columns = np.ogrid[: grid.shape[0], : grid.shape[1]]
+            across, down = columns - place[0], rows - place[1]
+            # The place itself is no saccade: its length counts as that of the next cell.
+            shown = np.maximum(np.hypot(across, down) * per_cell, per_cell)
+            usual = np.exp(-((np.log(shown / AMPLITUDE_DEG) / AMPLITUDE_SPREAD) ** 2) / 2)
+            sideways = 1 + SIDEWAYS * np.cos(2 * np.arctan2(down, across))
+            worth = viewed * (1 - inhibition) * np.exp(-sated) * usual * sideways
+            row, column = divmod(int(np.argmax(worth)), grid.shape[1])
+            place = (float(column), float(row))
         seen.append((*place, float(grid[int(place[1]), int(place[0])])))
         inhibition = np.maximum(LEAK * inhibition, _disc(grid.shape, place, INHIBITED_DEG))
         sated += SATED * _disc(grid.shape, place, SATED_DEG)
@@ -130,18 +137,6 @@ def returns(path: Sequence[Fixation], size: tuple[int, int]) -> list[Return]:
 def degrees_per_px(size: tuple[int, int]) -> float:
     """Degrees of sight that one pixel of an image of `size` (H, W) spans on the assumed screen."""
     return min(SCREEN_DEG[0] / size[1], SCREEN_DEG[1] / size[0])
-
-
-def _winner(values: Grid, place: tuple[float, float]) -> tuple[float, float]:
-    rows, columns = np.ogrid[: values.shape[0], : values.shape[1]]
-    across, down = columns - place[0], rows - place[1]
-    length = np.hypot(across, down) * degrees_per_px((values.shape[0], values.shape[1]))
-    # The place itself is no saccade: its length counts as that of the next cell.
-    shown = np.maximum(length, degrees_per_px((values.shape[0], values.shape[1])))
-    usual = np.exp(-((np.log(shown / AMPLITUDE_DEG) / AMPLITUDE_SPREAD) ** 2) / 2)
-    sideways = 1 + SIDEWAYS * np.cos(2 * np.arctan2(down, across))
-    row, column = divmod(int(np.argmax(values * usual * sideways)), values.shape[1])
-    return float(column), float(row)
 
 
 def _disc(shape: tuple[int, ...], place: tuple[float, float], spread_deg: float) -> Grid:

@@ -82,20 +82,19 @@ class GrabCut(WeightFree[SegmentationArgs]):
             )
         on, off, box = read_prompt(request)
         pixels = request.images[0]
-        cutout = cut_out(pixels, box, on, off)
-        clear = 1 - float(np.exp(-contrast(pixels, cutout.mask) / CLEAR_CONTRAST))
-        sure = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cutout.cut_off else 1.0)
+        mask, cut_off = cut_out(pixels, box, on, off)
+        clear = 1 - float(np.exp(-contrast(pixels, mask) / CLEAR_CONTRAST))
+        sure = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cut_off else 1.0)
         basis = "colour alone (GrabCut)"
-        if cutout.cut_off:
+        if cut_off:
             basis += "; it runs along the edge of what was searched, so part of its outline is no edge of a thing"
-        return report(pixels, cutout.mask, clear, sure, "points" if on else "box", basis)
+        return report(pixels, mask, clear, sure, "points" if on else "box", basis)
 
 
 class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter]):
     """The learned backend: SAM 2, SAM 3 or CLIPSeg through transformers."""
 
-    def __init__(self) -> None:
-        super().__init__("segmentation", LEARNED.version, segmenter, LEARNED.weights)
+    load = staticmethod(segmenter)
 
     def prepare(self, request: Request[SegmentationArgs]) -> Any:
         """Image and prompt as the network takes them. Raises `ToolError` for a prompt that it does not take."""
@@ -145,7 +144,6 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
         "prompt": prompt,
     }
     legend = f"mask from {prompt}, score {score:.2f} (0-1)" if mask.any() else "nothing found"
-    picture = overlay(pixels, legend, mask=mask)
     text = f"Nothing was found in image 1 for these {prompt}; basis: {basis}."
     if box is not None:
         number = int(parts.max())
@@ -154,7 +152,7 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
             f"{mask.mean():.1%} of the image, {number} part{'s' if number != 1 else ''}.\n"
             f"Basis: {basis}, score {score:.2f} (0..1)."
         )
-    return Evidence(text, data, confidence, (picture,))
+    return Evidence(text, data, confidence, (overlay(pixels, legend, mask=mask),))
 
 
 def bounds(mask: Mask) -> Box | None:
@@ -255,8 +253,5 @@ CHECKS = (
 )
 
 
-TOOL = Tool(
-    card=tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments), args=SegmentationArgs, checks=CHECKS
-)
-
-LEARNED = TOOL.card.backends[0]
+CARD = tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments)
+TOOL = Tool(CARD, SegmentationArgs, CHECKS)

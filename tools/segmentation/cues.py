@@ -1,6 +1,6 @@
 """Cut a thing out of an image from points or a box, by colour alone: GrabCut on a window around the prompt.
 
-What has the colours of the box rather than of what is around it, or is around the points in their colour, starts as the
+Pixels in the colours of the box rather than of its surroundings, or around the points in their colour, start as the
 thing, also beyond the box: boxes are rarely exact. Where the mask then runs along the edge of what was searched, that
 side of the search is widened; a mask that still does is marked `cut_off`: either the thing is larger or its ground has
 its colours.
@@ -9,7 +9,6 @@ its colours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,15 +56,11 @@ Edges = tuple[int, int, int, int]
 Sides = tuple[bool, bool, bool, bool]
 
 
-class Cutout(NamedTuple):
-    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of the searched area, so its end is not known."""
-
-    mask: Mask
-    cut_off: bool = False
-
-
-def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequence[Spot] = ()) -> Cutout:
+def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequence[Spot] = ()) -> tuple[Mask, bool]:
     """The thing in a box, at some points or both, and not at the points `away`; all in pixels of the image (H, W, 3).
+
+    Returns:
+        Its mask (H, W), and whether it is cut off: it runs along the edge of what was searched; its end is not known.
 
     Raises:
         ToolError: the image is smaller than 16 px, or the box leaves no ground around it.
@@ -74,15 +69,10 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     check_size("segmentation", pixels, MIN_SIDE_PX)
     if box is not None and (box.x1 - box.x0) * (box.y1 - box.y0) > 0.97 * height * width:
         raise ToolError("segmentation: the box leaves no background to compare with; give a smaller one")
-    window = (
-        (0, 0, width, height)
-        if box is None
-        else _grown(
-            (int(box.x0), int(box.y0), max(int(box.x0) + 1, round(box.x1)), max(int(box.y0) + 1, round(box.y1))),
-            CONTEXT,
-            (0, 0, width, height),
-        )
-    )
+    window = whole = (0, 0, width, height)
+    if box is not None:
+        x0, y0 = int(box.x0), int(box.y0)
+        window = _grown((x0, y0, max(x0 + 1, round(box.x1)), max(y0 + 1, round(box.y1))), CONTEXT, whole)
     part = pixels[window[1] : window[3], window[0] : window[2]]
     ends = (window[0] == 0, window[1] == 0, window[2] == width, window[3] == height)
     view = _View(part, on, away, box, window, ends)
@@ -92,9 +82,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     for _ in range(ROUNDS):
         # Edges of which some sides are moved outwards by `WIDER`, within a window of `size` (h, w).
         far = _grown(searched, WIDER, (0, 0, view.size[1], view.size[0]))
-        left, top, right, bottom = (
-            there if side else here for here, there, side in zip(searched, far, sides, strict=True)
-        )
+        left, top, right, bottom = (far[k] if sides[k] else searched[k] for k in range(4))
         wider = left, top, right, bottom
         if wider == searched:
             break
@@ -110,7 +98,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     mask[window[1] : window[3], window[0] : window[2]] = (
         np.asarray(cv2.resize(first.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0
     )
-    return Cutout(mask, cut_off)
+    return mask, cut_off
 
 
 class _View:
@@ -178,7 +166,8 @@ class _View:
         import cv2
 
         seeds = np.full(self.size, cv2.GC_BGD, np.uint8)
-        inside = _slices(searched)
+        x0, y0, x1, y1 = searched
+        inside = np.s_[y0:y1, x0:x1]
         seeds[inside] = np.where(self._start[inside], cv2.GC_PR_FGD, cv2.GC_PR_BGD)
         if not (seeds == cv2.GC_BGD).any():
             # All of it is searched: the frame of the picture is the ground.
@@ -202,17 +191,22 @@ class _View:
         import cv2
 
         if self._on:
-            start = _like(self._small, self._on)
-            near = np.zeros(self.size, np.uint8)
-            for place in self._on:
-                cv2.circle(near, place, max(1, round(AROUND_POINT * max(self.size))), 1, cv2.FILLED)
-            return start | (near > 0)
+            # The surroundings of the places, and all that pixels of their colour connect with them.
+            blurred = cv2.GaussianBlur(self._small, (0, 0), 1.5).astype(np.float32) / 255
+            colours = cv2.cvtColor(blurred, cv2.COLOR_RGB2LAB)
+            start = np.zeros(self.size, np.uint8)
+            for x, y in self._on:
+                window = colours[max(0, y - 2) : y + 3, max(0, x - 2) : x + 3].reshape(-1, 3)
+                near = np.linalg.norm(colours - np.median(window, axis=0), axis=2) < NEAR_COLOUR
+                _, parts = cv2.connectedComponents(near.astype(np.uint8))
+                start[(parts == parts[y, x]) & near] = 1
+                cv2.circle(start, (x, y), max(1, round(AROUND_POINT * max(self.size))), 1, cv2.FILLED)
+            return start > 0
         inside = np.zeros(self.size, bool)
         if self._box is not None:
-            inside[_slices(self._box)] = True
+            x0, y0, x1, y1 = self._box
+            inside[y0:y1, x0:x1] = True
         # How dense the colour of each pixel is inside of a mask, of its densities inside and outside together, 0..1.
-        import cv2
-
         lab = cv2.cvtColor(cv2.GaussianBlur(self._small, (0, 0), 1.0), cv2.COLOR_RGB2LAB)
         levels = lab.astype(np.int64) * GROUND_BINS // 256
         cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
@@ -230,13 +224,9 @@ class _View:
         count, parts = cv2.connectedComponents(opened)
         shares = np.bincount(parts[inside], minlength=count)
         shares[0] = 0
-        # What only begins in the box is a neighbour.
+        # A part that only begins in the box is a neighbour.
         goes_on = np.isin(parts, np.flatnonzero(shares >= max(1.0, MIN_SHARE * inside.sum())))
         return unlike | goes_on
-
-
-def _slices(edges: Edges) -> tuple[slice, slice]:
-    return slice(edges[1], edges[3]), slice(edges[0], edges[2])
 
 
 def _grown(edges: Edges, by: float, whole: Edges) -> Edges:
@@ -258,17 +248,3 @@ def contrast(pixels: Pixels, mask: Mask) -> float:
         return 0.0
     lab = cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
     return float(np.linalg.norm(lab[inside].mean(axis=0) - lab[outside].mean(axis=0)))
-
-
-def _like(pixels: Pixels, places: Sequence[tuple[int, int]]) -> Mask:
-    """The pixels connected to the places through pixels of their colour."""
-    import cv2
-
-    lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.5).astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
-    connected = np.zeros(pixels.shape[:2], bool)
-    for x, y in places:
-        window = lab[max(0, y - 2) : y + 3, max(0, x - 2) : x + 3].reshape(-1, 3)
-        near = np.linalg.norm(lab - np.median(window, axis=0), axis=2) < NEAR_COLOUR
-        _, parts = cv2.connectedComponents(near.astype(np.uint8))
-        connected |= (parts == parts[y, x]) & near
-    return connected

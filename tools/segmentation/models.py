@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hybrid.errors import ToolError
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
-from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
+from hybrid.tool.checkpoint import INDICES, find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box, Fault
 from tools._shared.args import Spot
 from tools._shared.batches import by_form, by_members, in_batches, on_host, shape, together
@@ -80,7 +80,7 @@ class ByPlace:
             device=device,
             processor_class=f"{network}Processor",
             model_types=families,
-            harmless=("position_ids",),
+            harmless=INDICES,
         )
         self.version = self._checkpoint.version
 
@@ -90,6 +90,8 @@ class ByPlace:
 
     def prepare(self, pixels: Pixels, prompt: Prompt) -> PlacedInput:
         """An image (H, W, 3) and points or a box. Raises `ToolError` for words, or an image smaller than 4 px."""
+        from PIL import Image
+
         if prompt.words is not None:
             raise ToolError("segmentation: this checkpoint takes points or a box, not words", Fault.BAD_ARGUMENTS)
         picture, scale = _reduced(pixels)
@@ -101,7 +103,7 @@ class ByPlace:
         if (box := prompt.box) is not None:
             edges = (box.x0 * scale[0], box.y0 * scale[1], box.x1 * scale[0], box.y1 * scale[1])
             asked["input_boxes"] = [[list(edges)]]
-        inputs = self._checkpoint.process(images=_as_image(picture), **asked)
+        inputs = self._checkpoint.process(images=Image.fromarray(picture), **asked)
         # One point fits a part, a thing and a group: the network offers all three and its own estimate of each.
         several = box is None and len(spots) == 1
         placed = {name: inputs[name] for name in asked}
@@ -109,7 +111,6 @@ class ByPlace:
 
     def predict(self, prepared: Sequence[PlacedInput]) -> list[MaskOutput]:
         """One pass of the encoder for all images, one of the small decoder for each form of prompt."""
-        import torch
 
         def run(values: Any, members: Sequence[int]) -> list[MaskOutput]:
             group = [prepared[place] for place in members]
@@ -121,8 +122,7 @@ class ByPlace:
                 lambda rows: self._decoded([level[rows] for level in encoded], [group[row] for row in rows]),
             )
 
-        with torch.inference_mode():
-            return in_batches([one.values for one in prepared], self._checkpoint.device, run, MAX_AT_ONCE)
+        return in_batches([one.values for one in prepared], self._checkpoint.device, run, MAX_AT_ONCE)
 
     def _decoded(self, encoded: Sequence[Any], group: Sequence[PlacedInput]) -> list[MaskOutput]:
         """The likeliest mask of each image; all prompts are of one form, as padding would change the masks."""
@@ -187,12 +187,7 @@ class ByConcept:
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
         self._checkpoint = load_verified(
-            "Sam3Model",
-            weights,
-            device=device,
-            processor_class="Sam3Processor",
-            model_types=BOTH,
-            harmless=("position_ids",),
+            "Sam3Model", weights, device=device, processor_class="Sam3Processor", model_types=BOTH, harmless=INDICES
         )
         self.version = self._checkpoint.version
 
@@ -203,13 +198,13 @@ class ByConcept:
 
     def prepare(self, pixels: Pixels, words: str) -> SearchInput:
         """An image (H, W, 3) and words. Raises `ToolError`: an image smaller than 4 px."""
-        inputs = self._checkpoint.processor(images=_as_image(_reduced(pixels)[0]), return_tensors="pt")
+        from PIL import Image
+
+        inputs = self._checkpoint.process(images=Image.fromarray(_reduced(pixels)[0]))
         return SearchInput(inputs["pixel_values"], words)
 
     def predict(self, prepared: Sequence[SearchInput]) -> list[MaskOutput]:
         """One pass for up to 8 images."""
-        import torch
-
         loaded = self._checkpoint
         length = int(loaded.model.config.text_config.max_position_embeddings)
         as_read = {"padding": "max_length", "truncation": True, "max_length": length, "return_tensors": "pt"}
@@ -219,26 +214,24 @@ class ByConcept:
             read = loaded.processor.tokenizer(words, **as_read).to(loaded.device)
             seen = loaded.model(pixel_values=values, input_ids=read["input_ids"], attention_mask=read["attention_mask"])
             scores = seen.pred_logits.sigmoid() * seen.presence_logits.sigmoid()
-            return [_together(*one) for one in zip(scores, seen.pred_masks, strict=True)]
+            outputs = []
+            for named, masks in zip(scores, seen.pred_masks, strict=True):
+                # Of scores (Q) and masks (Q, h, w) the logits (h, w) of all things that the words name.
+                kept = named >= PRESENT
+                some = bool(kept.any())
+                logits = masks[kept].amax(dim=0) if some else masks[0].new_full(masks.shape[1:], ABSENT_LOGIT)
+                # Values that are no numbers are below every threshold.
+                best = float(named.max()) if some or not bool(named.isfinite().all()) else 0.0
+                outputs.append(MaskOutput(on_host(logits), best))
+            return outputs
 
-        with torch.inference_mode():
-            return in_batches([one.values for one in prepared], loaded.device, run, MAX_AT_ONCE)
+        return in_batches([one.values for one in prepared], loaded.device, run, MAX_AT_ONCE)
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
         """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
         estimate = np.nan if output.estimate is None else output.estimate
         check_finite("segmentation", estimate)
         return _likely(pixels, output) >= PRESENT, estimate
-
-
-def _together(scores: Any, masks: Any) -> MaskOutput:
-    """The logits (h, w) of all things whose score (Q) says that they are named, of masks (Q, h, w)."""
-    kept = scores >= PRESENT
-    some = bool(kept.any())
-    logits = masks[kept].amax(dim=0) if some else masks[0].new_full(masks.shape[1:], ABSENT_LOGIT)
-    # What is not a number is below every threshold.
-    best = float(scores.max()) if some or not bool(scores.isfinite().all()) else 0.0
-    return MaskOutput(np.asarray(logits.float().cpu().numpy(), np.float32), best)
 
 
 class Sam3:
@@ -289,12 +282,6 @@ def _reduced(pixels: Pixels) -> tuple[Pixels, tuple[float, float]]:
     check_size("segmentation", pixels, MIN_SIDE_PX)
     small = shrink(pixels, MAX_SIDE_PX)
     return small, (small.shape[1] / width, small.shape[0] / height)
-
-
-def _as_image(pixels: Pixels) -> Any:
-    from PIL import Image
-
-    return Image.fromarray(pixels)
 
 
 def _likely(pixels: Pixels, output: MaskOutput) -> npt.NDArray[np.float32]:

@@ -23,13 +23,13 @@ from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, CheckCase, CheckSeries, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
-from hybrid.tool.backends import Learned
+from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, drawn_labels, letter
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.batches import shape, side_by_side
-from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
+from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap
 from tools._shared.known_answers import SEED, Plane, coloured, expects, lit, pattern, point_args
 from tools._shared.overlay import PALETTE, overlay
 from tools._shared.reading import shrink
@@ -112,8 +112,7 @@ class SpottedPair(NamedTuple):
 class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureModel]):
     """The learned backend: cosine of dense features at the points."""
 
-    def __init__(self) -> None:
-        super().__init__("semantic_correspondence", LEARNED.version, feature_model, LEARNED.weights)
+    load = staticmethod(feature_model)
 
     def prepare(self, request: Request[SemanticArgs]) -> SpottedPair:
         """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
@@ -139,20 +138,17 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
     def finish(self, request: Request[SemanticArgs], prepared: SpottedPair, output: list[FeatureGrid]) -> Evidence:
         """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
         if prepared.reference is None or not prepared.images:
-            return not_seen(prepared)
-        maps = [
-            feature_map("semantic_correspondence", image, features)
-            for image, features in zip(prepared.images, output, strict=True)
-        ]
-        # Points are of the original images; the maps are of reduced copies.
+            return report(request, prepared, None, None)
+        check_finite("semantic_correspondence", *output)
+        # Points are of the original images; the features are of reduced copies.
         first, there = (
-            FeatureMap(one.vectors, (pixels.shape[0], pixels.shape[1]))
-            for one, pixels in zip(maps, request.images, strict=True)
+            FeatureMap(features, (pixels.shape[0], pixels.shape[1]))
+            for features, pixels in zip(output, request.images, strict=True)
         )
         wanted = first.at(prepared.reference.x, prepared.reference.y)
         cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
         match = decide(cosines, prepared.reference, prepared.candidates)
-        return report(request, prepared.reference, prepared.candidates, match, there.similarity(wanted))
+        return report(request, prepared, match, there.similarity(wanted))
 
 
 def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:
@@ -163,60 +159,48 @@ def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pix
     return shrink(pixels, MAX_SIDE_PX)
 
 
-def not_seen(seen: SpottedPair) -> Evidence:
-    """Build the evidence if the reference or two candidates were not found: nothing is compared. Data as `report`."""
-    reference = "no REF" if seen.reference is None else "a reference"
-    text = (
-        f"Undecided: {reference} in image 1 and {len(seen.candidates)} candidates in image 2 were given or found; a "
-        "reference and at least two candidates are needed.\nGive `point` and `candidates` in pixels."
-    )
-    return Evidence(text, _data(seen.reference, seen.candidates, None, None), NOTHING_COMPARED, ())
-
-
-def _data(
-    reference: Spot | None, candidates: Sequence[Spot], match: FeatureMatch | None, peak: list[Json] | None
-) -> dict[str, Json]:
-    best = None if match is None else match.best
-    cosines = [None] * len(candidates) if match is None else match.cosines
-    return {
-        "best": None if best is None else candidates[best].label,
-        "best_index": best,
-        "reference_px": None if reference is None else [reference.x, reference.y],
-        "candidates": [
-            {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": value}
-            for spot, value in zip(candidates, cosines, strict=True)
-        ],
-        "peak_px": peak,
-    }
-
-
 def report(
-    request: Request[SemanticArgs],
-    reference: Spot,
-    candidates: Sequence[Spot],
-    match: FeatureMatch,
-    similarity: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
+    request: Request[SemanticArgs], seen: SpottedPair, match: FeatureMatch | None, similarity: FeatureGrid | None
 ) -> Evidence:
-    """Build the evidence from a match.
+    """Build the evidence from a match; without one the reference or two candidates were not found.
 
     Returns:
         Evidence with data `{"best": label or null, "best_index": int or null, "reference_px": [x, y], "candidates":
         [{"label", "x_px", "y_px", "cosine"}], "peak_px": [x, y]}`, the peak being the patch of image 2 most like the
         reference, and an overlay of each image. The confidence is that `best` is right.
     """
+    reference, candidates, peak = seen.reference, seen.candidates, None
+    if similarity is not None:
+        spot = np.unravel_index(int(similarity.argmax()), similarity.shape)
+        sides = zip(spot, request.images[1].shape[:2], similarity.shape, strict=True)
+        peak = [float((cell + 0.5) * side / cells - 0.5) for cell, side, cells in sides][::-1]
+    best = None if match is None else match.best
+    data: dict[str, Json] = {
+        "best": None if best is None else candidates[best].label,
+        "best_index": best,
+        "reference_px": None if reference is None else [reference.x, reference.y],
+        "candidates": [
+            {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": None if match is None else match.cosines[n]}
+            for n, spot in enumerate(candidates)
+        ],
+        "peak_px": peak,
+    }
+    if reference is None or match is None:
+        found = "no REF" if reference is None else "a reference"
+        text = (
+            f"Undecided: {found} in image 1 and {len(candidates)} candidates in image 2 were given or found; a "
+            "reference and at least two candidates are needed.\nGive `point` and `candidates` in pixels."
+        )
+        return Evidence(text, data, NOTHING_COMPARED)
     names = [spot.label or str(number) for number, spot in enumerate(candidates, 1)]
-    height, width = request.images[1].shape[:2]
-    row, column = np.unravel_index(int(similarity.argmax()), similarity.shape)
-    across, down = (column + 0.5) * width / similarity.shape[1], (row + 0.5) * height / similarity.shape[0]
-    data = _data(reference, candidates, match, [float(across - 0.5), float(down - 0.5)])
     head = "The candidates of image 2 are equally like the reference: undecided."
-    if match.best is not None:
-        head = f"Point {names[match.best]} of image 2 is most like the reference point of image 1."
+    if best is not None:
+        head = f"Point {names[best]} of image 2 is most like the reference point of image 1."
     values = ", ".join(f"{name} {value:.2f}" for name, value in list(zip(names, match.cosines, strict=True))[:8])
     text = f"{head}\nCosine of features (1 = alike): {values}.\nBasis: features of a network."
     point = (reference.x, reference.y, REFERENCE, PALETTE[0])
     points = [
-        (spot.x, spot.y, f"{names[n]} {match.cosines[n]:.2f}", PALETTE[0 if n == match.best else 1])
+        (spot.x, spot.y, f"{names[n]} {match.cosines[n]:.2f}", PALETTE[0 if n == best else 1])
         for n, spot in enumerate(candidates)
     ]
     first = overlay(request.images[0], "reference point (x, y in px)", points=[point])
@@ -251,24 +235,22 @@ def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
     ]
 
 
-def _scene(things: list[tuple[str, float, float, float]], places: list[tuple[float, float]], zoom: float) -> Plane:
-    """Discs of patterns (form, scale, angle, phase) at places on a plain ground, (h, w, 3) of 0..255."""
+def _scene(things: list[tuple[str, float, float]], places: list[tuple[float, float]], zoom: float) -> Plane:
+    """Discs of patterns (form, scale, angle) at places on a plain ground, (h, w, 3) of 0..255."""
     import cv2
 
     height, width = round(HEIGHT * zoom), round(WIDTH * zoom)
     canvas = np.empty((height, width, 3), np.float32)
     canvas[:] = GROUND
-    for (form, scale, angle, _), (x, y) in zip(things, places, strict=True):
+    for (form, scale, angle), (x, y) in zip(things, places, strict=True):
         radius = round(RADIUS * scale * zoom)
         side = 2 * radius + 1
         made = coloured(pattern(form, side, side, period=PERIOD * scale * zoom, angle=angle), DARK, BRIGHT)
         disc = cv2.circle(np.zeros((side, side), np.float32), (radius, radius), radius - 1, 1.0, -1, cv2.LINE_AA)
         left, top = round(x * zoom) - radius, round(y * zoom) - radius
         window = canvas[max(0, top) : top + side, max(0, left) : left + side]
-        rows, columns = (
-            slice(max(0, -top), max(0, -top) + window.shape[0]),
-            slice(max(0, -left), max(0, -left) + window.shape[1]),
-        )
+        starts = zip((max(0, -top), max(0, -left)), window.shape[:2], strict=True)
+        rows, columns = (slice(start, start + length) for start, length in starts)
         share = disc[rows, columns, None]
         window[:] = share * made[rows, columns] + (1 - share) * window
     return canvas
@@ -284,12 +266,11 @@ def pair(number: int) -> tuple[Pixels, Pixels, list[tuple[float, float]], list[t
     rng = np.random.default_rng((SEED, number))
     first, quarters = _centres(rng), _centres(rng)
     second = [quarters[place] for place in moved]
-    plain = [(form, 1.0, 0.0, 0.0) for form in forms]
     changed = [
-        (form, float(rng.choice((SMALLER, LARGER))), float(rng.choice((-1, 1)) * rng.uniform(0.15, MAX_TURNED)), 0.0)
+        (form, float(rng.choice((SMALLER, LARGER))), float(rng.choice((-1, 1)) * rng.uniform(0.15, MAX_TURNED)))
         for form in forms
     ]
-    here = lit(_scene(plain, first, zoom), 1.0)
+    here = lit(_scene([(form, 1.0, 0.0) for form in forms], first, zoom), 1.0)
     there = _scene(changed, second, zoom)
     fading = np.broadcast_to(np.linspace(0.55, 0.95, there.shape[1], dtype=np.float32), there.shape[:2])
     first, second = ([(x * zoom, y * zoom) for x, y in places] for places in (first, second))
@@ -319,5 +300,3 @@ TOOL = Tool(
         "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
     },
 )
-
-LEARNED = TOOL.card.backends[0]

@@ -45,7 +45,7 @@ class DiffusionFeatures:
         self._unet.conv_norm_out, self._unet.conv_out = None, nn.Identity()
         self._vae.decoder = None
         self._text, self._tokenizer, self._scheduler = parts.text_encoder, parts.tokenizer, parts.scheduler
-        # What it was trained at: 768 px for Stable Diffusion 2.1, which the paper takes, too.
+        # The side that it was trained at: 768 px for Stable Diffusion 2.1, which the paper takes, too.
         self._side = int(self._unet.config.sample_size) * 2 ** (len(self._vae.config.block_out_channels) - 1)
         self._device = device
         self.version = f"dift@{parts.sha256[:12]}"
@@ -58,45 +58,39 @@ class DiffusionFeatures:
         # The image (H, W, 3) as a square (3, side, side), -1..1: squeezed, so points keep their place.
         from PIL import Image
 
-        scaled = np.asarray(
-            Image.fromarray(pixels).resize((self._side, self._side), Image.Resampling.BICUBIC), np.float32
-        )
-        normalised = np.ascontiguousarray((scaled / 127.5 - 1).transpose(2, 0, 1))
+        square = Image.fromarray(pixels).resize((self._side, self._side), Image.Resampling.BICUBIC)
+        normalised = np.ascontiguousarray((np.asarray(square, np.float32) / 127.5 - 1).transpose(2, 0, 1))
         values = torch.from_numpy(normalised)[None]
         return FeatureInput(values, (pixels.shape[0], pixels.shape[1]), thing, seed)
 
     def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
         """As `DenseFeatures.predict`: one pass an image, of its eight draws; every prompt is read once."""
-        prompts = {thing: self._prompt(thing) for thing in dict.fromkeys(image.thing for image in images)}
-        return [self._one(image, prompts[image.thing]) for image in images]
-
-    def _prompt(self, thing: str) -> Any:
-        """Embedding (1, tokens, C) of the prompt, of an empty one without a thing."""
         import torch
 
-        words = PROMPT.format(thing=thing) if thing else ""
+        # Embeddings (1, tokens, C) of the prompts, of an empty one without a thing.
+        prompts: dict[str, Any] = {}
         length = min(self._tokenizer.model_max_length, int(self._text.config.max_position_embeddings))
-        tokens = self._tokenizer(
-            words, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
-        ).input_ids
+        features = []
         with torch.inference_mode():
-            return self._text(tokens.to(self._device))[0]
-
-    def _one(self, image: FeatureInput, prompt: Any) -> FeatureGrid:
-        import torch
-
-        # Drawn on the CPU, so that the noise does not depend on the device.
-        generator = torch.Generator().manual_seed(image.seed)
-        with torch.inference_mode():
-            posterior = self._vae.encode(together([image.values], self._device)).latent_dist
-            shape = (DRAWS, *posterior.mean.shape[1:])
-            encoded, noise = (torch.randn(shape, generator=generator).to(self._device) for _ in range(2))
-            latents = (posterior.mean + posterior.std * encoded) * self._vae.config.scaling_factor
-            step = torch.tensor(STEP, device=self._device)
-            noised = self._scheduler.add_noise(latents, noise, step)
-            prediction = self._unet(noised, step, encoder_hidden_states=prompt.expand(DRAWS, -1, -1)).sample
-            features = prediction.float().mean(dim=0).permute(1, 2, 0)
-        return on_host(features)
+            for image in images:
+                if image.thing not in prompts:
+                    words = PROMPT.format(thing=image.thing) if image.thing else ""
+                    read = self._tokenizer(
+                        words, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
+                    )
+                    prompts[image.thing] = self._text(read.input_ids.to(self._device))[0]
+                # Drawn on the CPU, so that the noise does not depend on the device.
+                generator = torch.Generator().manual_seed(image.seed)
+                posterior = self._vae.encode(together([image.values], self._device)).latent_dist
+                shape = (DRAWS, *posterior.mean.shape[1:])
+                encoded, noise = (torch.randn(shape, generator=generator).to(self._device) for _ in range(2))
+                latents = (posterior.mean + posterior.std * encoded) * self._vae.config.scaling_factor
+                step = torch.tensor(STEP, device=self._device)
+                noised = self._scheduler.add_noise(latents, noise, step)
+                prompt = prompts[image.thing].expand(DRAWS, -1, -1)
+                prediction = self._unet(noised, step, encoder_hidden_states=prompt).sample
+                features.append(on_host(prediction.float().mean(dim=0).permute(1, 2, 0)))
+        return features
 
 
 # A network that makes feature maps of images.

@@ -51,8 +51,7 @@ def decide(scores: Sequence[float], ceiling: float) -> tuple[int | None, float]:
     if len(scores) == 1:
         return None, 0.0
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
-    chance = 1 / len(scores)
-    gap = scores[order[0]] - scores[order[1]]
+    gap, chance = scores[order[0]] - scores[order[1]], 1 / len(scores)
     if gap < TIE:
         return None, chance
     return order[0], chance + (ceiling - chance) * (1 - float(np.exp(-gap / SURE_GAP)))
@@ -123,8 +122,7 @@ class Statistics(WeightFree[SimilarityArgs]):
 class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]):
     """The learned backend."""
 
-    def __init__(self) -> None:
-        super().__init__("similarity", LEARNED.version, Features, LEARNED.weights)
+    load = Features
 
     def prepare(self, request: Request[SimilarityArgs]) -> list[Any]:
         """Each image as the network takes it."""
@@ -180,5 +178,3 @@ TOOL = Tool(
         "Visual_Similarity": OneCall("similarity", later_image, lambda prompt: {"aspect": "content"}),
     },
 )
-
-LEARNED = TOOL.card.backends[0]

@@ -51,30 +51,10 @@ def describe(pixels: Pixels) -> StatisticsDescription:
     angle = np.mod(np.arctan2(down, across), np.pi) / np.pi
     directions, _ = np.histogram(angle, bins=DIRECTIONS, range=(0, 1), weights=strength)
     # Mean colour and four times the root of the mean gradient of each cell, (36, 4).
-    import cv2
-
     cells = np.dstack([colours, np.sqrt(strength) * 4]).astype(np.float32)
     small = cv2.resize(cells, (GRID, GRID), interpolation=cv2.INTER_AREA)
     grid = np.asarray(small, np.float64).reshape(GRID * GRID, 4)
-    return StatisticsDescription(_shares(histogram.ravel()), _shares(directions), grid, _style(colours, strength))
-
-
-def likeness(first: StatisticsDescription, second: StatisticsDescription) -> dict[str, float]:
-    """Likeness 0..1 in content, layout and style, and `all`, their mean."""
-    content = _hellinger(first.colours, second.colours) + 0.5 * _hellinger(first.directions, second.directions)
-    distances = {
-        "content": content,
-        "layout": float(np.linalg.norm(first.cells - second.cells, axis=1).mean()),
-        "style": float(np.abs(first.style - second.style).mean()),
-    }
-    likenesses = {name: float(np.exp(-distance / SCALE_OF[name])) for name, distance in distances.items()}
-    return {**likenesses, "all": sum(likenesses.values()) / len(likenesses)}
-
-
-def _style(colours: Vector, strength: Vector) -> Vector:
-    """Numbers whose differences are about 1 between unlike pictures."""
-    import cv2
-
+    # Numbers whose differences are about 1 between unlike pictures.
     chroma = np.hypot(colours[..., 1], colours[..., 2])
     light = colours[..., 0]
     tone = [light.mean() / 20, light.std() / 10, chroma.mean() / 12, chroma.std() / 8]
@@ -88,7 +68,20 @@ def _style(colours: Vector, strength: Vector) -> Vector:
         level = smaller[:: 2 if smaller.shape[0] > 1 else 1, :: 2 if smaller.shape[1] > 1 else 1]
     # Flat paint with outlines, soft washes and noise differ in how the gradients are spread.
     spread = np.log(np.quantile(strength, (0.25, 0.5, 0.75, 0.95)) + 0.5) / 0.7
-    return np.array([*tone, *energy, *spread], np.float64)
+    style = np.array([*tone, *energy, *spread], np.float64)
+    return StatisticsDescription(_shares(histogram.ravel()), _shares(directions), grid, style)
+
+
+def likeness(first: StatisticsDescription, second: StatisticsDescription) -> dict[str, float]:
+    """Likeness 0..1 in content, layout and style, and `all`, their mean."""
+    content = _hellinger(first.colours, second.colours) + 0.5 * _hellinger(first.directions, second.directions)
+    distances = {
+        "content": content,
+        "layout": float(np.linalg.norm(first.cells - second.cells, axis=1).mean()),
+        "style": float(np.abs(first.style - second.style).mean()),
+    }
+    likenesses = {name: float(np.exp(-distance / SCALE_OF[name])) for name, distance in distances.items()}
+    return {**likenesses, "all": sum(likenesses.values()) / len(likenesses)}
 
 
 def _shares(counts: npt.NDArray[np.float64]) -> Vector:

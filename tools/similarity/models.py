@@ -75,11 +75,8 @@ class Features:
         return in_batches(images, self._checkpoint.device, self._pass)
 
     def _pass(self, batch: Any, _: Sequence[int]) -> list[Layers]:
-        import torch
-
         model = self._checkpoint.model.vision_model if self._pooled else self._checkpoint.model
-        with torch.inference_mode():
-            outputs: Any = model(pixel_values=batch, output_hidden_states=True)
+        outputs: Any = model(pixel_values=batch, output_hidden_states=True)
         whole = outputs.pooler_output if self._pooled else outputs.last_hidden_state[:, 0]
         layers, last = outputs.hidden_states, len(outputs.hidden_states) - 1
         styles = [layers[max(1, round(share * last))] for share in STYLE_LAYERS]
@@ -97,13 +94,12 @@ class Features:
 def describe(layers: Layers) -> FeatureDescription:
     """The description of an image. Raises `ToolError`: the network returned no finite number."""
     check_finite("similarity", layers.whole, layers.patches, *layers.styles)
-    return FeatureDescription(_unit(layers.whole), _unit(layers.patches), tuple(gram(style) for style in layers.styles))
-
-
-def gram(features: Array) -> Array:
-    """Second moments (C, C) of features (n, C), scaled to unit norm: what occurs together, wherever it is."""
-    moments = features.T @ features / max(1, features.shape[0])
-    return np.asarray(moments / max(float(np.linalg.norm(moments)), 1e-9), np.float32)
+    grams = []
+    for style in layers.styles:
+        # Second moments (C, C) of features (n, C), scaled to unit norm: what occurs together, wherever it is.
+        moments = style.T @ style / max(1, style.shape[0])
+        grams.append(np.asarray(moments / max(float(np.linalg.norm(moments)), 1e-9), np.float32))
+    return FeatureDescription(_unit(layers.whole), _unit(layers.patches), tuple(grams))
 
 
 def likeness(first: FeatureDescription, second: FeatureDescription) -> dict[str, float]:

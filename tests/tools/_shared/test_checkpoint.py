@@ -5,8 +5,8 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
 from hybrid.errors import WeightsError
@@ -149,41 +149,12 @@ def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> N
         load_module(module(), str(tmp_path))
 
 
-class TorchvisionBackend:
-    """A processor that computes with torchvision, by the name of its base; says on which device."""
+def test_pictures_are_made_on_the_host_wherever_the_network_is(depth_checkpoint: Callable[[str], Path]) -> None:
+    """A GPU resizes to other pixels; a machine without one would refuse to make them there."""
+    import torch
 
-    full = False
-
-    def __call__(self, device: str = "cpu", **inputs: Any) -> str:
-        if self.full and device != "cpu":
-            raise type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory")
-        return device
-
-
-class OfNumpy:
-    """A processor that knows of no device."""
-
-    def __call__(self, *, images: object, return_tensors: str) -> str:
-        return "cpu"
-
-
-def test_processors_of_torchvision_compute_on_the_gpu_and_on_the_host_where_that_is_full() -> None:
-    made = Checkpoint(None, type("Resizer", (TorchvisionBackend,), {})(), "any", "0", "cuda:1")
-    assert made.process(images=[1]) == "cuda:1"
-    assert made.process(text=["words"]) == "cpu"
-    assert replace(made, device="mps").process(images=[1]) == "mps"
-    assert replace(made, device="cpu").process(images=[1]) == "cpu"
-    assert replace(made, processor=OfNumpy()).process(images=[1]) == "cpu"
-    full = TorchvisionBackend()
-    full.full = True
-    assert replace(made, processor=full).process(images=[1]) == "cpu"
-
-
-def test_a_processor_of_transformers_is_one_of_torchvision(depth_checkpoint: Callable[[str], Path]) -> None:
-    found = replace(load(depth_checkpoint("depth_anything")), device="mps")
-    asked: list[object] = []
-    kind = type(found.processor)
-    watched = type(kind.__name__, (kind,), {"__call__": lambda self, **inputs: asked.append(inputs.get("device"))})
-    found.processor.__class__ = watched
-    found.process(images=[1])
-    assert asked == ["mps"]
+    found = load(depth_checkpoint("depth_anything"))
+    picture = np.arange(90 * 120 * 3, dtype=np.uint8).reshape(90, 120, 3)
+    here, there = (one.process(images=[picture])["pixel_values"] for one in (found, replace(found, device="cuda:0")))
+    assert there.device.type == "cpu"
+    assert torch.equal(here, there)

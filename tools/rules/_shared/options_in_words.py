@@ -10,9 +10,8 @@ import re
 from typing import Final
 
 from hybrid.tool.finding_data import rows_of, whole_number
-from hybrid.tool.rules import RuleContext, SpecialistAnswer, asks, choose, heard, image_names
+from hybrid.tool.rules import Abstained, RuleContext, SpecialistAnswer, asks, choose, heard, image_names
 from hybrid.types import Box, Finding, Json, Prompt
-from tools._shared.abstaining import abstain
 from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, counted_thing, named_things, singular
 from tools.detection.rules import count_of, counted_choice
 
@@ -31,23 +30,28 @@ async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     missing, looked = await not_found(prompt, ctx, question)
     if missing is not None and looked is not None:
         ctx.rule("refuse", f"detection finds no {missing}")
-        refusal = refusing(prompt.choices)
-        return None if refusal is None else choose(refusal, "detection", looked)
+        return choose(refusing(prompt.choices), "detection", looked)
     if (name := counted_thing(question)) is not None:
         if looked is None:
             return None
         if (place := counted_choice(prompt, looked, name)) is None:
-            return abstain(ctx, "no count", f"no choice, or more than one, states {count_of(looked, name)} x {name}")
+            raise Abstained("no count", f"no choice, or more than one, states {count_of(looked, name)} x {name}")
         return choose(place, "detection", looked)
     if re.search(r"(?i)\bhow many\b", question):
-        return abstain(
-            ctx, "no count", "the question counts some of a kind, which detection by name does not tell apart"
-        )
+        raise Abstained("no count", "the question counts some of a kind, which detection by name does not tell apart")
     if asks_for_text(question) and (read := await heard(ctx, "ocr", image_names(prompt)[0], {})) is not None:
         written = written_choice(prompt.choices, str(read.data.get("text", "")))
         if written is not None:
             return choose(written, "ocr", read)
-    return await _fitting(prompt, ctx, question)
+    # None of the options fitting is a refusal where one is offered.
+    refusal = refusing(prompt.choices)
+    places = [place for place in range(len(prompt.choices)) if place != refusal]
+    texts = [f"{question} {prompt.choices[place]}"[:MAX_CHARACTERS] for place in places]
+    best, finding = await best_fitting(prompt, ctx, texts)
+    rows = rows_of(finding, "scores")
+    scored = finding.data.get("compares") is False and len(rows) == len(texts)
+    unfit = scored and not any(row.get("fits") is True for row in rows)
+    return choose(refusal if unfit and refusal is not None else places[best], "attributes", finding)
 
 
 def own_sentence(prompt: Prompt) -> str:
@@ -90,38 +94,23 @@ def refusing(choices: tuple[str, ...]) -> int | None:
     return fits[0] if len(fits) == 1 else None
 
 
-async def _fitting(prompt: Prompt, ctx: RuleContext, question: str) -> SpecialistAnswer | None:
-    """The option that fits the image best; none of them fitting is a refusal where one is offered."""
-    refusal = refusing(prompt.choices)
-    places = [place for place in range(len(prompt.choices)) if place != refusal]
-    texts = [f"{question} {prompt.choices[place]}"[:MAX_CHARACTERS] for place in places]
-    found = await best_fitting(prompt, ctx, texts)
-    if found is None:
-        return None
-    best, finding = found
-    rows = rows_of(finding, "scores")
-    unfit = (
-        finding.data.get("compares") is False
-        and len(rows) == len(texts)
-        and not any(row.get("fits") is True for row in rows)
-    )
-    return choose(refusal if unfit and refusal is not None else places[best], "attributes", finding)
-
-
 async def best_fitting(
     prompt: Prompt, ctx: RuleContext, texts: list[str], box: Box | None = None
-) -> tuple[int, Finding] | None:
-    """The place of the text that fits the image best, or a region of it, and the finding of the attributes tool."""
+) -> tuple[int, Finding]:
+    """The place of the text that fits the image best, or a region of it, and the finding of the attributes tool.
+
+    Raises `Abstained` where the tool cannot compare the texts, or does not decide.
+    """
     # Equal texts are one to the tool, and its `best` would count them differently.
     if not 2 <= len(texts) <= MAX_TEXTS or len(set(texts)) < len(texts):
-        ctx.rule("no texts", "the options are not between 2 and 16 different texts")
-        return None
+        raise Abstained("no texts", "the options are not between 2 and 16 different texts")
     args: dict[str, Json] = {"texts": [*texts]}
     if box is not None:
         args["box"] = {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1}
-    finding = await heard(ctx, "attributes", image_names(prompt)[0], args)
-    best = None if finding is None else whole_number(finding, "best", len(texts))
-    return None if finding is None or best is None else (best, finding)
+    finding = await ctx.tool("attributes", [image_names(prompt)[0]], args)
+    if (best := whole_number(finding, "best", len(texts))) is None:
+        raise Abstained
+    return best, finding
 
 
 def _words(text: str) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple
 from typing import Final, NamedTuple
 
 from hybrid.errors import ToolError
 from hybrid.tool.finding_data import box_of, number_of, rows_of
-from hybrid.tool.rules import RuleContext, SpecialistAnswer, choose, image_names, say
+from hybrid.tool.rules import Abstained, RuleContext, SpecialistAnswer, choose, image_names, say
 from hybrid.types import Box, Fault, Finding, Json, Kind, Prompt
-from tools._shared.abstaining import abstain
-from tools.detection.rules import DetectedThing, count_of, counted_choice, seen_from
+from tools.detection.models import Detection
+from tools.detection.rules import count_of, counted_choice, seen_from
 from tools.relation import RIVAL
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 from tools.rules._shared.options_in_words import best_fitting, written_choice
@@ -21,7 +21,6 @@ from tools.rules.questions.values import (
     Described,
     Exists,
     Nearest,
-    Part,
     Placed,
     Related,
     Third,
@@ -43,126 +42,97 @@ class Places(NamedTuple):
     finding: Finding
 
 
-async def places_of(prompt: Prompt, ctx: RuleContext, things: Sequence[Thing]) -> Places | None:
-    """A box for each thing; None, with a note, where one is not found or not the only one."""
+async def places_of(prompt: Prompt, ctx: RuleContext, things: Sequence[Thing]) -> Places:
+    """A box for each thing, at least one. Raises `Abstained` where one is not found or not the only one."""
     marked = [thing for thing in things if thing.color or thing.letter]
-    named = [thing for thing in things if not (thing.color or thing.letter)]
+    named = [str(thing.name) for thing in things if not (thing.color or thing.letter)]
     found: dict[Thing, tuple[Box, float]] = {}
-    last: tuple[str, Finding] | None = None
     if marked:
-        marks = await _marks(prompt, ctx, marked)
-        if marks is None:
-            return None
-        last = ("markers", marks[1])
-        found |= marks[0]
+        tool, finding = "markers", await _marks(prompt, ctx, marked, found)
     if named:
-        seen = await search(prompt, ctx, [str(thing.name) for thing in named])
-        if seen is None:
-            return None
-        last = ("detection", seen.finding)
-        for thing in named:
-            one = only_one(ctx, seen.of(str(thing.name)), str(thing.name))
-            if one is None:
-                return None
-            found[thing] = (one.box, one.score**0.25)
-    if last is None:
-        return None
-    return Places(tuple(found[thing][0] for thing in things), min(found[thing][1] for thing in things), *last)
+        seen, finding = await search(prompt, ctx, named)
+        tool = "detection"
+        for name in named:
+            fits = sorted((one for one in seen if one.name == name), key=lambda one: -one.score)
+            if not fits:
+                raise Abstained("not found", f"detection finds no {name}")
+            # The second might be meant as well.
+            if len(fits) > 1 and fits[1].score >= RIVAL * fits[0].score:
+                raise Abstained("several", f"detection finds more than one {name}")
+            found[Thing(name)] = (fits[0].box, fits[0].score ** 0.25)
+    return Places(tuple(found[thing][0] for thing in things), min(found[thing][1] for thing in things), tool, finding)
 
 
-class Seen(NamedTuple):
-    """The detections, in pixels of the image, and the last finding that had some of it, else the first."""
+async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> tuple[list[Detection], Finding]:
+    """The things of some names, in pixels of the image, and the last finding that had some of it, else the first.
 
-    things: tuple[DetectedThing, ...]
-    finding: Finding
-
-    def of(self, name: str) -> list[DetectedThing]:
-        """The things of a name, best first."""
-        return sorted((one for one in self.things if one.name == name), key=lambda one: -one.score)
-
-
-async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> Seen | None:
-    """The things of some names; None, with a note, where detection does not know each of them."""
+    Raises `Abstained` where detection does not know each of them.
+    """
     image, wanted = image_names(prompt)[0], list(dict.fromkeys(names))
     finding = await detected(ctx, image, wanted)
-    if finding is None:
-        return None
     if unknown := [name for name in wanted if count_of(finding, name) is None]:
-        ctx.rule("unknown", f"detection does not know {', '.join(unknown)}")
-        return None
+        raise Abstained("unknown", f"detection does not know {', '.join(unknown)}")
     things = seen_from(finding.data)
     missing = [name for name in wanted if all(one.name != name for one in things)]
     size = prompt.images[0].image
     if not missing or max(size.width, size.height) <= LARGE_PX:
-        return Seen(tuple(things), finding)
-    quarters = (await ctx.tool("crop", [image], QUARTERS)).images
-    for part in quarters:
-        inside = None if part.box is None else await detected(ctx, part.name, missing)
-        if part.box is None or inside is None:
+        return things, finding
+    for part in (await ctx.tool("crop", [image], QUARTERS)).images:
+        if part.box is None:
             continue
-        more = []
-        for one in seen_from(inside.data):
-            # From pixels of the crop to those of the image.
-            (left, top), box, scale = (part.box.x0, part.box.y0), one.box, part.scale
-            shown = Box(left + box.x0 / scale, top + box.y0 / scale, left + box.x1 / scale, top + box.y1 / scale)
-            more.append(replace(one, box=shown))
+        try:
+            inside = await detected(ctx, part.name, missing)
+        except Abstained as why:
+            ctx.rule(*why.args)
+            continue
+        # From pixels of the crop to those of the image.
+        (left, top), scale = (part.box.x0, part.box.y0), part.scale
+        more = [
+            one._replace(box=Box(left + x0 / scale, top + y0 / scale, left + x1 / scale, top + y1 / scale))
+            for one in seen_from(inside.data)
+            for x0, y0, x1, y1 in (astuple(one.box),)
+        ]
         finding = inside if more else finding
         things += more
-    return Seen(tuple(things), finding)
+    return things, finding
 
 
-async def detected(ctx: RuleContext, image: str, names: Sequence[str]) -> Finding | None:
-    """The finding of detection; None, with a note, where it knows none of the names."""
+async def detected(ctx: RuleContext, image: str, names: Sequence[str]) -> Finding:
+    """The finding of detection. Raises `Abstained` where it knows none of the names."""
     try:
         return await ctx.tool("detection", [image], {"names": list(names)})
     except ToolError as error:
         if error.fault is not Fault.BAD_ARGUMENTS:
             raise
-        ctx.rule("unknown", str(error))
-        return None
-
-
-def only_one(ctx: RuleContext, things: Sequence[DetectedThing], name: str) -> DetectedThing | None:
-    """The best of some things; None, with a note, where there is none or the second might be meant as well."""
-    if not things:
-        ctx.rule("not found", f"detection finds no {name}")
-        return None
-    if len(things) > 1 and things[1].score >= RIVAL * things[0].score:
-        ctx.rule("several", f"detection finds more than one {name}")
-        return None
-    return things[0]
+        raise Abstained("unknown", str(error)) from error
 
 
 async def _marks(
-    prompt: Prompt, ctx: RuleContext, things: Sequence[Thing]
-) -> tuple[dict[Thing, tuple[Box, float]], Finding] | None:
+    prompt: Prompt, ctx: RuleContext, things: Sequence[Thing], found: dict[Thing, tuple[Box, float]]
+) -> Finding:
+    """Add the box and the confidence of each marked thing to `found`; return the finding of the markers tool."""
     colors: list[Json] = [thing.color for thing in things if thing.color]
     letters: list[Json] = [thing.letter for thing in things if thing.letter]
     if colors and letters:
-        ctx.rule("not found", "the question names coloured boxes and letters, which are looked for in different ways")
-        return None
+        raise Abstained(
+            "not found", "the question names coloured boxes and letters, which are looked for in different ways"
+        )
     args: dict[str, Json] = {"colors": colors} if colors else {"labels": letters}
     finding = await ctx.tool("markers", [image_names(prompt)[0]], args)
-    found: dict[Thing, tuple[Box, float]] = {}
     for thing in things:
         key, wanted = ("color", thing.color) if thing.color else ("label", thing.letter)
-        fits = [
-            (box, sure)
-            for row in (*rows_of(finding, "boxes_px"), *rows_of(finding, "points_px"))
-            if row.get(key) == wanted
-            and (box := box_of(row) or _around(row)) is not None
-            and (sure := number_of(row, "confidence")) is not None
-        ]
+        fits = []
+        for row in (*rows_of(finding, "boxes_px"), *rows_of(finding, "points_px")):
+            box, sure = box_of(row), number_of(row, "confidence")
+            x, y, radius = (number_of(row, side) for side in ("x", "y", "radius_px"))
+            if box is None and x is not None and y is not None and radius is not None:
+                box = Box(x - radius, y - radius, x + radius, y + radius)
+            if row.get(key) == wanted and box is not None and sure is not None:
+                fits.append((box, sure))
         if len(fits) != 1:
-            ctx.rule("several" if fits else "not found", f"markers finds {len(fits)} of {thing.told}")
-            return None
+            raise Abstained("several" if fits else "not found", f"markers finds {len(fits)} of {thing.told}")
         found[thing] = fits[0]
-    return found, finding
-
-
-def _around(row: Mapping[str, Json]) -> Box | None:
-    x, y, radius = (number_of(row, key) for key in ("x", "y", "radius_px"))
-    return None if x is None or y is None or radius is None else Box(x - radius, y - radius, x + radius, y + radius)
+    return finding
 
 
 # Degree from which a relation of two boxes holds, as the relation tool takes it.
@@ -178,21 +148,20 @@ _TEXT, _MATERIAL = "a {value} {name}", "a {name} made of {value}"
 
 async def exists(asked: Exists, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Yes if detection finds one, in the image or in its quarters; else no."""
-    seen = await search(prompt, ctx, [asked.name])
-    return None if seen is None else _yes_no(prompt, bool(seen.things), "detection", seen.finding, None)
+    things, finding = await search(prompt, ctx, [asked.name])
+    return _yes_no(prompt, bool(things), "detection", finding, None)
 
 
 async def counted(asked: Counted, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The number that detection counts, where a choice states it."""
     finding = await detected(ctx, image_names(prompt)[0], [asked.name])
-    count = None if finding is None else count_of(finding, asked.name)
-    if finding is None or count is None:
+    if (count := count_of(finding, asked.name)) is None:
         return None
     if prompt.kind is not Kind.CHOICE:
         return say(str(count), "detection", finding)
     place = counted_choice(prompt, finding, asked.name)
     if place is None:
-        return abstain(ctx, "no count", f"no choice states {count} x {asked.name}")
+        raise Abstained("no count", f"no choice states {count} x {asked.name}")
     return choose(place, "detection", finding, on_card=True)
 
 
@@ -200,21 +169,20 @@ async def nearest(asked: Nearest, prompt: Prompt, ctx: RuleContext) -> Specialis
     """The thing whose middle depth finds nearest; of two the other one is farther."""
     lettered = all(thing.letter for thing in asked.things)
     places = None if lettered else await places_of(prompt, ctx, asked.things)
-    if not lettered and places is None:
-        return None
-    args: dict[str, Json] = {"labels": [thing.letter for thing in asked.things]}
+    labels = [thing.letter or "" for thing in asked.things]
+    args: dict[str, Json] = {"labels": [*labels]}
     if places is not None:
+        labels = [str(place) for place in range(len(asked.things))]
         # Bounds are exclusive: the middle of a box of one pixel at the border is still a pixel of the image.
         middles: list[Json] = [
-            {"x": max(0.0, (box.x0 + box.x1 - 1) / 2), "y": max(0.0, (box.y0 + box.y1 - 1) / 2), "label": str(place)}
-            for place, box in enumerate(places.boxes)
+            {"x": max(0.0, (box.x0 + box.x1 - 1) / 2), "y": max(0.0, (box.y0 + box.y1 - 1) / 2), "label": label}
+            for label, box in zip(labels, places.boxes, strict=True)
         ]
         args = {"points": middles}
     finding = await ctx.tool("depth", image_names(prompt), args)
-    labels = [thing.letter or "" for thing in asked.things] if places is None else [*map(str, range(len(asked.things)))]
     near = finding.data.get("nearer")
     if not isinstance(near, str) or near not in labels:
-        return abstain(ctx, "undecided", "depth does not say which is nearest")
+        raise Abstained("undecided", "depth does not say which is nearest")
     first = labels.index(near)
     sure = None if places is None else 0.5 + (finding.confidence - 0.5) * places.sure
     match asked.form:
@@ -222,10 +190,9 @@ async def nearest(asked: Nearest, prompt: Prompt, ctx: RuleContext) -> Specialis
             return _yes_no(prompt, (first == 0) is (asked.form == "nearer than"), "depth", finding, sure)
         case "nearer or farther":
             return choose(asked.places[first], "depth", finding, sure=sure)
-        case "farthest":
-            return choose(asked.places[1 - first], "depth", finding, sure=sure, on_card=lettered)
-        case "nearest":
-            return choose(asked.places[first], "depth", finding, sure=sure, on_card=lettered)
+        case "farthest" | "nearest":
+            place = asked.places[first if asked.form == "nearest" else 1 - first]
+            return choose(place, "depth", finding, sure=sure, on_card=lettered)
 
 
 async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
@@ -241,12 +208,8 @@ async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> Specialis
             verdicts.append((finding.data.get("holds"), "relation", finding, finding.confidence))
     if len(verdicts) < len(relations):
         if any(relation in BY_DEPTH for relation in relations):
-            return abstain(
-                ctx, "not found", f"the boxes of {things[0].told} and {things[1].told} say nothing about depth"
-            )
-        if (places := await places_of(prompt, ctx, things)) is None:
-            return None
-        verdicts = []
+            raise Abstained("not found", f"the boxes of {things[0].told} and {things[1].told} say nothing about depth")
+        places, verdicts = await places_of(prompt, ctx, things), []
         for relation in relations:
             degree = holds(relation, places.boxes[0], places.boxes[1])
             verdict = None if 1 - CLEARLY < degree < CLEARLY else degree >= CLEARLY
@@ -258,7 +221,7 @@ async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> Specialis
             return _yes_no(prompt, held, tool, finding, sure)
     true = [place for place, (held, *_) in enumerate(verdicts) if held is True]
     if asked.relation is not None or len(true) != 1:
-        return abstain(ctx, "undecided", f"{len(true)} of the relations asked for hold clearly")
+        raise Abstained("undecided", f"{len(true)} of the relations asked for hold clearly")
     _, tool, finding, sure = verdicts[true[0]]
     return choose(true[0], tool, finding, sure=sure)
 
@@ -266,15 +229,21 @@ async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> Specialis
 async def placed(asked: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The one part of the picture that the middle of the thing lies in, clear of its borders."""
     places = await places_of(prompt, ctx, [asked.thing])
-    if places is None:
-        return None
     parts = asked.options or ((asked.part,) if asked.part else ())
     size, box = prompt.images[0].image, places.boxes[0]
     x = _third([part.x for part in parts], (box.x0 + box.x1) / 2 / size.width)
     y = _third([part.y for part in parts], (box.y0 + box.y1) / 2 / size.height)
-    fits = [_lies(part, parts, x, y) for part in parts]
+    # Whether it lies in each part; None where that is too near to call.
+    fits: list[bool | None] = []
+    for part in parts:
+        verdicts = []
+        for own, named, where in ((part.x, [p.x for p in parts], x), (part.y, [p.y for p in parts], y)):
+            # The middle of a picture whose other parts are only left and right says nothing about up and down.
+            if own is not None and any(each in ("low", "high") for each in named):
+                verdicts.append(None if where is None else own == where)
+        fits.append(False if False in verdicts else None if None in verdicts or not verdicts else True)
     if None in fits or (asked.options and sum(map(bool, fits)) != 1):
-        return abstain(ctx, "undecided", f"{asked.thing.told} lies near a border of the parts asked for")
+        raise Abstained("undecided", f"{asked.thing.told} lies near a border of the parts asked for")
     if asked.part is not None:
         return _yes_no(prompt, bool(fits[0]), places.tool, places.finding, places.sure)
     return choose(fits.index(True), places.tool, places.finding, sure=places.sure)
@@ -288,28 +257,14 @@ def _third(named: Sequence[Third | None], share: float) -> Third | None:
     return "low" if share < borders[0] else "high" if share > borders[1] else "middle"
 
 
-def _lies(part: Part, parts: Sequence[Part], x: Third | None, y: Third | None) -> bool | None:
-    """Whether a thing lies in a part; None where that is too near to call."""
-    verdicts = []
-    for own, all_of_axis, where in ((part.x, [p.x for p in parts], x), (part.y, [p.y for p in parts], y)):
-        # The middle of a picture whose other parts are only left and right says nothing about up and down.
-        if own is not None and any(each in ("low", "high") for each in all_of_axis):
-            verdicts.append(None if where is None else own == where)
-    if False in verdicts:
-        return False
-    return None if None in verdicts or not verdicts else True
-
-
 async def described(asked: Described, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """The value that fits the thing's own region best."""
     places = await places_of(prompt, ctx, [asked.thing])
-    if places is None:
-        return None
     name = asked.thing.name or "thing"
     form = _MATERIAL if asked.attribute == "material" else _TEXT
     texts = [form.format(value=value.lower(), name=name) for value in asked.values]
-    best = await best_fitting(prompt, ctx, texts, _region(places.boxes[0], bool(asked.thing.color)))
-    return None if best is None else choose(best[0], "attributes", best[1])
+    best, finding = await best_fitting(prompt, ctx, texts, _region(places.boxes[0], bool(asked.thing.color)))
+    return choose(best, "attributes", finding)
 
 
 def _region(box: Box, drawn: bool) -> Box:
@@ -326,14 +281,12 @@ async def written(asked: Written, prompt: Prompt, ctx: RuleContext) -> Specialis
     finding = await ctx.tool("ocr", [image_names(prompt)[0]], {})
     place = written_choice(prompt.choices, str(finding.data.get("text", "")))
     if place is None:
-        return abstain(ctx, "not read", "not one choice alone stands in the text that ocr reads")
+        raise Abstained("not read", "not one choice alone stands in the text that ocr reads")
     return choose(place, "ocr", finding)
 
 
-def _yes_no(
-    prompt: Prompt, holds_true: bool, tool: str, finding: Finding, sure: float | None
-) -> SpecialistAnswer | None:
+def _yes_no(prompt: Prompt, holds_true: bool, tool: str, finding: Finding, sure: float | None) -> SpecialistAnswer:
     if prompt.kind is Kind.YES_NO:
         return say("yes" if holds_true else "no", tool, finding, sure)
     places = yes_and_no(prompt.choices)
-    return None if places is None else choose(places[0 if holds_true else 1], tool, finding, sure=sure)
+    return choose(None if places is None else places[0 if holds_true else 1], tool, finding, sure=sure)

@@ -14,7 +14,7 @@ from typing import Final
 
 from hybrid.types import Kind, Prompt
 from tools._shared.question_words import counted_thing
-from tools.relation import PHRASES
+from tools.relation.box_relations import PHRASES
 from tools.rules.questions.sentence import PICTURE, Unclear, alternatives, sentence_of, thing_in, things_in
 from tools.rules.questions.values import (
     Asked,

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from tools._shared.question_words import NUMBERS, number_in
-from tools.relation import PHRASES
-from tools.relation.box_relations import RelationName
+from tools.relation.box_relations import PHRASES, RelationName
 from tools.rules.questions.sentence import Thing, thing_in
 
 Attribute = Literal["color", "material", "shape", "pattern"]
@@ -30,6 +29,10 @@ _SIDE: Final = re.compile(
 )
 _UPRIGHT: Final[Mapping[str, Third]] = {"top": "low", "upper": "low", "bottom": "high", "lower": "high"}
 _ACROSS: Final[Mapping[str, Third]] = {"left": "low", "right": "high"}
+_PLAIN_VALUE: Final = re.compile(r"[A-Za-z-]+(?: [A-Za-z-]+){0,2}")
+_NO_PART: Final = re.compile(
+    r"(?i)\b(?:in|on|at|to|it|is|the|side|half|part|corner|quadrant|area|region|of|image|picture|photo)\b"
+)
 _MIDDLE: Final = ("center", "centre", "middle", "central")
 
 
@@ -96,12 +99,7 @@ def same_thing(one: Thing | None, other: Thing) -> bool:
 
 def part_in(words: str) -> Part | None:
     """The part of the picture that words such as "in the upper left corner" or "right side" name."""
-    bare = re.sub(
-        r"(?i)\b(?:in|on|at|to|it|is|the|side|half|part|corner|quadrant|area|region|of|image|picture|photo)\b",
-        " ",
-        words,
-    )
-    named = re.findall(r"[a-z]+", bare.lower())
+    named = re.findall(r"[a-z]+", _NO_PART.sub(" ", words).lower())
     upright = [_UPRIGHT[word] for word in named if word in _UPRIGHT]
     across = [_ACROSS[word] for word in named if word in _ACROSS]
     middle = [word for word in named if word in _MIDDLE]
@@ -128,24 +126,18 @@ def is_color(words: str) -> bool:
 
 def values_in(choices: Sequence[str], attribute: Attribute, thing: Thing) -> tuple[str, ...] | None:
     """The value that each choice gives, as a word or as a sentence about the thing; None if one is none."""
-    values = [_value(choice.strip(" ."), attribute, thing) for choice in choices]
-    known = tuple(value for value in values if value is not None)
-    return known if len({value.lower() for value in known}) == len(choices) > 1 else None
-
-
-def _value(choice: str, attribute: Attribute, thing: Thing) -> str | None:
     word = "colou?r" if attribute == "color" else attribute
-    said = re.fullmatch(
-        rf"(?:the {word} (?:of|on) )?(?P<thing>(?:the|this|an?) .+?) (?:is|are) (?:made of )?(?P<value>.+)",
-        choice,
-        re.IGNORECASE,
-    )
-    if said is not None and not same_thing(thing_in(said["thing"]), thing):
-        return None
-    value = said["value"] if said is not None else choice
-    if attribute == "color":
-        return value if is_color(value) else None
-    return value if re.fullmatch(r"[A-Za-z-]+(?: [A-Za-z-]+){0,2}", value) else None
+    form = rf"(?:the {word} (?:of|on) )?(?P<thing>(?:the|this|an?) .+?) (?:is|are) (?:made of )?(?P<value>.+)"
+    values = []
+    for choice in (each.strip(" .") for each in choices):
+        said = re.fullmatch(form, choice, re.IGNORECASE)
+        if said is not None and not same_thing(thing_in(said["thing"]), thing):
+            return None
+        value = said["value"] if said is not None else choice
+        if not (is_color(value) if attribute == "color" else _PLAIN_VALUE.fullmatch(value)):
+            return None
+        values.append(value)
+    return tuple(values) if len({value.lower() for value in values}) == len(choices) > 1 else None
 
 
 NearestForm = Literal["nearest", "farthest", "nearer than", "farther than", "nearer or farther"]
