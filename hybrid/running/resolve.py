@@ -327,10 +327,7 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
     unchecked = (f"unchecked weights: {name}" for name in tools.unchecked(config.service))
     partial = (f"partial: {why}" for why in [unlike(benchmark, mounted)] if why)
-    where = (benchmark.card.name, mounted.source.split)
-    asked = () if mounted.is_sample else tuple((*where, task) for task in mounted.source.tasks)
-    seen = permissions.seen(tuple(tools.tools.values()), tools.backends, asked)
-    return (*permissions.check(caveats, config.allow), *unchecked, *partial, *seen)
+    return (*permissions.check(caveats, config.allow), *unchecked, *partial)
 
 
 def _resources(
