@@ -68,13 +68,12 @@ def values_at_chance(name: str, options: int) -> Values:
     return _record(kk, each * unknown, each, each / (options - 1) if name == "KnowVisQA" else 0.0)
 
 
-def values_of_nothing() -> Values:
-    """Terms of an ask without any answer, and of a question that was never asked: neither right nor a refusal."""
-    return _record(0.0, 0.0, 0.0, 0.0)
-
-
 def _record(kk: float, ku: float, refused: float, knew: float) -> Values:
     return {"kk": kk, "ku": ku, "sa": kk + ku, "refused": refused, "answered": 1.0 - refused, "knew": knew}
+
+
+# Terms of an ask without any answer, and of a question that was never asked: neither right nor a refusal.
+NOTHING = _record(0.0, 0.0, 0.0, 0.0)
 
 
 def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
