@@ -19,7 +19,7 @@ from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, stitch, stitched_orders, whole
 from hybrid.benchmarks.base import Source
 from hybrid.errors import DataError
-from hybrid.images import ImageStore, decode
+from hybrid.images import decode
 from hybrid.types import LETTERS, BrokenQuestion, Json, Kind, Question, StoredImage
 
 log = logging.getLogger("hybrid.benchmarks.actiview")
@@ -188,7 +188,26 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
     several = len(settings.variants) > 1
     made = []
     for mode, start in settings.variants:
-        name = column(mode, start)
+        name, first = column(mode, start), entry.starts[start] if start else None
+        form = "concat" if settings.images == "any_view" and mode == "shift" else settings.images
+        facts: dict[str, Json] = {
+            "mode": mode,
+            "start": first,
+            "choose": settings.choose,
+            "splits": settings.splits,
+            "images": form,
+            "decisions": settings.decisions,
+        }
+        if settings.oracle_views:
+            facts["oracle_views"] = list(entry.clues)
+        if form == "concat":
+            pixels = [source.store.pixels(part) for part in images[2:]]
+            lowest = min(picture.shape[0] for picture in pixels)
+            stitched: dict[str, Json] = {}
+            for order in stitched_orders(mode, first, settings.choose):
+                image = source.store.put_pixels(stitch([pixels[number - 1][:lowest] for number in order]))
+                stitched["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
+            facts["stitched"] = stitched
         groups = {"type": TASKS[entry.task][1], "mode": name, "views_with_clues": str(len(entry.clues))}
         if (distraction := row.values.get("distraction")) in (0, 1):
             groups["distraction"] = str(int(distraction))
@@ -203,40 +222,11 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
                 target={"answer": LETTERS[answer], "views": clues},
                 route="choice",
                 groups=groups,
-                protocol=_protocol(entry, settings, (mode, start), images, source.store),
+                protocol=facts,
                 cluster=entry.id,
             )
         )
     return made
-
-
-def _protocol(
-    entry: Entry, settings: Settings, variant: tuple[str, str], images: Sequence[StoredImage], store: ImageStore
-) -> dict[str, Json]:
-    mode, start = variant
-    first = entry.starts[start] if start else None
-    form = settings.images
-    if form == "any_view" and mode == "shift":
-        form = "concat"
-    facts: dict[str, Json] = {
-        "mode": mode,
-        "start": first,
-        "choose": settings.choose,
-        "splits": settings.splits,
-        "images": form,
-        "decisions": settings.decisions,
-    }
-    if settings.oracle_views:
-        facts["oracle_views"] = list(entry.clues)
-    if form == "concat":
-        pixels = [store.pixels(part) for part in images[2:]]
-        lowest = min(picture.shape[0] for picture in pixels)
-        made: dict[str, Json] = {}
-        for order in stitched_orders(mode, first, settings.choose):
-            image = store.put_pixels(stitch([pixels[number - 1][:lowest] for number in order]))
-            made["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
-        facts["stitched"] = made
-    return facts
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:

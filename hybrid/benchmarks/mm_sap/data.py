@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,7 +53,17 @@ def variants_of(
     text = row.text(columns.question)
     options = options_of(row, columns)
     refusal = refusal_of(row, columns, options)
-    correct = _correct(name, row, columns, options, refusal)
+    value, where = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
+    correct = option_number(value, columns, options)
+    if name == "BeyondVisQA":
+        empty = value is None or (isinstance(value, str) and value.strip().casefold() in ("", "none", "null"))
+        if not empty and correct != refusal:
+            raise DataError(
+                f"{where}: {value!r} must be the refusal or empty, because no option of BeyondVisQA is correct"
+            )
+        correct = None
+    elif correct is None or correct == refusal:
+        raise DataError(f"{where}: {value!r} names none of the four options next to the refusal")
     image = _image(row, columns, source, identity)
     kind = str(row.cell(columns.type) or "") if columns.type else ""
     orders = {"": tuple(range(len(options)))}
@@ -76,20 +86,6 @@ def variants_of(
         )
         for shuffle, order in orders.items()
     ]
-
-
-def _correct(name: str, row: DataRow, columns: Columns, options: Sequence[str], refusal: int) -> int | None:
-    value = row.cell(columns.answer)
-    place = option_number(value, columns, options)
-    where = f"{row.where}, column {columns.answer}"
-    if name == "BeyondVisQA":
-        empty = value is None or (isinstance(value, str) and value.strip().casefold() in ("", "none", "null"))
-        if empty or place == refusal:
-            return None
-        raise DataError(f"{where}: {value!r} must be the refusal or empty, because no option of BeyondVisQA is correct")
-    if place is None or place == refusal:
-        raise DataError(f"{where}: {value!r} names none of the four options next to the refusal")
-    return place
 
 
 def _image(row: DataRow, columns: Columns, source: Source, identity: str) -> StoredImage:
