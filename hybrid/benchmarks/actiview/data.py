@@ -90,34 +90,28 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
     found = []
     for number, row in enumerate(rows):
         starts = {"R": drawn[number], **{start: levels[name][number] for start, name in LEVELS.items() if levels}}
-        found.append(_entry(row, clues[number], starts, seen))
+        views_of_row = clues[number]
+        identity = task = ""
+        faults = [error for error in (views_of_row, *starts.values()) if isinstance(error, DataError)]
+        try:
+            task = task_of(row.text("category"), row.where)
+            said = row.text("id")
+            if said in seen:
+                faults.insert(0, DataError(f"{row.where}, field id: {said!r:.80} appears for the second time"))
+            else:
+                identity = said
+                seen.add(said)
+        except DataError as error:
+            faults.insert(0, error)
+        views = () if isinstance(views_of_row, DataError) else views_of_row
+        flags = row.values.get("contains_bbox")
+        if not faults and isinstance(flags, list) and clue_views(flags) != views:
+            log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, views, CLUES)
+        known = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
+        found.append(Entry(row, identity, task, views, known, str(faults[0]) if faults else ""))
     if not any(entry.task for entry in found):
         raise DataError(found[0].fault)
     return tuple(found)
-
-
-def _entry(
-    row: DataRow, clues: tuple[int, ...] | DataError, starts: Mapping[str, int | DataError], seen: set[str]
-) -> Entry:
-    """A row joined with the other files; an error in any of them is its fault."""
-    identity = task = ""
-    faults = [error for error in (clues, *starts.values()) if isinstance(error, DataError)]
-    try:
-        task = task_of(row.text("category"), row.where)
-        said = row.text("id")
-        if said in seen:
-            faults.insert(0, DataError(f"{row.where}, field id: {said!r:.80} appears for the second time"))
-        else:
-            identity = said
-            seen.add(said)
-    except DataError as error:
-        faults.insert(0, error)
-    views = () if isinstance(clues, DataError) else clues
-    flags = row.values.get("contains_bbox")
-    if not faults and isinstance(flags, list) and clue_views(flags) != views:
-        log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, views, CLUES)
-    known = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
-    return Entry(row, identity, task, views, known, str(faults[0]) if faults else "")
 
 
 def clue_views(flags: Sequence[object]) -> tuple[int, ...]:

@@ -22,25 +22,20 @@ SHUFFLED = "_by_shuffle."
 
 
 def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
-    """The place (from 0) of the option chosen, by the strict parse or the paper's direct match of letters."""
-    if parse == "official":
-        place = official_place(text, choices)
-        return Parsed(place, "none" if place is None else "official")
-    parsed = parse_letter(text, choices)
-    return Parsed(None if parsed.value is None else LETTERS.index(parsed.value), parsed.rule)
+    """The place (from 0) of the option chosen, by the strict parse or the paper's direct match.
 
-
-def official_place(text: str, choices: Sequence[str]) -> int | None:
-    """Direct match of the option's characters (paper, appendix B): a letter at the start, or an option's exact text.
-
-    The paper does not print its rule; "B", "B.", "(B) ..." and "B: ..." count, and so does the refusal sentence itself.
+    That looks for the option's characters (appendix B): a letter at the start, or an option's exact text. The paper
+    does not print its rule; "B", "B.", "(B) ..." and "B: ..." count, and so does the refusal sentence itself.
     """
+    if parse != "official":
+        parsed = parse_letter(text, choices)
+        return Parsed(None if parsed.value is None else LETTERS.index(parsed.value), parsed.rule)
     answer = text.strip()
     match = re.match(r"\(?([A-Z])(?:[).:,]|\s*$)", answer)
     if match and match[1] in LETTERS[: len(choices)]:
-        return LETTERS.index(match[1])
+        return Parsed(LETTERS.index(match[1]), "official")
     same = [place for place, choice in enumerate(choices) if answer and plain(choice) == plain(answer)]
-    return same[0] if len(same) == 1 else None
+    return Parsed(same[0], "official") if len(same) == 1 else Parsed(None, "none")
 
 
 def values_of(name: str, correct: int | None, refusal: int, first: int | None, second_right: bool | None) -> Values:
