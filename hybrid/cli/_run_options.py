@@ -122,8 +122,6 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     Raises:
         UsageError: an option that does not fit.
     """
-    from hybrid.registry import load
-
     told = (given or {}).get("data")
     benchmark, data = named(options["benchmark"], told if isinstance(told, str) else None)
     options = {**options, "benchmark": benchmark, **({} if data is None else {"data": data})}
@@ -131,28 +129,11 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     if args.price is None:
         _refuse_budget(options, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
     settings = pairs("--setting", options["setting"])
-    # A key close to a known one is refused here, any other unknown one by the benchmark's card.
-    card = load("hybrid.benchmarks", benchmark).card
-    known = (*(setting.name for setting in card.settings), *SETTINGS)
-    for key in settings:
-        if key not in known and (hint := did_you_mean(key, known)):
-            there = ", ".join(sorted(known))
-            raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {there}")
+    _refuse_misspelt(options["benchmark"], settings)
     checked = {one.name: one.check(settings[one.name]) for one in common_settings() if one.name in settings}
     values = {field.path: _from_click(field, options[field.option.key]) for field in FIELDS}
     groups = nested(values)
-    told_settings = {
-        **groups.pop("model_settings"),
-        "extra": {key: value for key, value in args.extra.items() if key != "frame"},
-        "seed": options["seed"],
-        "device": None if options["device"] == AUTO else options["device"].partition(",")[0],
-    }
-    model_settings = replace(args, **told_settings)
-    if int(checked.get("samples", "1")) != 1:
-        from hybrid.models.options import for_samples
-
-        named_temperature = any(item.partition("=")[0] == "temperature" for item in options["model_arg"])
-        model_settings = for_samples(model_settings, options["model"] or "", temperature_told=named_temperature)
+    model_settings = _model_settings(options, args, groups.pop("model_settings"), int(checked.get("samples", "1")))
     if "caption-model" in checked and "caption-price" not in checked:
         _refuse_budget(options, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
     # The checked settings as fields of a `RunConfig`.
@@ -191,6 +172,26 @@ def _from_click(field: OptionField, value: Any) -> Any:
     return pairs(field.option.name, value) if field.is_pairs else value
 
 
+def _model_settings(
+    options: Mapping[str, Any], args: ModelSettings, typed: Mapping[str, Any], samples: int
+) -> ModelSettings:
+    chosen = replace(
+        args,
+        **{
+            **typed,
+            "extra": {key: value for key, value in args.extra.items() if key != "frame"},
+            "seed": options["seed"],
+            "device": None if options["device"] == AUTO else options["device"].partition(",")[0],
+        },
+    )
+    if samples == 1:
+        return chosen
+    from hybrid.models.options import for_samples
+
+    names_temperature = any(item.partition("=")[0] == "temperature" for item in options["model_arg"])
+    return for_samples(chosen, options["model"] or "", temperature_told=names_temperature)
+
+
 def common_settings() -> tuple[Setting, ...]:
     """The settings that every benchmark takes, as those of its card are described."""
     from hybrid.benchmarks.card import Setting
@@ -213,6 +214,18 @@ def _from_setting(field: OptionField, text: str) -> Any:
     if field.type is Price:
         return parse_price(text)
     return field.type(text) if field.type in (int, Path) else text
+
+
+def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
+    """Raise `UsageError` for a key close to a known one; the benchmark's card refuses the others."""
+    from hybrid.registry import load
+
+    card = load("hybrid.benchmarks", benchmark).card
+    known = (*(setting.name for setting in card.settings), *SETTINGS)
+    for key in settings:
+        if key not in known and (hint := did_you_mean(key, known)):
+            there = ", ".join(sorted(known))
+            raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {there}")
 
 
 def _refuse_budget(options: Mapping[str, Any], reason: str) -> None:

@@ -48,15 +48,7 @@ def serve(
 
     if port is not None and not http:
         raise UsageError("--port goes with --http")
-    chosen = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
-    if chosen == []:
-        raise UsageError("--tools names no tool")
-    for name in chosen or ():
-        try:
-            refuse_unknown("tools", name)
-        except UsageError as error:
-            raise UsageError(f"--tools: {error}") from error
-    named = pairs("--weights", weights)
+    chosen, named = _chosen(tool_names), pairs("--weights", weights)
     try:
         serve_mcp: Callable[[Toolbox, int | None], None] = plugin("hybrid.tool_servers", "mcp")
     except ImportError as error:
@@ -70,3 +62,16 @@ def serve(
     finally:
         toolbox.close()
     return 0
+
+
+def _chosen(tool_names: str | None) -> list[str] | None:
+    """The names in the value of `--tools`. Raises `UsageError` for an unknown one."""
+    chosen = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
+    if chosen == []:
+        raise UsageError("--tools names no tool")
+    for name in chosen or ():
+        try:
+            refuse_unknown("tools", name)
+        except UsageError as error:
+            raise UsageError(f"--tools: {error}") from error
+    return chosen

@@ -14,6 +14,7 @@ from hybrid.cli._tool_args import arguments_of
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
+    from hybrid.config import BackendChoice
     from hybrid.tool import Tool
 
 
@@ -48,10 +49,6 @@ def check(
     """
     from hybrid.config import ServiceOptions
     from hybrid.registry import load
-    from hybrid.serving.contract import breaches
-    from hybrid.serving.input_check import run_probes
-    from hybrid.serving.known_answers import failures, questions, run_checks
-    from hybrid.serving.loader import Loader
 
     refuse_taken("tools", name)
     load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
@@ -60,12 +57,32 @@ def check(
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")
     options = ServiceOptions(backend, {name: weights} if weights else {}, device, unchecked=True)
-    if contract:
-        breached = breaches(name, tool, options, None if args_json is None else arguments_of(args_json))
-        for line in breached:
-            click.echo(f"BROKEN {line}")
-        click.echo(f"{name}: {f'breaks the contract in {len(breached)} ways' if breached else 'keeps the contract'}")
-        return 3 if breached else 0
+    if not contract:
+        return _known_answers(name, tool, options)
+    from hybrid.serving.contract import breaches
+
+    wrong = breaches(name, tool, options, None if args_json is None else arguments_of(args_json))
+    for line in wrong:
+        click.echo(f"BROKEN {line}")
+    click.echo(f"{name}: {'keeps the contract' if not wrong else f'breaks the contract in {len(wrong)} ways'}")
+    return 3 if wrong else 0
+
+
+def check_learned(tool: Tool, weights: str | None, device: str) -> None:
+    """Raise `UsageError` where no backend of the tool would load the weights, or the device is not here."""
+    from hybrid.serving.loader import refuse_absent
+
+    if weights is not None and tool.backend("learned") is None:
+        raise UsageError(f"--weights {weights}: {tool.card.name} has no learned backend, which would load them")
+    refuse_absent(device)
+
+
+def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
+    """Print a line for each known answer. Returns the exit code."""
+    from hybrid.serving.input_check import run_probes
+    from hybrid.serving.known_answers import failures, questions, run_checks
+    from hybrid.serving.loader import Loader
+
     loader = Loader(options)
     if not tool.checks and tool.backend("learned") is None:
         raise UsageError(f"{name} has no network and no images with known answers")
@@ -90,12 +107,3 @@ def check(
     for line in failed:
         click.echo(f"failed: {line}")
     return 3 if failed or any(one.wrong is not None for one in seen) else 0
-
-
-def check_learned(tool: Tool, weights: str | None, device: str) -> None:
-    """Raise `UsageError` where no backend of the tool would load the weights, or the device is not here."""
-    from hybrid.serving.loader import refuse_absent
-
-    if weights is not None and tool.backend("learned") is None:
-        raise UsageError(f"--weights {weights}: {tool.card.name} has no learned backend, which would load them")
-    refuse_absent(device)

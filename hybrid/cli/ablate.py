@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -23,6 +23,10 @@ from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
+
+if TYPE_CHECKING:
+    from hybrid.config import RunConfig
+    from hybrid.running.ablation import Ablation
 
 # Options of `hybrid run` that are others here.
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
@@ -71,13 +75,7 @@ def command(form: str | None, **options: Any) -> int:
     if options["report"] is not None:
         if options["benchmark"] is not None or options["out"] is not None:
             raise UsageError("--report prints what is there: give neither a benchmark nor --out with it")
-        context = click.get_current_context()
-        # Those that say how to ask, which printing does not.
-        typed = (one for one in context.command.params if one.name is not None and one.name not in HEEDED)
-        unheeded = [
-            one.opts[0] for one in typed if context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
-        ]
-        if unheeded:
+        if unheeded := _unheeded(click.get_current_context()):
             raise UsageError(f"--report prints what is there: leave out {', '.join(unheeded)}")
         failed = _show(options["report"], options["solver"], options, form)
         name_failed(failed)
@@ -85,8 +83,7 @@ def command(form: str | None, **options: Any) -> int:
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
     from hybrid.registry import load_solver
-    from hybrid.running.ablation import FULL, ablation
-    from hybrid.running.cost_estimate import ManyEstimate
+    from hybrid.running.ablation import ablation
     from hybrid.running.resolve import offered_tools
 
     options["solver"] = options["solver"] or DEFAULT_SOLVER
@@ -98,7 +95,29 @@ def command(form: str | None, **options: Any) -> int:
     vary = None if options["vary"] is None else [name.strip() for name in options["vary"].split(",") if name.strip()]
     tools_offered = [tool.card.name for tool in tools.tools_offered]
     plan = ablation(tools_offered, vary, leave_out=options["leave_out"], add_one=options["add_one"])
-    notes, out = plan.still_called(tools), options["out"]
+    return _asked(plan, plan.still_called(tools), config, options, form)
+
+
+command.params += [option for option in run_command.params if option.name not in OWN]
+
+
+def _unheeded(context: click.Context) -> list[str]:
+    """The options of the command line that say how to ask, which printing does not."""
+    return [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in HEEDED
+        and option.name is not None
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+
+
+def _asked(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: Mapping[str, Any], form: str) -> int:
+    """Ask what is open in every run and print all of them; or with `dry_run` what they would take."""
+    from hybrid.running.ablation import FULL
+    from hybrid.running.cost_estimate import ManyEstimate
+
+    out: Path = options["out"]
     configs = {run.name: run.config(config, out) for run in plan.runs}
     if options["dry_run"]:
         return show_estimate(ManyEstimate(estimated(configs), str(out), notes), form)
@@ -112,9 +131,6 @@ def command(form: str | None, **options: Any) -> int:
 
     runs = {run.about: partial(prepared, configs[run.name]) for run in plan.runs}
     return ask_and_show(runs, config.run_limits, [out], show)
-
-
-command.params += [option for option in run_command.params if option.name not in OWN]
 
 
 def _show(

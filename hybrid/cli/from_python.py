@@ -80,23 +80,28 @@ def run(
     with telling(**told), nullcontext() if objects.tools else described_by(Describer):
         if whole is not None:
             return _scored(whole, None, allow_failed=False)
-        solvers = named.get("solvers")
-        # The command knows solvers by name alone.
-        known = [name for name in solvers if name not in objects.solvers] if isinstance(solvers, list) else solvers
-        try:
-            values = values_of({**named, "solvers": known or None})
-            file = ["--config", values.pop("config")] if "config" in values else []
-            context = command.make_context("run", [str(benchmark), *file], default_map=values)
-        except click.ClickException as error:
-            raise UsageError(error.format_message()) from error
-        if len(variants_of(context)) > 1:
-            raise UsageError(f"{named.get('config', benchmark)} asks for several runs: `hybrid run` makes them")
-        params = context.params
-        config = replace(config_of(params, options_of(context)), objects=objects)
-        if isinstance(solvers, list):
-            # The manifest names the objects too, so that `--config` with it is refused and makes no other run.
-            config = changed(config, {"solvers": tuple(solvers)})
-        return _scored(config, params["abstain"], allow_failed=params["allow_failed"])
+        return _run_benchmark(str(benchmark), named, objects)
+
+
+def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objects) -> ScoreReport:
+    solvers = options.get("solvers")
+    # The command knows solvers by name alone.
+    known = [name for name in solvers if name not in objects.solvers] if isinstance(solvers, list) else solvers
+    options = {**options, "solvers": known or None}
+    try:
+        values = values_of(options)
+        file = ["--config", values.pop("config")] if "config" in values else []
+        context = command.make_context("run", [benchmark, *file], default_map=values)
+    except click.ClickException as error:
+        raise UsageError(error.format_message()) from error
+    if len(variants_of(context)) > 1:
+        raise UsageError(f"{options.get('config', benchmark)} asks for several runs: `hybrid run` makes them")
+    params = context.params
+    config = replace(config_of(params, options_of(context)), objects=objects)
+    if isinstance(solvers, list):
+        # The manifest names the objects too: a run that is made by `--config` from it is then refused, not another one.
+        config = changed(config, {"solvers": tuple(solvers)})
+    return _scored(config, params["abstain"], allow_failed=params["allow_failed"])
 
 
 def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -> ScoreReport:

@@ -17,6 +17,7 @@ from hybrid.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hybrid.config import ModelSettings
     from hybrid.scoring.judge import Judged
 
 
@@ -50,7 +51,6 @@ def command(
     import asyncio
 
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.config import ModelSettings, parse_model_args
     from hybrid.images import ImageStore, home
     from hybrid.log.folder import RunFolder
     from hybrid.models import open_model
@@ -61,13 +61,7 @@ def command(
     for name in solvers:
         if name not in folder.solvers():
             raise UsageError(f"--solver {name}: {run} has no attempts of it; it has: {', '.join(folder.solvers())}")
-    args = parse_model_args(model_args)
-    if args.temperature != 0:
-        raise UsageError("a judge is asked at temperature 0: leave out --model-arg temperature")
-    settings = ModelSettings(
-        base_url=base_url, max_tokens=max_tokens, timeout_s=args.timeout_s, retries=args.retries, extra=args.extra
-    )
-    judge = open_model(model, settings, ImageStore(home() / "images"))
+    judge = open_model(model, settings_of(base_url, model_args, max_tokens), ImageStore(home() / "images"))
     options = ScoreOptions(protocol or protocol_of(folder), TABLES_RULE)
 
     async def judged() -> Sequence[Judged]:
@@ -79,6 +73,18 @@ def command(
     verdicts = asyncio.run(judged())
     show(verdicts, run, tables, as_json=as_json)
     return 3 if any(one.failed or one.refused for one in verdicts) else 0
+
+
+def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
+    """How the judge is called. Raises `UsageError` for another temperature than 0."""
+    from hybrid.config import ModelSettings, parse_model_args
+
+    args = parse_model_args(model_args)
+    if args.temperature != 0:
+        raise UsageError("a judge is asked at temperature 0: leave out --model-arg temperature")
+    return ModelSettings(
+        base_url=base_url, max_tokens=max_tokens, timeout_s=args.timeout_s, retries=args.retries, extra=args.extra
+    )
 
 
 def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:

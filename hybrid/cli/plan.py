@@ -12,6 +12,8 @@ from hybrid.cli._option_types import FiniteRange
 from hybrid.cli._options import options
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hybrid.stats import Design
 
 ASSUMED = "assumed: as two models on BLINK; a model with and without tools differs less, as a RUN of it tells"
@@ -68,14 +70,17 @@ def command(
         size, design = abs(difference), sample_size(design, difference, share, power, level)
         click.echo(f"{design.questions:,} questions")
     share = max(TYPICAL_DISCORDANT, size) if share is None else share
+    click.echo("\n".join([*_made_up(design), f"one solver alone is right on {share:.2f} ({whose})"]))
+    return 0
+
+
+def _made_up(design: Design) -> Iterator[str]:
+    """The tasks and clusters, where there are any."""
     if len(design.tasks) > 1:
         counts = ", ".join(f"{sum(task):g}" for task in design.tasks)
-        mean = "mean over" if design.macro else "over all questions of"
-        click.echo(f"{mean} {len(design.tasks)} tasks: {counts}")
+        yield f"{'mean over' if design.macro else 'over all questions of'} {len(design.tasks)} tasks: {counts}"
     if design.clusters < design.questions:
-        click.echo(f"{design.clusters:,} clusters, whose rows are taken to be answered alike")
-    click.echo(f"one solver alone is right on {share:.2f} ({whose})")
-    return 0
+        yield f"{design.clusters:,} clusters, whose rows are taken to be answered alike"
 
 
 def _of_run(run: Path) -> tuple[Design, float | None]:

@@ -28,8 +28,10 @@ from hybrid.errors import Fault, ToolError, UsageError
 from hybrid.raised import told
 
 if TYPE_CHECKING:
+    from hybrid.config import ServiceOptions
+    from hybrid.serving.cache import FindingCache
     from hybrid.tool import Card, Tool
-    from hybrid.types import Finding
+    from hybrid.types import Finding, Json
 
 traces = logging.getLogger(f"{__name__}.traces")
 
@@ -99,10 +101,7 @@ def run_(
       hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
     """
     from hybrid.config import ServiceOptions
-    from hybrid.images import read_image_file
     from hybrid.registry import load
-    from hybrid.serving.service import CachedTools
-    from hybrid.types import ImageRef
 
     arguments = arguments_of(args_json)
     refuse_taken("tools", name)
@@ -112,19 +111,9 @@ def run_(
     options = ServiceOptions(
         backend, chosen, device, unchecked=unchecked, timeout_s=max_seconds, pictures="png", isolated=True
     )
-    kept = open_cache(keeps=not no_cache)
-
-    async def found() -> Finding:
-        service = CachedTools(kept.store, kept, options)
-        try:
-            stored = [kept.store.put(read_image_file(path, str(path)), str(path)) for path in images]
-            refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
-            return await service.call(tool, tool.parse(arguments), refs)
-        finally:
-            service.close()
-
+    cached_findings = open_cache(keeps=not no_cache)
     try:
-        finding = asyncio.run(found())
+        finding = asyncio.run(_find(cached_findings, options, tool, arguments, images))
     except ToolError as error:
         if error.fault not in (Fault.TOOL_ERROR, Fault.TIMEOUT):
             raise
@@ -134,18 +123,39 @@ def run_(
     # Notices of the service are shown when it logs them.
     if unchecked and finding.backend == "learned" and tool.looked_into:
         tell(f"note: {name}: its weights were not asked for known answers (--unchecked-weights)")
-    if as_json:
-        facts = {"backend": finding.backend, "version": finding.version, "confidence": finding.confidence}
-        click.echo(json.dumps({**facts, "text": finding.text, "data": finding.data}))
-    else:
-        click.echo(finding.text)
-        click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
+    _print(finding, as_json=as_json)
     if picture is not None:
         if not finding.images:
             raise UsageError("--picture: this finding has no picture")
-        picture.write_bytes(kept.store.read(finding.images[0].image))
+        picture.write_bytes(cached_findings.store.read(finding.images[0].image))
         tell(f"wrote {picture}")
     return 0
+
+
+async def _find(
+    kept: FindingCache, options: ServiceOptions, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...]
+) -> Finding:
+    """The finding of the tool about the images, which are put into the store. Raises as `CachedTools.call`."""
+    from hybrid.images import read_image_file
+    from hybrid.serving.service import CachedTools
+    from hybrid.types import ImageRef
+
+    service = CachedTools(kept.store, kept, options)
+    try:
+        stored = [kept.store.put(read_image_file(path, str(path)), str(path)) for path in images]
+        refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
+        return await service.call(tool, tool.parse(arguments), refs)
+    finally:
+        service.close()
+
+
+def _print(finding: Finding, *, as_json: bool) -> None:
+    if as_json:
+        facts = {"backend": finding.backend, "version": finding.version, "confidence": finding.confidence}
+        click.echo(json.dumps({**facts, "text": finding.text, "data": finding.data}))
+        return
+    click.echo(finding.text)
+    click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
 
 
 for _further in (cache, check, fetch, gallery, new, serve, show):

@@ -34,12 +34,12 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import refuse_absent
 from hybrid.serving.service import Tools
 from hybrid.solving.budgets import RunMeter
-from hybrid.solving.context import NOTHING, read_supplied, refuse_missing
+from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Oracle, OracleWords, ToolCondition, partners
 from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
-from hybrid.solving.styles import style_of
-from hybrid.solving.trust import read_trust, refuse_other
+from hybrid.solving.styles import Style, style_of
+from hybrid.solving.trust import TrustFile, read_trust, refuse_other
 from hybrid.tracing import GROUP
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 
@@ -134,12 +134,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         # None where they are not known. Weights of tools for other routes are not wanted.
         routes = mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
         tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, routes)
-        # No weights were trained on generated questions.
-        sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
-        caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
-        unchecked = [f"unchecked weights: {name}" for name in tools.unchecked(config.service)]
-        partial_copy = [f"partial: {why}" for why in [unlike(benchmark, mounted)] if why]
-        opened = (*permissions.check(caveats, config.allow), *unchecked, *partial_copy)
+        opened = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
         identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context, style)
@@ -150,33 +145,10 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         asked = recorded_questions(folder, identity, benchmark, config.limit) or next(reading)
     if config.strict:
         refuse_broken(asked.broken, "--strict")
-    without_text: tuple[str, ...] = ()
-    if config.context is not None:
-        ids = [question.id for question in asked.sound]
-        without_text = context.lacking(ids)
-        if config.context_missing == "refuse":
-            refuse_missing(without_text, len(ids), config.context)
-        if len(without_text) == len(ids):
-            raise UsageError(f"--setting context={config.context}: not one of its ids is that of a question")
+    without_text = _without_text(config, context, asked)
     cache = FindingCache(home() / "findings" if config.cache else None, store)
     service = choice.foreign.runner(store, cache, config.service)
-    # Only an oracle run knows targets, only a shuffled one the images of other questions.
-    oracle = oracle_of(benchmark, asked.by_id.__getitem__) if config.tool_output == "oracle" else None
-    others = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
-    resources = AskSetup(
-        config,
-        model,
-        ToolCondition(service, config.tool_output, oracle, others),
-        tools.tools_offered,
-        joint=benchmark.card.joint,
-        captioner=captioner,
-        prior_accuracy=benchmark.card.prior_accuracy,
-        run_meter=RunMeter(config.run_limits),
-        trust=trust,
-        context=context,
-        style=style,
-        frame=style.coordinates(config),
-    )
+    resources = _resources(config, benchmark, (model, captioner), service, asked, tools, trust, context, style)
     known = (benchmark, mounted, asked, solvers, resources, identity, tools, folder)
     return ResolvedRun(*known, tuple(missing), opened, without_text)
 
@@ -277,6 +249,19 @@ def open_models(
     return model, captioner
 
 
+def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -> tuple[str, ...]:
+    """The questions that have no text of the file. Raises `UsageError` where there are some and they may not be."""
+    if config.context is None:
+        return ()
+    ids = [question.id for question in asked.sound]
+    lacking = context.lacking(ids)
+    if config.context_missing == "refuse":
+        refuse_missing(lacking, len(ids), config.context)
+    if len(lacking) == len(ids):
+        raise UsageError(f"--setting context={config.context}: not one of its ids is that of a question")
+    return lacking
+
+
 def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None) -> None:
     """Raise `UsageError` where replies would be asked for in one form and read in another, or cannot be had."""
     card = benchmark.card
@@ -333,3 +318,44 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     if replayed and config.images != "separate":
         raise UsageError(f"--images {config.images}: a recorded model has seen the images as they were recorded")
     return repeated(solvers, config.repeats)
+
+
+def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse) -> tuple[str, ...]:
+    """The labels of what `--allow` and `--unchecked-weights` let in. Raises `UsageError` for what they do not."""
+    # No weights were trained on generated questions.
+    sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
+    caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
+    unchecked = (f"unchecked weights: {name}" for name in tools.unchecked(config.service))
+    partial = (f"partial: {why}" for why in [unlike(benchmark, mounted)] if why)
+    return (*permissions.check(caveats, config.allow), *unchecked, *partial)
+
+
+def _resources(
+    config: RunConfig,
+    benchmark: Benchmark,
+    models: tuple[ChatModel | None, ChatModel | None],
+    service: Tools,
+    asked: Questions,
+    tools: ToolsInUse,
+    trust: TrustFile | None,
+    context: SuppliedTexts,
+    style: Style,
+) -> AskSetup:
+    """The setup that all asks share, with the condition of the tools."""
+    # Only an oracle run knows targets, only a shuffled one the images of other questions.
+    oracle = oracle_of(benchmark, asked.by_id.__getitem__) if config.tool_output == "oracle" else None
+    others = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
+    return AskSetup(
+        config,
+        models[0],
+        ToolCondition(service, config.tool_output, oracle, others),
+        tools.tools_offered,
+        joint=benchmark.card.joint,
+        captioner=models[1],
+        prior_accuracy=benchmark.card.prior_accuracy,
+        run_meter=RunMeter(config.run_limits),
+        trust=trust,
+        context=context,
+        style=style,
+        frame=style.coordinates(config),
+    )

@@ -220,22 +220,8 @@ def tools_in_use(
     offered = choice.tools_offered if any(solver.offers_tools for solver in solvers.values()) else ()
     required = {name: _required(name, solver, benchmark, routes) for name, solver in solvers.items()}
     optional = {*offered} - {*choice.named}
-    wanted = [*offered, *sorted(frozenset().union(*required.values()))]
-    tools = {name: one.tool for name, one in choice.foreign.tools.items()}
-    backends = {name: one.backend for name, one in choice.foreign.tools.items()}
-    broken: dict[str, str] = {}
-    while wanted:
-        if (name := wanted.pop(0)) in tools or name in broken:
-            continue
-        try:
-            tools[name] = choice.objects.get(name) or load("tools", name)
-        except UsageError as error:
-            if name not in optional:
-                raise
-            broken[name] = str(error)
-            continue
-        backends |= backends_in_use([tools[name]], service.backend, service.weights)
-        wanted += _needed_by(tools[name], backends)
+    wanted = (*offered, *sorted(frozenset().union(*required.values())))
+    tools, backends, left_out = _import_tools(wanted, optional, service, choice)
     offered = tuple(name for name in offered if name not in optional or backends.get(name, ABSENT) != ABSENT)
     without = missing_library(tool.card for name, tool in tools.items() if backends[name] == ABSENT)
     by_solver = {
@@ -249,7 +235,7 @@ def tools_in_use(
         {name: backend for name, backend in backends.items() if name in called},
         by_solver,
         choice.foreign,
-        tuple(broken.values()),
+        left_out,
         (*(table().notes if any(required.values()) else ()), *([without] if without else [])),
         choice.objects,
     )
@@ -267,6 +253,32 @@ def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str]
             raise
         where = place_of(package, word_of(name))
         raise UsageError(f"{where}: its required_tools raises {in_one_line(error)}") from error
+
+
+def _import_tools(
+    wanted: Iterable[str], optional: Collection[str], service: ServiceOptions, choice: ToolChoice
+) -> tuple[dict[str, Tool], dict[str, str], tuple[str, ...]]:
+    """The wanted tools, all that they need and the foreign ones by name; their backends; why optional ones are missing.
+
+    Raises as `tools_in_use`.
+    """
+    tools = {name: one.tool for name, one in choice.foreign.tools.items()}
+    backends = {name: one.backend for name, one in choice.foreign.tools.items()}
+    broken: dict[str, str] = {}
+    waiting = list(wanted)
+    while waiting:
+        if (name := waiting.pop(0)) in tools or name in broken:
+            continue
+        try:
+            tools[name] = choice.objects.get(name) or load("tools", name)
+        except UsageError as error:
+            if name not in optional:
+                raise
+            broken[name] = str(error)
+            continue
+        backends |= backends_in_use([tools[name]], service.backend, service.weights)
+        waiting += _needed_by(tools[name], backends)
+    return tools, backends, tuple(broken.values())
 
 
 def _needed_by(tool: Tool, backends: Mapping[str, str]) -> list[str]:

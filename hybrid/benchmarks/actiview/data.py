@@ -179,8 +179,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
         raise DataError(f"{row.where}, field answer: {answer!r} is no option's number, 0 to {len(options) - 1}")
     images = question_images(entry, source, settings)
     clues: list[Json] | None = list(entry.clues) if settings.splits == 4 else None
-    several = len(settings.variants) > 1
-    made = []
+    several, made = len(settings.variants) > 1, []
     for mode, start in settings.variants:
         name, first = column(mode, start), entry.starts[start] if start else None
         form = "concat" if settings.images == "any_view" and mode == "shift" else settings.images
@@ -195,9 +194,8 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
         if settings.oracle_views:
             facts["oracle_views"] = list(entry.clues)
         if form == "concat":
-            pixels = [source.store.pixels(part) for part in images[2:]]
+            pixels, stitched = [source.store.pixels(part) for part in images[2:]], dict[str, Json]()
             lowest = min(picture.shape[0] for picture in pixels)
-            stitched: dict[str, Json] = {}
             for order in stitched_orders(mode, first, settings.choose):
                 image = source.store.put_pixels(stitch([pixels[number - 1][:lowest] for number in order]))
                 stitched["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]

@@ -241,7 +241,32 @@ def write(
         for index in range(per_task):
             made = item(task, index, seed, purpose)
             marks = flags(made.clues)
-            rows.append(_row(folder, made, marks, f"actiview{len(rows) + 1:04d}", MAKERS[task][0]))
+            identity, small = f"actiview{len(rows) + 1:04d}", whole(made.pixels, 4)
+            stem = f"./images_split/{identity}"
+            upper_left, lower_left, upper_right, lower_right = cut(made.pixels, 4)
+            pictures = {
+                f"./images/{identity}.jpg": made.pixels,
+                f"{stem}_resized.jpg": small,
+                f"{stem}_resized_lines.jpg": lined(small, 4),
+                f"{stem}_0_0.jpg": upper_left,
+                f"{stem}_1_0.jpg": lower_left,
+                f"{stem}_0_1.jpg": upper_right,
+                f"{stem}_1_1.jpg": lower_right,
+            }
+            for name, pixels in pictures.items():
+                write_atomic(folder / name, jpeg(pixels, 92))
+            rows.append(
+                {
+                    "id": identity,
+                    "question": made.question,
+                    "options": list(made.options),
+                    "answer": made.answer,
+                    "images": list(pictures),
+                    "category": MAKERS[task][0],
+                    "distraction": 1,
+                    "contains_bbox": marks,
+                }
+            )
             views.append([place + 1 for place, mark in enumerate(marks) if mark != "no"])
             for name, start in levels(marks).items():
                 starts[name].append(start)
@@ -250,29 +275,3 @@ def write(
     for name, content in written.items():
         write_atomic(folder / "asset" / name, (json.dumps(content, indent=1) + "\n").encode())
     return tuple(folder / "asset" / name for name in written)
-
-
-def _row(folder: Path, made: ClueQuestion, marks: list[int | str], identity: str, category: str) -> dict[str, object]:
-    small = whole(made.pixels, 4)
-    upper_left, lower_left, upper_right, lower_right = cut(made.pixels, 4)
-    pictures = {
-        f"./images/{identity}.jpg": made.pixels,
-        f"./images_split/{identity}_resized.jpg": small,
-        f"./images_split/{identity}_resized_lines.jpg": lined(small, 4),
-        f"./images_split/{identity}_0_0.jpg": upper_left,
-        f"./images_split/{identity}_1_0.jpg": lower_left,
-        f"./images_split/{identity}_0_1.jpg": upper_right,
-        f"./images_split/{identity}_1_1.jpg": lower_right,
-    }
-    for name, pixels in pictures.items():
-        write_atomic(folder / name, jpeg(pixels, 92))
-    return {
-        "id": identity,
-        "question": made.question,
-        "options": list(made.options),
-        "answer": made.answer,
-        "images": list(pictures),
-        "category": category,
-        "distraction": 1,
-        "contains_bbox": marks,
-    }

@@ -29,8 +29,8 @@ from hybrid.benchmarks.mm_sap.metrics import (
     Values,
     read_answer,
     spreads,
+    terms,
     values_at_chance,
-    values_of,
 )
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Outcome, Prompt, Question, Score
@@ -199,7 +199,12 @@ def _worth(question: Question, options: ScoreOptions) -> Values | None:
 def _judged(
     question: Question, first: Parsed[int], second: bool | None, outcome: Outcome, options: ScoreOptions
 ) -> Score:
-    values = values_of(question.task, _correct(question), _refusal(question), first.value, second)
+    # An unreadable reply counts as answered and wrong.
+    correct, refused = _correct(question), first.value == _refusal(question)
+    right = correct is not None and first.value == correct
+    knew = question.task == "KnowVisQA" and refused and second is True
+    unknown = question.task == "BeyondVisQA" or (question.task == "KnowVisQA" and second is False)
+    values = terms(float(right), float(refused and unknown), float(refused), float(knew))
     if first.value is None:
         return _score(question, Outcome.UNPARSED, _worth(question, options) or values)
     return replace(_score(question, outcome, values), answer=LETTERS[first.value], rule=first.rule)

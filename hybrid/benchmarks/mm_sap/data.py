@@ -64,7 +64,14 @@ def variants_of(
         correct = None
     elif correct is None or correct == refusal:
         raise DataError(f"{where}: {value!r} names none of the four options next to the refusal")
-    image = _image(row, columns, source, identity)
+    shown, where = row.cell(columns.image), f"{row.where}, question {identity}, column {columns.image}"
+    file = shown.get("path") if isinstance(shown, dict) and not shown.get("bytes") else shown
+    if isinstance(file, str):
+        image: StoredImage | None = source.store.put(read_located(source.folder, file, where), where)
+    else:
+        image = row.stored_image(columns.image, source.store, identity)
+    if image is None:
+        raise DataError(f"{where}: the question has no image")
     kind = str(row.cell(columns.type) or "") if columns.type else ""
     orders = {"": tuple(range(len(options)))}
     if settings["shuffles"] != "stored":
@@ -86,15 +93,3 @@ def variants_of(
         )
         for shuffle, order in orders.items()
     ]
-
-
-def _image(row: DataRow, columns: Columns, source: Source, identity: str) -> StoredImage:
-    where = f"{row.where}, question {identity}, column {columns.image}"
-    value = row.cell(columns.image)
-    name = value.get("path") if isinstance(value, dict) and not value.get("bytes") else value
-    if isinstance(name, str):
-        return source.store.put(read_located(source.folder, name, where), where)
-    image = row.stored_image(columns.image, source.store, identity)
-    if image is None:
-        raise DataError(f"{where}: the question has no image")
-    return image

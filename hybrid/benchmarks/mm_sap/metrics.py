@@ -38,37 +38,21 @@ def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
     return Parsed(same[0], "official") if len(same) == 1 else Parsed(None, "none")
 
 
-def values_of(name: str, correct: int | None, refusal: int, first: int | None, second_right: bool | None) -> Values:
-    """Terms that one answered question adds to the sums.
-
-    Args:
-        name: the set.
-        correct: place of the correct option, None where there is none.
-        refusal: place of the refusal option.
-        first: the place chosen; None (unreadable) counts as answered and wrong.
-        second_right: whether the second pass chose the correct option; None where there was none.
-    """
-    refused = first == refusal
-    right = correct is not None and first == correct
-    knew = name == "KnowVisQA" and refused and second_right is True
-    unknown = name == "BeyondVisQA" or (name == "KnowVisQA" and second_right is False)
-    return _record(float(right), float(refused and unknown), float(refused), float(knew))
-
-
 def values_at_chance(name: str, options: int) -> Values:
     """Expected terms of a uniform random choice: the worth of an abstention."""
     each = 1 / options
     unknown = {"BasicVisQA": 0.0, "KnowVisQA": 1 - 1 / (options - 1), "BeyondVisQA": 1.0}[name]
     kk = 0.0 if name == "BeyondVisQA" else each
-    return _record(kk, each * unknown, each, each / (options - 1) if name == "KnowVisQA" else 0.0)
+    return terms(kk, each * unknown, each, each / (options - 1) if name == "KnowVisQA" else 0.0)
 
 
-def _record(kk: float, ku: float, refused: float, knew: float) -> Values:
+def terms(kk: float, ku: float, refused: float, knew: float) -> Values:
+    """Terms that one question adds to the sums."""
     return {"kk": kk, "ku": ku, "sa": kk + ku, "refused": refused, "answered": 1.0 - refused, "knew": knew}
 
 
 # Terms of an ask without any answer, and of a question that was never asked: neither right nor a refusal.
-NOTHING = _record(0.0, 0.0, 0.0, 0.0)
+NOTHING = terms(0.0, 0.0, 0.0, 0.0)
 
 
 def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:

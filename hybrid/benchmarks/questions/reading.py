@@ -168,7 +168,13 @@ class Reader:
             else:
                 before, choices = split(self.layout.split_choices or "", text)
                 stem = before if columns[0] == self.columns.question else asked
-        return stem, _sound(choices, where)
+        if "" in choices:
+            raise DataError(f"{where}: choice {LETTERS[choices.index('') % len(LETTERS)]} is empty")
+        if len(set(choices)) < len(choices):
+            raise DataError(f"{where}: a choice is there twice: {choices!r:.120}")
+        if choices and not 2 <= len(choices) <= len(LETTERS):
+            raise DataError(f"{where}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
+        return stem, choices
 
     def _images(self, row: DataRow, store: ImageStore, identity: str) -> tuple[StoredImage, ...]:
         where = f"question {identity}"
@@ -215,19 +221,6 @@ def doubts_of(question: Question) -> Iterator[str]:
             yield f"the choice {choice!r:.40} begins with its letter, which is shown before it again"
         elif question.text.count(choice) > 1 and f"{letter}. {choice}" in question.text:
             yield f"the choice {choice!r:.40} stands in the question too: options are shown twice"
-
-
-def _sound(choices: tuple[str, ...], where: str) -> tuple[str, ...]:
-    """The choices. Raises `DataError` where one is empty, is there twice, or they are too many or too few."""
-    if not choices:
-        return ()
-    if "" in choices:
-        raise DataError(f"{where}: choice {LETTERS[choices.index('') % len(LETTERS)]} is empty")
-    if len(set(choices)) < len(choices):
-        raise DataError(f"{where}: a choice is there twice: {choices!r:.120}")
-    if not 2 <= len(choices) <= len(LETTERS):
-        raise DataError(f"{where}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
-    return choices
 
 
 def folder_of(source: Source) -> Path:
