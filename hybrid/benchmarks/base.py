@@ -200,8 +200,18 @@ class Benchmark(ABC):
         """
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """The protocol: ask once or several times. Gets `question.asked()`, never the target."""
-        return await ask_once(question, ask)
+        """The protocol: ask once or several times; by default once, the text and then the images in order.
+
+        Gets `question.asked()`, never the target.
+        """
+        prompt = Prompt(
+            parts=(question.text, *show(question.images)),
+            kind=question.kind,
+            choices=question.choices,
+            given=question.given,
+            route=question.route,
+        )
+        return (Exchange(prompt, await ask(prompt)),)
 
     @abstractmethod
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
@@ -288,18 +298,6 @@ class Benchmark(ABC):
 def show(images: Sequence[StoredImage], first: int = 1) -> tuple[ImageRef, ...]:
     """Name images `img:1`, `img:2`, ...: file names can leak the answer."""
     return tuple(ImageRef(f"img:{first + offset}", image) for offset, image in enumerate(images))
-
-
-async def ask_once(question: Question, ask: Ask) -> tuple[Exchange, ...]:
-    """The default protocol: the text, then the images in order, asked once."""
-    prompt = Prompt(
-        parts=(question.text, *show(question.images)),
-        kind=question.kind,
-        choices=question.choices,
-        given=question.given,
-        route=question.route,
-    )
-    return (Exchange(prompt, await ask(prompt)),)
 
 
 def unanswered(outcome: Outcome, chance: float, options: ScoreOptions) -> float:

@@ -45,7 +45,8 @@ NOT_VARIED = NOT_KEPT | {
 # Options that take several names in one word, `A,B`.
 JOINED = frozenset({"tools"})
 MAX_RUNS = 1000
-_META = "hybrid.configured"
+# Keys of a context: the runs that its file asks for, and whether that is the manifest of a run.
+_VARIANTS, _OF_MANIFEST = "hybrid.variants", "hybrid.of_manifest"
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,6 @@ class Variant:
 _Axes = dict[str, tuple[tuple[str, ...], ...]]
 
 
-@dataclass(frozen=True)
-class _Configuration:
-    """The configuration files that a command line names, read."""
-
-    variants: tuple[Variant, ...] = ()
-    is_manifest: bool = False
-
-
 class Configured(Grouped):
     """A command with an option `--config FILE`."""
 
@@ -95,9 +88,8 @@ class Configured(Grouped):
         if typed.get("help") or ("config" not in typed and len(lines) == 1):
             return super().parse_args(ctx, args)
         file = read_config(Path(typed["config"])) if "config" in typed else ConfigFile(Path(), {})
-        ctx.meta[_META] = _Configuration(is_manifest=file.is_manifest)
-        variants = tuple(self._variants(ctx, file, typed, lines))
-        ctx.meta[_META] = _Configuration(variants, file.is_manifest)
+        ctx.meta[_OF_MANIFEST] = file.is_manifest
+        ctx.meta[_VARIANTS] = variants = tuple(self._variants(ctx, file, typed, lines))
         ctx.default_map = variants[0].context.default_map
         return super().parse_args(ctx, [*variants[0].line])
 
@@ -135,7 +127,7 @@ class Configured(Grouped):
                 if len(axes[key]) > 1:
                     chosen[key] = ("on" if texts else "off") if _is_flag(param) else "+".join(texts) or "default"
             context = self.context_class(self, info_name=ctx.info_name, parent=ctx.parent)
-            context.meta[_META] = ctx.meta[_META]
+            context.meta[_OF_MANIFEST] = file.is_manifest
             context.default_map = _defaults(params, values, ctx.default_map or {})
             with context.scope(cleanup=False):
                 super().parse_args(context, [*line])
@@ -148,7 +140,7 @@ class Configured(Grouped):
 def _defaults(
     params: Mapping[str, click.Parameter], values: Mapping[str, Sequence[str]], handed_in: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What a file says of each option, as click takes defaults, below what Python code has handed in."""
+    """The options of a file, as click takes defaults, below those that Python code has handed in."""
     defaults = dict(handed_in)
     for key, texts in values.items():
         param = params[key]
@@ -175,7 +167,7 @@ class FromEnvironment(GroupedOption):
         The variable of `--data` bears the benchmark's name; that of `--base-url` applies to models of the provider in
         HYBRID_MODEL.
         """
-        if ctx.lookup_default(self.name or "", call=False) is not None or _configuration(ctx).is_manifest:
+        if ctx.lookup_default(self.name or "", call=False) is not None or ctx.meta.get(_OF_MANIFEST):
             return None
         if self.name == "data":
             benchmark = ctx.params.get(BENCHMARK)
@@ -198,13 +190,8 @@ class FromEnvironment(GroupedOption):
 
 def variants_of(context: click.Context) -> tuple[Variant, ...]:
     """The runs that the file of a command asks for; none without a file."""
-    return _configuration(context).variants
-
-
-def _configuration(context: click.Context) -> _Configuration:
-    read = context.meta.get(_META, _Configuration())
-    assert isinstance(read, _Configuration)  # noqa: S101 - only this module writes under this key
-    return read
+    variants: tuple[Variant, ...] = context.meta.get(_VARIANTS, ())
+    return variants
 
 
 def options_of(context: click.Context, command: click.Command | None = None) -> dict[str, Json]:

@@ -74,7 +74,7 @@ class Declared:
     complete: Literal["", "benchmarks", "solvers", "tools", "tool_lists", "runs"] = ""
 
     def decorator(self, key: str) -> Decorator:
-        """What gives a command this option."""
+        """The decorator that gives a command this option."""
         both: dict[str, Any] = {
             "type": click.Choice(self.words) if self.words else TYPES[self.type],
             "metavar": self.metavar,
@@ -124,7 +124,7 @@ IN_CODE: Final[Mapping[str, Decorator]] = {"path": path_option, "tables": tables
 
 
 def shared_option(key: str) -> Decorator:
-    """What gives a command an option of many commands."""
+    """The decorator that gives a command an option of many commands."""
     return _declared().shared[key].decorator(key)
 
 
@@ -142,7 +142,6 @@ def options(command: str, **in_code: Decorator) -> Decorator:
     return given
 
 
-# The forms besides text in which tables are printed, and what is said of them.
 # The forms besides text in which tables are printed.
 FORMS: Final = ("json", "csv", "latex", "markdown")
 

@@ -173,7 +173,7 @@ def show_estimate(estimate: CostEstimate | ManyEstimate, form: str) -> int:
 
 
 def estimated(runs: Mapping[str, RunConfig]) -> dict[str, CostEstimate]:
-    """What each run would take."""
+    """The estimate of each run."""
     from hybrid.running.estimate import estimate
 
     return {name: asyncio.run(estimate(prepared(config, dry=True))) for name, config in runs.items()}
@@ -216,16 +216,40 @@ class _Planned:
 
 
 def run_matrix(variants: Sequence[Variant]) -> int:
-    """Check every run before anything is asked, then ask them one after the other and compare; the exit code."""
+    """Check every run before anything is asked, then ask them one after the other and compare; the exit code.
+
+    Raises:
+        UsageError: two are the same run, the answers of one are hidden, or as `prepare`.
+    """
     from hybrid.running.cost_estimate import ManyEstimate
+    from hybrid.running.estimate import estimate
+    from hybrid.running.plan import answers_rest_on, changed
+    from hybrid.scoring.runs import refuse_hidden
 
     plan: list[_Planned] = []
+    # For each digest of what answers rest on the folder where they are asked.
     first: dict[str, Path] = {}
     for variant in variants:
         options = variant.context.params
         tell(f"checking run {len(plan) + 1} of {len(variants)}: {variant.told}")
         config = config_of(options, options_of(variant.context))
-        plan.append(_planned(variant, config, plan, first, dry=options["dry_run"]))
+        if config.out is not None:
+            config = replace(config, out=config.out / variant.name)
+        run = prepared(config, dry=True)
+        folder = run.folder.path
+        refuse_hidden(run.benchmark, run.mounted.source.split)
+        if same := [one for one in plan if one.folder == folder]:
+            both = f"{same[0].variant.told} and {variant.told}"
+            raise UsageError(f"{both} are the same run, {folder}: what tells them apart counts for nothing")
+        # What an earlier run asks is not asked again.
+        places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
+        elsewhere = {name: where for name, where in places.items() if where != folder}
+        for name, where in elsewhere.items():
+            tell(f"note: {name} would answer as in {where}: it is asked there alone")
+        run = replace(run, solvers={name: one for name, one in run.solvers.items() if name not in elsewhere})
+        config = changed(config, {"solvers": tuple(dict.fromkeys(map(word_of, run.solvers)))})
+        known = (variant, config, folder, run.benchmark.card.name, tuple(run.solvers), elsewhere, run.missing)
+        plan.append(_Planned(*known, asyncio.run(estimate(run)) if options["dry_run"] else None))
     options = variants[0].context.params
     if options["dry_run"]:
         estimates = {one.variant.name: one.estimate for one in plan if one.estimate is not None}
@@ -235,50 +259,6 @@ def run_matrix(variants: Sequence[Variant]) -> int:
     runs = {one.variant.told: partial(prepared, one.config) for one in plan if one.solvers}
     kept = [one.folder for one in plan]
     return ask_and_show(runs, plan[0].config.run_limits, kept, partial(_compared, plan, options))
-
-
-def _planned(
-    variant: Variant, config: RunConfig, before: Sequence[_Planned], first: dict[str, Path], *, dry: bool
-) -> _Planned:
-    """A run of the matrix, less the solvers that an earlier run asks.
-
-    Args:
-        variant: its choices.
-        config: its options.
-        before: the earlier runs.
-        first: for each digest of what answers rest on, the folder where they are asked; gets those of this run.
-        dry: whether it is estimated.
-
-    Raises:
-        UsageError: it is one of the earlier runs, its answers are hidden, or as `prepare`.
-    """
-    from hybrid.running.estimate import estimate
-    from hybrid.running.plan import answers_rest_on, changed
-    from hybrid.scoring.runs import refuse_hidden
-
-    if config.out is not None:
-        config = replace(config, out=config.out / variant.name)
-    run = prepared(config, dry=True)
-    folder = run.folder.path
-    refuse_hidden(run.benchmark, run.mounted.source.split)
-    if same := [one for one in before if one.folder == folder]:
-        both = f"{same[0].variant.told} and {variant.told}"
-        raise UsageError(f"{both} are the same run, {folder}: what tells them apart counts for nothing")
-    places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
-    elsewhere = {name: where for name, where in places.items() if where != folder}
-    for name, where in elsewhere.items():
-        tell(f"note: {name} would answer as in {where}: it is asked there alone")
-    run = replace(run, solvers={name: one for name, one in run.solvers.items() if name not in elsewhere})
-    return _Planned(
-        variant,
-        changed(config, {"solvers": tuple(dict.fromkeys(map(word_of, run.solvers)))}),
-        folder,
-        run.benchmark.card.name,
-        tuple(run.solvers),
-        elsewhere,
-        run.missing,
-        asyncio.run(estimate(run)) if dry else None,
-    )
 
 
 def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], asked: AskedRuns) -> Sequence[str]:

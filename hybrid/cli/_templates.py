@@ -1,4 +1,4 @@
-"""What `hybrid new` and `hybrid tools new` write: the files of `hybrid/templates`, under a name of one's own."""
+"""The output of `hybrid new` and `hybrid tools new`: the files of `hybrid/templates`, under a name of one's own."""
 
 from __future__ import annotations
 

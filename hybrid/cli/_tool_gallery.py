@@ -25,7 +25,7 @@ from hybrid.errors import HybridError, UsageError
 if TYPE_CHECKING:
     from hybrid.serving.service import Tools
     from hybrid.tool import Args, Tool
-    from hybrid.types import ImageRef, Json
+    from hybrid.types import ImageRef
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 # A tool and the arguments that every image gets.
@@ -56,14 +56,6 @@ class Section:
     title: str
     small: str
     shown: tuple[Shown, ...]
-
-
-@dataclass(frozen=True)
-class Studio:
-    """Where the tools run and where the page is written."""
-
-    service: Tools
-    out: Path
 
 
 @click.command("gallery")
@@ -102,7 +94,7 @@ def gallery(
     service = CachedTools(kept.store, kept, options)
     out.mkdir(parents=True, exist_ok=True)
     try:
-        sections = asyncio.run(_sections(Studio(service, out), chosen, files))
+        sections = asyncio.run(_sections(service, out, chosen, files))
     finally:
         service.close()
     facts = [f"{len(files)} of {len(there)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
@@ -132,7 +124,9 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
             broken.append(f"Not run: {error}.")
             continue
         try:
-            args = tool.parse(object_of(written.get(name, "{}")))
+            if not isinstance(arguments := json.loads(written.get(name, "{}")), dict):
+                raise UsageError("expected a JSON object")
+            args = tool.parse(arguments)
         except (ValueError, HybridError) as error:
             if name in written:
                 raise UsageError(f"--args {name}={written[name]}: {error}") from error
@@ -147,15 +141,7 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
     return chosen, [*notes, *broken]
 
 
-def object_of(text: str) -> dict[str, Json]:
-    """A JSON object. Raises `UsageError` for other JSON, `ValueError` for what is none."""
-    arguments = json.loads(text)
-    if not isinstance(arguments, dict):
-        raise UsageError("expected a JSON object")
-    return arguments
-
-
-async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
+async def _sections(service: Tools, out: Path, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
     from PIL import Image
     from tqdm import tqdm
 
@@ -163,47 +149,43 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
     from hybrid.log.files import write_atomic
     from hybrid.types import ImageRef
 
+    async def shown_by(tool: Tool, args: Args, refs: Sequence[ImageRef], stem: str) -> Shown:
+        name = tool.card.name
+        try:
+            finding = await service.call(tool, args, refs)
+        except HybridError as error:
+            return Shown(name, str(error), failed=True)
+        pictures = finding.images[:MAX_PICTURES]
+        endings = [""] if len(pictures) == 1 else [f"-{place}" for place in range(1, len(pictures) + 1)]
+        files = tuple(f"{stem}-{name}{ending}.png" for ending in endings)
+        for file, ref in zip(files, pictures, strict=True):
+            write_atomic(out / file, service.store.read(ref.image))
+        return Shown(name, finding.text, f"{finding.backend}, confidence {finding.confidence:.2f}", files)
+
     single, double = ([one for one in chosen if one[0].card.images[0] == n] for n in (1, 2))
     sections: list[Section] = []
     read: list[tuple[int, str, ImageRef]] = []
     for number, path in enumerate(tqdm(files, desc="images", unit="image", disable=is_quiet()), 1):
         try:
-            image = studio.service.store.put(read_image_file(path, str(path)), str(path))
+            image = service.store.put(read_image_file(path, str(path)), str(path))
         except HybridError as error:
             sections.append(Section(path.name, "", (Shown("image", str(error), failed=True),)))
             continue
         ref = ImageRef("img:1", image)
         read.append((number, path.name, ref))
         name, data = f"{number:03d}.jpg", io.BytesIO()
-        Image.fromarray(studio.service.store.pixels(image)).save(data, "JPEG", quality=90)
-        write_atomic(studio.out / name, data.getvalue())
+        Image.fromarray(service.store.pixels(image)).save(data, "JPEG", quality=90)
+        write_atomic(out / name, data.getvalue())
         shown = [
             Shown("the image itself", "", pictures=(name,)),
-            *[await _one(studio, one, [ref], f"{number:03d}") for one in single],
+            *[await shown_by(*one, [ref], f"{number:03d}") for one in single],
         ]
         sections.append(Section(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(shown)))
     for (number, name, ref), (other, second, after) in pairwise(read):
         stem = f"{number:03d}-{other:03d}"
-        shown = [await _one(studio, one, [ref, after], stem) for one in double]
+        shown = [await shown_by(*one, [ref, after], stem) for one in double]
         sections.append(Section(f"{name} and {second}", "", tuple(shown)))
     return sections
-
-
-async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str) -> Shown:
-    tool, args = one
-    name = tool.card.name
-    try:
-        finding = await studio.service.call(tool, args, refs)
-    except HybridError as error:
-        return Shown(name, str(error), failed=True)
-    from hybrid.log.files import write_atomic
-
-    pictures = finding.images[:MAX_PICTURES]
-    endings = [""] if len(pictures) == 1 else [f"-{place}" for place in range(1, len(pictures) + 1)]
-    files = tuple(f"{stem}-{name}{ending}.png" for ending in endings)
-    for file, ref in zip(files, pictures, strict=True):
-        write_atomic(studio.out / file, studio.service.store.read(ref.image))
-    return Shown(name, finding.text, f"{finding.backend}, confidence {finding.confidence:.2f}", files)
 
 
 def page(facts: Sequence[str], sections: Sequence[Section]) -> str:

@@ -85,16 +85,25 @@ def check(
     """
     from hybrid.cli._questions_file import benchmark_of
     from hybrid.config.pairs import pairs
+    from hybrid.images import ImageStore, home
     from hybrid.registry import load
+    from hybrid.running.data import mount, questions, refuse_broken
     from hybrid.running.hub import is_hub
 
     bench: Benchmark = load("hybrid.benchmarks", benchmark or benchmark_of(where))
     if is_hub(where):
         return _check_hub(bench, where, split, tasks, as_json)
-    data = _checked(bench, where, split, tasks, pairs("--setting", list(settings)), images_root)
+    card, store = bench.card, ImageStore(home() / "images")
+    chosen = {**card.counted_with, **pairs("--setting", list(settings))}
+    mounted = mount(bench, where, split=split, tasks=tasks, settings=chosen, store=store, images_root=images_root)
+    source = mounted.source
+    # The card counts the first split alone.
+    expected = {
+        task: (card.tasks.get(task) or None) if source.split == card.splits[0] else None
+        for task in (tasks or card.tasks or source.tasks)
+    }
+    data = _Checked(bench, source.split, expected, questions(bench, source, None), tuple(bench.doubts(source)))
     if strict:
-        from hybrid.running.data import refuse_broken
-
         refuse_broken(data.broken, "--strict")
     click.echo(json.dumps(data.as_json()) if as_json else "\n".join(data.lines()))
     return 0 if data.complete else INCOMPLETE
@@ -200,30 +209,6 @@ class _Checked:
 
 def _sizes(question: Question) -> list[str]:
     return [f"{image.width} x {image.height} px" for image in question.images]
-
-
-def _checked(
-    bench: Benchmark,
-    where: str,
-    split: str | None,
-    tasks: tuple[str, ...],
-    settings: Mapping[str, str],
-    images_root: Path | None,
-) -> _Checked:
-    from hybrid.images import ImageStore, home
-    from hybrid.running.data import mount, questions
-
-    card = bench.card
-    store = ImageStore(home() / "images")
-    chosen = {**card.counted_with, **settings}
-    mounted = mount(bench, where, split=split, tasks=tasks, settings=chosen, store=store, images_root=images_root)
-    source = mounted.source
-    # The card counts the first split alone.
-    expected = {
-        task: (card.tasks.get(task) or None) if source.split == card.splits[0] else None
-        for task in (tasks or card.tasks or source.tasks)
-    }
-    return _Checked(bench, source.split, expected, questions(bench, source, None), tuple(bench.doubts(source)))
 
 
 def _check_hub(bench: Benchmark, data: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:

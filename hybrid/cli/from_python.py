@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, ForwardRef, Unpack, cast
+from typing import Any, ForwardRef, Unpack, cast
 
 import click
 
@@ -38,9 +38,6 @@ from hybrid.scoring.reports import ScoreReport
 from hybrid.serving.described import Describer
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
-
-if TYPE_CHECKING:
-    pass
 
 
 def run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -15,7 +16,7 @@ from hybrid.display.notes import is_quiet, tell
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.report.payload import Pages, QuestionPage
+    from hybrid.report.payload import QuestionPage
     from hybrid.scoring.paths import CompareArguments
 
 
@@ -44,6 +45,8 @@ def command(
       hybrid report runs/real runs/blank -o site --sample-errors 10
       hybrid report runs/real -o site --tags tags.json
     """
+    from tqdm import tqdm
+
     from hybrid.cli.score import name_failed
     from hybrid.report import data_files
     from hybrid.report.collect import ReportOptions, collect, scored_behind
@@ -56,7 +59,12 @@ def command(
         refuse_other(out)
     scored = scored_behind(paths, **options)
     pages = collect(scored, ReportOptions(title, sample_errors, seed, tags), **options)
-    index = None if out is None else write_site(_with_progress(pages), out)
+
+    def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
+        yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5, disable=is_quiet())
+
+    shown = [replace(one, questions=counted(one.questions, one.n, one.key)) for one in pages.benchmarks]
+    index = None if out is None else write_site(replace(pages, benchmarks=tuple(shown)), out)
     if as_json:
         click.echo(data_files.as_json({one.key: one.overview for one in pages.benchmarks}))
     if index is not None:
@@ -64,16 +72,3 @@ def command(
     damage = damage_of([one.scored for one in scored])
     name_failed(damage)
     return 3 if damage else 0
-
-
-def _with_progress(pages: Pages) -> Pages:
-    """The pages, which tell stderr how many questions have been written."""
-    from dataclasses import replace
-
-    from tqdm import tqdm
-
-    def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
-        yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5, disable=is_quiet())
-
-    shown = [replace(one, questions=counted(one.questions, one.n, one.key)) for one in pages.benchmarks]
-    return replace(pages, benchmarks=tuple(shown))

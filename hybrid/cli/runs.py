@@ -5,16 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape
-
-if TYPE_CHECKING:
-    pass
-
 
 # So many runs are listed unless all are asked for.
 NEWEST = 20

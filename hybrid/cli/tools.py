@@ -133,21 +133,16 @@ def run_(
 
 
 async def _find(
-    cached_findings: FindingCache,
-    options: ServiceOptions,
-    tool: Tool,
-    arguments: dict[str, Json],
-    images: tuple[Path, ...],
+    kept: FindingCache, options: ServiceOptions, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...]
 ) -> Finding:
     """The finding of the tool about the images, which are put into the store. Raises as `CachedTools.call`."""
     from hybrid.images import read_image_file
     from hybrid.serving.service import CachedTools
     from hybrid.types import ImageRef
 
-    store = cached_findings.store
-    service = CachedTools(store, cached_findings, options)
+    service = CachedTools(kept.store, kept, options)
     try:
-        stored = [store.put(read_image_file(path, str(path)), str(path)) for path in images]
+        stored = [kept.store.put(read_image_file(path, str(path)), str(path)) for path in images]
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
         return await service.call(tool, tool.parse(arguments), refs)
     finally:

@@ -56,7 +56,7 @@ def in_batches(run: ResolvedRun) -> ChatModel:
 
 
 def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:
-    """What batches mean for each solver: rounds, bytes of images, and the price beside the ordinary one."""
+    """Notes on the batches of each solver: rounds, bytes of images, and the price beside the ordinary one."""
     notes = []
     for name, asked in solvers.items():
         if not asked.high.calls:

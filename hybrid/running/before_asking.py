@@ -1,4 +1,4 @@
-"""What a run asks its model before its first question, once, and keeps in its manifest.
+"""A run asks its model some questions before its first one, once, and keeps the replies in its manifest.
 
     run = await ask_before(run, state, tell)
 
@@ -165,7 +165,7 @@ class _Metered:
 async def _check(
     run: ResolvedRun, model: ChatModel, key: str, probe: Callable[[Chat], Awaitable[Sight | Calling]]
 ) -> Mapping[str, Any]:
-    """What the probe has found, now or earlier; empty where no reply came."""
+    """The finding of the probe, now or earlier; empty where no reply came."""
     manifest = run.folder.manifest
     if key not in manifest:
         chat = _Metered(run, model)

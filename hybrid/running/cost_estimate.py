@@ -37,6 +37,8 @@ class Spent:
 
 # At the lowest, as expected, and at the highest.
 Levels = tuple[Spent, Spent, Spent]
+# What is missing, what is assumed, and notes.
+_Below = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
 
 def summed(parts: Iterable[Levels]) -> Levels:
@@ -197,13 +199,7 @@ def _row(asked: SolverEstimate, level: Level, spent: Spent, cost_usd: Mapping[Le
     return (str(asked.questions), level, *numbers, NONE if cost_usd is None else f"{cost_usd[level]:.2f}")
 
 
-def _table(
-    title: str,
-    named: Sequence[str],
-    rows: Iterable[tuple[str, ...]],
-    below: tuple[Sequence[str], Sequence[str], Sequence[str]],
-    form: str,
-) -> str:
+def _table(title: str, named: Sequence[str], rows: Iterable[tuple[str, ...]], below: _Below, form: str) -> str:
     """The rows as a table, and below it what is missing, what is assumed, and notes."""
     from hybrid.display.tables import RENDERERS, Column, Table
 

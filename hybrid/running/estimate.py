@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hybrid.config import ModelSettings, RunConfig
@@ -56,14 +56,26 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
     as_text = run.config.model_settings.tool_calling == "text"
     tools_offered = (text_tokens(describe(tools)) if tools else 0) if as_text else tools_tokens(tools)
     prompts: dict[str, Dialogues] = {}
-    solvers = {}
+    solvers: dict[str, SolverEstimate] = {}
     for name, solver in run.solvers.items():
         waiting = run.open_questions(name)
         for question in waiting:
             if question.id not in prompts:
                 prompts[question.id] = await _dialogues(run, question)
-        asked = [(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
-        solvers[name] = _solver_estimate(_AskCounter(run, solver, tools_offered), asked)
+        counter, each, rounds = _AskCounter(run, solver, tools_offered), list[Levels](), (0, 0)
+        for question in waiting:
+            dialogues, beside = prompts[question.id], run.resources.context.of(question.id) or ""
+            # Equal asks are counted once: most dialogues do not depend on the reply.
+            times = Counter(dialogues)
+            counted = [summed(counter.ask(prompt, beside) for prompt in dialogue) for dialogue in times]
+            lows, means, highs = zip(*counted, strict=True)
+            shares = (count / len(dialogues) for count in times.values())
+            mean = sum((one.times(share) for one, share in zip(means, shares, strict=True)), Spent())
+            # Of the dialogues of a question the cheapest, the mean and the dearest.
+            each.append((min(lows, key=_size), mean, max(highs, key=_size)))
+            rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(each[-1][2].calls))
+        price = run.config.model_settings.price
+        solvers[name] = SolverEstimate(len(waiting), *summed(each), price, tuple(counter.assumed), rounds)
     captions = _captions(run, prompts)
     notes = [*_tool_notes(run), *before_notes(run)]
     if run.broken:
@@ -153,24 +165,8 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
             return LETTERS[place % len(LETTERS)]
 
 
-def _solver_estimate(counter: _AskCounter, questions: Sequence[tuple[Dialogues, str]]) -> SolverEstimate:
-    """The sum over questions, each with the text beside it; of its dialogues the cheapest, the mean and the dearest."""
-
-    def size(spent: Spent) -> tuple[float, float]:
-        return (spent.calls, spent.input_tokens or 0.0)
-
-    each, rounds = list[Levels](), (0, 0)
-    for dialogues, beside in questions:
-        # Equal asks are counted once: most dialogues do not depend on the reply.
-        times = Counter(dialogues)
-        counted = [summed(counter.ask(prompt, beside) for prompt in dialogue) for dialogue in times]
-        lows, means, highs = zip(*counted, strict=True)
-        shares = (count / len(dialogues) for count in times.values())
-        mean = sum((one.times(share) for one, share in zip(means, shares, strict=True)), Spent())
-        each.append((min(lows, key=size), mean, max(highs, key=size)))
-        rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(each[-1][2].calls))
-    price = counter.run.config.model_settings.price
-    return SolverEstimate(len(questions), *summed(each), price, tuple(counter.assumed), rounds)
+def _size(spent: Spent) -> tuple[float, float]:
+    return (spent.calls, spent.input_tokens or 0.0)
 
 
 @dataclass

@@ -85,9 +85,7 @@ def fetch(
     hub_id, patterns = _hub_id(benchmark), benchmark.hub_files(split, tasks)
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            folder = Path(
-                snapshot_download(hub_id, repo_type="dataset", revision=revision, allow_patterns=list(patterns))
-            )
+            place = snapshot_download(hub_id, repo_type="dataset", revision=revision, allow_patterns=[*patterns])
             break
         except Exception as error:
             if attempt == ATTEMPTS or not _may_pass(error):
@@ -95,6 +93,7 @@ def fetch(
                 raise
         time.sleep(pause_s * 2 ** (attempt - 1))
     # The hub's cache names a snapshot's folder after its commit.
+    folder = Path(place)
     files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
     _check_present(hub_id, folder.name, patterns, files, benchmark)
     return HubCopy(hub_id, folder, folder.name)

@@ -49,11 +49,16 @@ def commit_of(project: Path) -> str | None:
         return None
     # Hooks of git name another repository in the environment.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    describe = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    # Beside `status` another command of git in the clone goes on: `describe --dirty` always takes the index's lock.
+    environment["GIT_OPTIONAL_LOCKS"] = "0"
+    status = ("git", "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "--untracked-files=no")
     try:
         git = subprocess.run(  # noqa: S603 - fixed words
-            describe, cwd=project, env=environment, capture_output=True, text=True, check=True, timeout=60
+            status, cwd=project, env=environment, capture_output=True, text=True, check=True, timeout=60
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return git.stdout.strip() or None
+    lines = git.stdout.splitlines()
+    commit = next((line.split()[2] for line in lines if line.startswith("# branch.oid ")), "(initial)")
+    dirty = any(not line.startswith("#") for line in lines)
+    return None if commit == "(initial)" else f"{commit}{'-dirty' * dirty}"

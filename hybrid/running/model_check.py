@@ -1,4 +1,4 @@
-"""What a model and its server can do, found out with about 15 small requests: what `hybrid models check` prints.
+"""The abilities of a model and its server, found out with about 15 small requests for `hybrid models check`.
 
 checked = await check_model("openai:k", ModelSettings(base_url=url), store)
 checked.found, checked.options       # what was asked, what came, what it means; the options to run with
@@ -156,7 +156,7 @@ class _Check:
             await model.close()
 
     async def first(self) -> list[Found]:
-        """What the first reply shows. Raises what keeps it from coming."""
+        """The findings of the first reply. Raises what keeps it from coming."""
         try:
             reply = await self.say(PLAIN_TEXT)
         except HybridError as error:
@@ -356,7 +356,7 @@ class _Check:
 
 
 async def _tried(asked: str, probe: Probe) -> list[Found]:
-    """What a probe finds; a refusal is one line of it."""
+    """The findings of a probe; a refusal is one line of them."""
     try:
         return await probe()
     except HybridError as error:

@@ -7,8 +7,7 @@ the manifest, in tables and in reports. So is a run that takes weights without a
 (`--unchecked-weights`).
 
 What is not known is labelled and not refused: weights that no card knows, and those whose training images are not
-published or have names that `hybrid.tool.image_sets` lacks. No `--allow` removes these labels, nor that of a backend
-which was made with answers of the questions that are asked.
+published or have names that `hybrid.tool.image_sets` lacks. No `--allow` removes these labels.
 """
 
 from __future__ import annotations
@@ -96,14 +95,4 @@ def check(caveats: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...
     kinds = sorted({caveat.gate for caveat in caveats})
     return tuple(
         f"{kind}: {', '.join(sorted({caveat.tool for caveat in caveats if caveat.gate == kind}))}" for kind in kinds
-    )
-
-
-def seen(tools: Sequence[Tool], in_use: Mapping[str, str], asked: Collection[tuple[str, str, str]]) -> tuple[str, ...]:
-    """A label for each backend in use that was made with the answers of what is asked: (benchmark, split, task)."""
-    return tuple(
-        f"seen before: {tool.card.name}, {what} of {' '.join(where)}"
-        for tool, card in answering(tools, in_use)
-        for *where, what in card.seen
-        if tuple(where) in asked
     )

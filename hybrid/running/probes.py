@@ -144,7 +144,7 @@ async def call_tool(
 
 
 def calling(reply: AssistantMessage) -> Calling:
-    """What a reply to `call_message` shows."""
+    """The calls that a reply to `call_message` shows."""
     count, said = len(reply.calls) + len(reply.invalid), reply.text.strip()[:80]
     if not count and reply.unreadable is not None:
         return Calling("unreadable", said or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)

@@ -286,7 +286,7 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
 
 
 def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -> Oracle:
-    """What a perfect tool knows of a question, by its id."""
+    """The knowledge of a perfect tool about a question, by its id."""
 
     def perfect(identity: str, prompt: Prompt) -> OracleWords:
         question = question_of(identity)
@@ -327,10 +327,7 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
     unchecked = (f"unchecked weights: {name}" for name in tools.unchecked(config.service))
     partial = (f"partial: {why}" for why in [unlike(benchmark, mounted)] if why)
-    where = (benchmark.card.name, mounted.source.split)
-    asked = () if mounted.is_sample else tuple((*where, task) for task in mounted.source.tasks)
-    seen = permissions.seen(tuple(tools.tools.values()), tools.backends, asked)
-    return (*permissions.check(caveats, config.allow), *unchecked, *partial, *seen)
+    return (*permissions.check(caveats, config.allow), *unchecked, *partial)
 
 
 def _resources(
@@ -344,7 +341,7 @@ def _resources(
     context: SuppliedTexts,
     style: Style,
 ) -> AskSetup:
-    """What all asks share, with the condition of the tools."""
+    """The setup that all asks share, with the condition of the tools."""
     # Only an oracle run knows targets, only a shuffled one the images of other questions.
     oracle = oracle_of(benchmark, asked.by_id.__getitem__) if config.tool_output == "oracle" else None
     others = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}

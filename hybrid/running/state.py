@@ -171,7 +171,7 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
 
 
 def _other(before: AnyQuestion, now: AnyQuestion) -> str | None:
-    """What of a question is another than when it was answered; how it is counted in reports may be."""
+    """The part of a question that changed since it was answered; how it is counted in reports may change."""
     if isinstance(before, BrokenQuestion) or isinstance(now, BrokenQuestion):
         return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
     if before.images != now.images:
@@ -244,21 +244,18 @@ def _fill_store(run: ResolvedRun, state: RunState) -> None:
         needed = {name for name in needed if any(name not in one.finished for one in state.solvers.values())}
     # Of questions that failed before, images that are damaged in the store are missing too.
     failed = {name for solver in state.solvers for name in run.folder.recorded(solver).unfinished}
-    if any(_lacks(run, name, closely=name in failed) for name in needed):
-        read_data(run.config, run.benchmark, run.mounted)
-
-
-def _lacks(run: ResolvedRun, name: str, *, closely: bool) -> bool:
-    """Whether the store is without an image of a question; `closely` reads each."""
-    for sha256 in (found.decode() for found in _IMAGE.findall(run.questions.line(name))):
+    shown = ((name, found.decode()) for name in needed for found in _IMAGE.findall(run.questions.line(name)))
+    for question, sha256 in shown:
         path = run.mounted.source.store.path(sha256)
         try:
-            there = hashlib.sha256(path.read_bytes()).hexdigest() == sha256 if closely else path.is_file()
+            there = path.is_file() and (
+                question not in failed or hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+            )
         except OSError:
             there = False
         if not there:
-            return True
-    return False
+            read_data(run.config, run.benchmark, run.mounted)
+            return
 
 
 def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell) -> None:

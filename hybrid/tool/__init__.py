@@ -260,8 +260,6 @@ class BackendCard(_Tuples):
     """Measured changes of answers in fewer bits than float32."""
     counted_on: str = ""
     """The pictures that `reliability` was counted on, never those of a benchmark, and the command that counts them."""
-    seen: tuple[tuple[str, str, str, str], ...] = ()
-    """Benchmark, split, task, and what was chosen after a look at their answers; a run on them is labelled so."""
 
 
 @dataclass(frozen=True)

@@ -274,7 +274,12 @@ def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[s
         try:
             try:
                 for row in read:
-                    waiting.append(replace(row, storing=_storing(row, store, columns, pool)))
+                    storing = {}
+                    for column in columns:
+                        with suppress(DataError):
+                            if (data := row.image(column)) is not None:
+                                storing[column] = pool.submit(store.put, data, row.where)
+                    waiting.append(replace(row, storing=storing))
                     while len(waiting) > min(used, MAX_AHEAD):
                         used += 1
                         yield waiting.popleft()
@@ -285,17 +290,6 @@ def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[s
             pool.shutdown(wait=False, cancel_futures=True)
     if error is not None:
         raise error
-
-
-def _storing(
-    row: DataRow, store: ImageStore, columns: Sequence[str], pool: ThreadPoolExecutor
-) -> Mapping[str, Future[StoredImage]]:
-    storing = {}
-    for column in columns:
-        with suppress(DataError):
-            if (data := row.image(column)) is not None:
-                storing[column] = pool.submit(store.put, data, row.where)
-    return storing
 
 
 def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, Any]]:

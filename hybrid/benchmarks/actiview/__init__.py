@@ -107,7 +107,7 @@ class ActiView(Benchmark):
         """Equality of a stored letter with the gold letter."""
         letter = stored.strip().strip("()").upper()
         known = letter if len(letter) == 1 and letter in LETTERS[: len(question.choices)] else None
-        values = _chance(question)
+        values = {"chance": 1 / len(question.choices)}
         right = known == _gold(question)
         score = score_kept(question, known, right=right, chance=values["chance"], options=options)
         return replace(score, values=values)
@@ -177,12 +177,8 @@ def _gold(question: Question) -> str:
     return str(_target(question)["answer"])
 
 
-def _chance(question: Question) -> dict[str, float]:
-    return {"chance": 1 / len(question.choices)}
-
-
 def _values(question: Question, trail: Trail | None) -> dict[str, float]:
-    values = _chance(question)
+    values = {"chance": 1 / len(question.choices)}
     protocol = question.protocol
     if "oracle_views" in protocol:
         values["oracle_views"] = 1.0

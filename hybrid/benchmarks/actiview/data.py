@@ -19,7 +19,7 @@ from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, stitch, stitched_orders, whole
 from hybrid.benchmarks.base import Source
 from hybrid.errors import DataError
-from hybrid.images import ImageStore, decode
+from hybrid.images import decode
 from hybrid.types import LETTERS, BrokenQuestion, Json, Kind, Question, StoredImage
 
 log = logging.getLogger("hybrid.benchmarks.actiview")
@@ -90,34 +90,28 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
     found = []
     for number, row in enumerate(rows):
         starts = {"R": drawn[number], **{start: levels[name][number] for start, name in LEVELS.items() if levels}}
-        found.append(_entry(row, clues[number], starts, seen))
+        views_of_row = clues[number]
+        identity = task = ""
+        faults = [error for error in (views_of_row, *starts.values()) if isinstance(error, DataError)]
+        try:
+            task = task_of(row.text("category"), row.where)
+            said = row.text("id")
+            if said in seen:
+                faults.insert(0, DataError(f"{row.where}, field id: {said!r:.80} appears for the second time"))
+            else:
+                identity = said
+                seen.add(said)
+        except DataError as error:
+            faults.insert(0, error)
+        views = () if isinstance(views_of_row, DataError) else views_of_row
+        flags = row.values.get("contains_bbox")
+        if not faults and isinstance(flags, list) and clue_views(flags) != views:
+            log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, views, CLUES)
+        known = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
+        found.append(Entry(row, identity, task, views, known, str(faults[0]) if faults else ""))
     if not any(entry.task for entry in found):
         raise DataError(found[0].fault)
     return tuple(found)
-
-
-def _entry(
-    row: DataRow, clues: tuple[int, ...] | DataError, starts: Mapping[str, int | DataError], seen: set[str]
-) -> Entry:
-    """A row joined with the other files; an error in any of them is its fault."""
-    identity = task = ""
-    faults = [error for error in (clues, *starts.values()) if isinstance(error, DataError)]
-    try:
-        task = task_of(row.text("category"), row.where)
-        said = row.text("id")
-        if said in seen:
-            faults.insert(0, DataError(f"{row.where}, field id: {said!r:.80} appears for the second time"))
-        else:
-            identity = said
-            seen.add(said)
-    except DataError as error:
-        faults.insert(0, error)
-    views = () if isinstance(clues, DataError) else clues
-    flags = row.values.get("contains_bbox")
-    if not faults and isinstance(flags, list) and clue_views(flags) != views:
-        log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, views, CLUES)
-    known = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
-    return Entry(row, identity, task, views, known, str(faults[0]) if faults else "")
 
 
 def clue_views(flags: Sequence[object]) -> tuple[int, ...]:
@@ -185,10 +179,27 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
         raise DataError(f"{row.where}, field answer: {answer!r} is no option's number, 0 to {len(options) - 1}")
     images = question_images(entry, source, settings)
     clues: list[Json] | None = list(entry.clues) if settings.splits == 4 else None
-    several = len(settings.variants) > 1
-    made = []
+    several, made = len(settings.variants) > 1, []
     for mode, start in settings.variants:
-        name = column(mode, start)
+        name, first = column(mode, start), entry.starts[start] if start else None
+        form = "concat" if settings.images == "any_view" and mode == "shift" else settings.images
+        facts: dict[str, Json] = {
+            "mode": mode,
+            "start": first,
+            "choose": settings.choose,
+            "splits": settings.splits,
+            "images": form,
+            "decisions": settings.decisions,
+        }
+        if settings.oracle_views:
+            facts["oracle_views"] = list(entry.clues)
+        if form == "concat":
+            pixels, stitched = [source.store.pixels(part) for part in images[2:]], dict[str, Json]()
+            lowest = min(picture.shape[0] for picture in pixels)
+            for order in stitched_orders(mode, first, settings.choose):
+                image = source.store.put_pixels(stitch([pixels[number - 1][:lowest] for number in order]))
+                stitched["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
+            facts["stitched"] = stitched
         groups = {"type": TASKS[entry.task][1], "mode": name, "views_with_clues": str(len(entry.clues))}
         if (distraction := row.values.get("distraction")) in (0, 1):
             groups["distraction"] = str(int(distraction))
@@ -203,40 +214,11 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
                 target={"answer": LETTERS[answer], "views": clues},
                 route="choice",
                 groups=groups,
-                protocol=_protocol(entry, settings, (mode, start), images, source.store),
+                protocol=facts,
                 cluster=entry.id,
             )
         )
     return made
-
-
-def _protocol(
-    entry: Entry, settings: Settings, variant: tuple[str, str], images: Sequence[StoredImage], store: ImageStore
-) -> dict[str, Json]:
-    mode, start = variant
-    first = entry.starts[start] if start else None
-    form = settings.images
-    if form == "any_view" and mode == "shift":
-        form = "concat"
-    facts: dict[str, Json] = {
-        "mode": mode,
-        "start": first,
-        "choose": settings.choose,
-        "splits": settings.splits,
-        "images": form,
-        "decisions": settings.decisions,
-    }
-    if settings.oracle_views:
-        facts["oracle_views"] = list(entry.clues)
-    if form == "concat":
-        pixels = [store.pixels(part) for part in images[2:]]
-        lowest = min(picture.shape[0] for picture in pixels)
-        made: dict[str, Json] = {}
-        for order in stitched_orders(mode, first, settings.choose):
-            image = store.put_pixels(stitch([pixels[number - 1][:lowest] for number in order]))
-            made["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
-        facts["stitched"] = made
-    return facts
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:

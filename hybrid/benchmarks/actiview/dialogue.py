@@ -21,6 +21,7 @@ from hybrid.answers.views import (
     parse_view_plan,
     parse_views,
 )
+from hybrid.benchmarks.actiview.settings import BLIND
 from hybrid.benchmarks.actiview.views import place, places, turn
 from hybrid.types import LETTERS, Ask, Exchange, ImageRef, Kind, Prompt, Question, Reply, StoredImage
 
@@ -76,17 +77,7 @@ def _send(steps: Steps, reply: Reply) -> tuple[Prompt | None, Trail | None]:
 
 def dialogue_of(question: Question, texts: Mapping[str, str]) -> Steps:
     """The dialogue that the question's protocol names."""
-    script = Script(question, texts)
-    modes: dict[str, Callable[[Script], Steps]] = {
-        "full": full,
-        "single": single,
-        "zoom": zoom,
-        "shift": shift,
-        "mixed": mixed,
-        "commonsense": blind,
-        "guess": blind,
-    }
-    return modes[str(question.protocol["mode"])](script)
+    return MODES[str(question.protocol["mode"])](Script(question, texts))
 
 
 @dataclass
@@ -213,41 +204,29 @@ def zoom(script: Script) -> Steps:
 
 def shift(script: Script) -> Steps:
     """Part after part until the solver has seen enough, then the question on all parts seen."""
-    shown = yield from (_chosen_order(script) if script.question.protocol["choose"] else _fixed_order(script))
-    blocks = yield from script.views(shown, with_whole=False)
-    yield script.prompt("shifted", Kind.CHOICE, blocks)
-    return Trail(frozenset(shown), shifts=len(shown) - 1)
-
-
-def _fixed_order(script: Script) -> Generator[Prompt, Reply, list[int]]:
-    order = turn(script.start, script.splits)
-    shown = [order[0]]
-    # The released code asks once more when all parts are shown and ignores the reply.
-    while len(shown) < len(order) or script.official:
-        blocks = yield from script.views(shown, with_whole=False)
-        reply = yield script.prompt("more", Kind.CONTINUE, blocks)
-        goes_on = official_continue(reply.text) if script.official else parse_continue(reply.text).value != "no"
-        if not goes_on or len(shown) == len(order):
-            break
-        shown.append(order[len(shown)])
-    return shown
-
-
-def _chosen_order(script: Script) -> Generator[Prompt, Reply, list[int]]:
-    shown = [script.start]
-    while len(shown) < script.splits:
+    chooses, order, shown = script.question.protocol["choose"], turn(script.start, script.splits), [script.start]
+    # In a fixed order the released code asks once more when all parts are shown and ignores the reply.
+    while len(shown) < script.splits or (script.official and not chooses):
         rest = [number for number in range(1, script.splits + 1) if number not in shown]
-        remaining = "; ".join(f"{number} ({place(number, script.splits)})" for number in rest)
         blocks = yield from script.views(shown, with_whole=False)
+        if not chooses:
+            reply = yield script.prompt("more", Kind.CONTINUE, blocks)
+            goes_on = official_continue(reply.text) if script.official else parse_continue(reply.text).value != "no"
+            if not goes_on or not rest:
+                break
+            shown.append(order[len(shown)])
+            continue
+        remaining = "; ".join(f"{number} ({place(number, script.splits)})" for number in rest)
         reply = yield script.prompt("choose", Kind.VIEWS, blocks, remaining=remaining)
         if parse_continue(reply.text).value == "no":
             break
         read = official_views(reply.text) if script.official else parse_views(reply.text, script.splits)
-        wanted = sorted(set(read.value or ()) & set(rest))
-        if not wanted:
+        if not (wanted := set(read.value or ()) & set(rest)):
             break
         shown = sorted([*shown, *wanted])
-    return shown
+    blocks = yield from script.views(shown, with_whole=False)
+    yield script.prompt("shifted", Kind.CHOICE, blocks)
+    return Trail(frozenset(shown), shifts=len(shown) - 1)
 
 
 def mixed(script: Script) -> Steps:
@@ -272,3 +251,9 @@ def mixed(script: Script) -> Steps:
         kept = sorted(keep | (set(plan.shift or () if plan is not None else ()) - current))
     yield script.prompt("mixed", Kind.CHOICE, [*script.whole(lined=True), *script.parts(*kept)])
     return Trail(frozenset(kept), zooms=len(zoomed), shifts=len(set(kept) - set(zoomed)))
+
+
+MODES: Mapping[str, Callable[[Script], Steps]] = {
+    **{mode.__name__: mode for mode in (full, single, zoom, shift, mixed)},
+    **dict.fromkeys(BLIND, blind),
+}

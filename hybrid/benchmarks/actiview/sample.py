@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -43,6 +44,7 @@ COLOURS: Mapping[str, tuple[int, int, int]] = {
 }
 COUNTRIES = ("FRANCE", "PERU", "JAPAN", "KENYA", "NORWAY", "CHILE", "INDIA")
 PLACES = ("BAKERY", "LIBRARY", "PHARMACY", "MUSIC SCHOOL", "BOOK SHOP", "FIRE STATION")
+BORDER = "Which country does the border sign welcome visitors to?"
 POINTS = {"north": (0, -1), "south": (0, 1), "west": (-1, 0), "east": (1, 0)}
 
 ANSWER_KEYS = ("hard", "medium", "easy")
@@ -125,9 +127,9 @@ def _options(rng: np.random.Generator, right: str, others: Sequence[str], count:
 
 
 def _signs(
-    rng: np.random.Generator, question: str, prefix: tuple[str, str], names: Sequence[str], count: int
+    question: str, prefix: tuple[str, str], names: Sequence[str], count: int, rng: np.random.Generator
 ) -> ClueQuestion:
-    """One sign of the asked kind among signs of another kind that name the wrong options."""
+    """One sign of the asked kind among signs of another kind, or of other colours, that name the wrong options."""
     canvas, colours = Canvas(rng), _colours(rng)
     right, *wrong = (str(name) for name in rng.permutation(list(names)))
     clue = canvas.sign(f"{prefix[0]}{right}", colours[0])
@@ -135,18 +137,6 @@ def _signs(
         canvas.sign(f"{prefix[1]}{name}", colours[1 + pick(rng, len(colours) - 1)])
     options, answer = _options(rng, right.capitalize(), [name.capitalize() for name in wrong[: count - 1]], count)
     return ClueQuestion(question.format(colour=colours[0]), options, answer, canvas.pixels, (clue,))
-
-
-def geo_loc(rng: np.random.Generator) -> ClueQuestion:
-    """The country that a border sign welcomes to, among signs that advertise flights to others."""
-    return _signs(
-        rng, "Which country does the border sign welcome visitors to?", ("WELCOME TO ", "FLY TO "), COUNTRIES, 4
-    )
-
-
-def daily_loc(rng: np.random.Generator) -> ClueQuestion:
-    """Which thing stands by the sign of one colour; signs of other colours name other places."""
-    return _signs(rng, "Which place does the {colour} sign stand for?", ("", ""), PLACES, 3)
 
 
 def orientation(rng: np.random.Generator) -> ClueQuestion:
@@ -196,9 +186,9 @@ def counting(rng: np.random.Generator) -> ClueQuestion:
 
 # Task -> category string and maker; "geo-loc(counrty)" is spelt as in the official file.
 MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], ClueQuestion]]] = {
-    "geo_loc": ("geo-loc(counrty)", geo_loc),
+    "geo_loc": ("geo-loc(counrty)", partial(_signs, BORDER, ("WELCOME TO ", "FLY TO "), COUNTRIES, 4)),
     "orientation": ("orientation", orientation),
-    "daily_loc": ("daily loc", daily_loc),
+    "daily_loc": ("daily loc", partial(_signs, "Which place does the {colour} sign stand for?", ("", ""), PLACES, 3)),
     "object_attr": ("object-attr", object_attr),
     "object_rel": ("object-rel", object_rel),
     "counting": ("counting", counting),
@@ -251,7 +241,32 @@ def write(
         for index in range(per_task):
             made = item(task, index, seed, purpose)
             marks = flags(made.clues)
-            rows.append(_row(folder, made, marks, f"actiview{len(rows) + 1:04d}", MAKERS[task][0]))
+            identity, small = f"actiview{len(rows) + 1:04d}", whole(made.pixels, 4)
+            stem = f"./images_split/{identity}"
+            upper_left, lower_left, upper_right, lower_right = cut(made.pixels, 4)
+            pictures = {
+                f"./images/{identity}.jpg": made.pixels,
+                f"{stem}_resized.jpg": small,
+                f"{stem}_resized_lines.jpg": lined(small, 4),
+                f"{stem}_0_0.jpg": upper_left,
+                f"{stem}_1_0.jpg": lower_left,
+                f"{stem}_0_1.jpg": upper_right,
+                f"{stem}_1_1.jpg": lower_right,
+            }
+            for name, pixels in pictures.items():
+                write_atomic(folder / name, jpeg(pixels, 92))
+            rows.append(
+                {
+                    "id": identity,
+                    "question": made.question,
+                    "options": list(made.options),
+                    "answer": made.answer,
+                    "images": list(pictures),
+                    "category": MAKERS[task][0],
+                    "distraction": 1,
+                    "contains_bbox": marks,
+                }
+            )
             views.append([place + 1 for place, mark in enumerate(marks) if mark != "no"])
             for name, start in levels(marks).items():
                 starts[name].append(start)
@@ -260,29 +275,3 @@ def write(
     for name, content in written.items():
         write_atomic(folder / "asset" / name, (json.dumps(content, indent=1) + "\n").encode())
     return tuple(folder / "asset" / name for name in written)
-
-
-def _row(folder: Path, made: ClueQuestion, marks: list[int | str], identity: str, category: str) -> dict[str, object]:
-    small = whole(made.pixels, 4)
-    upper_left, lower_left, upper_right, lower_right = cut(made.pixels, 4)
-    pictures = {
-        f"./images/{identity}.jpg": made.pixels,
-        f"./images_split/{identity}_resized.jpg": small,
-        f"./images_split/{identity}_resized_lines.jpg": lined(small, 4),
-        f"./images_split/{identity}_0_0.jpg": upper_left,
-        f"./images_split/{identity}_1_0.jpg": lower_left,
-        f"./images_split/{identity}_0_1.jpg": upper_right,
-        f"./images_split/{identity}_1_1.jpg": lower_right,
-    }
-    for name, pixels in pictures.items():
-        write_atomic(folder / name, jpeg(pixels, 92))
-    return {
-        "id": identity,
-        "question": made.question,
-        "options": list(made.options),
-        "answer": made.answer,
-        "images": list(pictures),
-        "category": category,
-        "distraction": 1,
-        "contains_bbox": marks,
-    }

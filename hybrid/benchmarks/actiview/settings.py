@@ -15,6 +15,12 @@ LEVELS: Mapping[str, str] = {"E": "easy", "M": "medium", "H": "hard"}
 # The forms without the picture: the reply may be None instead of a letter, or must name the likeliest option.
 BLIND = ("commonsense", "guess")
 
+# Values that are defined for four parts alone.
+FOUR_ONLY = (
+    *("mode=average", "start=E", "start=M", "start=H", "images=concat", "images=any_view"),
+    *("views=oracle", "decisions=official"),
+)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -40,37 +46,19 @@ def column(mode: str, start: str) -> str:
 
 def read_settings(chosen: Mapping[str, str]) -> Settings:
     """Check the combination of values. Raises `UsageError` naming the setting."""
-    _check(chosen)
-    mode, start = chosen["mode"], chosen["start"]
-    if mode == "average":
-        variants = (("zoom", ""), *(("shift", each) for each in STARTS))
-    else:
-        variants = ((mode, start if mode in ("single", "shift") else ""),)
-    return Settings(
-        variants,
-        chosen["shift"] == "choose",
-        int(chosen["splits"]),
-        chosen["images"],
-        chosen["views"] == "oracle",
-        chosen["decisions"],
-    )
-
-
-def _check(chosen: Mapping[str, str]) -> None:
-    mode, images = chosen["mode"], chosen["images"]
-    if chosen["splits"] != "4":
-        for key, values in (
-            ("mode", ("average",)),
-            ("start", ("E", "M", "H")),
-            ("images", ("concat", "any_view")),
-            ("views", ("oracle",)),
-            ("decisions", ("official",)),
-        ):
-            if chosen[key] in values:
-                raise UsageError(f"--setting {key}={chosen[key]} is defined for splits=4 only")
+    mode, start, images = chosen["mode"], chosen["start"], chosen["images"]
+    said = {f"{key}={value}" for key, value in chosen.items()}
+    if chosen["splits"] != "4" and (wrong := next((one for one in FOUR_ONLY if one in said), None)):
+        raise UsageError(f"--setting {wrong} is defined for splits=4 only")
     if images != "separate" and mode not in ("zoom", "shift", "average"):
         raise UsageError(f"--setting images={images} is for the modes zoom, shift and average, not {mode}")
     if images == "any_view" and mode == "shift":
         raise UsageError("--setting images=any_view is the paper's rule for zoom; for shift use concat")
     if chosen["views"] == "oracle" and mode != "zoom":
         raise UsageError(f"--setting views=oracle is for mode=zoom, not {mode}")
+    if mode == "average":
+        variants = (("zoom", ""), *(("shift", each) for each in STARTS))
+    else:
+        variants = ((mode, start if mode in ("single", "shift") else ""),)
+    ways = (chosen["shift"] == "choose", int(chosen["splits"]), images, chosen["views"] == "oracle")
+    return Settings(variants, *ways, chosen["decisions"])

@@ -63,22 +63,6 @@ class SampleRow:
     answer: str
     prompt: str
 
-    def record(self) -> dict[str, object]:
-        """The row under the official column names; columns without a value hold None."""
-        cells = [{"bytes": data, "path": None} for data in self.images]
-        padded = [*cells, None, None, None, None][:4]
-        return {
-            "idx": self.idx,
-            "question": self.question,
-            "sub_task": self.sub_task,
-            **{f"image_{number}": cell for number, cell in enumerate(padded, 1)},
-            "choices": list(self.choices),
-            "answer": self.answer,
-            "prompt": self.prompt,
-            "filter": None,
-            "explanation": None,
-        }
-
 
 def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int:
     """Number of the right choice of row `index` (from 0), for a purpose (`seeds.py`).
@@ -137,6 +121,9 @@ def write(
     check_request(chosen, TASKS, per_task, seed)
     written = []
     for task in chosen:
-        made = [row(task, index, seed, purpose).record() for index in range(per_task)]
-        written.append(write_parquet(Path(folder) / task / FILE_NAME, [made], schema()))
+        made = [row(task, index, seed, purpose) for index in range(per_task)]
+        images = ({f"image_{n}": {"bytes": data, "path": None} for n, data in enumerate(one.images, 1)} for one in made)
+        # A column of the schema that a row does not have is empty.
+        cells = [{**vars(one), **pictures} for one, pictures in zip(made, images, strict=True)]
+        written.append(write_parquet(Path(folder) / task / FILE_NAME, [cells], schema()))
     return tuple(written)

@@ -100,18 +100,18 @@ class HVSBench(Benchmark):
         """
         settings = self.card.chosen(source.settings)
         found = files(source.folder, source.split)
-
-        def read(path: Path, task: str) -> Iterator[DataRow]:
-            found = rows(source.folder, path, task, images=not source.for_predictions)
-            return stored_ahead(found, source.store, ("image",))
-
         for task in source.tasks:
             pool = subjects(source.folder, found, task) if KINDS[task] is Kind.SCANPATH else {}
             hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
             before = f"{hint}\n" if settings["hints"] == "on" else ""
+
+            def read(path: Path, task: str = task) -> Iterator[DataRow]:
+                small = rows(source.folder, path, task, images=not source.for_predictions)
+                return stored_ahead(small, source.store, ("image",))
+
             identify = partial(identity_of, task=task, seen=set())
             make = partial(_question, task=task, source=source, settings=settings, pool=pool, before=before)
-            yield from asked(found, task, source.folder, partial(read, task=task), identify, make)
+            yield from asked(found, task, source.folder, read, identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
@@ -126,7 +126,6 @@ class HVSBench(Benchmark):
         if reply.outcome.failed:
             return verdict
         number = len(question.choices)
-        silent = reply.outcome is not Outcome.ANSWERED and not reply.text.strip()
         parsed: Parsed[int] | Parsed[str]
         if question.kind is Kind.ORDER:
             parsed, chance = parse_order(reply.text, question.choices), 1 / math.factorial(number)
@@ -140,7 +139,7 @@ class HVSBench(Benchmark):
                 raise DataError(f"the target {question.target!r:.60} is not that of a counting question")
             value = parsed.value if isinstance(parsed.value, int) else FALLBACK_COUNT
             verdict = replace(verdict, values={"predicted": float(value), "error": value - question.target})
-        if silent:
+        if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
             return replace(verdict, correct=worth)
         if parsed.value is None:
             return replace(verdict, correct=worth, outcome=Outcome.UNPARSED)
@@ -165,10 +164,7 @@ class HVSBench(Benchmark):
                 return f"From the most to the least salient the order is {question.target}."
             case Kind.SCANPATH:
                 path = _paths(_table(question.target)["paths"])[0]
-                lists = " ".join(
-                    f"{axis} = {list(column)}" for axis, column in zip("XY", (path.x, path.y), strict=True)
-                )
-                return f"A person looked at {lists} T = {[round(t) for t in path.t_ms]}"
+                return f"A person looked at X = {[*path.x]} Y = {[*path.y]} T = {[round(t) for t in path.t_ms]}"
             case _:
                 return super().oracle(question, prompt).replace(" .", ".")
 
@@ -179,8 +175,7 @@ class HVSBench(Benchmark):
                 return f"Answer: {question.target}"
             case Kind.SCANPATH:
                 path = _paths(_table(question.target)["paths"])[0]
-                columns = (path.x, path.y, [round(t) for t in path.t_ms])
-                return "\n".join(f"{axis} = {list(column)}" for axis, column in zip("XYT", columns, strict=True))
+                return f"X = {[*path.x]}\nY = {[*path.y]}\nT = {[round(t) for t in path.t_ms]}"
             case _:
                 return super().oracle_answer(question, prompt)
 
@@ -214,8 +209,25 @@ def _question(
         facts = given(task, text, (image.width, image.height), settings["boxes"]) if image else Given()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error
+    target: Json
     try:
-        target = _target(task, answer, choices, row, settings, pool)
+        match KINDS[task]:
+            case Kind.INTEGER:
+                target = count(answer)
+            case Kind.ORDER:
+                target = order(answer, choices)
+            case Kind.SCANPATH:
+                human_paths(answer)
+                other = of_another_image(pool, row.where, identity)
+                target = {
+                    "paths": [_written(path) for path in pool[row.where].paths],
+                    "other": None if other is None else _written(other),
+                    "screen": [int(side) for side in settings["screen"].split("x")],
+                    "crop": CROP,
+                    "crop_truth": settings["crop_truth"] == "on",
+                }
+            case _:
+                target = letter(answer, choices)
     except DataError as error:
         raise DataError(f"{row.where}, column answer: {error}") from error
     groups = {"field": _field(task), "origin": str(row.cell("origin_dataset") or "unknown")}
@@ -223,46 +235,8 @@ def _question(
     if named is not None and not isinstance(named, str):
         raise DataError(f"{row.where}, column real_image_path: expected text, found {type(named).__name__}")
     cluster = f"image-{hashlib.sha256(named.encode()).hexdigest()[:16]}" if named else ""
-    return Question(
-        identity,
-        task,
-        (image,) if image else (),
-        before + text,
-        KINDS[task],
-        choices,
-        target,
-        task,
-        groups,
-        given=facts,
-        cluster=cluster,
-    )
-
-
-def _target(
-    task: str,
-    answer: str,
-    choices: Sequence[str],
-    row: DataRow,
-    settings: Mapping[str, str],
-    pool: Mapping[str, Subject],
-) -> Json:
-    match KINDS[task]:
-        case Kind.INTEGER:
-            return count(answer)
-        case Kind.ORDER:
-            return order(answer, choices)
-        case Kind.SCANPATH:
-            human_paths(answer)
-            other = of_another_image(pool, row.where, f"{task}_{row.values['index']}")
-            return {
-                "paths": [_written(path) for path in pool[row.where].paths],
-                "other": None if other is None else _written(other),
-                "screen": [int(side) for side in settings["screen"].split("x")],
-                "crop": CROP,
-                "crop_truth": settings["crop_truth"] == "on",
-            }
-        case _:
-            return letter(answer, choices)
+    asked_as = (before + text, KINDS[task], choices, target, task, groups)
+    return Question(identity, task, (image,) if image else (), *asked_as, given=facts, cluster=cluster)
 
 
 def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:
@@ -277,9 +251,8 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
     known = references(humans, other[0] if other else None, rules)
     parsed = parse_scanpath(reply.text).value
     if parsed is not None:
-        answer = f"{len(parsed.x)} fixations"
         values = compare(Scanpath(parsed.x, parsed.y, parsed.t_ms), humans, rules)
-        return replace(verdict, answer=answer, rule="lists", values={**values, **known})
+        return replace(verdict, answer=f"{len(parsed.x)} fixations", rule="lists", values={**values, **known})
     guessed = options.abstain == "chance" and other
     values = compare(other[0] if guessed else FALLBACK_PATH, humans, rules)
     outcome = reply.outcome if reply.outcome is not Outcome.ANSWERED else Outcome.UNPARSED

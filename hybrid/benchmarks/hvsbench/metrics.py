@@ -126,24 +126,17 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
         metrics.append(_mean("mae", errors, lambda score: abs(score.values["error"])))
         metrics.append(_mean("rmse", errors, lambda score: score.values["error"] ** 2, "root_of_ratio"))
     for task in SCANPATH_TASKS:
-        metrics.extend(_scanpath_metrics(task, [s for s in scores if s.task == task and "m_dir" in s.values]))
+        paths = [score for score in scores if score.task == task and "m_dir" in score.values]
+        for name in DIMENSIONS if paths else ():
+            means: dict[str, float] = {}
+            for key in (name, f"{name}_human", f"{name}_random"):
+                if known := [score for score in paths if key in score.values]:
+                    metric = _mean(f"{key}.{task.lower()}", known, lambda score: score.values[key], share=True)  # noqa: B023
+                    metrics.append(metric)
+                    if metric.value is not None and len(known) == len(paths):
+                        means[key] = metric.value
+            metrics.extend(_rescaled(name, task, paths, means))
     return tuple(metrics)
-
-
-def _scanpath_metrics(task: str, scores: Sequence[Score]) -> list[Metric]:
-    metrics: list[Metric] = []
-    for name in DIMENSIONS if scores else ():
-        metrics.append(_mean(f"{name}.{task.lower()}", scores, lambda score: score.values[name], share=True))  # noqa: B023
-        means: dict[str, float] = {}
-        for who in ("human", "random"):
-            key = f"{name}_{who}"
-            if known := [score for score in scores if key in score.values]:
-                metric = _mean(f"{key}.{task.lower()}", known, lambda score: score.values[key], share=True)  # noqa: B023
-                metrics.append(metric)
-                if metric.value is not None and len(known) == len(scores):
-                    means[who] = metric.value
-        metrics.extend(_rescaled(name, task, scores, means))
-    return metrics
 
 
 def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str, float]) -> list[Metric]:
@@ -158,7 +151,8 @@ def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str,
     low, high = PUBLISHED_ENDS[name, task]
     published = f"{name}_rescaled_published.{task.lower()}"
     metrics.append(_mean(published, scores, lambda score: (score.values[name] - low) / (high - low)))
-    span = means["human"] - means["random"] if len(means) == 2 else 0.0
+    both = means.keys() >= {f"{name}_human", f"{name}_random"}
+    span = means[f"{name}_human"] - means[f"{name}_random"] if both else 0.0
     if span > 0:
         measured = f"{name}_rescaled_measured.{task.lower()}"
         metrics.append(_mean(measured, scores, lambda s: (s.values[name] - s.values[f"{name}_random"]) / span))

@@ -65,11 +65,19 @@ def given(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
     Raises:
         DataError: a box without area, which mostly means that the other form of box is meant.
     """
+    candidates: list[Scanpath] = []
+    for segment in _segments(text, cut_last=False) if task in ("Q8", "Q10", "Q11", "Q13") else ():
+        if task in ("Q8", "Q11") and (written := lists(segment)):
+            candidates.append(written[0])
+        # A candidate fixation is a path of one point.
+        elif spots := points(segment)[: 1 if task in ("Q10", "Q13") else None]:
+            x, y, times = zip(*spots, strict=True)
+            candidates.append(Scanpath(x, y, () if None in times else times))
     target = _TARGET.search(text) if task in ("Q11", "Q12", "Q13") else None
     number = _FIXATIONS.search(text) if KINDS[task] is Kind.SCANPATH else None
     return Given(
         boxes=tuple(_boxes(text, size, box_form)) if task in ("Q1", "Q3", "Q4", "Q6") else (),
-        scanpaths=tuple(_candidates(task, text)),
+        scanpaths=tuple(candidates),
         target=target[1] if target else None,
         fixations=int(number[1] or number[2]) if number else None,
     )
@@ -130,17 +138,6 @@ def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:
             other = "xyxy" if form == "xywh" else "xywh"
             raise DataError(f"the box {[x0, y0, a, b]} has no area as {form}; the setting boxes={other} reads it anew")
         yield Box(x0 * width, y0 * height, x1 * width, y1 * height)
-
-
-def _candidates(task: str, text: str) -> Iterator[Scanpath]:
-    segments = _segments(text, cut_last=False) if task in ("Q8", "Q10", "Q11", "Q13") else ()
-    for segment in segments:
-        if task in ("Q8", "Q11") and (written := lists(segment)):
-            yield written[0]
-        # A candidate fixation is a path of one point.
-        elif spots := points(segment)[: 1 if task in ("Q10", "Q13") else None]:
-            x, y, times = zip(*spots, strict=True)
-            yield Scanpath(x, y, () if None in times else times)
 
 
 def _numbers(inside: str) -> tuple[float, ...]:

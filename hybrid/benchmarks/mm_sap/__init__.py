@@ -16,19 +16,21 @@ from pathlib import Path
 from typing import cast
 
 from hybrid.answers.base import Parsed, undecided
+from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.ratios import ratios
+from hybrid.benchmarks._shared.rows import check_one, lost, rows
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, present, show
-from hybrid.benchmarks.mm_sap.columns import SETS
-from hybrid.benchmarks.mm_sap.data import files, questions_of, sets_of
+from hybrid.benchmarks.mm_sap.columns import SETS, set_in, set_of
+from hybrid.benchmarks.mm_sap.data import columns_of, paths, variants_of
 from hybrid.benchmarks.mm_sap.metrics import (
+    NOTHING,
     SHUFFLED,
     Values,
     read_answer,
     spreads,
+    terms,
     values_at_chance,
-    values_of,
-    values_of_nothing,
 )
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Outcome, Prompt, Question, Score
@@ -40,16 +42,67 @@ class MmSap(Benchmark):
     searches_subfolders = True
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """The sets that the data holds. Raises `DataError` where columns cannot be resolved."""
-        return sets_of(source.folder)
+        """The sets that the data holds, in the paper's order.
+
+        The first row of a file tells, unless a column names sets; of a file that cannot be used its name, so that its
+        set is missing by name. Raises `DataError` where no file can be used, or no row says its set.
+        """
+        folder, present, unread = source.folder, set[str](), set[str | None]()
+
+        def check(path: Path) -> None:
+            columns = columns_of(folder, path)
+            for number, row in enumerate(rows(folder, path, columns.read)):
+                try:
+                    present.add(set_of(path, folder, row, columns))
+                except DataError:
+                    # Only where no row before said a set is the table at fault.
+                    if not number:
+                        raise
+                if not columns.set:
+                    return
+
+        for path in paths(folder):
+            try:
+                check(path)
+            except DataError:
+                unread.add(set_in(str(path.relative_to(folder))))
+        if not present:
+            check_one(paths(folder), check)
+        return tuple(name for name in SETS if name in present | unread)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """All parquet files under the folder: ids count over them."""
-        return files(source.folder)
+        return tuple(path for path in paths(source.folder) if inside(source.folder, path))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the chosen sets, each in its orders of the options."""
-        return questions_of(source, self.card.chosen(source.settings))
+        """The rows of the chosen sets, each in its orders of the options. Ids count the rows of a set from 1.
+
+        A file that cannot be used, and a row that does not say its set, are missing from every chosen set that they may
+        belong to.
+        """
+        settings, counts = self.card.chosen(source.settings), dict.fromkeys(SETS, 0)
+        for path in paths(source.folder):
+            try:
+                columns = columns_of(source.folder, path)
+                for row in rows(source.folder, path, columns.read):
+                    try:
+                        name = set_of(path, source.folder, row, columns)
+                    except DataError as error:
+                        yield from (lost(task, source.folder, row.where, error) for task in source.tasks)
+                        continue
+                    counts[name] += 1
+                    if name not in source.tasks:
+                        continue
+                    identity = f"{SETS[name]}_{counts[name]:04d}"
+                    try:
+                        yield from variants_of(identity, name, row, columns, source, settings)
+                    except DataError as error:
+                        yield BrokenQuestion(identity, name, str(error))
+            except DataError as error:
+                # It may hold the set that its name says, else any.
+                said = set_in(str(path.relative_to(source.folder)))
+                for name in source.tasks if said is None else {said} & {*source.tasks}:
+                    yield lost(name, source.folder, str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One ask with five options; one more with four after a refusal by either parse."""
@@ -79,10 +132,10 @@ class MmSap(Benchmark):
         """
         failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
         if failed is not None:
-            return _score(question, failed, values_of_nothing())
+            return _score(question, failed, NOTHING)
         reply = exchanges[0].reply
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            return _score(question, reply.outcome, _worth(question, options) or values_of_nothing())
+            return _score(question, reply.outcome, _worth(question, options) or NOTHING)
         first = read_answer(reply.text, question.choices, options.parse)
         second, correct = None, _correct(question)
         if len(exchanges) > 1:
@@ -101,7 +154,7 @@ class MmSap(Benchmark):
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
-        counted = [score if score.values else replace(score, values=values_of_nothing()) for score in present(scores)]
+        counted = [score if score.values else replace(score, values=NOTHING) for score in present(scores)]
         types = dict.fromkeys(score.groups.get("type", "") for score in counted)
         metrics = tuple(ratios(self.card.metrics, counted, {"task": SETS, "type": types}))
         return (*(metric for metric in metrics if SHUFFLED not in metric.name), *spreads(metrics))
@@ -139,14 +192,19 @@ def _without_refusal(question: Question) -> tuple[str, ...]:
 
 
 def _worth(question: Question, options: ScoreOptions) -> Values | None:
-    """What no readable answer is worth where it counts as a guess."""
+    """The worth of no readable answer where that counts as a guess."""
     return values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
 
 
 def _judged(
     question: Question, first: Parsed[int], second: bool | None, outcome: Outcome, options: ScoreOptions
 ) -> Score:
-    values = values_of(question.task, _correct(question), _refusal(question), first.value, second)
+    # An unreadable reply counts as answered and wrong.
+    correct, refused = _correct(question), first.value == _refusal(question)
+    right = correct is not None and first.value == correct
+    knew = question.task == "KnowVisQA" and refused and second is True
+    unknown = question.task == "BeyondVisQA" or (question.task == "KnowVisQA" and second is False)
+    values = terms(float(right), float(refused and unknown), float(refused), float(knew))
     if first.value is None:
         return _score(question, Outcome.UNPARSED, _worth(question, options) or values)
     return replace(_score(question, outcome, values), answer=LETTERS[first.value], rule=first.rule)

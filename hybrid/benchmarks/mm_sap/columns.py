@@ -49,42 +49,33 @@ class Columns:
     options: tuple[str, ...]
     answer: str
     image: str
-    type: str | None
-    refusal: str | None
-    set: str | None
+    # Empty for what the table has not.
+    type: str
+    refusal: str
+    set: str
     # Base of numeric answers: 0, 1, or None if answers are not numbers.
     origin: int | None
 
     @property
     def read(self) -> tuple[str, ...]:
         """All columns that are needed."""
-        more = (self.type, self.refusal, self.set)
-        return (self.question, *self.options, self.answer, self.image, *(name for name in more if name))
+        names = (self.question, *self.options, self.answer, self.image, self.type, self.refusal, self.set)
+        return tuple(filter(None, names))
 
 
 def resolve(found: Sequence[str], where: str) -> Columns:
     """The columns by name; `origin` is not known yet. Raises `DataError` listing what was found and what was needed."""
     by_name = {name.casefold(): name for name in found}
-    chosen = {role: next((by_name[name] for name in names if name in by_name), None) for role, names in NAMES.items()}
-    options = (
-        (chosen["options"],) if chosen["options"] else next((c for c in LETTER_COLUMNS if set(c) <= set(found)), ())
-    )
-    missing = [role for role in ("question", "answer", "image") if chosen[role] is None]
+    chosen = {role: next((by_name[name] for name in names if name in by_name), "") for role, names in NAMES.items()}
+    whole = chosen.pop("options")
+    options = (whole,) if whole else next((names for names in LETTER_COLUMNS if {*names} <= {*found}), ())
+    missing = [role for role in ("question", "answer", "image") if not chosen[role]]
     missing += [] if options else ["options"]
     if missing:
         needed = "; ".join(f"{role}: one of {', '.join(NAMES[role])}" for role in missing)
         letters = " or the columns A to E" if "options" in missing else ""
         raise DataError(f"{where}: found the columns {', '.join(found)}; needed {needed}{letters}")
-    return Columns(
-        str(chosen["question"]),
-        tuple(str(name) for name in options),
-        str(chosen["answer"]),
-        str(chosen["image"]),
-        chosen["type"],
-        chosen["refusal"],
-        chosen["set"],
-        None,
-    )
+    return Columns(options=options, origin=None, **chosen)
 
 
 def origin_of(answers: Sequence[object], where: str) -> int | None:

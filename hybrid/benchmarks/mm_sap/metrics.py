@@ -22,42 +22,20 @@ SHUFFLED = "_by_shuffle."
 
 
 def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
-    """The place (from 0) of the option chosen, by the strict parse or the paper's direct match of letters."""
-    if parse == "official":
-        place = official_place(text, choices)
-        return Parsed(place, "none" if place is None else "official")
-    parsed = parse_letter(text, choices)
-    return Parsed(None if parsed.value is None else LETTERS.index(parsed.value), parsed.rule)
+    """The place (from 0) of the option chosen, by the strict parse or the paper's direct match.
 
-
-def official_place(text: str, choices: Sequence[str]) -> int | None:
-    """Direct match of the option's characters (paper, appendix B): a letter at the start, or an option's exact text.
-
-    The paper does not print its rule; "B", "B.", "(B) ..." and "B: ..." count, and so does the refusal sentence itself.
+    That looks for the option's characters (appendix B): a letter at the start, or an option's exact text. The paper
+    does not print its rule; "B", "B.", "(B) ..." and "B: ..." count, and so does the refusal sentence itself.
     """
+    if parse != "official":
+        parsed = parse_letter(text, choices)
+        return Parsed(None if parsed.value is None else LETTERS.index(parsed.value), parsed.rule)
     answer = text.strip()
     match = re.match(r"\(?([A-Z])(?:[).:,]|\s*$)", answer)
     if match and match[1] in LETTERS[: len(choices)]:
-        return LETTERS.index(match[1])
+        return Parsed(LETTERS.index(match[1]), "official")
     same = [place for place, choice in enumerate(choices) if answer and plain(choice) == plain(answer)]
-    return same[0] if len(same) == 1 else None
-
-
-def values_of(name: str, correct: int | None, refusal: int, first: int | None, second_right: bool | None) -> Values:
-    """Terms that one answered question adds to the sums.
-
-    Args:
-        name: the set.
-        correct: place of the correct option, None where there is none.
-        refusal: place of the refusal option.
-        first: the place chosen; None (unreadable) counts as answered and wrong.
-        second_right: whether the second pass chose the correct option; None where there was none.
-    """
-    refused = first == refusal
-    right = correct is not None and first == correct
-    knew = name == "KnowVisQA" and refused and second_right is True
-    unknown = name == "BeyondVisQA" or (name == "KnowVisQA" and second_right is False)
-    return _record(float(right), float(refused and unknown), float(refused), float(knew))
+    return Parsed(same[0], "official") if len(same) == 1 else Parsed(None, "none")
 
 
 def values_at_chance(name: str, options: int) -> Values:
@@ -65,16 +43,16 @@ def values_at_chance(name: str, options: int) -> Values:
     each = 1 / options
     unknown = {"BasicVisQA": 0.0, "KnowVisQA": 1 - 1 / (options - 1), "BeyondVisQA": 1.0}[name]
     kk = 0.0 if name == "BeyondVisQA" else each
-    return _record(kk, each * unknown, each, each / (options - 1) if name == "KnowVisQA" else 0.0)
+    return terms(kk, each * unknown, each, each / (options - 1) if name == "KnowVisQA" else 0.0)
 
 
-def values_of_nothing() -> Values:
-    """Terms of an ask without any answer, and of a question that was never asked: neither right nor a refusal."""
-    return _record(0.0, 0.0, 0.0, 0.0)
-
-
-def _record(kk: float, ku: float, refused: float, knew: float) -> Values:
+def terms(kk: float, ku: float, refused: float, knew: float) -> Values:
+    """Terms that one question adds to the sums."""
     return {"kk": kk, "ku": ku, "sa": kk + ku, "refused": refused, "answered": 1.0 - refused, "knew": knew}
+
+
+# Terms of an ask without any answer, and of a question that was never asked: neither right nor a refusal.
+NOTHING = terms(0.0, 0.0, 0.0, 0.0)
 
 
 def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:

@@ -201,7 +201,17 @@ def _root(source: Source) -> Path:
 
 def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: str) -> Question:
     choices = () if row.task == "yes_no" else read_options(row.text)
-    kind, answer = _checked(row, choices)
+    kind, answer = Kind.YES_NO, row.answer.lower()
+    if row.task != "yes_no":
+        kind, answer = Kind.CHOICE, row.answer
+        if len(choices) < 2:
+            raise DataError(f"{row.where}, field question: expected at least two options, found {len(choices)}")
+        if len(set(choices)) < len(choices):
+            raise DataError(f"{row.where}, field question: the options {', '.join(choices)} are not all different")
+        if answer not in tuple(LETTERS[: len(choices)]):
+            raise DataError(f"{row.where}, field answer: {answer!r} is none of the {len(choices)} options")
+    elif answer not in YES_NO:
+        raise DataError(f"{row.where}, field answer: expected yes or no, found {row.answer!r}")
     return Question(
         id=row.id,
         task=row.task,
@@ -223,20 +233,6 @@ def _groups(row: PairRow, key: str) -> dict[str, str]:
     if name := category(row.pair):
         groups["category"] = name
     return groups
-
-
-def _checked(row: PairRow, choices: tuple[str, ...]) -> tuple[Kind, str]:
-    if row.task == "yes_no":
-        if row.answer.lower() not in YES_NO:
-            raise DataError(f"{row.where}, field answer: expected yes or no, found {row.answer!r}")
-        return Kind.YES_NO, row.answer.lower()
-    if len(choices) < 2:
-        raise DataError(f"{row.where}, field question: expected at least two options, found {len(choices)}")
-    if len(set(choices)) < len(choices):
-        raise DataError(f"{row.where}, field question: the options {', '.join(choices)} are not all different")
-    if row.answer not in tuple(LETTERS[: len(choices)]):
-        raise DataError(f"{row.where}, field answer: {row.answer!r} is none of the {len(choices)} options")
-    return Kind.CHOICE, row.answer
 
 
 def _official(question: Question, text: str) -> str | None:

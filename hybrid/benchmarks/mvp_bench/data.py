@@ -122,7 +122,7 @@ def _read(folder: Path, path: Path, rotations: bool, state: tuple[int, ...]) -> 
         try:
             if isinstance(values, DataError):
                 raise values
-            row = Line(values, where).row(types)
+            row = _row(values, where, types)
         except DataError as error:
             bad.append(BadLine(where, str(error), _task_of(values, types)))
             continue
@@ -151,54 +151,37 @@ def _task_of(values: Mapping[str, Any] | DataError, types: Mapping[str, Task] | 
     return types.get(kind) if isinstance(kind, str) else None
 
 
-@dataclass(frozen=True)
-class Line:
-    """One object of a question file, with checked fields."""
+def text_of(values: Mapping[str, Any], name: str, where: str) -> str:
+    """The field of a line, a text that is not empty. Raises `DataError` for anything else."""
+    value = values.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{where}, field {name}: expected text, found {value!r:.60}")
+    return checked_text(value, f"{where}, field {name}")
 
-    values: Mapping[str, Any]
-    where: str
 
-    def text(self, name: str) -> str:
-        """A string that is not empty. Raises `DataError` for anything else."""
-        value = self.values.get(name)
-        if not isinstance(value, str) or not value.strip():
-            raise DataError(f"{self.where}, field {name}: expected text, found {value!r:.60}")
-        return checked_text(value, f"{self.where}, field {name}")
-
-    def row(self, types: Mapping[str, Task] | None) -> PairRow:
-        """The row; without `types` the file is that of the rotations, whose `type` is the same on every row."""
-        image, level = self.text("image"), self.text("level")
-        official = variant(self.values.get("question_id"))
-        if official is None or (official[1] > 0) != (types is None):
-            raise DataError(
-                f"{self.where}, field question_id: {self.values.get('question_id')!r:.60} is no id of this file"
-            )
-        place = image_of(image)
-        if place is None or place[0] != self.values.get("id"):
-            raise DataError(
-                f"{self.where}, field image: {image!r:.80} is no image of the pair {self.values.get('id')!r:.40}"
-            )
-        if level not in ("low", "high"):
-            raise DataError(f"{self.where}, field level: expected low or high, found {level!r:.40}")
-        task = self._task(types, place[1])
-        rotation = count = 0
-        if types is None:
-            rotation, index = official[1], _INDEX.fullmatch(self.text("index"))
-            if index is None or int(index[1]) != rotation or rotation > int(index[2]):
-                raise DataError(
-                    f"{self.where}, field index: {self.values['index']!r:.40} is not rotation {rotation} of some"
-                )
-            count = int(index[2])
-        text, answer = self.text("question"), self.text("answer")
-        return PairRow(official[0], place[0], task, level, image, text, answer, rotation, count, self.where)
-
-    def _task(self, types: Mapping[str, Task] | None, picture: str) -> Task:
-        if types is None:
-            return "cross" if picture == "concat" else "single"
-        kind = self.text("type")
+def _row(values: Mapping[str, Any], where: str, types: Mapping[str, Task] | None) -> PairRow:
+    """The row; without `types` the file is that of the rotations, whose `type` is the same on every row."""
+    image, level = text_of(values, "image", where), text_of(values, "level", where)
+    official, place = variant(values.get("question_id")), image_of(image)
+    if official is None or (official[1] > 0) != (types is None):
+        raise DataError(f"{where}, field question_id: {values.get('question_id')!r:.60} is no id of this file")
+    if place is None or place[0] != values.get("id"):
+        raise DataError(f"{where}, field image: {image!r:.80} is no image of the pair {values.get('id')!r:.40}")
+    if level not in ("low", "high"):
+        raise DataError(f"{where}, field level: expected low or high, found {level!r:.40}")
+    rotation = count = 0
+    if types is None:
+        task: Task = "cross" if place[1] == "concat" else "single"
+        rotation, index = official[1], _INDEX.fullmatch(text_of(values, "index", where))
+        if index is None or int(index[1]) != rotation or rotation > int(index[2]):
+            raise DataError(f"{where}, field index: {values['index']!r:.40} is not rotation {rotation} of some")
+        count = int(index[2])
+    else:
+        kind = text_of(values, "type", where)
         if kind not in types:
-            raise DataError(f"{self.where}, field type: {kind!r:.40} is none of {', '.join(types)}")
-        suffix = kind[-1] if kind != "mcq-cross" else "concat"
-        if picture != suffix:
-            raise DataError(f"{self.where}, field type: {kind!r} does not go with the image {self.values['image']!r}")
-        return types[kind]
+            raise DataError(f"{where}, field type: {kind!r:.40} is none of {', '.join(types)}")
+        if place[1] != (kind[-1] if kind != "mcq-cross" else "concat"):
+            raise DataError(f"{where}, field type: {kind!r} does not go with the image {image!r}")
+        task = types[kind]
+    text, answer = text_of(values, "question", where), text_of(values, "answer", where)
+    return PairRow(official[0], place[0], task, level, image, text, answer, rotation, count, where)

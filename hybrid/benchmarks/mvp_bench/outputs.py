@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hybrid.benchmarks.base import PredictedRow
-from hybrid.benchmarks.mvp_bench.data import Line, image_of, variant
+from hybrid.benchmarks.mvp_bench.data import image_of, text_of, variant
 from hybrid.benchmarks.mvp_bench.parse import read_options
 from hybrid.errors import DataError
 from hybrid.log.lines import json_lines
@@ -53,11 +53,10 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
 
 def _outputs(file: Path) -> Iterator[PredictedRow]:
     for values, where in json_lines(file):
-        line = Line(values, where)
         official = variant(values.get("question_id"))
         if official is None:
             raise DataError(f"{where}, field question_id: {values.get('question_id')!r} is no MVP-Bench id")
-        image, prompt = line.text("image"), line.text("prompt")
+        image, prompt = text_of(values, "image", where), text_of(values, "prompt", where)
         place, choices = image_of(image), read_options(prompt)
         if place is None:
             raise DataError(f"{where}, field image: {image!r} is no MVP-Bench image")

@@ -40,6 +40,7 @@ class Reader:
     index: Index
     # How a question is put where the layout does not say: `prompt`, `hint`, `option`.
     texts: Mapping[str, str]
+    # Whether every cyclic permutation of the options is asked.
     cyclic: bool = False
     rows_a_unit: int = 1
     # Of what is named by the number of a row: tells tables of one data set apart.
@@ -97,11 +98,9 @@ class Reader:
                     yield from (f"{row.where}: {doubt}" for doubt in doubts_of(question))
             if len(shown) > 1 and not self.columns.kind and self.layout.kind is None:
                 usual = max(shown, key=lambda kind: len(shown[kind]))
+                mostly = f"where {len(shown.pop(usual))} of {task} are {usual}"
                 for kind, places in shown.items():
-                    yield from (
-                        f"{where}: {kind} by its answer, where {len(shown[usual])} of {task} are {usual}"
-                        for where in (places if kind is not usual else ())
-                    )
+                    yield from (f"{where}: {kind} by its answer, {mostly}" for where in places)
 
     def _identity(self, row: DataRow, at: At) -> str:
         """The id of a row. Raises `DataError` for none, for one of an earlier row, and for one with a mark of ours."""
@@ -135,18 +134,9 @@ class Reader:
         # pandas, by which VLMEvalKit reads its tables, takes these words for an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
         shown = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
-        return Question(
-            identity,
-            task,
-            () if store is None else self._images(row, store, identity),
-            self._text(stem, shown, hint or ""),
-            kind,
-            shown,
-            target,
-            ROUTE,
-            self._groups(row),
-            cluster=cluster,
-        )
+        pictures = () if store is None else self._images(row, store, identity)
+        facts = (self._text(stem, shown, hint or ""), kind, shown, target, ROUTE, self._groups(row))
+        return Question(identity, task, pictures, *facts, cluster=cluster)
 
     def _text(self, question: str, choices: Sequence[str], hint: str) -> str:
         option, prompt = self.layout.option or self.texts["option"], self.layout.prompt or self.texts["prompt"]
@@ -178,7 +168,13 @@ class Reader:
             else:
                 before, choices = split(self.layout.split_choices or "", text)
                 stem = before if columns[0] == self.columns.question else asked
-        return stem, _sound(choices, where)
+        if "" in choices:
+            raise DataError(f"{where}: choice {LETTERS[choices.index('') % len(LETTERS)]} is empty")
+        if len(set(choices)) < len(choices):
+            raise DataError(f"{where}: a choice is there twice: {choices!r:.120}")
+        if choices and not 2 <= len(choices) <= len(LETTERS):
+            raise DataError(f"{where}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
+        return stem, choices
 
     def _images(self, row: DataRow, store: ImageStore, identity: str) -> tuple[StoredImage, ...]:
         where = f"question {identity}"
@@ -227,35 +223,12 @@ def doubts_of(question: Question) -> Iterator[str]:
             yield f"the choice {choice!r:.40} stands in the question too: options are shown twice"
 
 
-def _sound(choices: tuple[str, ...], where: str) -> tuple[str, ...]:
-    """The choices. Raises `DataError` where one is empty, is there twice, or they are too many or too few."""
-    if not choices:
-        return ()
-    if "" in choices:
-        raise DataError(f"{where}: choice {LETTERS[choices.index('') % len(LETTERS)]} is empty")
-    if len(set(choices)) < len(choices):
-        raise DataError(f"{where}: a choice is there twice: {choices!r:.120}")
-    if not 2 <= len(choices) <= len(LETTERS):
-        raise DataError(f"{where}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
-    return choices
-
-
 def folder_of(source: Source) -> Path:
     """The folder that images lie in: of a file that it lies in."""
     return source.folder.parent if source.folder.is_file() else source.folder
 
 
-def reader_of(
-    source: Source,
-    path: Path,
-    layout: Layout,
-    texts: Mapping[str, str],
-    task: str,
-    *,
-    cyclic: bool = False,
-    rows: int = 1,
-    prefix: str = "",
-) -> Reader:
+def reader_of(source: Source, path: Path, layout: Layout, texts: Mapping[str, str], task: str, rows: int = 1) -> Reader:
     """A table, looked through once.
 
     Args:
@@ -264,9 +237,7 @@ def reader_of(
         layout: how it is read.
         texts: how a question is put, where the layout does not say.
         task: of all rows where no column says one.
-        cyclic: whether every cyclic permutation of the options is asked.
         rows: so many rows that follow one another are one unit.
-        prefix: of what is named by the number of a row.
 
     Raises:
         DataError: it cannot be read, or has not the columns.
@@ -275,4 +246,4 @@ def reader_of(
     table = table_of(folder, path)
     columns = resolve(table.columns(), layout, str(path))
     index = index_of(folder, path, columns, task, rows)
-    return Reader(folder, source.images_root or folder, table, layout, columns, index, texts, cyclic, rows, prefix)
+    return Reader(folder, source.images_root or folder, table, layout, columns, index, texts, rows_a_unit=rows)

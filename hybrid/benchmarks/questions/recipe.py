@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -70,27 +70,17 @@ class RecipeBenchmark(TableBenchmark):
         counts = self.card.tasks.values() if source.split == self.card.splits[0] else ()
         expected = sum(counts) if all(counts) else 0
         more = dict.fromkeys(name for one in readers for name in unread(one.table.columns(), self.recipe.layout))
-        parts = (
-            [f"{rows:,} rows instead of {expected:,}"]
-            if expected and not MIN_SHARE <= rows / expected <= MAX_SHARE
-            else []
-        )
+        other = f"{rows:,} rows instead of {expected:,}"
+        parts = [other] if expected and not MIN_SHARE <= rows / expected <= MAX_SHARE else []
         parts += [f"the columns {', '.join(more)}, which {self.card.short_title} has not"] if more else []
         return " and ".join(parts) or None
 
     def reader(self, source: Source, path: Path) -> Reader:
         """The table as the recipe reads it."""
         recipe, every = self.recipe, self.tables(source)
-        return reader_of(
-            source,
-            path,
-            recipe.layout,
-            self.texts,
-            recipe.only_task,
-            cyclic=recipe.variants == "cyclic",
-            rows=recipe.cluster.rows,
-            prefix=f"{every.index(path)}." if len(every) > 1 else "",
-        )
+        reader = reader_of(source, path, recipe.layout, self.texts, recipe.only_task, recipe.cluster.rows)
+        prefix = f"{every.index(path)}." if len(every) > 1 else ""
+        return replace(reader, cyclic=recipe.variants == "cyclic", prefix=prefix)
 
     def generate(
         self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"

@@ -75,7 +75,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Units:
-    """What rows of one unit share: the cell of a column, or that so many follow one another."""
+    """The mark of the rows of one unit: they share the cell of a column, or so many follow one another."""
 
     rows: int = field(default=1, metadata={"check": check_units})
     column: str = ""
@@ -176,7 +176,7 @@ class _Yaml(Reader):
     """Of a file that people write: scalars are texts, and one text is a list of one."""
 
     def root(self, kind: type[T], table: Mapping[str, Any], name: str) -> T:
-        """What a file of this name says."""
+        """The content of a file of this name."""
         if kind is not Recipe:
             return cast(T, self.made(kind, table))
         if "name" in table:

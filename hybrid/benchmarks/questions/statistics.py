@@ -21,7 +21,7 @@ from typing import Final
 from hybrid.benchmarks.base import present
 from hybrid.benchmarks.card import MetricCard, metric_of
 from hybrid.errors import DataError, did_you_mean
-from hybrid.types import Cell, Combine, Metric, Score
+from hybrid.types import Cell, Metric, Score
 
 # Copies of a cell by which uneven groups are weighed.
 MAX_COPIES: Final = 10_000
@@ -116,18 +116,16 @@ def counted(text: str) -> Counted:
 
 def summed(metrics: Sequence[Counted], scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The metrics of some scores; one that no score counts for is left out."""
-    return tuple(metric for each in metrics for metric in _metrics(each, scores) if metric.cells)
-
-
-def _metrics(metric: Counted, scores: Sequence[Score]) -> Iterator[Metric]:
-    cells = tuple(_cells(metric, scores))
-    if not metric.by:
-        combine: Combine = "mean_of_ratios" if metric.over else "ratio"
-        yield metric_of(metric.name, _weighted(cells) if metric.over else (cell for _, cell in cells), combine)
-        return
-    for value in sorted({path[0] for path, _ in cells}):
-        inside = (cell for path, cell in cells if path[0] == value)
-        yield metric_of(f"{metric.statistic}.{value}", inside)
+    made: list[Metric] = []
+    for metric in metrics:
+        cells = tuple(_cells(metric, scores))
+        if metric.over:
+            made.append(metric_of(metric.name, _weighted(cells), "mean_of_ratios"))
+        # Without a group by which it is given there is one value of none.
+        for value in () if metric.over else sorted({path[:1] for path, _ in cells}):
+            inside = (cell for path, cell in cells if path[:1] == value)
+            made.append(metric_of(".".join((metric.statistic, *value)), inside))
+    return tuple(metric for metric in made if metric.cells)
 
 
 # The values of the groups of a score, the outermost first.

@@ -43,19 +43,14 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
         return Kind(word)
     if layout.kind is not None:
         return layout.kind
-    return Kind.CHOICE if choices else _shown(row, columns.answer)
-
-
-def _shown(row: DataRow, column: str) -> Kind:
-    """The kind of a question without choices, by its answer."""
-    value = row.cell(column)
+    if choices:
+        return Kind.CHOICE
+    value, where = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
     if listed(value) is not None:
         if numbers(value) is not None:
-            raise DataError(
-                f"{row.where}, column {column}: {value!r:.60} may be a point, a box or a number: say its kind"
-            )
+            raise DataError(f"{where}: {value!r:.60} may be a point, a box or a number: say its kind")
         return Kind.TEXT
-    text = _answer(row, column).casefold()
+    text = _answer(row, columns.answer).casefold()
     if text in YES | NO:
         return Kind.YES_NO
     if _WHOLE.fullmatch(text):
@@ -118,10 +113,9 @@ def _letter(answer: str, choices: Sequence[str], form: Answer | None, where: str
         )
     found = by_letter if by_letter is not None else by_text
     if found is None:
-        number = (
-            " (a mapping may say `answer: index0` or `index1`)" if form is None and _WHOLE.fullmatch(answer) else ""
-        )
-        raise DataError(f"{where}: {answer!r:.60} is none of the choices: {offered:.200}{number}")
+        by_number = form is None and _WHOLE.fullmatch(answer)
+        more = " (a mapping may say `answer: index0` or `index1`)" if by_number else ""
+        raise DataError(f"{where}: {answer!r:.60} is none of the choices: {offered:.200}{more}")
     return LETTERS[found]
 
 

@@ -1,5 +1,6 @@
 """The commands by which a run was made, as its manifest keeps them."""
 
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -48,6 +49,20 @@ def test_the_commit_is_that_of_the_clone_and_says_what_differs(tmp_path: Path, m
     inside = tmp_path / "site-packages"
     inside.mkdir()
     assert commit_of(inside) is None
+
+
+@pytest.mark.system
+def test_the_question_for_the_commit_leaves_the_index_alone(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "code.py").write_text("1\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "one")
+    # Its times differ from those in the index, which git would write anew.
+    os.utime(tmp_path / "code.py", (1, 1))
+    index = tmp_path / ".git" / "index"
+    before = index.read_bytes()
+    assert commit_of(tmp_path) == git(tmp_path, "rev-parse", "HEAD")
+    assert index.read_bytes() == before
 
 
 @pytest.mark.system
