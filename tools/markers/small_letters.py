@@ -18,7 +18,7 @@ from hybrid.marks.drawing import LABELS, MarkStyle, label_patch
 from hybrid.marks.letters import BANK_FONTS, MAX_CANDIDATES, Grey, LetterReading
 from hybrid.types import Box
 
-# In pixels of the enlarged picture. From 13 to 15 and 17 px differ less, for letters of 0.6 to 0.75 times the size.
+# In pixels of the enlarged picture: a letter of 11 px has 11 there at half its size, 13 to 17 at 0.6 to 0.75 times.
 HEIGHTS_PX = (10, 11, 13, 15, 17)
 # Correlation from which a box is a candidate.
 LEAST = 0.6
