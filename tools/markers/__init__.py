@@ -27,10 +27,8 @@ from hybrid.tool.card_file import tool_card
 from hybrid.types import Box
 from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay
-from tools.markers.views import AS_IS, find_at_any_size, seen_in
+from tools.markers.views import AS_IS, MIN_SIDE_PX, find_at_any_size, seen_in
 
-# An image with a shorter side has no room for a ring with its letter, so nothing is looked for.
-MIN_SIDE_PX = 12
 # Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
 # Chance draws rings on every second photograph, without a letter or with one that is not clear; a model or a tool that
 # compares points would compare them.
@@ -125,8 +123,7 @@ def describe(marks: Marks, args: MarkersArgs) -> str:
     missing = [label for label in args.labels if label not in named]
     kept = lines[: MAX_LINES - bool(missing)]
     last = [f"Not found in image 1: {', '.join(missing)}."] if missing else []
-    fewer = range(len(kept), -1, -1)
-    text = Lines().fitting("\n".join([*kept[:shown], *last]) for shown in fewer)
+    text = Lines().fitting("\n".join([*kept[:shown], *last]) for shown in range(len(kept), -1, -1))
     return text or "No drawn point or box was found in image 1."
 
 

@@ -1,67 +1,82 @@
-"""Read letters below 8 px in an enlarged picture: their strokes are grey, and their boxes one pixel wider than they.
+"""Read letters below 8 px: how their pixels look depends on where the letter lies on the grid.
 
-The brightness that tells a letter from its box (`hybrid/marks/letters.py`) is lost where several pixels became one, so
-that whole boxes are compared with blurred rendered ones.
+The brightness that tells a letter from its box (`hybrid/marks/letters.py`) is lost where several pixels became one. So
+whole boxes are compared with drawn ones that were reduced by half from each place on the grid.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import lru_cache
+from itertools import product
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hybrid.marks.drawing import LABELS, MarkStyle, label_patch
-from hybrid.marks.letters import BANK_FONTS, Grey, LetterReading
+from hybrid.marks.letters import BANK_FONTS, MAX_CANDIDATES, Grey, LetterReading
 from hybrid.types import Box
 
-# In pixels of the enlarged picture.
-HEIGHTS_PX = (10, 11, 13)
-# Standard deviation of what reducing by half and enlarging again leaves of a pixel.
-BLUR_PX = 1.0
-# Correlation from which a box is a candidate: drawn letters have 0.75 and more, chance in photographs up to 0.88.
+# In pixels of the enlarged picture: a letter of 11 px has 11 there at half its size, 13 to 17 at 0.6 to 0.75 times.
+HEIGHTS_PX = (10, 11, 13, 15, 17)
+# Correlation from which a box is a candidate.
 LEAST = 0.6
-MAX_CANDIDATES = 40
-# Grey levels that the darkest tenth of a box and the brightest one of its letter reach: drawn ones have 13 and
-# less, 126 and more; half of what is alike by chance over 29 and under 93.
-BLACK, WHITE = 20, 110
+# Grey level up to which a pixel is black, least share of black ones in a square of 7 px, and least grey level of the
+# brightest pixel in its middle. Of drawn boxes, even brightened ones, 0.16 are black; their letters reach 128.
+BLACK, SHARE, WHITE = 30, 0.12, 110
+# Half the width of the widest box and more.
+MARGIN_PX = 16
 
 
 @lru_cache(maxsize=1)
-def boxes() -> tuple[tuple[str, Grey], ...]:
-    """Every label in its black box, (h, w), in each font and height."""
+def boxes() -> dict[tuple[int, int], list[tuple[str, npt.NDArray[np.float32]]]]:
+    """Every label's black box as a vector of length 1 and mean 0, by rows and columns."""
     import cv2
 
-    styles = [MarkStyle(letter_px=height, font=font) for font in BANK_FONTS for height in HEIGHTS_PX]
-    drawn = [(label, label_patch(label, style)[..., 0]) for label in LABELS for style in styles]
-    return tuple((label, np.asarray(cv2.GaussianBlur(patch, (0, 0), BLUR_PX), np.uint8)) for label, patch in drawn)
+    found = defaultdict(list)
+    for label, font, height, top, left in product(LABELS, BANK_FONTS, HEIGHTS_PX, (0, 1), (0, 1)):
+        patch = label_patch(label, MarkStyle(letter_px=height, font=font))[top:, left:, 0]
+        rows, columns = patch.shape[0] // 2, patch.shape[1] // 2
+        # Pixels that hold a part of what lies beside the box say nothing of it.
+        box = cv2.resize(patch[: 2 * rows, : 2 * columns], (columns, rows), interpolation=cv2.INTER_AREA)
+        found[rows, columns].append((label, _unit(box.reshape(1, -1))[0]))
+    return dict(found)
+
+
+def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    level = vectors - vectors.mean(axis=1, keepdims=True, dtype=np.float32)
+    return np.asarray(level / (np.linalg.norm(level, axis=1, keepdims=True) + 1e-6), np.float32)
 
 
 def small_letters(grey: Grey) -> list[LetterReading]:
-    """Letters that look like a drawn one, of an enlarged image (H, W), best correlation first."""
+    """Letters that look like a drawn one, of an image (H, W) enlarged to twice its size, best correlation first."""
     import cv2
 
-    fits = {label: np.full(grey.shape, -1, np.float32) for label in LABELS}
-    sizes = dict.fromkeys(LABELS, (0, 0))
-    for label, box in boxes():
-        height, width = box.shape
-        if height > grey.shape[0] or width > grey.shape[1]:
-            continue
-        fit = cv2.matchTemplate(grey, box, cv2.TM_CCOEFF_NORMED)
-        rows, columns = slice(height // 2, height // 2 + fit.shape[0]), slice(width // 2, width // 2 + fit.shape[1])
-        np.maximum(fits[label][rows, columns], fit, out=fits[label][rows, columns])
-        # The last is the highest: what is painted over later must not leave an edge.
-        sizes[label] = (height, width)
+    small = cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    black = cv2.boxFilter((small <= BLACK).astype(np.float32), -1, (7, 7)) >= SHARE
+    ys, xs = np.argwhere(black & (cv2.dilate(small, np.ones((3, 3), np.uint8)) >= WHITE)).T + MARGIN_PX
+    # A box that the border cuts goes on in black.
+    padded = np.pad(small, MARGIN_PX, "edge")
+    fits = {label: np.full(padded.shape, -1, np.float32) for label in LABELS}
+    sizes = {label: np.zeros((*padded.shape, 2), np.int64) for label in LABELS}
+    for (height, width), drawn in boxes().items():
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width))
+        shown = _unit(windows[ys - height // 2, xs - width // 2].reshape(len(ys), height * width))
+        for (label, _), fit in zip(drawn, np.stack([box for _, box in drawn]) @ shown.T, strict=True):
+            better = fit > fits[label][ys, xs]
+            at = ys[better], xs[better]
+            fits[label][at], sizes[label][at] = fit[better], (height, width)
     best = np.maximum.reduce(list(fits.values()))
-    peaks = np.argwhere((best == cv2.dilate(best, np.ones((9, 9), np.uint8))) & (best >= LEAST))
+    peaks = np.argwhere((best == cv2.dilate(best, np.ones((5, 5), np.uint8))) & (best >= LEAST))
     readings = []
-    for y, x in sorted(peaks.tolist(), key=lambda place: -float(best[tuple(place)])):
+    for y, x in sorted(peaks.tolist(), key=lambda place: -float(best[tuple(place)]))[:MAX_CANDIDATES]:
         near = {label: float(fit[y - 1 : y + 2, x - 1 : x + 2].max()) for label, fit in fits.items()}
         scores = tuple(sorted(near.items(), key=lambda item: -item[1]))
-        height, width = sizes[scores[0][0]]
-        left, top = x - width // 2, y - height // 2
-        inside = grey[max(0, top) : top + height, max(0, left) : left + width]
-        middle = grey[max(0, y - 4) : y + 5, max(0, x - 3) : x + 4]
-        if np.percentile(inside, 10) <= BLACK and np.percentile(middle, 90) >= WHITE:
-            glyph = Box(left + 3, top + 2, left + width - 3, top + height - 2)
-            readings.append(LetterReading(glyph, Box(left, top, left + width, top + height), scores, False))
-    return readings[:MAX_CANDIDATES]
+        height, width = sizes[scores[0][0]][y, x].tolist()
+        x0, y0 = 2 * (x - width // 2 - MARGIN_PX), 2 * (y - height // 2 - MARGIN_PX)
+        x1, y1 = x0 + 2 * width, y0 + 2 * height
+        # What is painted over later must not leave an edge, and half of a pixel beside the box may be the box's.
+        box = Box(x0 - 2, y0 - 2, x1 + 2, y1 + 2)
+        readings.append(LetterReading(Box(x0 + 3, y0 + 2, x1 - 3, y1 - 2), box, scores, False))
+    return readings

@@ -16,6 +16,7 @@ from hybrid.marks.finding import MarkKind, find_marks
 from hybrid.marks.letters import Grey, LetterReading, grey_between, read_labels
 from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.tool import Pixels
+from tools._shared.boxes import overlap
 from tools.markers.small_letters import small_letters
 
 # Views longer than this are reduced to it.
@@ -28,8 +29,9 @@ SURE = 0.9
 LEGIBLE = 0.7
 # How many views are searched besides the picture as it is: each takes as long again.
 MAX_VIEWS = 2
-# Least confidence of a mark of another view.
-LIKELY = 0.6
+# Least confidence of a mark of another view: above that of one whose ring does not show beside a clear letter, as small
+# letters are clear by chance as well.
+LIKELY = 0.65
 # Sum of confidences by which a view must be better than the picture as it is.
 BETTER = 0.1
 
@@ -54,18 +56,16 @@ def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> M
     def found(view: View) -> Marks:
         return seen_in(pixels, view, lambda scaled: find_marks(scaled, labels, kind, view.levels, view.read))
 
-    wanted = tuple(labels) or LABELS
     best = found(AS_IS)
     if _all_sure(best, labels):
         return best
-    legible = {view: _legible(pixels, view, wanted) for view in VIEWS}
+    legible = {view: _legible(pixels, view, labels) for view in VIEWS}
     likely = sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]
     # Last: what looks like a small letter by chance would take another view's turn.
-    for view in [*likely, *([SMALL] if _legible(pixels, SMALL, wanted) > 0 else [])]:
+    for view in [*likely, *([SMALL] if _legible(pixels, SMALL, labels) > 0 else [])]:
         other = found(view)
         better = _complete(other, labels) and _trust(other) > _trust(best) + BETTER
-        if better and not (labels and _contradicted(pixels, other, labels, kind)):
-            best = other
+        best = other if better and not (labels and _contradicted(pixels, other, labels, kind)) else best
         if _all_sure(best, labels):
             break
     return best
@@ -91,12 +91,12 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
     return np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
 
 
-def _legible(pixels: Pixels, view: View, wanted: Sequence[str]) -> float:
-    """How well the wanted letters read in a view: the sum of the clear ones' correlations."""
+def _legible(pixels: Pixels, view: View, labels: Sequence[str]) -> float:
+    """How well the letters asked for read in a view: the sum of the clear ones' correlations."""
     if view.scale * max(pixels.shape[:2]) > MAX_SIDE_PX:
         return 0.0
     readings = view.read(grey_between(_scaled(pixels, view), view.levels))
-    best = [max((reading.score_of(label) for reading in readings), default=0.0) for label in wanted]
+    best = [max((reading.score_of(label) for reading in readings), default=0.0) for label in labels or LABELS]
     return sum(score for score in best if score >= LEGIBLE)
 
 
@@ -123,9 +123,7 @@ def _contradicted(pixels: Pixels, other: Marks, labels: Sequence[str], kind: Mar
 def _at_one_place(a: PointMark | BoxMark, b: PointMark | BoxMark) -> bool:
     # Both have the letter in a box of its own, unless none was read there.
     one, other = a.label_box_px, b.label_box_px
-    if one is None or other is None:
-        return False
-    return one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1
+    return one is not None and other is not None and overlap(one, other) > 0
 
 
 def _trust(marks: Marks) -> float:
@@ -133,5 +131,4 @@ def _trust(marks: Marks) -> float:
 
 
 def _named(marks: Marks) -> list[PointMark | BoxMark]:
-    every: list[PointMark | BoxMark] = [*marks.points, *marks.boxes]
-    return [mark for mark in every if mark.label is not None]
+    return [*(one for one in marks.points if one.label), *(one for one in marks.boxes if one.label)]
