@@ -99,4 +99,4 @@ def partly_there(scored: Scored) -> list[str]:
     if not taken or taken["limit"] is not None or scored.data.generated or scored.data.split != card.splits[0]:
         return []
     there = Counter(task for _, task in {(base_id(name), one.task) for name, one in scored.questions.items()})
-    return [f"{n} of {card.tasks[task]} of {task}" for task, n in there.items() if n < card.tasks.get(task, 0)]
+    return [f"{there[task]} of {most} of {task}" for task, most in card.tasks.items() if 0 < there[task] < most]
