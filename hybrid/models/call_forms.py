@@ -215,7 +215,7 @@ def _from_lines(lines: str) -> dict[str, Any]:
         raise ValueError("an input in YAML may hold no alias")
     try:
         # Every scalar is text: only the tool's schema tells its type.
-        value = yaml.load(written, getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506
+        value = yaml.load(written, yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader)  # noqa: S506
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {error}"[:200]) from error
     parts = value if isinstance(value, list) else [value]

@@ -64,8 +64,10 @@ class Part:
         ids = tuple(self.seen.ids[np.asarray(amount, float) > 0])
         return self.number(quantity, total(amount), **{"unit": QUESTIONS, "ids": ids, **fields})
 
-    def share(self, quantity: str, above: Floats, below: Floats, *, share: bool = True, **fields: Any) -> Result:
-        """A ratio of sums, with interval; `n` counts the questions with anything below the line."""
+    def share(
+        self, quantity: str, above: Floats, below: Floats | None = None, *, share: bool = True, **fields: Any
+    ) -> Result:
+        """A ratio of sums, or a mean, with interval; `n` counts the questions with anything below the line."""
         row = replace(self.row, quantity=quantity, unit=FRACTION)
         return replace(with_interval(row, self.shared.ratio(quantity, above, below, share=share)), **fields)
 

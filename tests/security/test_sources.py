@@ -30,6 +30,10 @@ def suspicious(source: str) -> list[str]:
     return [f"{line}: {what}" for line, what in sorted(found)]
 
 
+# Of YAML they make texts, lists and maps, whatever the data name.
+TEXTS_ALONE = ("yaml.BaseLoader", "yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader")
+
+
 def _wrong(call: ast.Call) -> list[str]:
     name = ast.unparse(call.func)
     given = {word.arg: ast.unparse(word.value) for word in call.keywords if word.arg}
@@ -46,7 +50,10 @@ def _wrong(call: ast.Call) -> list[str]:
         wrong.append("torch.load of pickles")
     if name.endswith(("np.load", "numpy.load")) and given.get("allow_pickle", "False") != "False":
         wrong.append("numpy.load of pickles")
-    if name.endswith(("yaml.load", "yaml.unsafe_load", "yaml.full_load")):
+    loads = name.endswith("yaml.load") and len(call.args) == 2
+    if name.endswith(("yaml.load", "yaml.unsafe_load", "yaml.full_load")) and not (
+        loads and ast.unparse(call.args[1]) in TEXTS_ALONE
+    ):
         wrong.append(name)
     if name.endswith("from_pretrained") and given.get("use_safetensors", "True") != "True":
         wrong.append("weights that are no safetensors")
@@ -74,6 +81,7 @@ def test_each_of_them_is_seen(source: str, seen: str) -> None:
 
 def test_what_is_harmless_is_not_seen() -> None:
     harmless = (
-        "model.eval()\ntorch.load(p, weights_only=True)\nre.compile(x)\nsubprocess.run([a, b])\nyaml.safe_load(t)"
+        "model.eval()\ntorch.load(p, weights_only=True)\nre.compile(x)\nsubprocess.run([a, b])\nyaml.safe_load(t)\n"
+        "yaml.load(t, yaml.BaseLoader)"
     )
     assert suspicious(harmless) == []
