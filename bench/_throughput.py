@@ -37,6 +37,7 @@ from hybrid.samples.item import jpeg
 from hybrid.samples.seeds import generator
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
+from hybrid.serving.threads import keep_freed_memory
 from hybrid.tool import Pixels, Tool
 from hybrid.types import ImageRef, Json
 from tools._shared import reflection
@@ -164,6 +165,8 @@ def measure(name: str, setting: Load) -> Measured:
     """Both loops over one network. Raises `UsageError` for a network that there is not."""
     if name not in NETWORKS:
         raise UsageError(f"--network {name}: there are {', '.join(NETWORKS)}")
+    # As the worker process of a run does.
+    keep_freed_memory()
     network = NETWORKS[name]
     tool: Tool = load("tools", network.tool)
     with tempfile.TemporaryDirectory() as folder, counting(network.counted) as passes, matched_once():

@@ -10,6 +10,7 @@ returns is a program that never ends. Here the end waits `LEAVE_S` seconds for w
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import queue
 import sys
@@ -23,6 +24,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DEVICE_SWITCH_S = 2e-5
+# Parameters of glibc's malloc (malloc.h) with their values: one arena for all threads; blocks below 32 MiB, the most
+# that it takes, come from that arena; of its end up to 256 MiB stay.
+MALLOC = {"M_ARENA_MAX": (-8, 1), "M_MMAP_THRESHOLD": (-3, 32 << 20), "M_TRIM_THRESHOLD": (-1, 256 << 20)}
 # How long the end of the program waits for work that still runs, all of its threads together.
 LEAVE_S = 2.0
 
@@ -105,6 +109,17 @@ def device_thread() -> None:
     """
     one_opencv_thread()
     sys.setswitchinterval(DEVICE_SWITCH_S)
+
+
+def keep_freed_memory() -> None:
+    """Let arrays take the memory that others freed: said once, before there are threads. Nothing without glibc.
+
+    Every picture is a dozen arrays of megabytes, which glibc returns to the kernel and gets back page by page.
+    """
+    with suppress(AttributeError, OSError):
+        mallopt = ctypes.CDLL(None).mallopt
+        for parameter, value in MALLOC.values():
+            mallopt(parameter, value)
 
 
 def one_opencv_thread() -> None:

@@ -54,7 +54,7 @@ from hybrid.serving.protocol import (
 from hybrid.serving.rules import next_step
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import DeviceLost, tool_errors
-from hybrid.serving.threads import one_opencv_thread
+from hybrid.serving.threads import keep_freed_memory, one_opencv_thread
 from hybrid.serving.worker_process import end_with_parent
 from hybrid.tool import Tool
 
@@ -77,6 +77,7 @@ def main() -> None:
     faulthandler.enable(all_threads=False)
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    keep_freed_memory()
     # The end of the socket is heard by a thread, which a tool that holds the interpreter does not let run.
     end_with_parent()
     # Other systems have no such file.
