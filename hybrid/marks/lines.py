@@ -75,18 +75,21 @@ class Lines:
     def __init__(self, excess: Map, hidden: Mask | None = None) -> None:
         self.excess = excess
         self.hidden = np.zeros(excess.shape, bool) if hidden is None else hidden
-        seen = (~self.hidden).astype(np.float32)
-        share = _along(seen)
-        mean = _along(excess * seen) / np.maximum(share, 1e-6)
-        mean = np.where(share > MIN_SEEN, mean, -FAR_BELOW)
+        mean = _along(excess)
+        if hidden is not None:
+            seen = (~hidden).astype(np.float32)
+            share = _along(seen)
+            mean = np.where(share > MIN_SEEN, _along(excess * seen) / np.maximum(share, 1e-6), -FAR_BELOW)
+        known_mean = mean > -FAR_BELOW
         self.ridge: Map = np.zeros(excess.shape, np.float32)
         known = np.zeros(excess.shape, bool)
         for step in BESIDE_PX:
-            framed = np.pad(mean, ((step, step), (0, 0)), constant_values=-FAR_BELOW)
             # Where one neighbour is hidden, the other one is compared with, as at the picture's border.
-            beside = np.maximum(framed[: -2 * step], framed[2 * step :])
-            there = (mean > -FAR_BELOW) & (beside > -FAR_BELOW)
-            self.ridge = np.maximum(self.ridge, np.where(there, mean - beside, 0))
+            beside = np.full_like(mean, -FAR_BELOW)
+            beside[step:] = mean[:-step]
+            np.maximum(beside[:-step], mean[step:], out=beside[:-step])
+            there = known_mean & (beside > -FAR_BELOW)
+            np.maximum(self.ridge, mean - beside, out=self.ridge, where=there)
             known |= there
         self.hidden = self.hidden | ~known
 
