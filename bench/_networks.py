@@ -8,6 +8,7 @@ cannot be had offline; embedding tables are as large as these tokenizers, which 
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -75,8 +76,15 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
             for parameter in (*model.box_head.parameters(), *model.class_head.parameters()):
                 parameter.data.mul_(0.05)
             if size != "tiny":
-                # As many boxes as a trained detector finds: about ten of 3,600 reach the score from which one counts.
-                model.class_head.logit_shift.bias.data.fill_(-4.5)
+                # As many boxes as a trained detector finds: ten of 3,600 reach the score from which one counts.
+                side, shift = config["vision_config"]["image_size"], model.class_head.logit_shift.bias
+                for parameter in model.class_head.logit_scale.parameters():
+                    parameter.data.zero_()
+                soft = torch.nn.functional.interpolate(torch.randn(1, 3, 12, 16), (side, side), mode="bicubic")
+                words = torch.randint(1, len(parts[0]) - 2, (2, length))
+                with torch.inference_mode():
+                    best = model.eval()(input_ids=words, pixel_values=soft).logits.amax(dim=-1).flatten()
+                shift.data += math.log(0.1 / 0.9) - best.topk(10).values[-1]
     model.save_pretrained(folder)
     images = made("images", **given["images"])
     processor = made("processor", images, *parts, **given.get("more", {})) if "processor" in classes else images

@@ -208,15 +208,15 @@ def gather(
     `frame`: pixels that 1 stands for in x and in y, and the width and height at which boxes are cut.
     """
     across, down, width, height = frame
-    detections = []
-    for row, (x, y, w, h) in zip(scores, boxes, strict=True):
-        best = int(np.argmax(row))
-        if row[best] < floor:
-            continue
-        x0, x1 = (float(np.clip(edge * across, 0, width)) for edge in (x - w / 2, x + w / 2))
-        y0, y1 = (float(np.clip(edge * down, 0, height)) for edge in (y - h / 2, y + h / 2))
-        if x1 - x0 >= 1 and y1 - y0 >= 1:
-            detections.append(Detection(names[best], float(row[best]), Box(x0, y0, x1, y1)))
+    best = scores.argmax(axis=1)
+    score = scores[np.arange(len(scores)), best]
+    middle, half = boxes[:, :2], boxes[:, 2:] / 2
+    low, high = (np.clip(edge * (across, down), 0, (width, height)) for edge in (middle - half, middle + half))
+    counts = (score >= floor) & ((high - low) >= 1).all(axis=1)
+    detections = [
+        Detection(names[best[row]], float(score[row]), Box(*low[row].tolist(), *high[row].tolist()))
+        for row in np.flatnonzero(counts)
+    ]
     return distinct(sorted(detections, key=lambda detection: -detection.score))
 
 
