@@ -78,7 +78,7 @@ def compared(name: str, setting: Comparison) -> list[ReducedPrecision]:
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Path(folder) / "checkpoint"
         checkpoint.mkdir()
-        network.build(checkpoint, setting.real)
+        network.build(checkpoint, setting.real, setting.device)
         trained = bool(network.trained) and setting.real and _installed(network.trained)
         title = network.trained if trained else f"random, of {network.title}"
         asked = [KNOWN[network.tool].make(index, setting.seed) for index in range(setting.items)]

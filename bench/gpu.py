@@ -45,7 +45,7 @@ ENDED = re.compile(
 # Between two looks at the card.
 LOOK_S = 0.05
 PACKAGES = ("torch", "transformers", "timm", "kornia", "numpy")
-REAL_REQUESTS, TINY_REQUESTS = 32, 4
+REAL_REQUESTS, TINY_REQUESTS = 64, 4
 NO_CARD = (
     "**No card has been seen.** `bash bench/gpu.sh` measures one within eight minutes, `uv run pytest -m gpu` tests it."
 )
@@ -121,29 +121,31 @@ def tests(given: argparse.Namespace) -> Row:
     return {"seconds": round(time.monotonic() - started, 1), "code": code, **counts, "names": failed}
 
 
-def speed(given: argparse.Namespace) -> Row:
+def speed(given: argparse.Namespace, network: str) -> Row:
     """The service beside a bare loop over one network."""
     import torch
 
     from bench._throughput import Load, measure
 
     cuda = given.device.startswith("cuda")
+    if cuda:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
     requests = TINY_REQUESTS if given.tiny else REAL_REQUESTS
-    setting = Load((), given.device, not given.tiny, requests, 1 + cuda, given.dtype, given.compiled)
-    found = measure(given.network, setting)
-    row = {name: getattr(given, name) for name in ("network", "dtype", "compiled")}
+    found = measure(network, Load((), given.device, not given.tiny, requests, 1 + cuda, given.dtype, given.compiled))
+    row = {"network": network, "dtype": given.dtype, "compiled": given.compiled}
     row |= {name: getattr(found, name) for name in ("requests", "bare", "service", "load_s")}
     peak = torch.cuda.max_memory_allocated() / 1e6 if cuda else None
     return {**row, "ratio": found.service / found.bare, "pass": statistics.mean(found.passes), "peak_mb": peak}
 
 
-def reduced(given: argparse.Namespace) -> Row:
+def reduced(given: argparse.Namespace, network: str) -> Row:
     """The decisions that one network changes in fewer bits."""
     from bench._reduced import Comparison, compared
 
     items = 2 if given.tiny else 16
-    (row,) = compared(given.network, Comparison((), (given.dtype,), given.device, not given.tiny, items, 2000))
-    return {"network": given.network, **asdict(row)}
+    (row,) = compared(network, Comparison((), (given.dtype,), given.device, not given.tiny, items, 2000))
+    return {"network": network, **asdict(row)}
 
 
 def busy(given: argparse.Namespace) -> Row:
@@ -158,7 +160,7 @@ def busy(given: argparse.Namespace) -> Row:
             folder.mkdir()
             NETWORKS[network].build(folder, not given.tiny, given.device)
             weights[tool] = str(folder)
-        service = ServiceOptions("auto", weights, given.device, unchecked=True, timeout_s=600.0)
+        service = ServiceOptions("auto", weights, given.device, unchecked=True, timeout_s=600.0, isolated=True)
         tasks = tuple(task for _, task in BUSY.values())
         config = RunConfig(
             "blink", solvers=("specialist",), tasks=tasks, data="sample", limit=limit, service=service, concurrency=64
@@ -176,7 +178,7 @@ def study(given: argparse.Namespace) -> Row:
         solvers=("controller", "mllm", "specialist"),
         data="sample",
         limit=2 if given.tiny else 60,
-        service=ServiceOptions(device=given.device),
+        service=ServiceOptions(device=given.device, isolated=True),
         model_settings=ModelSettings(device=given.device),
     )
     with tempfile.TemporaryDirectory() as scratch:
@@ -184,15 +186,27 @@ def study(given: argparse.Namespace) -> Row:
 
 
 def _run(config: Any, device: str, scratch: Path) -> Row:
+    import asyncio
     from dataclasses import replace
 
-    from bench._runs import finished
+    from hybrid.running.resolve import prepare
+    from hybrid.running.run import ask_run
 
+    # The sample is drawn before the clock starts.
+    plan = prepare(replace(config, out=scratch / "run"))
     started = time.monotonic()
+
+    def progress(solver: str, done: int, total: int) -> None:
+        if done % 10 == 0 or done == total:
+            print(f"{solver}: {done} of {total} after {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
+
     with watched(device) as looks:
-        folder = finished(replace(config, out=scratch / "run"))
+        failures = asyncio.run(ask_run(plan, progress))
+    for one in failures:
+        print(f"{one.id}: {one.error}", file=sys.stderr)
     return {
-        "questions": len(folder.attempts(config.solvers[0])),
+        "questions": len(plan.folder.attempts(config.solvers[0])),
+        "failed": len(failures),
         "solvers": list(config.solvers),
         "seconds": round(time.monotonic() - started, 1),
         "busy": statistics.mean(looks.busy) / 100 if looks.busy else None,
@@ -201,7 +215,7 @@ def _run(config: Any, device: str, scratch: Path) -> Row:
     }
 
 
-STEPS: Mapping[str, Callable[[argparse.Namespace], Row]] = {
+STEPS: Mapping[str, Callable[..., Row]] = {
     step.__name__: step for step in (machine, tests, speed, reduced, busy, study)
 }
 # Steps with a row a network.
@@ -247,11 +261,13 @@ def page(found: Mapping[str, Any]) -> str:
         lines += ["|---|---|---|---:|---:|"]
     for one in found.get("reduced", []):
         cells = (NETWORKS[one["network"]].title, one["dtype"], one["weights"])
-        lines.append(f"| {' | '.join(cells)} | {one['changed']} of {one['questions']} | {one['largest']:.2g} |")
+        largest = _shown(one["largest"] if one["of"] else None, ".2g")
+        lines.append(f"| {' | '.join(cells)} | {one['changed']} of {one['questions']} | {largest} |")
     for step, what in (("busy", "with depth, correspondence and detection"), ("study", "with the embedded model")):
         if one := found.get(step):
             share = f"the card busy {_shown(one['busy'], '.0%')}, {_shown(one['held_mb'], '.0f')} MB held"
-            lines += ["", f"{one['questions']} questions {what}: {one['seconds']} s, {share}."]
+            failed = f" ({one['failed']} could not be finished)" if one.get("failed") else ""
+            lines += ["", f"{one['questions']} questions{failed} {what}: {one['seconds']} s, {share}."]
     return "\n".join(lines)
 
 
@@ -260,16 +276,18 @@ def main(words: list[str] | None = None) -> None:
     flags = {"step": (*STEPS, "page"), "--json": ..., "--device": "cuda", "--tiny": False, "--compiled": False}
     # So many seconds are for the tests.
     flags |= {"--dtype": ("auto", "float32", "bfloat16", "float16"), "--seconds": 140.0}
-    command = parser(__doc__, {**flags, "--network": (None, *NETWORKS)})
+    command = parser(__doc__, {**flags, "--network...": (None, *NETWORKS)})
     given = command.parse_args(words)
     if given.step == "page":
         print(page(kept(given.json)))
         return
-    if given.step in LISTS and given.network is None:
+    if given.step in LISTS and given.network[0] is None:
         command.error(f"{given.step}: --network says which")
-    row = STEPS[given.step](given)
-    add(given.json, given.step, row)
-    print(json.dumps(row))
+    for network in given.network:
+        row = STEPS[given.step](given, network) if given.step in LISTS else STEPS[given.step](given)
+        # At once: a limit that strikes later does not take it.
+        add(given.json, given.step, row)
+        print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":
