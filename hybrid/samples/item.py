@@ -114,13 +114,16 @@ Facts = (
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A question with pixels: `images` are RGB (H, W, 3) uint8; `answer` is the index of the right choice."""
+    """A question with pixels: `images` are RGB (H, W, 3) uint8; `answer` is the index of the right choice.
+
+    `facts` is None where nothing but the answer is known.
+    """
 
     question: str
     images: tuple[Pixels, ...]
     choices: tuple[str, ...]
     answer: int
-    facts: Facts
+    facts: Facts | None = None
 
 
 def until(what: str, make: Callable[[], T | None]) -> T:
