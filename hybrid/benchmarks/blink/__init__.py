@@ -31,7 +31,7 @@ HIDDEN = "hidden"
 # Letters that the authors' extraction knows, whatever a question offers.
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
 
-# The facts of every task.
+# What the questions of each task are about, how that is marked, and the wording of their choices.
 TASKS: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 DISCLAIMED = ("Forensic_Detection", "Jigsaw", "Art_Style")

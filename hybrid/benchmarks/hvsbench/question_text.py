@@ -14,13 +14,8 @@ from typing import Final
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Box, Given, Kind, Scanpath
 
-KINDS: Final[Mapping[str, Kind]] = {
-    **{f"Q{number}": Kind.CHOICE for number in (1, 4, 5, 6, 7, 8, 10, 11, 13)},
-    "Q2": Kind.INTEGER,
-    "Q3": Kind.ORDER,
-    "Q9": Kind.SCANPATH,
-    "Q12": Kind.SCANPATH,
-}
+_NO_CHOICES: Final = {"Q2": Kind.INTEGER, "Q3": Kind.ORDER, "Q9": Kind.SCANPATH, "Q12": Kind.SCANPATH}
+KINDS: Final[Mapping[str, Kind]] = {f"Q{n}": _NO_CHOICES.get(f"Q{n}", Kind.CHOICE) for n in range(1, 14)}
 
 _LABELS: Final = (r"\[{letter}\]", r"\({letter}\)", r"<{letter}>", r"(?<![\w.]){letter}[.:)](?=\s|$)")
 _LAST_OPTION_END: Final = re.compile(r"\n\s*\n|\s[—–]\s|(?<=\D)[.;?](?=\s)|(?<=[\])])[.;?](?=\s)|\n(?=[A-Z][a-z])")

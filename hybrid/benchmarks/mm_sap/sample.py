@@ -27,10 +27,10 @@ from hybrid.tool import Pixels
 WIDTH, HEIGHT = 400, 300
 REFUSAL = "Sorry, I can't help with it"
 
-FLAGS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 # By country three colours, of upright stripes from the left and of level ones from the top.
-UPRIGHT: Mapping[str, Sequence[str]] = FLAGS["upright"]
-LEVEL: Mapping[str, Sequence[str]] = FLAGS["level"]
+UPRIGHT: Mapping[str, Sequence[str]] = FACTS["upright"]
+LEVEL: Mapping[str, Sequence[str]] = FACTS["level"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def _know(rng: np.random.Generator) -> SetQuestion:
     height, width = 80 + 4 * pick(rng, 10), 150 + 6 * pick(rng, 10)
     flag = np.zeros((height, width, 3), np.uint8)
     for place, colour in enumerate(flags[right]):
-        rgb = FLAGS["colours"][colour]
+        rgb = FACTS["colours"][colour]
         if flags is UPRIGHT:
             flag[:, place * width // 3 : (place + 1) * width // 3] = rgb
         else:
@@ -92,20 +92,10 @@ def _know(rng: np.random.Generator) -> SetQuestion:
 
 def _beyond(rng: np.random.Generator) -> SetQuestion:
     there, other, absent = random_names(rng, 3)
-    made: tuple[tuple[str, str, tuple[str, str, str, str]], ...] = (
-        ("Nonexistent Objects", f"What stands next to the {absent}?", ("A tree", "A chair", "A lamp", "A dog")),
-        ("Other Modalities", f"What does the {there} smell of?", ("Vanilla", "Smoke", "Fresh paint", "Lemon")),
-        ("Temporal Unpredictability", f"How long has the {there} been here?", ("An hour", "A day", "A week", "A year")),
-        ("Background Information", f"Who made the {there}?", ("A carpenter", "A student", "A company", "A sculptor")),
-        (
-            "Intractable Quantity",
-            f"How much does the {there} weigh?",
-            ("120 grams", "340 grams", "2 kilograms", "9 kilograms"),
-        ),
-        ("Missing Visual Information", f"What is inside the {there}?", ("Sand", "Water", "Feathers", "A bell")),
-    )
-    kind, question, options = made[pick(rng, len(made))]
-    return SetQuestion(question, kind, _scene(rng, [there, other]), options, None)
+    one = FACTS["beyond"][pick(rng, len(FACTS["beyond"]))]
+    a, b, c, d = one["options"]
+    question = one["question"].format(there=there, absent=absent)
+    return SetQuestion(question, one["type"], _scene(rng, [there, other]), (a, b, c, d), None)
 
 
 SETS: Mapping[str, Callable[[np.random.Generator], SetQuestion]] = {
