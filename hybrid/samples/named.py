@@ -41,7 +41,6 @@ class SceneKind:
 
     make: Callable[[np.random.Generator, np.random.Generator, int], Item]
     choices: int
-    about: str
 
 
 def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels:
@@ -180,13 +179,13 @@ def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: in
 
 # By the name that a recipe calls them by.
 SCENES: Mapping[str, SceneKind] = {
-    "attribute": SceneKind(attribute, 4, "the colour of a small thing"),
-    "camera_moved": SceneKind(camera_moved, 2, "two pictures: which way the camera went"),
-    "counting": SceneKind(counting, 4, "how many things"),
-    "depth_order": SceneKind(depth_order, 2, "which thing is nearer to the camera"),
-    "distance": SceneKind(distance, 2, "which thing is nearer to a third"),
-    "existence": SceneKind(existence, 2, "whether a thing is there"),
-    "left_right": SceneKind(left_right, 2, "on which side of another a thing is, as sentences"),
-    "located": SceneKind(located, 2, "where a thing is with respect to another, in a word"),
-    "thing_moved": SceneKind(thing_moved, 2, "two pictures: which way a thing was moved"),
+    "attribute": SceneKind(attribute, 4),
+    "camera_moved": SceneKind(camera_moved, 2),
+    "counting": SceneKind(counting, 4),
+    "depth_order": SceneKind(depth_order, 2),
+    "distance": SceneKind(distance, 2),
+    "existence": SceneKind(existence, 2),
+    "left_right": SceneKind(left_right, 2),
+    "located": SceneKind(located, 2),
+    "thing_moved": SceneKind(thing_moved, 2),
 }
