@@ -63,12 +63,8 @@ class PluginKind:
         return f"hybrid.{self.folder}"
 
 
-@dataclass(frozen=True)
-class _File:
-    kind: tuple[PluginKind, ...]
-
-
-KINDS: Final = read_card(Path(__file__).with_name("plugins.toml"), _File).kind
+_FILE: Final = Path(__file__).with_name("plugins.toml")
+KINDS: Final = read_card(_FILE, Mapping[str, tuple[PluginKind, ...]])["kind"]  # type: ignore[type-abstract]
 BY_PACKAGE: Final[Mapping[str, PluginKind]] = {kind.package: kind for kind in KINDS}
 # The package whose files a named folder holds that is not laid out like the project.
 TOOLS: Final = "tools"

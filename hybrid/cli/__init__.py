@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tomllib
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
@@ -21,28 +23,8 @@ from hybrid.registry import described_by, load, names
 from hybrid.serving.import_trial import describer
 from hybrid.version import __version__
 
-COMMANDS = {
-    "quickstart": "What tools bring to a small model, offline, in two minutes.",
-    "run": "Ask a benchmark's questions with one or more solvers.",
-    "score": "Score a run, or predictions that somebody else saved.",
-    "judge": "Let a model read the replies that our parser could not.",
-    "compare": "Put solvers side by side on the same questions.",
-    "report": "Write a report as pages for a browser.",
-    "view": "Show a run in a browser while it goes on.",
-    "export": "Write a run as other tools read it.",
-    "study": "Where the gain from tools comes from.",
-    "ablate": "Leave out or add one tool at a time.",
-    "calibrate": "Measure how reliable each tool is, out of fold by question.",
-    "plan": "Number of questions needed to see a difference.",
-    "runs": "List the runs of a folder.",
-    "solvers": "List what --solver takes.",
-    "models": "Find out what a model and its server can do.",
-    "tools": "List, describe and run the specialist tools.",
-    "benchmarks": "List and describe the benchmarks.",
-    "data": "Check a benchmark's data before a run.",
-    "new": "Begin a repository of plug-ins.",
-    "completion": "Let a shell complete commands, options and names.",
-}
+# By word the line of each command.
+COMMANDS: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
 # The variable by which a shell asks for completion (`hybrid completion`).
 COMPLETE = "_HYBRID_COMPLETE"
 # New objects after which unreachable ones are looked for.

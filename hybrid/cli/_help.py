@@ -8,7 +8,9 @@ A docstring is shown up to its form feed by `--help`, and whole by `--help-all`.
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -17,13 +19,7 @@ from hybrid.config.option import GROUPS, Group
 
 HELP_ALL: Final = "hybrid.help_all"
 # A command line for each group of options of `hybrid run`.
-EXAMPLES: Final[Mapping[Group, str]] = {
-    "ask": "hybrid run blink --data DIR --task Jigsaw --limit 50 --model openai:gpt-4o",
-    "model": "hybrid run blink --model openai:qwen --base-url http://127.0.0.1:8000/v1",
-    "tools": "hybrid run blink --model openai:gpt-4o --tools depth,crop --device cuda",
-    "limits": "hybrid run blink --model openai:gpt-4o --max-tool-calls 4 --concurrency 8",
-    "output": "hybrid run blink --model openai:gpt-4o --out runs/first --dry-run",
-}
+EXAMPLES: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 # Options of many commands that plain `--help` leaves out.

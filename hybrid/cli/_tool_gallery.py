@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -91,12 +92,9 @@ def gallery(
     chosen, left_out = choose(pairs("--args", written))
     kept = open_cache()
     options = ServiceOptions(backend, timeout_s=max_seconds, pictures="png", isolated=True)
-    service = CachedTools(kept.store, kept, options)
     out.mkdir(parents=True, exist_ok=True)
-    try:
+    with closing(CachedTools(kept.store, kept, options)) as service:
         sections = asyncio.run(_sections(service, out, chosen, files))
-    finally:
-        service.close()
     facts = [f"{len(files)} of {len(there)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
     write_atomic(out / "index.html", page(facts, sections).encode())
     click.echo(f"wrote {out / 'index.html'}")

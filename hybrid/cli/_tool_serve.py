@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -56,11 +57,8 @@ def serve(
     refuse_absent(device)
     # A tool that crashes costs the call and not the server.
     service = ServiceOptions(backend=backend, weights=named, device=device, isolated=True)
-    toolbox = Toolbox.of(chosen, service, None if folder is None else Folder(folder))
-    try:
+    with closing(Toolbox.of(chosen, service, None if folder is None else Folder(folder))) as toolbox:
         serve_mcp(toolbox, (port or 0) if http else None)
-    finally:
-        toolbox.close()
     return 0
 
 

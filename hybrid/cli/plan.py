@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._option_types import FiniteRange
 from hybrid.cli._options import options
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from hybrid.stats import Design
 
 ASSUMED = "assumed: as two models on BLINK; a model with and without tools differs less, as a RUN of it tells"
-SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command("plan")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -32,25 +34,12 @@ BATCH = 8
 
 
 BENCHMARK = "blink"
-# By task of the benchmark the tool that fits it without weights, empty for none.
-TASKS = {
-    "Jigsaw": "jigsaw",
-    "Multi-view_Reasoning": "motion",
-    "Relative_Depth": "depth",
-    "Visual_Correspondence": "correspondence",
-    "Spatial_Relation": "",
-}
+TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+ABOUT, MISHAPS = TEXTS["about"], TEXTS["mishaps"]
+# By task of the benchmark the tool that fits it, empty for none.
+TASKS: Final[Mapping[str, str]] = TEXTS["tasks"]
 # The task of which one question is also put to the trained matcher.
 MATCHED = "Visual_Correspondence"
-MISHAPS = (
-    "Not everything went well. unparsed: no answer could be read in the reply; budget: the calls or seconds of the "
-    "question were spent; tool_fault: a specialist alone met an error; lost: a tool call ended in an error or a "
-    "timeout, and the question was answered without it."
-)
-ABOUT = (
-    "Generated questions, answered by `embedded`, a small demonstration model that ships with the project. The numbers "
-    "say what the machinery does, nothing about real MLLMs, and are no benchmark result."
-)
 
 
 @click.command("quickstart")
@@ -136,11 +125,9 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     images = show(question.images)
     cached = open_cache()
     # The files of the package are compared with those that were published.
-    service = CachedTools(cached.store, cached, ServiceOptions("learned", unchecked=True, pictures="png"))
-    try:
+    options = ServiceOptions("learned", unchecked=True, pictures="png")
+    with closing(CachedTools(cached.store, cached, options)) as service:
         finding = asyncio.run(service.call(tool, tool.parse({}), images))
-    finally:
-        service.close()
     pictures = Pictures(home() / "images")
     named = [replace(one, name=f"{one.parent} {tool.card.name}") for one in finding.images]
     drawn = Drawn(tool.card.name, {one.name: (one.image.width, one.image.height) for one in images})

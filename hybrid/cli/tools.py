@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -140,13 +141,10 @@ async def _find(
     from hybrid.serving.service import CachedTools
     from hybrid.types import ImageRef
 
-    service = CachedTools(kept.store, kept, options)
-    try:
+    with closing(CachedTools(kept.store, kept, options)) as service:
         stored = [kept.store.put(read_image_file(path, str(path)), str(path)) for path in images]
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
         return await service.call(tool, tool.parse(arguments), refs)
-    finally:
-        service.close()
 
 
 def _print(finding: Finding, *, as_json: bool) -> None:

@@ -24,16 +24,8 @@ class SingleReply:
     place: int  # Among the questions of its task in the run, from 0
 
 
-@dataclass(frozen=True)
-class SingleReplies:
-    """The replies in the order of the questions; `notes` are whole sentences about what is left out."""
-
-    rows: tuple[SingleReply, ...]
-    notes: tuple[str, ...]
-
-
-def single_replies(run: ExportedRun, solver: str, form: str) -> SingleReplies:
-    """The finished questions of a solver with one reply each; failed ones are left out.
+def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[SingleReply], tuple[str, ...]]:
+    """The finished questions of a solver with one reply each, in order, and notes on the failed ones, left out.
 
     Raises:
         UsageError: the run rotated its options, a reply read alone would get another score than in the run, or nothing
@@ -45,7 +37,8 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> SingleReplies:
         )
     (scored,) = (one for one in run.scored if one.recorded == solver)
     places: Counter[str] = Counter()
-    rows, alone = [], {}
+    rows: list[SingleReply] = []
+    alone: dict[str, Attempt] = {}
     answered = {question.id: (attempt, score) for question, attempt, score in run.answers(scored, steps=False)}
     for question in run.folder.questions().sound:
         attempt, score = answered.get(question.id, (None, None))
@@ -70,4 +63,4 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> SingleReplies:
             f"of {len(changed)} of {len(rows)} needs more than the last one ({first(changed)}); parquet and inspect "
             "keep every ask"
         )
-    return SingleReplies(tuple(rows), lost(scored))
+    return rows, lost(scored)

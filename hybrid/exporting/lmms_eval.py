@@ -35,9 +35,9 @@ class LmmsEval(Exporter):
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`. Images are in no such log."""
         del options
-        replies = single_replies(run, run.only(self.form), self.form)
+        replies, notes = single_replies(run, run.only(self.form), self.form)
         by_task: dict[str, list[SingleReply]] = {}
-        for row in replies.rows:
+        for row in replies:
             # A name as lmms-eval writes it: `blink_multi_view_reasoning`.
             task = re.sub(r"[^a-z0-9]+", "_", row.question.task.casefold())
             by_task.setdefault(f"{run.benchmark.card.name}_{task}", []).append(row)
@@ -65,7 +65,7 @@ class LmmsEval(Exporter):
         files[folder / f"{date}_results.json"] = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
         for file, text in files.items():
             write_atomic(file, text.encode("utf-8", "replace"))
-        return Written(tuple(files), replies.notes)
+        return Written(tuple(files), notes)
 
 
 def _results(

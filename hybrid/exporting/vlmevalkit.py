@@ -33,9 +33,9 @@ class VlmEvalKit(Exporter):
         del options
         if path.suffix.lower() not in WRITERS:
             raise UsageError(f"-o {path}: a sheet of {self.form} ends in .xlsx or .tsv")
-        replies = single_replies(run, run.only(self.form), self.form)
-        write_sheet(path, replies.rows)
-        return Written((path,), replies.notes)
+        replies, notes = single_replies(run, run.only(self.form), self.form)
+        write_sheet(path, replies)
+        return Written((path,), notes)
 
 
 def write_sheet(path: Path, rows: Sequence[SingleReply]) -> None:

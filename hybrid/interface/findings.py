@@ -13,6 +13,7 @@ import io
 import json
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,14 +111,12 @@ class RunnableTool:
         refs = [ImageRef(f"img:{place}", stored_image(store, image)) for place, image in enumerate(images, 1)]
         chosen = {} if weights is None else {self.tool.card.name: weights}
         options = ServiceOptions(backend=backend, weights=chosen, device=device, pictures="png")
-        service = CachedTools(store, FindingCache(home() / "findings", store), options)
-        try:
-            found: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
-        except ToolError as error:
-            error.marked = told(error)
-            raise
-        finally:
-            service.close()
+        with closing(CachedTools(store, FindingCache(home() / "findings", store), options)) as service:
+            try:
+                found: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
+            except ToolError as error:
+                error.marked = told(error)
+                raise
         return shown(found, store, service.notices)
 
 

@@ -29,8 +29,12 @@ ATTEMPTS = 300
 T = TypeVar("T")
 
 
+class Facts:
+    """What makes the answer of an item true, by its kind."""
+
+
 @dataclass(frozen=True, eq=False)
-class DepthFacts:
+class DepthFacts(Facts):
     """The places and distances of A and B, and the depth (H, W) of the whole picture; metres along the optical axis."""
 
     points: tuple[Spot, Spot]
@@ -39,14 +43,14 @@ class DepthFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class JigsawFacts:
+class JigsawFacts(Facts):
     """The whole picture before its lower right quarter was blacked out, uncompressed."""
 
     whole: Pixels
 
 
 @dataclass(frozen=True)
-class CorrespondenceFacts:
+class CorrespondenceFacts(Facts):
     """REF in image 1, A to D in image 2, and the mapping: a homography, or two cameras and REF's depth."""
 
     ref: Spot
@@ -57,14 +61,14 @@ class CorrespondenceFacts:
 
 
 @dataclass(frozen=True)
-class MotionFacts:
+class MotionFacts(Facts):
     """The two cameras."""
 
     cameras: tuple[Camera, Camera]
 
 
 @dataclass(frozen=True)
-class ReflectanceFacts:
+class ReflectanceFacts(Facts):
     """The places of A and B, their albedo (linear luminance, 0..1) and the light on them (1: full sun)."""
 
     points: tuple[Spot, Spot]
@@ -73,7 +77,7 @@ class ReflectanceFacts:
 
 
 @dataclass(frozen=True)
-class CountFacts:
+class CountFacts(Facts):
     """The counted thing and the place of each instance."""
 
     name: Name
@@ -81,7 +85,7 @@ class CountFacts:
 
 
 @dataclass(frozen=True)
-class BoxFacts:
+class BoxFacts(Facts):
     """The named thing, its tight box (from its visible pixels) and the two boxes drawn."""
 
     name: Name
@@ -90,7 +94,7 @@ class BoxFacts:
 
 
 @dataclass(frozen=True)
-class RelationFacts:
+class RelationFacts(Facts):
     """The two things named, the relation asked, whether it holds, and their boxes."""
 
     first: Name
@@ -100,27 +104,18 @@ class RelationFacts:
     boxes: tuple[Rect, Rect]
 
 
-Facts = (
-    DepthFacts
-    | JigsawFacts
-    | CorrespondenceFacts
-    | MotionFacts
-    | ReflectanceFacts
-    | CountFacts
-    | BoxFacts
-    | RelationFacts
-)
-
-
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A question with pixels: `images` are RGB (H, W, 3) uint8; `answer` is the index of the right choice."""
+    """A question with pixels: `images` are RGB (H, W, 3) uint8; `answer` is the index of the right choice.
+
+    `facts` is None where nothing but the answer is known.
+    """
 
     question: str
     images: tuple[Pixels, ...]
     choices: tuple[str, ...]
     answer: int
-    facts: Facts
+    facts: Facts | None = None
 
 
 def until(what: str, make: Callable[[], T | None]) -> T:

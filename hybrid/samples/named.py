@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from hybrid.samples import geometry, objects
-from hybrid.samples.item import pick, until
+from hybrid.samples.item import Item, pick, until
 from hybrid.samples.layouts import SHAPES, Name, arrange, fits, high_camera, random_names, rectangle
 from hybrid.samples.scenes import Camera, Solid, render
 from hybrid.samples.textures import NAMED_COLOURS
@@ -35,23 +35,12 @@ SIDEWAYS_M = 0.7
 Solids = tuple[Solid, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """A question with its pictures (H, W, 3) and its choices, of which number `answer` is right."""
-
-    question: str
-    images: tuple[Pixels, ...]
-    choices: tuple[str, ...]
-    answer: int
-
-
 @dataclass(frozen=True)
 class SceneKind:
     """`make(words, rng, answer)` draws a question whose right choice is number `answer` of `choices`."""
 
-    make: Callable[[np.random.Generator, np.random.Generator, int], Drawn]
+    make: Callable[[np.random.Generator, np.random.Generator, int], Item]
     choices: int
-    about: str
 
 
 def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels:
@@ -71,7 +60,7 @@ def _scene(
     return names, _picture(rng, camera, until("arrangement of things", attempt))
 
 
-def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """On which side of another a thing is; the choices are sentences."""
 
     def apart(camera: Camera, solids: Solids) -> bool:
@@ -80,10 +69,10 @@ def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int
 
     (first, second, _), pixels = _scene(words, rng, apart)
     choices = tuple(f"The {first} is on the {side} side of the {second}." for side in ("left", "right"))
-    return Drawn(f"Is the {first} on the left or right side of the {second}?", (pixels,), choices, answer)
+    return Item(f"Is the {first} on the left or right side of the {second}?", (pixels,), choices, answer)
 
 
-def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """The side in one word: left or right."""
     drawn = left_right(words, rng, answer)
     first, _, second = drawn.choices[0].removeprefix("The ").removesuffix(".").partition(" is on the left side of the ")
@@ -94,14 +83,14 @@ def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -
     return replace(drawn, question=question, choices=("left", "right"))
 
 
-def counting(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+def counting(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """How many things of one colour and shape there are."""
     del words
     item = objects.counting(rng, answer)
-    return Drawn(item.question.replace("are there in", "are in"), item.images, item.choices, answer)
+    return replace(item, question=item.question.replace("are there in", "are in"))
 
 
-def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """Which of two things is nearer to the camera."""
 
     def ordered(_: Camera, solids: Solids) -> bool:
@@ -110,10 +99,10 @@ def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: in
 
     names, pixels = _scene(words, rng, ordered)
     question = f"Which object is closer to the camera taking this photo, the {names[0]} or the {names[1]}?"
-    return Drawn(question, (pixels,), (str(names[0]), str(names[1])), answer)
+    return Item(question, (pixels,), (str(names[0]), str(names[1])), answer)
 
 
-def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """Which of two things is nearer to a third, in metres."""
 
     def ordered(_: Camera, solids: Solids) -> bool:
@@ -126,10 +115,10 @@ def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) 
         "Estimate the real-world distances between objects in this image. Which object is closer to the "
         f"{third}, the {first} or the {second}?"
     )
-    return Drawn(question, (pixels,), (str(first), str(second)), answer)
+    return Item(question, (pixels,), (str(first), str(second)), answer)
 
 
-def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """The colour of the one small thing of its shape in a large picture, out of four."""
     shape = SHAPES[pick(words, len(SHAPES))]
     other = next(each for each in SHAPES if each != shape)
@@ -139,16 +128,16 @@ def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int)
     names = [Name(right, shape), *(Name(colour, other) for colour in others)]
     camera = high_camera(rng, WIDE, HIGH)
     solids = until("arrangement of small things", lambda: arrange(rng, camera, names, sizes_m=SMALL_M))
-    return Drawn(f"What is the color of the {shape}?", (_picture(rng, camera, solids),), choices, answer)
+    return Item(f"What is the color of the {shape}?", (_picture(rng, camera, solids),), choices, answer)
 
 
-def existence(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+def existence(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """Whether there is a thing of a colour and shape: yes (0) or no (1). One picture for all rows of a unit."""
     names, pixels = _shared(json.dumps(words.bit_generator.state))
     absent = [Name(colour, shape) for colour in NAMED_COLOURS for shape in SHAPES if Name(colour, shape) not in names]
     asked = (names if answer == 0 else absent)[pick(rng, 3 if answer == 0 else len(absent))]
     article = "an" if asked.colour[0] in "aeiou" else "a"
-    return Drawn(f"Is there {article} {asked} in the image?", (pixels,), ("yes", "no"), answer)
+    return Item(f"Is there {article} {asked} in the image?", (pixels,), ("yes", "no"), answer)
 
 
 @lru_cache(maxsize=1)
@@ -159,15 +148,15 @@ def _shared(state: str) -> tuple[tuple[Name, ...], Pixels]:
     return _scene(words, words, lambda *_: True)
 
 
-def camera_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+def camera_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """Whether the camera went left or right about a thing between two pictures."""
     del words
     item = geometry.multi_view_reasoning(rng, answer)
     question = "How did the camera likely move around the object between the first image and the second?"
-    return Drawn(question, item.images, ("moved left", "moved right"), answer)
+    return replace(item, question=question, choices=("moved left", "moved right"))
 
 
-def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """Whether a thing was moved to the left or right between two pictures."""
     names = random_names(words, 3)
     camera = high_camera(rng, WIDTH, HEIGHT)
@@ -185,18 +174,18 @@ def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: in
     seed = int(rng.integers(2**31))
     first, second = (_picture(np.random.default_rng(seed), camera, solids) for solids in pictures)
     question = f"In which direction was the {names[0]} moved between the first image and the second?"
-    return Drawn(question, (first, second), (f"{names[0]} was moved left", f"{names[0]} was moved right"), answer)
+    return Item(question, (first, second), (f"{names[0]} was moved left", f"{names[0]} was moved right"), answer)
 
 
 # By the name that a recipe calls them by.
 SCENES: Mapping[str, SceneKind] = {
-    "attribute": SceneKind(attribute, 4, "the colour of a small thing"),
-    "camera_moved": SceneKind(camera_moved, 2, "two pictures: which way the camera went"),
-    "counting": SceneKind(counting, 4, "how many things"),
-    "depth_order": SceneKind(depth_order, 2, "which thing is nearer to the camera"),
-    "distance": SceneKind(distance, 2, "which thing is nearer to a third"),
-    "existence": SceneKind(existence, 2, "whether a thing is there"),
-    "left_right": SceneKind(left_right, 2, "on which side of another a thing is, as sentences"),
-    "located": SceneKind(located, 2, "where a thing is with respect to another, in a word"),
-    "thing_moved": SceneKind(thing_moved, 2, "two pictures: which way a thing was moved"),
+    "attribute": SceneKind(attribute, 4),
+    "camera_moved": SceneKind(camera_moved, 2),
+    "counting": SceneKind(counting, 4),
+    "depth_order": SceneKind(depth_order, 2),
+    "distance": SceneKind(distance, 2),
+    "existence": SceneKind(existence, 2),
+    "left_right": SceneKind(left_right, 2),
+    "located": SceneKind(located, 2),
+    "thing_moved": SceneKind(thing_moved, 2),
 }

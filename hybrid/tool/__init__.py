@@ -48,8 +48,8 @@ class Request(Generic[A_co]):
 
     images: tuple[Pixels, ...]
     args: A_co
+    # Per needed tool one finding for each image, in the order of `images`.
     needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
-    """Per needed tool one finding for each image, in the order of `images`."""
     seed: int = 0
 
 
@@ -83,8 +83,8 @@ class Evidence:
     data: Mapping[str, Json]
     confidence: float
     pictures: tuple[Picture, ...] = ()
+    # Read out of the text's marks.
     places: tuple[Place, ...] = ()
-    """Read out of the text's marks."""
 
     def __post_init__(self) -> None:
         text, places = unmarked(self.text) if isinstance(self.text, str) else (self.text, ())
@@ -181,11 +181,11 @@ class Need:
 class Provenance:
     """Licence and training data of one set of published weights; another size of the same network is another set."""
 
+    # The hub id, or the Python package that brings them.
     weights: str
-    """The hub id, or the Python package that brings them."""
     licence: str
+    # Collections of images, as `hybrid.tool.image_sets` names them; empty where they were not published.
     trained_on: tuple[str, ...]
-    """Collections of images, as `hybrid.tool.image_sets` names them; empty where they were not published."""
     non_commercial: bool = False
 
 
@@ -198,20 +198,20 @@ class ReducedPrecision:
     """
 
     dtype: Literal["bfloat16", "float16"]
+    # Questions of which a decision changed, of `questions`.
     changed: int
-    """Questions of which a decision changed, of `questions`."""
     questions: int
+    # The largest difference of a measured number in `data`, in its own unit, where no decision changed.
     largest: float
-    """The largest difference of a measured number in `data`, in its own unit, where no decision changed."""
+    # The field of `data` with that difference.
     of: str
-    """The field of `data` with that difference."""
+    # As `Provenance.weights` where they were trained.
     weights: str
-    """As `Provenance.weights` where they were trained."""
+    # Whether the weights were trained. What random ones decide says little about what trained ones would.
     trained: bool = False
-    """Whether the weights were trained. What random ones decide says little about what trained ones would."""
     device: str = "cpu"
+    # The largest difference of that number that is of no consequence.
     tolerated: float = 0.0
-    """The largest difference of that number that is of no consequence."""
 
     @property
     def harmless(self) -> bool:
@@ -240,26 +240,26 @@ class BackendCard(_Tuples):
     version: str
     make: Callable[[], Backend[Any]]
     summary: str
+    # Default hub id; None where nothing is loaded.
     weights: str | None = None
-    """Default hub id; None where nothing is loaded."""
+    # The weights that something is known of, those loaded by default among them; all others count as unknown.
     provenances: tuple[Provenance, ...] = ()
-    """The weights that something is known of, those loaded by default among them; all others count as unknown."""
+    # How often answers of each confidence were right; what the arbiter believes without `--trust`.
     reliability: tuple[Bin, ...] = ()
-    """How often answers of each confidence were right; what the arbiter believes without `--trust`."""
     batch: int = 1
+    # Largest difference of a number in `data` between a batched and a single run.
     learned_tolerance: float = 0.0
-    """Largest difference of a number in `data` between a batched and a single run."""
+    # Tools that this backend alone needs, besides those of the card. A learned backend without weights of its own
+    # answers where those that it needs have theirs.
     needs: tuple[Need, ...] = ()
-    """Tools that this backend alone needs, besides those of the card. A learned backend without weights of its own
-    answers where those that it needs have theirs."""
+    # Python package that brings weights of its own: it answers where none are named and it is installed.
     package: str | None = None
-    """Python package that brings weights of its own: it answers where none are named and it is installed."""
+    # Package, as it is imported, without which a weight-free backend does not answer.
     library: str | None = None
-    """Package, as it is imported, without which a weight-free backend does not answer."""
+    # Measured changes of answers in fewer bits than float32.
     reduced: tuple[ReducedPrecision, ...] = ()
-    """Measured changes of answers in fewer bits than float32."""
+    # The pictures that `reliability` was counted on, never those of a benchmark, and the command that counts them.
     counted_on: str = ""
-    """The pictures that `reliability` was counted on, never those of a benchmark, and the command that counts them."""
 
 
 @dataclass(frozen=True)
@@ -273,11 +273,11 @@ class Card(_Tuples):
     summary: str
     limits: str
     backends: tuple[BackendCard, ...]
+    # Fewest and most images of one call.
     images: tuple[int, int] = (1, 1)
-    """Fewest and most images of one call."""
     needs: tuple[Need, ...] = ()
+    # Measurements, on which data, and gaps, for people: `hybrid tools show` prints them, no model reads them.
     measured: str = ""
-    """Measurements, on which data, and gaps, for people: `hybrid tools show` prints them, no model reads them."""
 
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""
@@ -294,9 +294,9 @@ class CheckCase:
     images: tuple[Pixels, ...]
     args: Mapping[str, Json]
     wrong: Callable[[Evidence], str | None]
+    # The fault of an output of `Stages.compute`, None where it is right; asked before `wrong` where a backend has
+    # stages: an answer may be right although much of what it rests on is not.
     output: Callable[[Any], str | None] | None = None
-    """The fault of an output of `Stages.compute`, None where it is right; asked before `wrong` where a backend has
-    stages: an answer may be right although much of what it rests on is not."""
 
 
 @dataclass(frozen=True)
@@ -329,15 +329,15 @@ class Tool(_Tuples):
     card: Card
     args: type[Args]
     checks: tuple[KnownAnswer, ...] = ()
+    # A question of which every network sees the given picture (H, W, 3), at least 400 px a side, or large parts of it:
+    # what reaches the network is compared with what the picture should become. None: the arguments of the known
+    # answers, or none at all, with the picture in the place of every image.
     probe: Callable[[Pixels], CheckCase] | None = None
-    """A question of which every network sees the given picture (H, W, 3), at least 400 px a side, or large parts of it:
-    what reaches the network is compared with what the picture should become. None: the arguments of the known answers,
-    or none at all, with the picture in the place of every image."""
+    # By route of a question how this tool answers it without an MLLM.
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
-    """By route of a question how this tool answers it without an MLLM."""
+    # The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
+    # described and asked for by name, and its functions cannot be called here.
     code: str = ""
-    """The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
-    described and asked for by name, and its functions cannot be called here."""
 
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""

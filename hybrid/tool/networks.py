@@ -37,8 +37,8 @@ class Network:
     small parts of them (a reader of lines): nothing is compared there.
     """
 
+    # As errors say it: the weights, and the part of them where they have several.
     name: str
-    """As errors say it: the weights, and the part of them where they have several."""
     module: Any
     wants: Callable[[], PictureInput] | None = None
 

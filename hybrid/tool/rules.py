@@ -43,17 +43,17 @@ class RuleContext(Protocol):
 class SpecialistAnswer:
     """A specialist's answer to a prompt of any kind, and the finding it rests on."""
 
+    # The whole reply, in the form of the format line of the prompt's kind.
     answer: str
-    """The whole reply, in the form of the format line of the prompt's kind."""
     tool: str
     finding: Finding
+    # The place of the choice, from 0, if the prompt offers choices.
     choice: int | None = None
-    """The place of the choice, from 0, if the prompt offers choices."""
+    # Probability, 0..1, that the answer is right; None: that of the finding.
     sure: float | None = None
-    """Probability, 0..1, that the answer is right; None: that of the finding."""
+    # Whether the reliability on the tool's card applies to this answer. It does not where the card counts another
+    # statement, or counts generated pictures while the answer is about where people look.
     on_card: bool = False
-    """Whether the reliability on the tool's card applies to this answer. It does not where the card counts another
-    statement, or counts generated pictures while the answer is about where people look."""
 
     @property
     def letter(self) -> str | None:
@@ -121,10 +121,10 @@ def asks(*tools: str) -> Callable[[Callable[[Prompt, RuleContext], Awaitable[Spe
 class RuleByText:
     """A rule for prompts of any kind: it hands each on to the rule for what its text asks."""
 
+    # By name of what is asked.
     rules: Mapping[str, Rule]
-    """By name of what is asked."""
+    # The name of what a prompt asks, or None with the reason why that is not clear.
     name_of: Callable[[Prompt], tuple[str | None, str]]
-    """The name of what a prompt asks, or None with the reason why that is not clear."""
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -188,10 +188,10 @@ class OneCall:
 
     tool: str
     reading: Reading
+    # The tool's arguments; None if the wording of the question does not give them.
     args: Callable[[Prompt], Mapping[str, Json] | None] = lambda prompt: {}
-    """The tool's arguments; None if the wording of the question does not give them."""
+    # The note written to the trace for an abstention.
     unread: tuple[str, str] = ("", "")
-    """The note written to the trace for an abstention."""
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 import random
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hybrid.benchmarks._shared.paths import located, read_located
 from hybrid.benchmarks._shared.rows import DataRow, lost, read_json
@@ -24,17 +26,7 @@ from hybrid.types import LETTERS, BrokenQuestion, Json, Kind, Question, StoredIm
 
 log = logging.getLogger("hybrid.benchmarks.actiview")
 
-# Task -> how its category string begins in data.json ("geo-loc(counrty)" stands so in the file), type.
-TASKS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "geo_loc": (("geo",), "I"),
-    "orientation": (("orient",), "I"),
-    "daily_loc": (("daily",), "I"),
-    "object_attr": (("object-attr", "obj-attr"), "II"),
-    "object_rel": (("object-rel", "obj-rel"), "II"),
-    "counting": (("count",), "II"),
-    "event_multi": (("event-m",), "III"),
-    "event_single": (("event-s",), "III"),
-}
+TASKS: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 DATA, CLUES, STARTS = "data.json", "groundtruth_views.json", "shifting_level.json"
 # The folders that the names of pictures are relative to.
@@ -71,8 +63,8 @@ def asset_folder(folder: Path) -> Path:
 def task_of(category: str, where: str) -> str:
     """The task of a category string. Raises `DataError` for one that fits none."""
     lowered = category.strip().casefold().replace("_", "-").replace(" ", "-")
-    for task, (starts, _) in TASKS.items():
-        if lowered.startswith(starts):
+    for task, facts in TASKS.items():
+        if lowered.startswith(tuple(facts["begins"])):
             return task
     raise DataError(f"{where}, field category: {category!r} is none of ActiView's eight categories")
 
@@ -200,7 +192,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
                 image = source.store.put_pixels(stitch([pixels[number - 1][:lowest] for number in order]))
                 stitched["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
             facts["stitched"] = stitched
-        groups = {"type": TASKS[entry.task][1], "mode": name, "views_with_clues": str(len(entry.clues))}
+        groups = {"type": TASKS[entry.task]["type"], "mode": name, "views_with_clues": str(len(entry.clues))}
         if (distraction := row.values.get("distraction")) in (0, 1):
             groups["distraction"] = str(int(distraction))
         made.append(

@@ -8,6 +8,7 @@ Run: `hybrid run actiview --data sample`.
 from __future__ import annotations
 
 import json
+import tomllib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,15 +36,9 @@ MARGIN = 8
 # x0, y0, x1, y1 in pixels, x1 and y1 exclusive.
 Rect = tuple[int, int, int, int]
 
-COLOURS: Mapping[str, tuple[int, int, int]] = {
-    "red": (190, 20, 20),
-    "green": (15, 120, 30),
-    "blue": (25, 45, 180),
-    "purple": (120, 25, 140),
-    "brown": (110, 60, 20),
-}
-COUNTRIES = ("FRANCE", "PERU", "JAPAN", "KENYA", "NORWAY", "CHILE", "INDIA")
-PLACES = ("BAKERY", "LIBRARY", "PHARMACY", "MUSIC SCHOOL", "BOOK SHOP", "FIRE STATION")
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+COLOURS: Mapping[str, Sequence[int]] = FACTS["colours"]
+COUNTRIES, PLACES = FACTS["countries"], FACTS["places"]
 BORDER = "Which country does the border sign welcome visitors to?"
 POINTS = {"north": (0, -1), "south": (0, 1), "west": (-1, 0), "east": (1, 0)}
 

@@ -11,10 +11,12 @@ hidden; it runs, is never scored, and `hybrid score` writes the file that the ch
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.paths import inside
@@ -29,29 +31,11 @@ HIDDEN = "hidden"
 # Letters that the authors' extraction knows, whatever a question offers.
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
 
-IMAGES = ("the first image", "the second image", "the third image", "the fourth image")
-POINTS = ("Point A", "Point B", "Point C", "Point D")
-
-# What the question is about; how it is marked; wording of the choices (appendix D; empty: varies).
-TASKS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
-    "Art_Style": ("image", "none", IMAGES[1:3]),
-    "Counting": ("image", "none", ("", "", "", "")),
-    "Forensic_Detection": ("image", "none", IMAGES),
-    "Functional_Correspondence": ("pixel", "circle", POINTS),
-    "IQ_Test": ("image", "none", ("picture A", "picture B", "picture C", "picture D")),
-    "Jigsaw": ("crop", "mask", IMAGES[1:3]),
-    "Multi-view_Reasoning": ("image", "none", ("left", "right")),
-    "Object_Localization": ("crop", "box", ("Box A", "Box B")),
-    "Relative_Depth": ("pixel", "circle", ("A is closer", "B is closer")),
-    "Relative_Reflectance": ("pixel", "circle", ("A is darker", "B is darker", "About the same")),
-    "Semantic_Correspondence": ("pixel", "circle", POINTS),
-    "Spatial_Relation": ("image", "none", ("yes", "no")),
-    "Visual_Correspondence": ("pixel", "circle", POINTS),
-    "Visual_Similarity": ("image", "none", IMAGES[1:3]),
-}
+# What the questions of each task are about, how that is marked, and the wording of their choices.
+TASKS: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 DISCLAIMED = ("Forensic_Detection", "Jigsaw", "Art_Style")
-MARKED_POINTS = tuple(task for task, facts in TASKS.items() if facts[1] == "circle")
+MARKED_POINTS = tuple(task for task, facts in TASKS.items() if facts["marks"] == "circle")
 
 IMAGE_COLUMNS = ("image_1", "image_2", "image_3", "image_4")
 COLUMNS = ("idx", "prompt", "choices", "answer", IMAGE_COLUMNS[0])
@@ -194,14 +178,13 @@ def _identity(row: DataRow, task: str, split: str, seen: set[str]) -> str:
 
 
 def _groups(task: str, images: int | None) -> Mapping[str, str]:
-    granularity, marks, _ = TASKS[task]
-    known = {"granularity": granularity, "visual_prompt": marks}
+    known = {"granularity": TASKS[task]["granularity"], "visual_prompt": TASKS[task]["marks"]}
     return known if images is None else known | {"images": str(images)}
 
 
 def _foreign_question(row: PredictedRow, task: str) -> Question:
     """The question of a row with its id and its answer in BLINK's own form. Raises `DataError` for any other answer."""
-    choices = row.choices or TASKS[task][2]
+    choices = row.choices or tuple(TASKS[task]["choices"])
     if row.answer != HIDDEN and row.answer not in _offered(len(choices)):
         raise DataError(f"{row.where}: the answer {row.answer!r} is none of the {len(choices)} choices")
     return Question(str(row.id), task, (), row.text or "", Kind.CHOICE, choices, row.answer, task, _groups(task, None))

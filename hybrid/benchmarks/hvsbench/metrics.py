@@ -9,9 +9,11 @@ the mean over the human paths of the image. Direction and position depend on the
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -22,25 +24,15 @@ from hybrid.benchmarks.card import metric_of
 from hybrid.benchmarks.hvsbench.multimatch import MIN_FIXATIONS, multimatch
 from hybrid.types import Cell, Combine, Metric, Scanpath, Score
 
-FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "prominence": ("Q1",),
-    "subitizing": ("Q2",),
-    "prioritizing": ("Q3", "Q4", "Q5", "Q6", "Q7"),
-    "free_viewing": ("Q8", "Q9", "Q10"),
-    "searching": ("Q11", "Q12", "Q13"),
-}
+FACTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+FIELDS: Final[Mapping[str, Sequence[str]]] = FACTS["fields"]
 SCANPATH_TASKS: Final = ("Q9", "Q12")
 
 # The first four columns of MultiMatch by the names of our metrics; the paper prints m_dir and m_pos.
 DIMENSIONS: Final = ("m_shape", "m_dir", "m_len", "m_pos")
 
-# Random guess and human in Table 3: 0 and 1 of `m_dir_rescaled_published.q9` and the like.
-PUBLISHED_ENDS: Final[Mapping[tuple[str, str], tuple[float, float]]] = {
-    ("m_dir", "Q9"): (0.6079, 0.6963),
-    ("m_pos", "Q9"): (0.8304, 0.8863),
-    ("m_dir", "Q12"): (0.5425, 0.7617),
-    ("m_pos", "Q12"): (0.8160, 0.9181),
-}
+# By question type the ends of some dimensions: those of a random guess and of people.
+PUBLISHED_ENDS: Final[Mapping[str, Mapping[str, Sequence[float]]]] = FACTS["published_ends"]
 
 # Mean true count of Q2: stands in for a reply without a number (section 3.3).
 FALLBACK_COUNT: Final = 3.2116
@@ -146,9 +138,9 @@ def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str,
     the span from random to human counts as fixed when it is resampled.
     """
     metrics: list[Metric] = []
-    if (name, task) not in PUBLISHED_ENDS:
+    if name not in PUBLISHED_ENDS[task]:
         return metrics
-    low, high = PUBLISHED_ENDS[name, task]
+    low, high = PUBLISHED_ENDS[task][name]
     published = f"{name}_rescaled_published.{task.lower()}"
     metrics.append(_mean(published, scores, lambda score: (score.values[name] - low) / (high - low)))
     both = means.keys() >= {f"{name}_human", f"{name}_random"}

@@ -14,16 +14,8 @@ from typing import Final
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Box, Given, Kind, Scanpath
 
-# Two corners, or a corner and the size: the paper leaves it open, so it is a setting.
-BOX_FORMS: Final = ("xyxy", "xywh")
-
-KINDS: Final[Mapping[str, Kind]] = {
-    **{f"Q{number}": Kind.CHOICE for number in (1, 4, 5, 6, 7, 8, 10, 11, 13)},
-    "Q2": Kind.INTEGER,
-    "Q3": Kind.ORDER,
-    "Q9": Kind.SCANPATH,
-    "Q12": Kind.SCANPATH,
-}
+_NO_CHOICES: Final = {"Q2": Kind.INTEGER, "Q3": Kind.ORDER, "Q9": Kind.SCANPATH, "Q12": Kind.SCANPATH}
+KINDS: Final[Mapping[str, Kind]] = {f"Q{n}": _NO_CHOICES.get(f"Q{n}", Kind.CHOICE) for n in range(1, 14)}
 
 _LABELS: Final = (r"\[{letter}\]", r"\({letter}\)", r"<{letter}>", r"(?<![\w.]){letter}[.:)](?=\s|$)")
 _LAST_OPTION_END: Final = re.compile(r"\n\s*\n|\s[—–]\s|(?<=\D)[.;?](?=\s)|(?<=[\])])[.;?](?=\s)|\n(?=[A-Z][a-z])")
@@ -129,6 +121,7 @@ def _segments(text: str, *, cut_last: bool) -> tuple[str, ...]:
 
 
 def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:
+    # Two corners, or a corner and the size: the paper leaves it open, so it is a setting.
     rows = [tuple(float(value) for value in match.groups()) for match in _BOX.finditer(text)]
     fractions = bool(rows) and all(value <= 1 for row in rows for value in row)
     width, height = size if fractions else (1, 1)

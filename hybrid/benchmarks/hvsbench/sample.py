@@ -7,6 +7,7 @@ Run: `write(Path("sample"), tuple(TASKS), per_task=20, seed=0)`, or `hybrid run 
 
 from __future__ import annotations
 
+import tomllib
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,13 +33,7 @@ ORIGIN = "generated"
 # Row i of the n-th type has the index n * this + i, so that no index appears twice.
 ROWS_OF_A_TYPE = 1_000_000
 
-RANKS = ("the most salient", "the second most salient", "the third most salient")
-SCANPATH_REQUEST = (
-    "Give three lists, each containing {n} values: X, the horizontal positions as fractions of the image's width, with "
-    "two decimals; Y, the vertical positions as fractions of its height, with two decimals; T, the durations in whole "
-    "milliseconds, together at most 5 seconds. An example for another image: X = [0.51, 0.32, 0.70] "
-    "Y = [0.48, 0.22, 0.61] T = [140, 310, 225]"
-)
+TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -142,7 +137,7 @@ def _rank(rng: np.random.Generator, answer: int, *, named: bool) -> SceneQuestio
     scene = pop_out(rng, int(rng.integers(3, 6)))
     thing = scene.things[answer]
     what = thing.name if named else f"object in the box {_box(thing.box)}"
-    text = f"Which place has the {what} among all objects by saliency? {_options(RANKS)}"
+    text = f"Which place has the {what} among all objects by saliency? {_options(TEXTS['ranks'])}"
     return SceneQuestion(scene, text, LETTERS[answer])
 
 
@@ -171,7 +166,7 @@ def _path(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuesti
         scene = pop_out(rng, int(rng.integers(3, 6)))
         paths = free_viewing(rng, scene)
         text = "Predict where a person who looks at this image freely fixates."
-    request = SCANPATH_REQUEST.format(n=len(paths[0].x))
+    request = TEXTS["request"].format(n=len(paths[0].x))
     return SceneQuestion(scene, f"{text} {request}", "\n".join(_lists(path) for path in paths), "scanpath")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,21 +18,9 @@ from pathlib import Path
 from hybrid.benchmarks._shared.rows import DataRow
 from hybrid.errors import DataError
 
-NAMES: Mapping[str, tuple[str, ...]] = {
-    "question": ("question", "query", "question_text"),
-    "options": ("options", "choices", "option", "candidates"),
-    "answer": ("answer", "label", "correct_option", "correct", "gt", "ground_truth", "answer_index"),
-    "image": ("image", "img", "image_bytes", "image_path", "img_path", "image_file"),
-    "type": ("question_type", "type", "category", "subtask", "task", "domain"),
-    "refusal": ("refusal", "refusal_option", "refusal_index", "refuse", "idk"),
-    "set": ("set", "subset", "dataset", "source", "split_name"),
-}
-LETTER_COLUMNS = (
-    ("A", "B", "C", "D", "E"),
-    ("option_A", "option_B", "option_C", "option_D", "option_E"),
-    ("option_a", "option_b", "option_c", "option_d", "option_e"),
-    ("option1", "option2", "option3", "option4", "option5"),
-)
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+NAMES: Mapping[str, Sequence[str]] = FACTS["names"]
+LETTER_COLUMNS: Sequence[Sequence[str]] = FACTS["options"]["each"]
 OPTIONS = 5
 # Items of a list of options, blank lines among them, before it is no list of options.
 MAX_LISTED = 50
@@ -68,7 +57,7 @@ def resolve(found: Sequence[str], where: str) -> Columns:
     by_name = {name.casefold(): name for name in found}
     chosen = {role: next((by_name[name] for name in names if name in by_name), "") for role, names in NAMES.items()}
     whole = chosen.pop("options")
-    options = (whole,) if whole else next((names for names in LETTER_COLUMNS if {*names} <= {*found}), ())
+    options = (whole,) if whole else next((tuple(names) for names in LETTER_COLUMNS if {*names} <= {*found}), ())
     missing = [role for role in ("question", "answer", "image") if not chosen[role]]
     missing += [] if options else ["options"]
     if missing:

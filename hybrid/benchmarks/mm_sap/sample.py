@@ -8,6 +8,7 @@ Run: `from hybrid.benchmarks.mm_sap.sample import SETS, write; write(Path("sampl
 
 from __future__ import annotations
 
+import tomllib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,27 +27,10 @@ from hybrid.tool import Pixels
 WIDTH, HEIGHT = 400, 300
 REFUSAL = "Sorry, I can't help with it"
 
-RGB = tuple[int, int, int]
-BLUE, WHITE, RED, GREEN = (0, 60, 165), (250, 250, 250), (205, 30, 45), (0, 140, 70)
-BLACK, YELLOW, ORANGE = (10, 10, 10), (255, 205, 0), (255, 135, 30)
-
-# Three equal stripes each: upright ones from the left, level ones from the top.
-UPRIGHT: Mapping[str, tuple[RGB, RGB, RGB]] = {
-    "France": (BLUE, WHITE, RED),
-    "Italy": (GREEN, WHITE, RED),
-    "Belgium": (BLACK, YELLOW, RED),
-    "Ireland": (GREEN, WHITE, ORANGE),
-    "Nigeria": (GREEN, WHITE, GREEN),
-    "Peru": (RED, WHITE, RED),
-}
-LEVEL: Mapping[str, tuple[RGB, RGB, RGB]] = {
-    "Germany": (BLACK, RED, YELLOW),
-    "Netherlands": (RED, WHITE, BLUE),
-    "Hungary": (RED, WHITE, GREEN),
-    "Bulgaria": (WHITE, GREEN, RED),
-    "Estonia": ((0, 115, 205), BLACK, WHITE),
-    "Russia": (WHITE, BLUE, RED),
-}
+FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+# By country three colours, of upright stripes from the left and of level ones from the top.
+UPRIGHT: Mapping[str, Sequence[str]] = FACTS["upright"]
+LEVEL: Mapping[str, Sequence[str]] = FACTS["level"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +77,8 @@ def _know(rng: np.random.Generator) -> SetQuestion:
     right = str(rng.permutation(list(flags))[0])
     height, width = 80 + 4 * pick(rng, 10), 150 + 6 * pick(rng, 10)
     flag = np.zeros((height, width, 3), np.uint8)
-    for place, rgb in enumerate(flags[right]):
+    for place, colour in enumerate(flags[right]):
+        rgb = FACTS["colours"][colour]
         if flags is UPRIGHT:
             flag[:, place * width // 3 : (place + 1) * width // 3] = rgb
         else:
@@ -107,20 +92,10 @@ def _know(rng: np.random.Generator) -> SetQuestion:
 
 def _beyond(rng: np.random.Generator) -> SetQuestion:
     there, other, absent = random_names(rng, 3)
-    made: tuple[tuple[str, str, tuple[str, str, str, str]], ...] = (
-        ("Nonexistent Objects", f"What stands next to the {absent}?", ("A tree", "A chair", "A lamp", "A dog")),
-        ("Other Modalities", f"What does the {there} smell of?", ("Vanilla", "Smoke", "Fresh paint", "Lemon")),
-        ("Temporal Unpredictability", f"How long has the {there} been here?", ("An hour", "A day", "A week", "A year")),
-        ("Background Information", f"Who made the {there}?", ("A carpenter", "A student", "A company", "A sculptor")),
-        (
-            "Intractable Quantity",
-            f"How much does the {there} weigh?",
-            ("120 grams", "340 grams", "2 kilograms", "9 kilograms"),
-        ),
-        ("Missing Visual Information", f"What is inside the {there}?", ("Sand", "Water", "Feathers", "A bell")),
-    )
-    kind, question, options = made[pick(rng, len(made))]
-    return SetQuestion(question, kind, _scene(rng, [there, other]), options, None)
+    one = FACTS["beyond"][pick(rng, len(FACTS["beyond"]))]
+    a, b, c, d = one["options"]
+    question = one["question"].format(there=there, absent=absent)
+    return SetQuestion(question, one["type"], _scene(rng, [there, other]), (a, b, c, d), None)
 
 
 SETS: Mapping[str, Callable[[np.random.Generator], SetQuestion]] = {

@@ -9,6 +9,7 @@ Run: `hybrid run mvp_bench --data sample`.
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,18 +30,9 @@ TASKS: Mapping[str, int] = {"yes_no": 6, "cross": 2, "single": 1}
 FIRST_PAIR = 1000
 OPTIONS = 5
 JPEG_QUALITY = 90
-ASK_YES_NO = "Reply yes or no."
-ASK_LETTER = "Reply with the letter of the best option."
-
-LOW_EDITS = (
-    "One object was given another colour.",
-    "One object was exchanged for one of another shape.",
-    "An object was added or taken away.",
-    "Two objects changed places.",
-    "The picture was taken from another side.",
-)
-# In the order of `EDITS`; the last is never true: both pictures are taken by the same camera.
-ASPECTS = ("colouring", "kinds of objects", "number", "arrangement", "viewpoint")
+TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+# How one picture of a pair was made out of the other, and the aspects that may differ between them.
+LOW_EDITS, ASPECTS = TEXTS["low_edits"], TEXTS["aspects"]
 
 
 @dataclass(frozen=True)
@@ -160,10 +152,10 @@ def _choice(
 def _text(asked: PairQuestion, shift: int = 0) -> tuple[str, str]:
     """The whole text with the options rotated to the left, and the answer."""
     if not asked.options:
-        return f"{asked.text}\n{ASK_YES_NO}", asked.answer
+        return f"{asked.text}\n{TEXTS['ask_yes_no']}", asked.answer
     options = (*asked.options[shift:], *asked.options[:shift])
     lines = "\n".join(f"{LETTERS[k]}. {option}" for k, option in enumerate(options))
-    return f"{asked.text}\n{lines}\n{ASK_LETTER}", LETTERS[(asked.right - shift) % len(options)]
+    return f"{asked.text}\n{lines}\n{TEXTS['ask_letter']}", LETTERS[(asked.right - shift) % len(options)]
 
 
 def _record(asked: PairQuestion, number: int, pair_id: int) -> dict[str, object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,7 @@ class ImagePair:
     rects: tuple[tuple[Rect, ...], tuple[Rect, ...]]
 
 
-@dataclass(frozen=True, eq=False)
-class _Thing:
+class _Thing(NamedTuple):
     name: Name
     solid: Solid
 

@@ -9,11 +9,12 @@ from typing import Final
 
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import check_one, lost
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show
+from hybrid.benchmarks._shared.scores import score_of
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show, unanswered
 from hybrid.benchmarks.questions import scoring
 from hybrid.benchmarks.questions.reading import Reader, folder_of
 from hybrid.errors import DataError
-from hybrid.types import Ask, BrokenQuestion, Exchange, Outcome, Prompt, Question, Score
+from hybrid.types import Ask, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Score
 
 # For questions about things in one picture: where, how many, how near, of what kind, what is written on them.
 TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "ocr", "relation", "segmentation")
@@ -68,8 +69,12 @@ class TableBenchmark(Benchmark):
         return (Exchange(prompt, await ask(prompt)),)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """See `hybrid.benchmarks.questions.scoring`."""
-        return scoring.score_reply(question, exchanges, options)
+        """The verdict on the last reply, by our parser whichever parse is asked for: no other is official here."""
+        reply = exchanges[-1].reply
+        if reply.outcome is Outcome.ANSWERED or reply.text.strip():
+            return scoring.score_text(question, reply.text, reply.outcome, options)
+        worth = unanswered(reply.outcome, scoring.chance(question), options)
+        return score_of(question, worth, reply.outcome, values=scoring.yes_values(question, None))
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on an answer that others kept, read as a reply is."""
@@ -87,7 +92,9 @@ class TableBenchmark(Benchmark):
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The right answer as a sentence."""
-        return scoring.evidence(question, prompt.choices)
+        if question.kind is Kind.CHOICE:
+            return super().oracle(question, prompt)
+        return f"The evidence favours {scoring.right_answer(question).removeprefix('Answer: ')}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
         """The right reply."""

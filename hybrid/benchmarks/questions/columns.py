@@ -7,28 +7,19 @@ https://github.com/open-compass/VLMEvalKit, vlmeval/dataset/image_base.py and im
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks.questions.schema import Layout
 from hybrid.errors import DataError, did_you_mean
 from hybrid.types import LETTERS
 
-# By our name those that are read without a mapping, the first that is there.
-NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "id": ("id", "index", "question_id"),
-    "image": ("image", "images", "image_path"),
-    "question": ("question",),
-    "choices": ("choices", "options"),
-    "answer": ("answer",),
-    "kind": ("kind",),
-    "task": ("task", "category"),
-    "hint": ("hint",),
-    "tolerance": ("tolerance",),
-    "cluster": ("cluster",),
-}
-GROUPS: Final = ("group", "l2-category", "l2_category", "split")
+FACTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+NAMES: Final[Mapping[str, Sequence[str]]] = FACTS["names"]
+GROUPS: Final[Sequence[str]] = FACTS["groups"]
 _NUMBERED: Final = re.compile(r"image_?([0-9]{1,2})")
 # VLMEvalKit's column of ids: in a set for circular evaluation `index + k * 10^6` is the k-th rotation of `index`.
 CIRCULAR_ID: Final = "index"

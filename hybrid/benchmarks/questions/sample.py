@@ -24,8 +24,8 @@ from hybrid.benchmarks.questions.parts import Samples, SampleScene
 from hybrid.benchmarks.questions.schema import Recipe
 from hybrid.errors import UsageError
 from hybrid.log.files import write_atomic
-from hybrid.samples.item import jpeg
-from hybrid.samples.named import SCENES, Drawn
+from hybrid.samples.item import Item, jpeg
+from hybrid.samples.named import SCENES
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS, Kind
 
@@ -103,7 +103,7 @@ def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) ->
             yield _Row(number, images, _cells(recipe, scene, turned, number, unit, place))
 
 
-def _cells(recipe: Recipe, scene: SampleScene, drawn: Drawn, number: int, unit: int, place: int) -> dict[str, object]:
+def _cells(recipe: Recipe, scene: SampleScene, drawn: Item, number: int, unit: int, place: int) -> dict[str, object]:
     layout, sample = recipe.layout, _of(recipe)
     lower = sample.letter == "(a)"
     template = scene.question or sample.question

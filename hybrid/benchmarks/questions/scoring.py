@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from hybrid.answers import parse
@@ -22,7 +22,7 @@ from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import ScoreOptions, unanswered
 from hybrid.benchmarks.questions.statistics import SAID_YES, YES
 from hybrid.errors import DataError
-from hybrid.types import LETTERS, Box, Exchange, Kind, Outcome, Point, Question, Score
+from hybrid.types import LETTERS, Box, Kind, Outcome, Point, Question, Score
 
 # Intersection over union from which a box is right.
 RIGHT_BOX: Final = 0.5
@@ -35,21 +35,12 @@ def chance(question: Question) -> float:
     return 1 / len(question.choices) if question.kind is Kind.CHOICE and question.choices else 0.0
 
 
-def score_reply(question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-    """The verdict on the last reply, by our parser whichever parse is asked for: no other is official here."""
-    reply = exchanges[-1].reply
-    worth = unanswered(reply.outcome, chance(question), options)
-    if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-        return score_of(question, worth, reply.outcome, values=_yes_values(question, None))
-    return score_text(question, reply.text, reply.outcome, options)
-
-
 def score_text(question: Question, text: str, outcome: Outcome, options: ScoreOptions) -> Score:
     """The verdict on a text."""
     parsed = parse(text, question.kind, question.choices)
     if parsed.value is None:
         worth = unanswered(Outcome.UNPARSED, chance(question), options)
-        return score_of(question, worth, Outcome.UNPARSED, values=_yes_values(question, None))
+        return score_of(question, worth, Outcome.UNPARSED, values=yes_values(question, None))
     right, values = _judged(question, parsed.value)
     shown = as_json(cast(Any, parsed.value))
     answer = shown if isinstance(shown, str) else ", ".join(map(_short, shown if isinstance(shown, list) else [shown]))
@@ -65,7 +56,7 @@ def _judged(question: Question, answer: object) -> tuple[bool, dict[str, float]]
     target = question.target
     match question.kind:
         case Kind.YES_NO:
-            return answer == target, _yes_values(question, str(answer))
+            return answer == target, yes_values(question, str(answer))
         case Kind.CHOICE | Kind.INTEGER | Kind.ORDER:
             return answer == target, {}
     facts = _facts(question)
@@ -94,7 +85,7 @@ def _facts(question: Question) -> Mapping[str, Any]:
     return question.target
 
 
-def _yes_values(question: Question, answer: str | None) -> dict[str, float]:
+def yes_values(question: Question, answer: str | None) -> dict[str, float]:
     """Of a yes/no question whether yes is right and was said; of another nothing."""
     if question.kind is not Kind.YES_NO:
         return {}
@@ -120,13 +111,6 @@ def right_answer(question: Question) -> str:
         return f"Answer: ({_short((x0 + x1) / 2)}, {_short((y0 + y1) / 2)})"
     x, y = facts["point"]
     return f"Answer: ({_short(x)}, {_short(y)})"
-
-
-def evidence(question: Question, choices: Sequence[str]) -> str:
-    """A perfect tool's sentence."""
-    if question.kind is Kind.CHOICE:
-        return f"The evidence favours ({question.target}) {choices[LETTERS.index(str(question.target))]}."
-    return f"The evidence favours {right_answer(question).removeprefix('Answer: ')}."
 
 
 def told(question: Question) -> str:

@@ -37,8 +37,8 @@ from hybrid.timing import CallTime, Stopwatch, finished, running
 from hybrid.tool import Args, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
 
+# The package logs a traceback for every line of a server that is no message; what ends a call is an error of ours.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
-"""The package logs a traceback for every line of a server that is no message; what ends a call is an error of ours."""
 # Seconds for which calls wait for a server that cannot be reached; then it is asked once a call until it is back.
 AWAY_S = 60.0
 # Connections that a call may break while no other is under way.

@@ -18,8 +18,10 @@ import os
 import signal
 import socket
 import sys
+import tomllib
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -45,18 +47,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # Seconds that calls under way have when the server is ended.
 LEAVE_S = 2
 # JSON schema of the structured content of every tool.
-STRUCTURE: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string"},
-        "data": {"type": "object", "description": "the finding's numbers, with units in the names"},
-        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-        "backend": {"type": "string", "description": "which code answered: learned or classical"},
-        "version": {"type": "string"},
-        "notes": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["text", "data", "confidence", "backend", "version", "notes"],
-}
+STRUCTURE: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

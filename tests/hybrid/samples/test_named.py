@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from hybrid.samples.named import SCENES, Drawn
+from hybrid.samples.item import Item
+from hybrid.samples.named import SCENES
 from hybrid.samples.textures import NAMED_COLOURS
 
 DIRECTIONS = np.array([np.subtract(rgb, np.mean(rgb)) for rgb in NAMED_COLOURS.values()], np.float32)
 DIRECTIONS /= np.linalg.norm(DIRECTIONS, axis=1, keepdims=True)
 
 
-def draw(scene: str, seed: int, answer: int) -> Drawn:
+def draw(scene: str, seed: int, answer: int) -> Item:
     return SCENES[scene].make(np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2]), answer)
 
 

@@ -62,8 +62,8 @@ def not_generated(name: str, scores: Sequence[Score]) -> Iterator[Score]:
     """The same verdicts as those of tasks and groups that only published data has."""
     if name == "actiview":
         for score in scores:
-            for task, (_, kind) in ACTIVIEW.items():
-                yield replace(score, id=f"{task} {score.id}", task=task, groups={**score.groups, "type": kind})
+            for task, facts in ACTIVIEW.items():
+                yield replace(score, id=f"{task} {score.id}", task=task, groups={**score.groups, "type": facts["type"]})
     if name == "mvp_bench":
         for score in scores:
             groups = {**score.groups, "category": "B1", "question": f"B1 {score.groups['question']}"}

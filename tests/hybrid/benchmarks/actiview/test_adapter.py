@@ -79,8 +79,8 @@ def test_more_parts_are_cut_from_the_original(sample: Path, tmp_path: Path, spli
 def test_categories_have_the_papers_sizes() -> None:
     assert sum(BENCHMARK.card.tasks.values()) == 325
     by_type: dict[str, int] = {}
-    for task, (_, kind) in TASKS.items():
-        by_type[kind] = by_type.get(kind, 0) + BENCHMARK.card.tasks[task]
+    for task, facts in TASKS.items():
+        by_type[facts["type"]] = by_type.get(facts["type"], 0) + BENCHMARK.card.tasks[task]
     assert by_type == {"I": 108, "II": 143, "III": 74}
     for category, task in (
         ("geo-loc(counrty)", "geo_loc"),

@@ -43,7 +43,7 @@ def question_of(
         Kind.CHOICE,
         tuple(f"thing {letter}" for letter in "abcdefg"[:choices]),
         {"answer": gold, "views": list(views)},
-        groups={"mode": column, "type": TASKS[task][1]},
+        groups={"mode": column, "type": TASKS[task]["type"]},
         protocol={
             "mode": mode,
             "start": 1 if start else None,
