@@ -85,7 +85,7 @@ def blink(cells: Sequence[Published]) -> Iterator[Derived]:
     yield from Mean(("Table 1", "Table 4"), "accuracy_macro", tasks, how="mean of the row's 14 cells").cells(grid)
     for cell in cells:
         if cell.kind == "chance":
-            chances = {task: 100 / len(facts["choices"]) for task, facts in BLINK_TASKS.items()}
+            chances = {task: 100 / len(facts.choices) for task, facts in BLINK_TASKS.items()}
             value = chances.get(cell.metric, mean_of(tuple(chances.values())))
             yield Derived(cell, value, "1 / number of options")
         elif cell.metric == "accuracy_macro" and (cell.source, cell.split) == ("Table 1", "val"):

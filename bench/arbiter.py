@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Final
 
 import numpy as np
@@ -113,18 +113,19 @@ RIVALS: Final[Mapping[str, Rule]] = {"specialist": specialist, "better by task":
 RULES: Final[Mapping[str, Rule]] = {**RIVALS, "no trust file": untrained, "arbiter": arbiter}
 
 
-def out_of_fold(duels: Sequence[Duel]) -> dict[str, float]:
-    """By rule the share of right answers, and `better part`: that of the part that is better over each whole task."""
-    right = dict.fromkeys(RULES, 0.0)
+def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:
+    """By rule what was right (1) or wrong (0), and `better part`: that of the part that is better over a whole task."""
+    right: dict[str, list[float]] = {name: [] for name in (*RULES, "better part")}
+    better = {
+        task: sum(one.tool - one.model for one in duels if one.task == task) >= 0 for task in {d.task for d in duels}
+    }
     for fold in range(FOLDS):
         known, asked = ([one for one in duels if (fold_of(one.id, FOLDS) == fold) == own] for own in (False, True))
-        for name, rule in RULES.items():
-            right[name] += sum(
-                one.tool if took else one.model for took, one in zip(rule(known, asked), asked, strict=True)
-            )
-    by_task = {task: [one for one in duels if one.task == task] for task in {one.task for one in duels}}
-    best = sum(max(sum(one.tool for one in own), sum(one.model for one in own)) for own in by_task.values())
-    return {name: share / len(duels) for name, share in {**right, "better part": best}.items()}
+        took = {name: rule(known, asked) for name, rule in RULES.items()}
+        took["better part"] = [better[one.task] for one in asked]
+        for name, chosen in took.items():
+            right[name] += [one.tool if tool else one.model for tool, one in zip(chosen, asked, strict=True)]
+    return right
 
 
 # What a tool states, in log-odds, whose answer is right with these.
@@ -177,32 +178,49 @@ def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
     }
 
 
+def questions(duels: Sequence[Duel]) -> list[dict[str, float]]:
+    """What the rules reached on each question."""
+    right = out_of_fold(duels)
+    return [dict(zip(right, row, strict=True)) for row in zip(*right.values(), strict=True)]
+
+
 def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
     """By size, statements and shared hardness what the rules reached in each repeat, skills of all kinds together."""
+
+    def reached(duels: Sequence[Duel]) -> dict[str, float]:
+        return {name: mean(right) for name, right in out_of_fold(duels).items()}
+
     for size, kind, shared in product(SIZES, KINDS, SHARED):
         drawn = [simulated(skills, kind, size, shared, seed) for skills in SKILLS for seed in range(repeats)]
-        yield f"{size} a task, {kind}{', hard for both' if shared else ''}", [out_of_fold(duels) for duels in drawn]
+        yield f"{size} a task, {kind}{', hard for both' if shared else ''}", [reached(duels) for duels in drawn]
 
 
 def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
-    """A row a group, the mean over what was drawn of it; the last columns are the arbiter's differences."""
+    """A row a group, the mean over what was drawn of it; the last columns are the arbiter's differences.
+
+    The standard error is that of the difference to the best rival, over draws or over questions.
+    """
     rows, apart = [], []
     for name, drawn in groups.items():
         of = {rule: mean(one[rule] for one in drawn) for rule in (*RULES, "better part")}
-        apart.append((of["arbiter"] - max(of[rule] for rule in RIVALS), of["arbiter"] - of["better part"]))
-        rows.append((name, *(f"{of[rule]:.3f}" for rule in RULES), *(f"{one:+.3f}" for one in apart[-1])))
+        best = max(RIVALS, key=of.__getitem__)
+        error = stdev(one["arbiter"] - one[best] for one in drawn) / len(drawn) ** 0.5
+        apart.append((of["arbiter"] - of[best], of["arbiter"] - of["better part"]))
+        less, beside = (f"{one:+.4f}" for one in apart[-1])
+        rows.append((name, *(f"{of[rule]:.3f}" for rule in RULES), less, f"{error:.4f}", beside))
     for word, of_all in (("mean", mean), ("least", min)):
-        rows.append((word, *[""] * len(RULES), *(f"{of_all(one):+.4f}" for one in zip(*apart, strict=True))))
-    heads = (*RULES, "less the best rival", "less the better part")
+        less, beside = (f"{of_all(one):+.4f}" for one in zip(*apart, strict=True))
+        rows.append((word, *[""] * len(RULES), less, "", beside))
+    heads = (*RULES, "less the best rival", "standard error", "less the better part")
     return Table(title, (Column("", "left"), *map(Column, heads)), tuple(rows))
 
 
 def main() -> None:
     """Print the two tables in Markdown."""
-    given = options(__doc__, {"--recorded": ..., "--repeats": 20})
+    given = options(__doc__, {"--recorded": ..., "--repeats": 150})
     benchmark: Benchmark = load("hybrid.benchmarks", "blink")
     pairs = recorded_pairs(given.recorded, benchmark.card.prior_accuracy)
-    print(as_markdown(table("recorded", {name: [out_of_fold(duels)] for name, duels in pairs.items()})))
+    print(as_markdown(table("recorded", {name: questions(duels) for name, duels in pairs.items()})))
     print(as_markdown(table("simulated", dict(designs(given.repeats)))))
 
 

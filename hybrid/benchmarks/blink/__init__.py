@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.paths import inside
@@ -31,11 +31,20 @@ HIDDEN = "hidden"
 # Letters that the authors' extraction knows, whatever a question offers.
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
 
-# What the questions of each task are about, how that is marked, and the wording of their choices.
-TASKS: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+class TaskFacts(NamedTuple):
+    """What the questions of a task are about, how that is marked, and the wording of their choices."""
+
+    granularity: str
+    marks: str
+    choices: Sequence[str]
+
+
+_ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+TASKS: Mapping[str, TaskFacts] = {task: TaskFacts(**row) for task, row in _ROWS.items()}
 
 DISCLAIMED = ("Forensic_Detection", "Jigsaw", "Art_Style")
-MARKED_POINTS = tuple(task for task, facts in TASKS.items() if facts["marks"] == "circle")
+MARKED_POINTS = tuple(task for task, facts in TASKS.items() if facts.marks == "circle")
 
 IMAGE_COLUMNS = ("image_1", "image_2", "image_3", "image_4")
 COLUMNS = ("idx", "prompt", "choices", "answer", IMAGE_COLUMNS[0])
@@ -178,13 +187,13 @@ def _identity(row: DataRow, task: str, split: str, seen: set[str]) -> str:
 
 
 def _groups(task: str, images: int | None) -> Mapping[str, str]:
-    known = {"granularity": TASKS[task]["granularity"], "visual_prompt": TASKS[task]["marks"]}
+    known = {"granularity": TASKS[task].granularity, "visual_prompt": TASKS[task].marks}
     return known if images is None else known | {"images": str(images)}
 
 
 def _foreign_question(row: PredictedRow, task: str) -> Question:
     """The question of a row with its id and its answer in BLINK's own form. Raises `DataError` for any other answer."""
-    choices = row.choices or tuple(TASKS[task]["choices"])
+    choices = row.choices or tuple(TASKS[task].choices)
     if row.answer != HIDDEN and row.answer not in _offered(len(choices)):
         raise DataError(f"{row.where}: the answer {row.answer!r} is none of the {len(choices)} choices")
     return Question(str(row.id), task, (), row.text or "", Kind.CHOICE, choices, row.answer, task, _groups(task, None))
