@@ -111,6 +111,11 @@ class Scored:
         return self.folder.manifest
 
     @property
+    def identity(self) -> Mapping[str, Any]:
+        """What the manifest says that the run is; empty for predictions on disk."""
+        return {} if self.folder is None else self.manifest["identity"]
+
+    @property
     def scores(self) -> tuple[Score, ...]:
         """The scores by the chosen rule."""
         return self.counted[self.abstain].scores
@@ -184,11 +189,6 @@ def nothing_answered(scores: Sequence[Score]) -> bool:
 def group_of(score: Score, by: str | None) -> str:
     """The task of a score, or its value of the group `by`; "-" where it has none."""
     return score.task if by is None else score.groups.get(by, "-")
-
-
-def rightness(score: Score) -> float:
-    """1 for a right answer, 0 for any other, and for no answer what its rule gives."""
-    return (score.correct or 0.0) if score.answer is None else float(score.correct == 1)
 
 
 def rounded(value: float | None) -> float | None:

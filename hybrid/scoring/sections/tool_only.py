@@ -117,9 +117,7 @@ def _repetitions(without: Sequence[Scored]) -> Collection[int]:
 
 def _draws(scored: Scored) -> bool:
     """Whether the model draws its answers, so that it may answer otherwise when asked again."""
-    if scored.folder is None:
-        return True
-    model = scored.manifest["identity"].get("model")
+    model = scored.identity.get("model")
     return not (isinstance(model, Mapping) and model.get("temperature") == 0)
 
 
