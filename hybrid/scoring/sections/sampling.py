@@ -123,9 +123,8 @@ def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Resu
             yield replace(row, quantity="claimed by share of the winner", value=value, n=len(inside), detail=True)
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, made: Sequence[Result]) -> str:
     """The vote next to a single sample by the headline metric."""
-    del comparison
     votes = {row.a: row for row in made if row.quantity == VOTE and not row.group}
     singles = {row.a: row for row in made if row.quantity == SINGLE and not row.group}
     parts = [
