@@ -16,6 +16,7 @@ import numpy as np
 
 from hybrid.stats import Interval
 from hybrid.stats.linearised import Floats, Indices, summed
+from hybrid.stats.scatter import quantile_of, tail_of
 
 # The name of the method of `kappa`'s interval.
 ADDED_CELLS = "linearised with half a question added to each cell, by clusters, Student's t"
@@ -100,8 +101,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
         ValueError: sequences of different lengths, or a level outside 0..1.
     """
     _refuse_unequal(len(a), len(b), len(clusters))
-    if not 0 < level < 1:
-        raise ValueError(f"level {level} is not inside 0..1")
+    tail = tail_of(level)
     places = _places([*a, *b])
     first, second = places[: len(a)], places[len(a) :]
     count = int(places.max(initial=0)) + 1
@@ -122,7 +122,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
         return Kappa(value, None, None, n, agreed, expected)
     error = math.sqrt(math.fsum(sums**2) * m / (m - 1))
     effect = _design_effect(sums, of_rows, np.bincount(cluster).astype(np.float64))
-    found = _with_added_cells(table / effect, value, m, level)
+    found = _with_added_cells(table / effect, value, m, tail)
     return Kappa(value, error, found, n, agreed, expected)
 
 
@@ -150,15 +150,13 @@ def _design_effect(sums: Floats, of_rows: Floats, sizes: Floats) -> float:
     return (informative * by_cluster / by_row + _EFFECT_PRIOR * alike) / (informative + _EFFECT_PRIOR)
 
 
-def _with_added_cells(table: Floats, value: float, clusters: int, level: float) -> Interval:
+def _with_added_cells(table: Floats, value: float, clusters: int, tail: float) -> Interval:
     """The interval of kappa from a table of effective counts, `_ADDED` questions spread over its cells."""
-    from scipy.special import stdtrit  # slow to import, and only comparisons need it
-
     smoothed = table + _ADDED / table.size
     centre, added = _linearised(smoothed)
     variance = float((smoothed * added**2).sum()) / float(smoothed.sum()) ** 2
     freedom = clusters - 1
-    half = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance * clusters / freedom)
+    half = quantile_of(freedom, tail) * math.sqrt(variance * clusters / freedom)
     return Interval(max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)), ADDED_CELLS)
 
 

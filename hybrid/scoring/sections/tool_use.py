@@ -43,7 +43,7 @@ from hybrid.scoring.faults import named
 from hybrid.scoring.findings import Called, heard
 from hybrid.scoring.groups import role
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
-from hybrid.scoring.score import group_of
+from hybrid.scoring.score import group_of, grouped
 from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"
@@ -78,9 +78,7 @@ def rows(comparison: Comparison) -> list[Result]:
                 # Those without a readable trace are left out.
                 if score.id in findings and not findings[score.id].no_trace
             ]
-            parts = {"": questions}
-            for name in sorted({group_of(score, by) for score, _ in questions}):
-                parts[name] = [one for one in questions if group_of(one[0], by) == name]
+            parts = {"": questions, **grouped(questions, lambda one: group_of(one[0], by))}
             # For any tool and for each that was called: over all questions, and in each group where it was.
             for tool in ("", *sorted({call.tool for _, calls in questions for call in calls})):
                 for group, inside in parts.items():
