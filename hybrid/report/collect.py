@@ -22,7 +22,7 @@ from hybrid.images import home
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.error_sheet import error_sheet
-from hybrid.report.overview import Commands, overview_of, unanswered_overview
+from hybrid.report.overview import overview_of, unanswered_overview
 from hybrid.report.payload import BenchmarkPages, OverviewSection, Pages, Tag
 from hybrid.report.pictures import Pictures
 from hybrid.report.questions import QuestionBook
@@ -116,7 +116,7 @@ def _pages(tabs: Sequence[Sequence[Found]], report: ReportOptions, options: Comp
     made = []
     for tab, own in zip(tabs, paths, strict=True):
         solvers, compared = side_by_side([(one.scored, one.path.as_posix()) for one in tab], options)
-        overview = overview_of(compare(solvers, compared), Commands((*own,), _words(options)))
+        overview = overview_of(compare(solvers, compared), (*own, *_words(options)))
         sampled = error_sheet(solvers, report.sample_errors, report.seed)
         book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"), sampled)
         made.append(BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages()))
@@ -131,7 +131,7 @@ def _pages(tabs: Sequence[Sequence[Found]], report: ReportOptions, options: Comp
         words = (*_words(options), "--tags", report.tags.as_posix())
         for place, one in enumerate(made):
             if tagged := [tag for tag in tags if tag.benchmark == one.key]:
-                section = _tag_section(tabs[place], tagged, Commands((*paths[place],), words))
+                section = _tag_section(tabs[place], tagged, (*paths[place], *words))
                 overview = replace(one.overview, sections=(*one.overview.sections, section))
                 made[place] = replace(one, overview=overview)
     if not report.made_by:
@@ -147,16 +147,15 @@ def _site(report: ReportOptions, benchmarks: Sequence[BenchmarkPages], tags: Seq
     return Pages(title, made_by, tuple(benchmarks), home() / "images", tuple(tags))
 
 
-def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], commands: Commands) -> OverviewSection:
+def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], given: Sequence[str]) -> OverviewSection:
     """The counts of the tags of one benchmark."""
     names = {tag.question for tag in tags}
     tasks = {name: one.scored.questions[name].task for one in tab for name in names & one.scored.questions.keys()}
     answers = len({(tag.question, tag.solver) for tag in tags})
     different = len({tag.tag for tag in tags if tag.tag})
     lead = f"Answers that people looked at and noted: {answers}; different tags: {different}."
-    return OverviewSection(
-        "error-tags", "Error tags", lead, (), tag_tables(tags, tasks), commands.words("report", "--json")
-    )
+    command = shlex.join(("hybrid", "report", *given, "--json"))
+    return OverviewSection("error-tags", "Error tags", lead, (), tag_tables(tags, tasks), command)
 
 
 def _words(options: CompareArguments) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal
 
 from hybrid.report.payload import QuestionPage, SolverEntry
@@ -29,7 +30,6 @@ MIN_SHARED, MIN_SHARERS = 24, 3
 class Column:
     """A column: its name in addresses, its heading, how the list is filtered by it, its value.
 
-    Without a function the value is what a page or an entry has under the name: the fact of `hybrid/scoring/records.py`.
     `width` is that of a grid (`minmax(6rem, 11rem)`), empty for a column that is not shown. Of a solver's columns,
     those shown stand together in the solver's cell: a `sign`, or `words`.
     """
@@ -37,13 +37,8 @@ class Column:
     name: str
     title: str
     filter: Filter
-    width: str = ""
-    value: Callable[[Any], Hashable] | None = None
-
-    def of(self, item: QuestionPage | SolverEntry) -> Hashable:
-        """Its value."""
-        value: Hashable = self.value(item) if self.value else getattr(item, self.name)
-        return value
+    width: str
+    value: Callable[[Any], Hashable]  # Of a page, or of an entry of a solver
 
 
 def state(entry: SolverEntry) -> str:
@@ -60,7 +55,7 @@ def state(entry: SolverEntry) -> str:
 
 
 QUESTION_COLUMNS = (
-    Column("task", "Task", "choice", "minmax(6rem, 11rem)"),
+    Column("task", "Task", "choice", "minmax(6rem, 11rem)", attrgetter("task")),
     Column(
         *(WORDS, "Text", "search", "minmax(8rem, 1fr)"),
         value=lambda page: cut(
@@ -68,13 +63,13 @@ QUESTION_COLUMNS = (
         ),
     ),
     Column("picture", "Picture", "none", "", lambda page: page.pictures[0].file or "" if page.pictures else ""),
-    Column("sampled", "on the error sheet", "flag"),
+    Column("sampled", "on the error sheet", "flag", "", attrgetter("sampled")),
 )
 SOLVER_COLUMNS = (
     Column("verdict", "Verdict", "choice", "sign", state),
     Column("answer", "Answer", "search", "words", lambda entry: cut(entry.answer, ANSWER_SHOWN)),
-    Column("tool", "Tool called", "any", "", lambda entry: entry.tools),
-    Column("outcome", "Outcome", "any"),
+    Column("tool", "Tool called", "any", "", attrgetter("tools")),
+    Column("outcome", "Outcome", "any", "", attrgetter("outcome")),
 )
 
 
@@ -144,11 +139,11 @@ class QuestionList:
         self.ids.append(page.id)
         self.sampled += page.sampled
         for column in self._columns:
-            self._cells[column.name].add(column.of(page))
+            self._cells[column.name].add(column.value(page))
         for entry, cells in zip(page.solvers, self._of_solvers, strict=True):
             self.answers += entry.outcome not in ("", OPEN)
             for column in SOLVER_COLUMNS:
-                cells[column.name].add(column.of(entry))
+                cells[column.name].add(column.value(entry))
 
     def values(self, starts: Sequence[int]) -> dict[str, Any]:
         """The list as the pages read it; `starts` has the row that each file of questions begins with."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from itertools import chain
 from typing import Any
 
@@ -87,17 +87,8 @@ def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str
     return made
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """Some questions that lie in one file."""
-
-    start: int  # The row of the first
-    text: str  # JSON: a list of questions
-    files: frozenset[str]  # The images that they show
-
-
-def chunks(questions: Iterable[QuestionPage]) -> Iterator[Chunk]:
-    """The questions in files, made as they come."""
+def chunks(questions: Iterable[QuestionPage]) -> Iterator[tuple[int, str, frozenset[str]]]:
+    """The questions in files, made as they come: the row of the first, their list as JSON, and the images in it."""
     start, number, texts, chars, files = 0, 0, list[str](), 0, set[str]()
     for number, page in enumerate(questions, 1):
         text = as_json(page)
@@ -109,7 +100,7 @@ def chunks(questions: Iterable[QuestionPage]) -> Iterator[Chunk]:
         pictures = chain(page.pictures, prompts, steps)
         files.update(picture.file for picture in pictures if picture.file is not None)
         if len(texts) >= CHUNK_QUESTIONS or chars >= CHUNK_CHARS:
-            yield Chunk(start, f"[{','.join(texts)}]", frozenset(files))
+            yield start, f"[{','.join(texts)}]", frozenset(files)
             start, texts, chars, files = number, [], 0, set()
     if texts:
-        yield Chunk(start, f"[{','.join(texts)}]", frozenset(files))
+        yield start, f"[{','.join(texts)}]", frozenset(files)

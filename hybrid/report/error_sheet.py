@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 
 from hybrid.scoring.groups import role
-from hybrid.scoring.score import Scored
+from hybrid.scoring.score import Scored, grouped
 
 
 def error_sheet(solvers: Sequence[Scored], per_task: int, seed: int = 0) -> frozenset[str]:
@@ -19,15 +19,13 @@ def error_sheet(solvers: Sequence[Scored], per_task: int, seed: int = 0) -> froz
     """
     if not (solvers and per_task):
         return frozenset()
-    wrong: dict[str, list[str]] = {}
     # Whose errors are looked at: the first hybrid solver's, else those of the first solver.
     subject = next((one for one in solvers if role(one) == "hybrid"), solvers[0])
-    for score in subject.scores:
-        # Wrong, partly right, or without a readable answer.
-        if not score.outcome.failed and score.correct is not None and score.correct < 1:
-            wrong.setdefault(score.task, []).append(score.id)
+    judged = [one for one in subject.scores if not one.outcome.failed and one.correct is not None]
+    # Wrong, partly right, or without a readable answer.
+    wrong = [one for one in judged if (one.correct or 0.0) < 1]
     return frozenset(
         identity
-        for task, ids in wrong.items()
-        for identity in random.Random(f"{seed} {task}").sample(sorted(ids), min(per_task, len(ids)))
+        for task, own in grouped(wrong, lambda one: one.task).items()
+        for identity in random.Random(f"{seed} {task}").sample(sorted(one.id for one in own), min(per_task, len(own)))
     )

@@ -13,7 +13,7 @@ from hybrid.errors import DataError
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.payload import Fact, SolverCard
-from hybrid.scoring.groups import control, role
+from hybrid.scoring.groups import control, model_of, role
 from hybrid.scoring.score import Scored
 
 # Keys of a model's settings that identify its files, left out for readers.
@@ -26,9 +26,8 @@ SAID = {"protocol": "protocol", "tool output": "tool_output", "findings shown as
 
 def card(scored: Scored) -> SolverCard:
     """A solver as the pages know it."""
-    # The model of a run is not asked by the solvers that need none.
-    model = scored.model if (kind := role(scored)) in ("hybrid", "mllm") else None
-    return SolverCard(scored.solver, kind, model, control(scored), len(scored.scores), scored.failed, scored.open)
+    counts = (len(scored.scores), scored.failed, scored.open)
+    return SolverCard(scored.solver, role(scored), model_of(scored), control(scored), *counts)
 
 
 def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:

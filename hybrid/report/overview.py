@@ -1,6 +1,6 @@
 """The first page of a benchmark: conclusion and charts, then a section for each question that a reader has.
 
-    overview_of(comparison, Commands(("runs/a",)))     # of a comparison (`hybrid/scoring/compare.py`)
+    overview_of(comparison, ("runs/a", "--by", "level"))     # of a comparison (`hybrid/scoring/compare.py`)
 
 Every section carries the command that prints its numbers.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.log.folder import RunFolder
@@ -20,8 +20,7 @@ from hybrid.report.payload import Chart, Overview, OverviewSection
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.headline import headline_tables, rule_line, warnings
-from hybrid.scoring.published import published
-from hybrid.scoring.published_tables import published_below
+from hybrid.scoring.published_tables import cells_of, published_below
 from hybrid.scoring.reference import ReferenceLine, reference_lines
 from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import PUBLISHED_TITLE
@@ -33,20 +32,11 @@ DECOMPOSITION, VALUES, DIFFERENCES, TASKS = "decomposition", "metrics", "differe
 GAIN = "What the gain is made of"
 
 
-@dataclass(frozen=True)
-class Commands:
-    """The words of the commands that print the numbers of a report: paths, and options that change what is counted."""
+def overview_of(comparison: Comparison, given: Sequence[str]) -> Overview:
+    """The overview of solvers side by side; there is at least one.
 
-    paths: tuple[str, ...]
-    options: tuple[str, ...] = ()
-
-    def words(self, command: str, *form: str) -> str:
-        """A command of `hybrid` over the paths."""
-        return shlex.join(("hybrid", command, *self.paths, *self.options, *form))
-
-
-def overview_of(comparison: Comparison, commands: Commands) -> Overview:
-    """The overview of solvers side by side; there is at least one."""
+    `given` are the words of `hybrid compare` that print its numbers: paths, and options that change what is counted.
+    """
     made = {one.name: one for one in results(comparison)}
     marks = reference_lines(comparison, made["chance"].rows if "chance" in made else ())
     sections = [
@@ -56,18 +46,13 @@ def overview_of(comparison: Comparison, commands: Commands) -> Overview:
             one.lead,
             charts_of(comparison, one, marks),
             tables_of(comparison, one),
-            commands.words("compare", "--all"),
+            shlex.join(("hybrid", "compare", *given, "--all")),
         )
         for one in made.values()
     ]
-    measured = {metric.name for one in comparison.solvers for metric in one.metrics if comparison.is_shown(metric.name)}
-    measured |= {score.task for one in comparison.solvers for score in one.scores}
-    splits = {one.data.split for one in comparison.solvers}
     # No paper printed numbers of generated questions.
-    if not any(one.data.generated for one in comparison.solvers) and any(
-        cell.metric in measured and cell.split in splits for cell in published(comparison.solvers[0].benchmark)
-    ):
-        command = commands.words("compare", "--published")
+    if cells_of(comparison):
+        command = shlex.join(("hybrid", "compare", *given, "--published"))
         sections.append(OverviewSection("published", PUBLISHED_TITLE, "", (), published_below(comparison), command))
     rows = {name: shown(one) for name, one in made.items()}
     return Overview(

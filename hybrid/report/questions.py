@@ -29,44 +29,34 @@ AnyQuestion = Question | BrokenQuestion
 OF_USAGE = ("model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "seconds")
 
 
-class SolverReader:
-    """Reads the answers of one solver, by the one list of facts (`hybrid/scoring/records.py`)."""
-
-    def __init__(self, scored: Scored) -> None:
-        self.scored, self.rows = scored, SolverRows(scored, steps=True)
-        self._imported = is_imported(scored)
-
-    def entry(self, question: AnyQuestion, pictures: Pictures) -> SolverEntry:
-        """The solver's way to its answer; without asks where it has none."""
-        scored, recorded = self.scored, self.rows.recorded
-        row = self.rows.row(question.id)
-        if row is None:
-            # Open, or no question of this solver at all.
-            return SolverEntry(
-                scored.solver, None, OPEN if question.id in scored.questions else "", "", "", "", None, ()
-            )
-        attempt, note = None, ""
-        try:
-            attempt = row.attempt
-        except DataError as error:
-            note = f"its answer cannot be read again: {error}"
-        failed = row.score().outcome.failed
-        if attempt is None and not note and recorded is not None and not failed:
-            note = "its answer is no longer on disk"
-        why = [scored.reasons.get(question.id), attempt.error if attempt else None, note]
-        if failed and recorded is not None:
-            why.append(recorded.unfinished.get(question.id))
-        rule = row.fact("rule")
-        return SolverEntry(
-            solver=scored.solver,
-            correct=row.correct(scored.abstain),
-            outcome=row.fact("outcome"),
-            answer=row.fact("answer") or "",
-            rule="" if rule == "none" else rule,
-            why="; ".join(dict.fromkeys(filter(None, why))),
-            wall_s=None if attempt is None or self._imported else row.fact("seconds"),
-            asks=() if attempt is None else tuple(_ask(each, question, pictures) for each in attempt.exchanges),
-        )
+def entry_of(rows: SolverRows, question: AnyQuestion, pictures: Pictures) -> SolverEntry:
+    """A solver's way to its answer, by the one list of facts; without asks where it has none."""
+    scored, recorded, row = rows.scored, rows.recorded, rows.row(question.id)
+    if row is None:
+        # Open, or no question of this solver at all.
+        return SolverEntry(scored.solver, None, OPEN if question.id in scored.questions else "", "", "", "", None, ())
+    attempt, note = None, ""
+    try:
+        attempt = row.attempt
+    except DataError as error:
+        note = f"its answer cannot be read again: {error}"
+    failed = row.score().outcome.failed
+    if attempt is None and not note and recorded is not None and not failed:
+        note = "its answer is no longer on disk"
+    why = [scored.reasons.get(question.id), attempt.error if attempt else None, note]
+    if failed and recorded is not None:
+        why.append(recorded.unfinished.get(question.id))
+    rule = row.fact("rule")
+    return SolverEntry(
+        solver=scored.solver,
+        correct=row.correct(scored.abstain),
+        outcome=row.fact("outcome"),
+        answer=row.fact("answer") or "",
+        rule="" if rule == "none" else rule,
+        why="; ".join(dict.fromkeys(filter(None, why))),
+        wall_s=None if attempt is None or is_imported(scored) else row.fact("seconds"),
+        asks=() if attempt is None else tuple(_ask(each, question, pictures) for each in attempt.exchanges),
+    )
 
 
 class QuestionBook:
@@ -91,7 +81,7 @@ class QuestionBook:
         self._benchmark: Benchmark = load("hybrid.benchmarks", benchmark)
         self._pictures = pictures
         self._sampled = sampled
-        self._readers = tuple(SolverReader(one) for one in solvers)
+        self._solvers = tuple(SolverRows(one, steps=True) for one in solvers)
         # The questions by id, those of one folder once.
         sources: dict[object, Mapping[str, AnyQuestion]] = {}
         for one in solvers:
@@ -108,7 +98,7 @@ class QuestionBook:
                 key=lambda one: isinstance(one, Question) and 1 + 2 * bool(one.images) + bool(one.text),
             )
             groups = tuple(Fact(name, value) for name, value in question.groups.items())
-            entries = tuple(reader.entry(question, self._pictures) for reader in self._readers)
+            entries = tuple(entry_of(rows, question, self._pictures) for rows in self._solvers)
             shared, sampled = (question.id, question.task, groups), question.id in self._sampled
             if isinstance(question, BrokenQuestion):
                 yield QuestionPage(*shared, "", (), "", (), entries, question.error, sampled)

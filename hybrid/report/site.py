@@ -23,6 +23,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -121,8 +122,8 @@ def _write(pages: Pages, folder: Path) -> None:
     overviews = [one.overview for one in pages.benchmarks]
     page = template.render(pages=pages, overviews=overviews, scripts=SCRIPTS)
     (folder / "index.html").write_text(page, "utf-8", errors="replace")
-    images = _Images(ImageStore(pages.images), folder)
-    lists = [_write_benchmark(one, folder, version, images) for one in pages.benchmarks]
+    bring = partial(_bring, ImageStore(pages.images), folder, set[str]())
+    lists = [_write_benchmark(one, folder, version, bring) for one in pages.benchmarks]
     answers = sum(listed.answers for listed in lists)
     (folder / "data").mkdir(exist_ok=True)
     named = [(one.key, [solver.name for solver in one.overview.solvers]) for one in pages.benchmarks]
@@ -152,7 +153,7 @@ def _write(pages: Pages, folder: Path) -> None:
     (folder / MARKER).write_text(json.dumps({"report": "hybrid", "format": FORMAT, "version": version}) + "\n")
 
 
-def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, images: _Images) -> QuestionList:
+def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, bring: partial[None]) -> QuestionList:
     """The list of the questions that were written."""
     place, overview = folder / "data" / pages.key, pages.overview
     for name in ("questions", "sections"):
@@ -168,43 +169,38 @@ def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, images: 
             listed.add(page)
             yield page
 
-    for number, chunk in enumerate(chunks(counted())):
-        images.bring(chunk.files)
-        starts.append(chunk.start)
-        data = wrapped(f"{pages.key}/questions/{number}", version, chunk.text)
+    for number, (start, text, shown) in enumerate(chunks(counted())):
+        bring(shown)
+        starts.append(start)
+        data = wrapped(f"{pages.key}/questions/{number}", version, text)
         (place / "questions" / f"{number}.js").write_bytes(data)
     put("list", listed.values(starts))
     rows = {name: row for row, name in enumerate(listed.ids)}
     put("overview", overview_values(overview, rows))
     for section in overview.sections:
-        images.bring(picture.file for picture in section.pictures if picture.file is not None)
+        bring(picture.file for picture in section.pictures if picture.file is not None)
         put(f"sections/{section.id}", section_values(section, rows))
     return listed
 
 
-class _Images:
-    """Brings images out of the store, each once."""
+def _bring(store: ImageStore, folder: Path, there: set[str], names: Iterable[str]) -> None:
+    """Link or copy images out of the store, each once: those that are `there` are left.
 
-    def __init__(self, store: ImageStore, folder: Path) -> None:
-        self.store = store
-        self.folder = folder
-        self.there: set[str] = set()
-
-    def bring(self, names: Iterable[str]) -> None:
-        """Link or copy them. Raises `DataError` for one that the store lacks, `ValueError` for another kind of name."""
-        for name in names:
-            if name in self.there:
-                continue
-            parts = _IMAGE.fullmatch(name)
-            if parts is None:
-                raise ValueError(f"{name[:120]!r} is not the place of an image: images/ab/SHA.png")
-            source, target = self.store.path(parts[2]), self.folder / name
-            if not source.is_file():
-                raise DataError(f"image {parts[2][:12]} is not in the store {self.store.root}")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                os.link(source, target)
-            except OSError:
-                # Another disk, or one that knows no links.
-                shutil.copyfile(source, target)
-            self.there.add(name)
+    Raises `DataError` for one that the store lacks, `ValueError` for another kind of name.
+    """
+    for name in names:
+        if name in there:
+            continue
+        parts = _IMAGE.fullmatch(name)
+        if parts is None:
+            raise ValueError(f"{name[:120]!r} is not the place of an image: images/ab/SHA.png")
+        source, target = store.path(parts[2]), folder / name
+        if not source.is_file():
+            raise DataError(f"image {parts[2][:12]} is not in the store {store.root}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(source, target)
+        except OSError:
+            # Another disk, or one that knows no links.
+            shutil.copyfile(source, target)
+        there.add(name)

@@ -53,11 +53,6 @@ class AblatedRun:
     scored: Scored
 
     @property
-    def name(self) -> str:
-        """Its name in tables, and as the solver of a comparison."""
-        return self.planned.about
-
-    @property
     def tools_offered(self) -> tuple[str, ...]:
         """The tools that it offers."""
         return tools_of(self.planned)
@@ -104,7 +99,7 @@ class AblationReport(Report):
         return len(run.tools_offered) == len(self.full.tools_offered) - 1
 
     def _against(self, reference: AblatedRun, others: Sequence[AblatedRun]) -> ComparisonReport:
-        pairs = tuple(SolverPair(reference.name, other.name) for other in others)
+        pairs = tuple(SolverPair(reference.scored.solver, other.scored.solver) for other in others)
         solvers = tuple(run.scored for run in (reference, *others))
         return ComparisonReport(solvers, replace(self.options, pairs=pairs))
 
@@ -153,7 +148,7 @@ class AblationReport(Report):
             "tools_offered": list(self.full.tools_offered),
             "runs": {
                 run.planned.name: {
-                    "name": run.name,
+                    "name": run.scored.solver,
                     "folder": str(self.folder / run.planned.name),
                     "tools_offered": list(run.tools_offered),
                     "left_out": [name for name in self.full.tools_offered if name not in run.tools_offered],
@@ -168,12 +163,12 @@ class AblationReport(Report):
 
     def conclusion(self) -> tuple[str, ...]:
         """Plain sentences on what could be shown and what could not."""
-        waiting = {run.name: run.scored.open for run in self.runs if run.scored.open}
+        waiting = {run.scored.solver: run.scored.open for run in self.runs if run.scored.open}
         compared = len(self.runs) > 1
         called = any(run.scored.usage is None or run.scored.usage.tool_calls for run in self.runs)
         on_single = []
         if self.against_none is not None:
-            tools_offered_by = {run.name: run.tools_offered for run in self.runs}
+            tools_offered_by = {run.scored.solver: run.tools_offered for run in self.runs}
             rows = self._differences(self.against_none.comparison.solvers[0].solver)
             of_one_tool = [(tools_offered_by[row.b][0], row) for row in rows]
             on_single = self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
@@ -196,16 +191,16 @@ class AblationReport(Report):
 
     def _on_missing(self) -> list[str]:
         """The differences of leaving out all tools, then each one."""
-        rows = {row.b: row for row in self._differences(self.full.name)}
-        none = rows.get(next((run.name for run in self.runs if not run.tools_offered), ""))
+        rows = {row.b: row for row in self._differences(self.full.scored.solver)}
+        none = rows.get(next((run.scored.solver for run in self.runs if not run.tools_offered), ""))
         sentences = []
         if none is not None and none.p_holm is not None:
             opening = "Without any tool" if none.holds else NOT_SHOWN
             sentences.append(f"{opening} {none.metric} changes by {_estimate(none)}.")
         of_one_tool = [
-            (next(name for name in self.full.tools_offered if name not in run.tools_offered), rows[run.name])
+            (next(name for name in self.full.tools_offered if name not in run.tools_offered), rows[run.scored.solver])
             for run in self.runs
-            if self._lacks_one(run) and run.tools_offered and run.name in rows
+            if self._lacks_one(run) and run.tools_offered and run.scored.solver in rows
         ]
         # Offered to the run with all tools, and never called there.
         called = {one.tool for one in tool_faults(self.full.scored)}
@@ -223,7 +218,9 @@ class AblationReport(Report):
         tested = sorted(
             ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda one: one[1].value or 0
         )
-        never = {tool: f", though {self.full.name} never called it" if tool in idle else "" for tool, _ in tested}
+        never = {
+            tool: f", though {self.full.scored.solver} never called it" if tool in idle else "" for tool, _ in tested
+        }
         sentences = [
             f"{opening.format(tool=tool)} {row.metric} changes by {_estimate(row)}{never[tool]}."
             for tool, row in tested

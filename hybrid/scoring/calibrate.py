@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError, did_you_mean
@@ -256,7 +256,7 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     for key, own in sorted(by_key.items()):
         said = [log_odds(case.claimed.said) for case in own if case.claimed.said is not None]
         counted[key] = Measurement(sum(case.score for case in own), len(own), mean(said) if said else None)
-    trust, contests = Trust(counted), list[_Contest]()
+    trust, contests = Trust(counted), list[Contest]()
     own_answers = {(case.id, key[2]): case for key, cases in by_key.items() if key[:2] == MODEL for case in cases}
     for key, case in ((key, case) for key, cases in by_key.items() if key[:2] != MODEL for case in cases):
         other = own_answers.get((case.id, key[2]))
@@ -265,34 +265,28 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
             model = trust.model(key[2], other.claimed.rate, other.claimed.said)
             apart = {key[:2]: tool.apart, MODEL: -model.apart}
             known, distance = log_odds(tool.rate) - log_odds(model.rate), case.score - other.score
-            contests.append(_Contest(known, apart, distance > 0, abs(distance)))
+            contests.append((known, apart, distance > 0, abs(distance)))
     slopes = _slopes(contests)
     return tuple((key, replace(one, slope=slopes.get(key[:2], CLAIM))) for key, one in counted.items())
 
 
-class _Contest(NamedTuple):
-    """A question on which tool and MLLM are not equally right, in log-odds that the tool is the better one."""
-
-    # Of their accuracies on the route.
-    known: float
-    # By name and backend what each says of its answer, against what it usually says; of the MLLM turned.
-    apart: Mapping[tuple[str, str], float]
-    won: bool
-    # The difference of their scores: 1 where one is right and the other wrong.
-    weight: float
+# A question on which tool and MLLM are not equally right, in log-odds that the tool is the better one: of their
+# accuracies on the route; by name and backend what each says of its answer, against what it usually says (of the MLLM
+# turned); whether the tool won; the difference of their scores, 1 where one is right and the other wrong.
+Contest = tuple[float, Mapping[tuple[str, str], float], bool, float]
 
 
-def _slopes(known: Sequence[_Contest]) -> dict[tuple[str, str], float]:
+def _slopes(known: Sequence[Contest]) -> dict[tuple[str, str], float]:
     """The most probable slopes, none below 0, with normal priors of mean `CLAIM`, one after another.
 
     The function is concave in all of them, and no step lowers it (Boehning and Lindsay 1988).
     """
-    slopes = dict.fromkeys((name for one in known for name in one.apart), CLAIM)
+    slopes = dict.fromkeys((name for _, apart, _, _ in known for name in apart), CLAIM)
     for _ in range(ROUNDS):
         before = dict(slopes)
         for name in slopes:
             up, curved = (CLAIM - slopes[name]) / SPREAD**2, 1 / SPREAD**2
-            for rates, apart, won, weight in (one for one in known if name in one.apart):
+            for rates, apart, won, weight in (one for one in known if name in one[1]):
                 p = probability(rates + sum(slopes[other] * y for other, y in apart.items()))
                 up += weight * (won - p) * apart[name]
                 # The most that it can be curved, p being 1/2: no step goes too far.

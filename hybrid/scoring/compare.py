@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hybrid.benchmarks.base import Abstain, Benchmark
 from hybrid.errors import UsageError
@@ -24,7 +24,6 @@ from hybrid.scoring.groups import (
     model_of,
     repeated_as,
     repetition,
-    repetitions,
     role,
 )
 from hybrid.scoring.overlap import Overlap
@@ -69,7 +68,8 @@ class Comparison:
 
     solvers: tuple[Scored, ...]
     options: ComparisonOptions
-    pairs: tuple[SolverPair, ...]
+    # By name the sections that were computed so far (`SectionResult`, whose file names this one).
+    computed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     _overlaps: dict[tuple[tuple[str, ...], ...], Overlap] = field(default_factory=dict, repr=False)
     _answers: dict[str, Answers] = field(default_factory=dict, repr=False)
 
@@ -99,6 +99,12 @@ class Comparison:
     def groups(self) -> tuple[ComparisonGroup, ...]:
         """Each hybrid solver next to its parts and controls."""
         return comparison_groups(self.solvers)
+
+    @cached_property
+    def pairs(self) -> tuple[SolverPair, ...]:
+        """Those of the options, else every two contestants, the one that the other is measured against first."""
+        every = itertools.combinations((one.solver for one in sorted(self.contestants, key=_rank)), 2)
+        return tuple(itertools.starmap(SolverPair, every)) if self.options.pairs is None else self.options.pairs
 
     @cached_property
     def main_pairs(self) -> tuple[SolverPair, ...]:
@@ -134,15 +140,19 @@ class Comparison:
     @cached_property
     def contestants(self) -> tuple[Scored, ...]:
         """The solvers without later repetitions and a judge's readings, which the first and plain one stands for."""
-        return _contestants(self.solvers)
+        first = {repeated_as(one) for one in self.solvers if repetition(one) == 1}
+        named = (one for one in self.solvers if repetition(one) == 1 or repeated_as(one) not in first)
+        return tuple(one for one in named if not one.read_by_judge)
 
     def answers(self, scored: Scored) -> Answers:
         """The columns of a solver, made once."""
         return self._answers.setdefault(scored.solver, Answers(scored))
 
     def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
-        """The solver and its later repetitions."""
-        return repetitions(self.solvers, scored)
+        """A solver's first repetition with all others in their order; a later one, or one asked once, is alone."""
+        own = [one for one in self.solvers if repeated_as(one) == repeated_as(scored)]
+        whole = repetition(scored) == 1 and len(set(map(repetition, own))) == len(own)
+        return tuple(sorted(own, key=repetition)) if whole else (scored,)
 
     def is_shown(self, metric: str) -> bool:
         """Whether tables show a metric: what the card reports, and metrics of ours."""
@@ -165,19 +175,11 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
     known = [solver.solver for solver in solvers]
     if len(set(known)) < len(known):
         raise ValueError(f"solvers of one name among {known}")
-    # Every two contestants, the one that the other is measured against first.
-    every = itertools.combinations((one.solver for one in sorted(_contestants(solvers), key=_rank)), 2)
-    pairs = tuple(itertools.starmap(SolverPair, every)) if options.pairs is None else options.pairs
-    for name in itertools.chain(*pairs):
+    comparison = Comparison(tuple(solvers), options)
+    for name in itertools.chain(*comparison.pairs):
         if name not in known:
             raise UsageError(f"there is no solver {name!r}; there are: {', '.join(known)}")
-    return Comparison(tuple(solvers), options, pairs)
-
-
-def _contestants(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
-    first = {repeated_as(one) for one in solvers if repetition(one) == 1}
-    named = (one for one in solvers if repetition(one) == 1 or repeated_as(one) not in first)
-    return tuple(one for one in named if not one.read_by_judge)
+    return comparison
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:

@@ -26,9 +26,9 @@ from hybrid.scoring.conclusion_rows import (
     HeadlinePair,
     count_of,
     ends_of,
+    how_many,
     listed,
     measure,
-    questions,
     short_name,
     shown,
     signed,
@@ -99,7 +99,7 @@ class _Conclusion:
             own = f"{_value(gain.values[1])} {'with tools' if offers_tools(gain.b) else 'joined'} {with_tools}"
             answers = f"{name[0].upper()}{name[1:]} is {own}, {_value(gain.values[0])} alone {alone}"
             right = gain.right
-            counts = "" if right is None else f"; {right[1]} and {right[0]} of {questions(gain.n)} right"
+            counts = "" if right is None else f"; {right[1]} and {right[0]} of {how_many(gain.n)} right"
             yield _of_pair("gain", gain, answers, counts=counts, called=called)
         if group.specialist is None:
             yield _said("specialists.absent")
@@ -202,17 +202,14 @@ class _Conclusion:
             parts, count = _several(gains, ("a gain for", "a loss for"))
             sizes = sorted({pair.n for pair in gains})
             n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-            yield _said("gain.several", n=n, tests=_tests(count), parts=parts, called=called)
+            yield _said("gain.several", n=n, tests=how_many(count, "test"), parts=parts, called=called)
         else:
             yield _said("gain.absent", called=called)
-        if pairs := [
-            rows.where_answered(one.specialist, one.hybrid)[0] for one in groups if one.specialist is not None
-        ]:
-            yield _said("specialists.several", parts=_several(pairs, ("ahead", "behind"))[0])
-        else:
-            yield _said("specialists.absent")
-        if pairs := [rows.part(one.blank, one.hybrid, CONTENT) for one in groups if one.blank is not None]:
-            yield _said("content.several", parts=_several(pairs, ("a gain for", "a loss for"))[0])
+        spoken = [rows.where_answered(one.specialist, one.hybrid)[0] for one in groups if one.specialist is not None]
+        yield _said(f"specialists.{'several' if spoken else 'absent'}", parts=_several(spoken, ("ahead", "behind"))[0])
+        contents = [rows.part(one.blank, one.hybrid, CONTENT) for one in groups if one.blank is not None]
+        if contents:
+            yield _said("content.several", parts=_several(contents, ("a gain for", "a loss for"))[0])
         else:
             yield _said("content.absent", command=_command(groups[0]))
         lost = [
@@ -275,11 +272,7 @@ class _Conclusion:
         parts = listed(
             [f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)}{silence(row)})" for row in shown]
         )
-        yield _said("ahead.some" if shown else "ahead.none", tests=_tests(len(tested)), parts=parts)
-
-
-def _tests(count: int) -> str:
-    return f"{count} test{'' if count == 1 else 's'}"
+        yield _said("ahead.some" if shown else "ahead.none", tests=how_many(len(tested), "test"), parts=parts)
 
 
 def _of_pair(sentence: str, pair: HeadlinePair, answers: str = "", **fields: object) -> Sentence:

@@ -19,9 +19,9 @@ from hybrid.scoring.conclusion_rows import (
     NAMED,
     ConclusionRows,
     count_of,
+    how_many,
     listed,
     number,
-    questions,
     short_name,
     unit_of,
 )
@@ -49,7 +49,7 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     kinds = {kind.value: kind for kind in Outcome}
     each = {len(one.scores) for one in solvers}
     total = sum(len(one.scores) for one in solvers)
-    asks = f" ({questions(max(each))} x {len(solvers)} solvers)" if len(each) == 1 and len(solvers) > 2 else ""
+    asks = f" ({how_many(max(each))} x {len(solvers)} solvers)" if len(each) == 1 and len(solvers) > 2 else ""
     failed = sum(count_of(row) for row in rows if row.quantity in kinds and kinds[row.quantity].failed)
     silent = {kind.value for kind in Outcome if not kind.failed and kind is not Outcome.ANSWERED}
     none = sum(count_of(row) for row in rows if row.quantity in silent)
@@ -101,10 +101,10 @@ def _power(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator
         return
     pair, size = max(sizes, key=lambda one: math.inf if one[1] is None else one[1])
     if size is None:
-        yield worded("limits.powerless", questions=questions(pair.n))
+        yield worded("limits.powerless", questions=how_many(pair.n))
     else:
         row = replace(pair.rows[0], value=size)
-        yield worded("limits.power", questions=questions(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
+        yield worded("limits.power", questions=how_many(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
 
 
 def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
             count = Counter(cell.stratum for cell in metric.cells if cell.denominator > 0)
             total, tasks = count.total(), len(count)
             heavy = sorted((n, task) for task, n in count.items() if total >= OVERWEIGHT * n * tasks)
-            said = [f"task {clipped(task, NAME_WIDTH)} has {questions(n)}" for n, task in heavy]
+            said = [f"task {clipped(task, NAME_WIDTH)} has {how_many(n)}" for n, task in heavy]
             if said:
                 share = "half" if tasks == 2 else f"1/{tasks}"
                 yield worded("limits.weight", tasks=listed(said), total=total, share=share)

@@ -119,9 +119,9 @@ def listed(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:NAMED]) + more
 
 
-def questions(count: int) -> str:
+def how_many(count: int, what: str = "question") -> str:
     """`1 question`, `2 questions`."""
-    return f"{count} question{'' if count == 1 else 's'}"
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def number(value: float, unit: str) -> str:
@@ -180,23 +180,20 @@ class ConclusionRows:
         names = (a.solver, b.solver)
         differences = [row for row in self.between("differences", names) if not row.group]
         metric = next((row.metric for row in differences if row.quantity == "helped"), None)
-        differences = [row for row in differences if row.metric == metric]
-        count = {row.quantity: row for row in differences if row.unit == "questions"}
-        values = {row.quantity: row.value for row in differences}
+        rows = {row.quantity: row for row in differences if row.metric == metric}
         metrics = self.found.overlap(a, b).headline(b.abstain)
-        n = next((row.n for row in count.values() if row.n is not None), 0)
-        judged = self.between("helped", names)
-        verdicts = [(row.quantity.split(" -> "), count_of(row)) for row in judged]
+        pair = HeadlinePair(a, b, metrics=None if metrics is None else (metrics[0], metrics[1]))
+        if not rows:
+            return pair
+        n, values = rows["helped"].n or 0, (rows["value a"].value, rows["value b"].value)
+        verdicts = [(row.quantity.split(" -> "), count_of(row)) for row in self.between("helped", names)]
         right = tuple(sum(k for both, k in verdicts if both[place] == "right") for place in (0, 1))
-        own = (values.get("value a"), values.get("value b"))
-        counted = bool(judged) and are_counts(own, right, n)
+        counted = bool(verdicts) and are_counts(values, right, n)
         # Repetitions count with their mean, which has no number of right answers.
         counted = counted and all(len(self.found.repetitions(one)) == 1 for one in (a, b))
-        tested = tuple(row for row in differences if row.quantity == "difference")
-        counts = (right[0], right[1]) if counted else None
-        none = (count_of(count.get("none a")), count_of(count.get("none b")))
-        both = None if metrics is None else (metrics[0], metrics[1])
-        return HeadlinePair(a, b, tested, own, counts, none, n, count_of(count.get("failed")), both)
+        counts, none = (right[0], right[1]) if counted else None, (count_of(rows["none a"]), count_of(rows["none b"]))
+        pair = replace(pair, rows=(rows["difference"],), values=values, right=counts, none=none)
+        return replace(pair, n=n, failed=count_of(rows["failed"]))
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
         """The pair on the questions that the specialists answer, and by quantity the rows of those that they do not.

@@ -32,10 +32,6 @@ class Definition:
     # Paragraphs for the docs.
     notes: str
 
-    def formula(self, name: str) -> str:
-        """That of the quantity of this name."""
-        return next(card.formula for card in self.quantities if card.name == name)
-
 
 def definition(text: str | None) -> Definition:
     """Read a docstring. Raises `ValueError` that quotes the block which is no item."""

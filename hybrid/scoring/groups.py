@@ -20,7 +20,6 @@ from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
 from hybrid.solving.solver import Role
 from hybrid.solving.styles import PLAIN
-from hybrid.types import Json
 
 REAL = "real"
 # The word of the MLLM alone; its other forms (captions, text only) belong to no group.
@@ -44,13 +43,6 @@ def repetition(scored: Scored) -> int:
 def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
     """A key that all repetitions of a solver share, and its readings by a judge do not."""
     return (scored.folder.path if scored.folder else None, word(scored), scored.solver.removeprefix(scored.recorded))
-
-
-def repetitions(solvers: Sequence[Scored], of: Scored) -> tuple[Scored, ...]:
-    """A solver's first repetition with all others in their order; a later one, or one asked once, is alone."""
-    own = [one for one in solvers if repeated_as(one) == repeated_as(of)]
-    ordered = tuple(sorted(own, key=repetition))
-    return ordered if repetition(of) == 1 and len({repetition(one) for one in own}) == len(own) else (of,)
 
 
 def role(scored: Scored) -> Role:
@@ -79,7 +71,7 @@ def offers_tools(scored: Scored) -> bool:
 
 def is_imported(scored: Scored) -> bool:
     """Whether the answers were recorded by another program."""
-    return scored.folder is None or "imported" in scored.manifest["identity"]
+    return scored.folder is None or "imported" in scored.identity
 
 
 def model_of(scored: Scored) -> str | None:
@@ -157,14 +149,9 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
     return tuple(_group_of(head, solvers) for head in heads)
 
 
-def _tools_offered(scored: Scored) -> Json:
-    """The tools that a run offers a model; None where they were not recorded."""
-    return None if scored.folder is None else scored.manifest["identity"].get("tools_offered")
-
-
 def form_of(scored: Scored) -> str | None:
     """The form in which a model is shown findings (`text`, `image`, `both`); None where it was not recorded."""
-    found = None if scored.folder is None else scored.manifest["identity"].get("show")
+    found = scored.identity.get("show")
     return found if isinstance(found, str) else None
 
 
@@ -173,10 +160,9 @@ USUAL = ("", "")
 
 def asked_in(scored: Scored) -> tuple[str, str]:
     """The form of the tools, and the pictures that stay (`--keep-pictures`); empty where both are the usual."""
-    identity = {} if scored.folder is None else scored.manifest["identity"]
-    model = identity.get("model")
+    model = scored.identity.get("model")
     kept = str(model.get("keep_pictures", "")) if isinstance(model, Mapping) else ""
-    style = str((identity.get("tool_style") or {}).get("name", PLAIN.name))
+    style = str((scored.identity.get("tool_style") or {}).get("name", PLAIN.name))
     return "" if style == PLAIN.name else style, kept
 
 
@@ -197,7 +183,8 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
             fitting = [one for one in fitting if one.model == head.model]
         if kind == "hybrid":
             fitting = [one for one in fitting if form_of(one) == form and asked(asked_in(one))]
-            fitting = [one for one in fitting if _tools_offered(one) == _tools_offered(head)]
+            tools = head.identity.get("tools_offered")
+            fitting = [one for one in fitting if one.identity.get("tools_offered") == tools]
         return min(fitting, key=lambda one: one.folder is not head.folder, default=None)
 
     # Nothing of a tool reaches the MLLM alone, so that of a run with a control is as good as any.

@@ -36,7 +36,7 @@ from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import own_command
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections import computed, results
+from hybrid.scoring.sections import results
 from hybrid.scoring.tally import OTHER
 from hybrid.secrets import redact
 from hybrid.types import Outcome
@@ -106,7 +106,7 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
         listed = "" if form == "latex" else "".join(f"- {one_line(each.text)}\n" for each in sentences)
         head = rule_head(comparison.solvers, form)
         return "\n".join(filter(None, (head, listed, *map(RENDERERS[form], headline_tables(comparison)))))
-    faults = (f"{made.name} could not be made: {made.fault}" for made in computed(comparison).values() if made.fault)
+    faults = (f"{made.name} could not be made: {made.fault}" for made in comparison.computed.values() if made.fault)
     noted = (*faults, *warnings(comparison.solvers))
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
     shown = [f"warning: {one_line(line)}" for line in noted[:SHOWN_WARNINGS]]

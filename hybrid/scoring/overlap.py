@@ -21,7 +21,7 @@ import numpy as np
 
 from hybrid.benchmarks.base import Abstain, Benchmark
 from hybrid.registry import load
-from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
+from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summary
 from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, answered, objects
 from hybrid.stats import combine, contrast
 from hybrid.types import Cell, Metric, Outcome, Score
@@ -208,10 +208,8 @@ class Overlap:
         whole = len(own.place) == len(self) and bool(self.present.all())
         if whole and own.tasks_by_metric:
             return own.tasks_by_metric
-        scores, found = defaultdict[str, list[Score]](list), defaultdict[str, list[str]](list)
-        for score in self.scores(0, self.rule):
-            scores[score.task].append(score)
-        for task, of_task in scores.items():
+        found = defaultdict[str, list[str]](list)
+        for task, of_task in grouped(self.scores(0, self.rule), lambda score: score.task).items():
             for metric in summary(self.benchmark, self.questions, of_task):
                 if metric.cells:
                     found[metric.name].append(task)

@@ -130,18 +130,16 @@ def scored_at(
     source: Path | Literal["judge"] | None = None
     if verdicts is not None:
         source = "judge" if verdicts == "judge" else Path(verdicts)
-    if _run_of(path) == path:
-        folder = RunFolder(path)
+    if (run := _run_of(path)) is not None:
+        folder = RunFolder(run)
         name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
-        if split in load("hybrid.benchmarks", name).card.hidden_splits:
+        if run == path and split in load("hybrid.benchmarks", name).card.hidden_splits:
             tell(f"the answers of {name} {split} are hidden: nothing is scored")
             for solver in folder.solvers():
                 tell(f"submission: {write_submission(folder, solver)}")
             return ()
-        return tell_unkept(score_run(folder, options_for(options, folder), (), source))
-    if (run := _run_of(path)) is not None:
-        folder = RunFolder(run)
-        return tell_unkept(score_run(folder, options_for(options, folder), (path.name,), source))
+        named = () if run == path else (path.name,)
+        return tell_unkept(score_run(folder, options_for(options, folder), named, source))
     if path.is_dir():
         RunFolder(path).refuse_orphans()
     name = options.get("benchmark")

@@ -21,27 +21,36 @@ WIDEST = 8
 Head = tuple[str, str]
 
 
+def cells_of(comparison: Comparison) -> list[Published]:
+    """The printed cells of the metrics and tasks that were measured; none where questions were generated."""
+    if any(solver.data.generated for solver in comparison.solvers):
+        return []
+    metrics = {metric.name for solver in comparison.solvers for metric in solver.metrics}
+    measured = {name for name in metrics if comparison.is_shown(name)}
+    measured |= {score.task for solver in comparison.solvers for score in solver.scores}
+    splits = {solver.data.split for solver in comparison.solvers}
+    return [
+        cell for cell in published(comparison.benchmark.card.name) if cell.metric in measured and cell.split in splits
+    ]
+
+
 def published_below(comparison: Comparison) -> tuple[Table, ...]:
-    """The printed cells of the metrics and tasks that were measured, with what limits comparison.
+    """The cells of `cells_of` as tables, with what limits comparison.
 
     Raises:
         UsageError: the questions were generated, or nothing of this kind is printed anywhere.
     """
     if any(solver.data.generated for solver in comparison.solvers):
         raise UsageError("--published: the questions were generated; no paper printed a number of them")
-    metrics = {metric.name for solver in comparison.solvers for metric in solver.metrics}
-    measured = {name for name in metrics if comparison.is_shown(name)}
-    measured |= {score.task for solver in comparison.solvers for score in solver.scores}
-    splits, name = {solver.data.split for solver in comparison.solvers}, comparison.benchmark.card.name
-    cells = [cell for cell in published(name) if cell.metric in measured and cell.split in splits]
     other, tasks = printed_otherwise(comparison), tuple(comparison.benchmark.card.tasks)
-    cells = [cell for cell in cells if not is_concerned(cell, other, tasks)]
+    cells = [cell for cell in cells_of(comparison) if not is_concerned(cell, other, tasks)]
     notes = tuple(
         f"{one.task} and means over all tasks are left out: they were printed of the labels before {one.on}, "
         "which these are not known to be (--other-labels compare shows them)"
         for one in other
     )
     if not cells:
+        name = comparison.benchmark.card.name
         raise UsageError("; ".join((f"--published: nothing is printed of these metrics of {name}", *notes)))
     how = (
         "As printed: percent, unless a note says fraction. Other subsets, checkpoints and prompts than yours are noted."

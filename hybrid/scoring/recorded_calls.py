@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from hybrid.answers.places import overlap
 from hybrid.errors import NoBackend, ToolError, UsageError
 from hybrid.registry import load
 from hybrid.scoring.traces import TracedCall
@@ -162,15 +163,6 @@ def _renamed(asked: Sequence[tuple[str, Box]], given: Sequence[tuple[str, Box]])
     if len(matched) < len(asked) or len({name for name, _ in given}) < len(given):
         return None
     return {given[j][0]: asked[i][0] for j, i in matched.items()}
-
-
-def overlap(first: Box, second: Box) -> float:
-    """Intersection over union of two boxes, 0..1."""
-    width = min(first.x1, second.x1) - max(first.x0, second.x0)
-    height = min(first.y1, second.y1) - max(first.y0, second.y0)
-    shared = max(0.0, width) * max(0.0, height)
-    both = sum((box.x1 - box.x0) * (box.y1 - box.y0) for box in (first, second)) - shared
-    return shared / both if both > 0 else 0.0
 
 
 def _with_labels(data: Any, renamed: Mapping[str, str]) -> Any:

@@ -61,6 +61,7 @@ from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import repetition
 from hybrid.scoring.rendering import lines_of, needing
 from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.cost import tokens as known_tokens
 from hybrid.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
 
 if TYPE_CHECKING:
@@ -146,16 +147,14 @@ class Row:
 
 
 def _tokens(row: Row) -> int | None:
-    # A model that was called and reports no token: their number is not known, and not 0.
-    used = row.usage
-    total = 0 if used is None else used.input_tokens + used.output_tokens
-    return None if used is None or used.uncounted_calls or (used.model_calls and not total) else total
+    known = None if row.usage is None else known_tokens(row.usage)
+    return None if known is None else sum(known)
 
 
 # How a column is made of a row; `NAME` stands for each key of the mapping.
 MADE: Mapping[str, Callable[[Row], Any]] = {
     "benchmark": lambda row: row.solver.scored.benchmark,
-    "split": lambda row: row.solver.scored.manifest["identity"]["split"] if row.solver.scored.folder else None,
+    "split": lambda row: row.solver.scored.identity.get("split"),
     "model": lambda row: row.solver.scored.model,
     "solver": lambda row: row.solver.scored.solver,
     "tool_output": lambda row: row.solver.scored.tool_output,

@@ -45,7 +45,7 @@ from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.rendering import Block, as_csv, lines_of, needing, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
-from hybrid.scoring.sections import codes_of, computed, results, sections
+from hybrid.scoring.sections import codes_of, results, sections
 from hybrid.serving.import_trial import describer
 from hybrid.stats import ends_of, interval
 from hybrid.types import Json
@@ -209,7 +209,7 @@ class ComparisonReport(Report):
     @property
     def failed(self) -> tuple[str, ...]:
         """A line for each thing that is wrong with a run, and for each section asked for that could not be made."""
-        made = computed(self.comparison).values() if self.solvers else ()
+        made = self.comparison.computed.values() if self.solvers else ()
         return (*damage_of(self.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault))
 
     @described_by(describer)

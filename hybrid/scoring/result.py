@@ -95,9 +95,8 @@ Rows = Callable[["Comparison"], Iterable[Result]]
 Lead = Callable[["Comparison", Sequence[Result]], str]
 
 
-def no_lead(comparison: Comparison, rows: Sequence[Result]) -> str:
+def no_lead(*_: object) -> str:
     """The conclusion of a section that draws none."""
-    del comparison, rows
     return ""
 
 

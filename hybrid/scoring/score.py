@@ -9,11 +9,11 @@ in neither: it is missing, and `with_failed.*` counts it as wrong.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from hybrid.benchmarks.base import Abstain, Benchmark, accuracy
 from hybrid.log.codec import codec
@@ -24,6 +24,8 @@ from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.tally import OTHER, Tally
 from hybrid.stats import interval
 from hybrid.types import BrokenQuestion, Json, Metric, Outcome, Question, Score, Usage
+
+T = TypeVar("T")
 
 # Questions by id, broken rows among them.
 AnyQuestions = Mapping[str, Question | BrokenQuestion]
@@ -47,11 +49,8 @@ class Counted:
 
     def tasks(self, by: str | None) -> dict[str, Json]:
         """Questions and accuracy of each task, or of each value of the group `by`."""
-        parts: dict[str, list[Score]] = {}
-        for score in self.scores:
-            parts.setdefault(group_of(score, by), []).append(score)
         tasks: dict[str, Json] = {}
-        for name, members in sorted(parts.items()):
+        for name, members in grouped(self.scores, lambda score: group_of(score, by)).items():
             failed = sum(score.outcome.failed for score in members)
             # `n` counts all questions; failed ones are named where there are some and are not in the accuracy.
             counts: dict[str, Json] = {"n": len(members), "accuracy": rounded(accuracy("", members).value)}
@@ -109,6 +108,11 @@ class Scored:
         """The manifest of its run (`folder`), read once: a comparison asks for it with every row."""
         assert self.folder is not None  # noqa: S101 - predictions on disk have no manifest
         return self.folder.manifest
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What the manifest says that the run is; empty for predictions on disk."""
+        return {} if self.folder is None else self.manifest["identity"]
 
     @property
     def scores(self) -> tuple[Score, ...]:
@@ -186,9 +190,12 @@ def group_of(score: Score, by: str | None) -> str:
     return score.task if by is None else score.groups.get(by, "-")
 
 
-def rightness(score: Score) -> float:
-    """1 for a right answer, 0 for any other, and for no answer what its rule gives."""
-    return (score.correct or 0.0) if score.answer is None else float(score.correct == 1)
+def grouped(items: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
+    """The items by name, the names sorted; those of one name in their order."""
+    parts = defaultdict[str, list[T]](list)
+    for item in items:
+        parts[name(item)].append(item)
+    return dict(sorted(parts.items()))
 
 
 def rounded(value: float | None) -> float | None:

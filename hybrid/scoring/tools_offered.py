@@ -22,8 +22,7 @@ def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
     # None for a solver that offers none or whose tools were not recorded.
     offered: list[tuple[str, ...] | None] = []
     for one in solvers:
-        known = one.folder is not None and not is_imported(one) and word(one) in solver_names()
-        tools = one.manifest["identity"].get("tools_offered") if known else None
+        tools = None if is_imported(one) or word(one) not in solver_names() else one.identity.get("tools_offered")
         offered.append(tuple(tools) if tools is not None and load_solver(word(one)).offers_tools else None)
     named = [(one.benchmark, word(one)) for one in solvers]
     # Of each solver every tool that it or another of its name offers.

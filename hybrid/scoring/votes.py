@@ -69,7 +69,7 @@ def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
     folder = scored.folder
     if folder is None or is_imported(scored) or word(scored) not in solver_names():
         return ()
-    identity = folder.manifest["identity"]
+    identity = scored.identity
     if load_solver(word(scored)).samples_itself or identity.get("samples", 1) == 1:
         return ()
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)

@@ -88,7 +88,7 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     values, scatter = (paired.value_a, paired.value_b, paired.difference), paired.scatter
     if scatter is None:
         return Contrast(*values, None, None, "none", paired.clusters)
-    return Contrast(*values, scatter.interval(tail), scatter.p_value(), scatter.least.test, paired.clusters)
+    return Contrast(*values, scatter.interval(tail), scatter.p_value(), scatter.least[1], paired.clusters)
 
 
 def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> NonInferiority:
@@ -140,12 +140,9 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-@dataclass(frozen=True)
-class _Least:
-    """The lower bound of a p value of no difference, and the test that sets it."""
-
-    p_value: float = 0.0
-    test: str = SKEWED_T
+# The lower bound of a p value of no difference, and the test that sets it.
+Least = tuple[float, str]
+NO_LEAST: Least = (0.0, SKEWED_T)
 
 
 @dataclass(frozen=True)
@@ -155,20 +152,20 @@ class Scatter:
     value: float
     error: ScatterError
     bounded: bool
-    least: _Least
+    least: Least
 
     def interval(self, tail: float) -> Interval:
         """That leaves `tail` out on each side."""
         low, high = self.error.ends(self.value, tail)
         if self.bounded:
             low, high = max(-1.0, low), min(1.0, high)
-        if self.least.p_value < 2 * tail or low <= 0 <= high:
+        if self.least[0] < 2 * tail or low <= 0 <= high:
             return Interval(low, high, SKEWED_T)
         return Interval(min(low, 0.0), max(high, 0.0), f"{SKEWED_T}, to 0 by the exact test")
 
     def p_value(self) -> float:
         """Two-sided, of a true difference of 0."""
-        return max(self.least.p_value, 2 * self._beyond(abs(self.error.distance(self.value, 0.0))))
+        return max(self.least[0], 2 * self._beyond(abs(self.error.distance(self.value, 0.0))))
 
     def p_above(self, truth: float) -> float:
         """One-sided: how likely a difference so great, or a greater one, is at this truth."""
@@ -212,19 +209,19 @@ def paired_difference(rows_a: Rows, rows_b: Rows, how: Combine, *, share: bool =
     if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
         return PairedDifference(value_a, value_b, difference, None, clusters)
     # Plain differences of numbers that are no shares scatter as Student's t expects, however few they are.
-    least = _least(rows_a, rows_b, how) if share and clusters < FEW else _Least()
+    least = _least(rows_a, rows_b, how) if share and clusters < FEW else NO_LEAST
     return PairedDifference(value_a, value_b, difference, Scatter(difference, error, bounded, least), clusters, unit)
 
 
-def _least(rows_a: Rows, rows_b: Rows, how: Combine) -> _Least:
+def _least(rows_a: Rows, rows_b: Rows, how: Combine) -> Least:
     """The exact test of few single questions; none where a cluster has several."""
     if not all(len(rows.cluster) == len(rows.clusters) and (rows.denominator == 1).all() for rows in (rows_a, rows_b)):
-        return _Least()
+        return NO_LEAST
     if rows_a.single and rows_b.single and len(rows_a.strata) == 1:
         helped, harmed = (int((sign * (rows_b.numerator - rows_a.numerator) > 0).sum()) for sign in (1, -1))
-        return _Least(unconditional(helped, harmed, len(rows_a.clusters)), EXACT)
+        return unconditional(helped, harmed, len(rows_a.clusters)), EXACT
     p_value = swapped(rows_a, rows_b, how).p_value
-    return _Least() if p_value is None else _Least(p_value, SWAPPED)
+    return NO_LEAST if p_value is None else (p_value, SWAPPED)
 
 
 def _slope(value: float, how: Combine) -> float:

@@ -13,12 +13,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hybrid.stats import Interval
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from hybrid.stats.linearised import Floats, Indices, summed
+from hybrid.stats.scatter import quantile_of, tail_of
 
 # The name of the method of `kappa`'s interval.
 ADDED_CELLS = "linearised with half a question added to each cell, by clusters, Student's t"
@@ -103,8 +101,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
         ValueError: sequences of different lengths, or a level outside 0..1.
     """
     _refuse_unequal(len(a), len(b), len(clusters))
-    if not 0 < level < 1:
-        raise ValueError(f"level {level} is not inside 0..1")
+    tail = tail_of(level)
     places = _places([*a, *b])
     first, second = places[: len(a)], places[len(a) :]
     count = int(places.max(initial=0)) + 1
@@ -120,12 +117,12 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     value, added = _linearised(table)
     of_rows = added[first, second] / n
     cluster = _places(clusters)
-    sums, m = _sums(of_rows, cluster), int(cluster.max()) + 1
+    sums, m = summed(cluster, of_rows), int(cluster.max()) + 1
     if m < 2:
         return Kappa(value, None, None, n, agreed, expected)
     error = math.sqrt(math.fsum(sums**2) * m / (m - 1))
     effect = _design_effect(sums, of_rows, np.bincount(cluster).astype(np.float64))
-    found = _with_added_cells(table / effect, value, m, level)
+    found = _with_added_cells(table / effect, value, m, tail)
     return Kappa(value, error, found, n, agreed, expected)
 
 
@@ -153,15 +150,13 @@ def _design_effect(sums: Floats, of_rows: Floats, sizes: Floats) -> float:
     return (informative * by_cluster / by_row + _EFFECT_PRIOR * alike) / (informative + _EFFECT_PRIOR)
 
 
-def _with_added_cells(table: Floats, value: float, clusters: int, level: float) -> Interval:
+def _with_added_cells(table: Floats, value: float, clusters: int, tail: float) -> Interval:
     """The interval of kappa from a table of effective counts, `_ADDED` questions spread over its cells."""
-    from scipy.special import stdtrit  # slow to import, and only comparisons need it
-
     smoothed = table + _ADDED / table.size
     centre, added = _linearised(smoothed)
     variance = float((smoothed * added**2).sum()) / float(smoothed.sum()) ** 2
     freedom = clusters - 1
-    half = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance * clusters / freedom)
+    half = quantile_of(freedom, tail) * math.sqrt(variance * clusters / freedom)
     return Interval(max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)), ADDED_CELLS)
 
 
@@ -191,7 +186,7 @@ def shared_mistakes(
     n = len(a_right)
     wrong_a, wrong_b = (np.array([not right for right in one], dtype=np.float64) for one in (a_right, b_right))
     stratum = _places(strata)
-    sizes, of_a, of_b = (_sums(values, stratum) for values in (np.ones(n), wrong_a, wrong_b))
+    sizes, of_a, of_b = (summed(stratum, values) for values in (np.ones(n), wrong_a, wrong_b))
     both = int(wrong_a @ wrong_b)
     total_a, total_b = int(wrong_a.sum()), int(wrong_b.sum())
     within = math.fsum(of_a * of_b / sizes)
@@ -201,7 +196,7 @@ def shared_mistakes(
         scatter = (wrong_a - (of_a / sizes)[stratum]) * (wrong_b - (of_b / sizes)[stratum])
         # A stratum's own margins take a degree of freedom from it, as in the Mantel-Haenszel variance.
         scale = np.sqrt(sizes / np.maximum(sizes - 1, 1))[stratum]
-        p_value, test = _over_clusters(both - within, _sums(scatter * scale, _places(clusters))), OVER_CLUSTERS
+        p_value, test = _over_clusters(both - within, summed(_places(clusters), scatter * scale)), OVER_CLUSTERS
     return SharedMistakes(
         n=n,
         wrong_a=total_a,
@@ -255,10 +250,6 @@ def _places(names: Sequence[Hashable]) -> Indices:
     """The number of each name, in the order of their first occurrence."""
     known = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return np.array([known[name] for name in names], dtype=np.intp)
-
-
-def _sums(values: Floats, places: Indices) -> Floats:
-    return np.bincount(places, values).astype(np.float64)
 
 
 def _refuse_unequal(*lengths: int) -> None:

@@ -52,7 +52,7 @@ class Rows:
     def sums(self) -> tuple[Floats, Floats]:
         """Numerators and denominators by stratum."""
         count = len(self.strata)
-        return _summed(self.stratum, self.numerator, count), _summed(self.stratum, self.denominator, count)
+        return summed(self.stratum, self.numerator, count), summed(self.stratum, self.denominator, count)
 
 
 def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
@@ -74,7 +74,7 @@ def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
     first = np.ones(len(cells), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     kinds, row = ordered[first], np.cumsum(first) - 1
-    numerator, denominator = (_summed(row, values[order, column], len(kinds)) for column in (0, 1))
+    numerator, denominator = (summed(row, values[order, column], len(kinds)) for column in (0, 1))
     zeros_and_ones = (values[:, 1] == 1) & ((values[:, 0] == 0) | (values[:, 0] == 1))
     single = len(clusters) == len(cells) and bool(zeros_and_ones.all())
     cluster, stratum = np.divmod(kinds, max(1, len(strata)))
@@ -94,7 +94,8 @@ def paired_rows(a: Metric, b: Metric) -> tuple[Rows, Rows]:
     return rows_a, rows_b
 
 
-def _summed(places: Indices, values: Floats, count: int) -> Floats:
+def summed(places: Indices, values: Floats, count: int = 0) -> Floats:
+    """The sum of the values at each place, of `count` places at least."""
     return np.bincount(places, values, count).astype(np.float64)
 
 
@@ -165,9 +166,9 @@ def estimate(rows: Rows, how: Combine) -> Estimate | None:
     residuals = rows.numerator - expected * rows.denominator
     residuals = np.where(np.abs(residuals) <= _ROUNDING * np.abs(rows.numerator), 0.0, residuals)
     scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _MIN_FREE))
-    shares = _summed(rows.cluster, scale * residuals, len(rows.clusters))
+    shares = summed(rows.cluster, scale * residuals, len(rows.clusters))
     # Parts of their stratum: a fourth power of a denominator itself could be too small for a number, or too great.
     part = rows.denominator / safe[rows.stratum]
-    squares, fourth = (_summed(rows.stratum, part**power, len(kept))[kept] for power in (2, 4))
+    squares, fourth = (summed(rows.stratum, part**power, len(kept))[kept] for power in (2, 4))
     clusters = len(np.unique(rows.cluster[present]))
     return Estimate(value, ratios[kept], weights[kept], 1 / squares, squares**2 / fourth, shares, clusters)

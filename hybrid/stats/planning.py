@@ -114,11 +114,6 @@ def _finds(design: Design, difference: float, discordant: float, power: float, l
     return root * math.sqrt(design.estimate.unit) <= abs(difference)
 
 
-def _discordant(difference: float, share: float | None) -> float:
-    """The share that is given, or the typical one as far as a difference of that size allows."""
-    return max(TYPICAL_DISCORDANT, difference) if share is None else share
-
-
 def _refuse(discordant: float | None, power: float, level: float) -> None:
     if discordant is not None and not 0 < discordant <= 1:
         raise UsageError(f"--discordant {discordant}: needs 0 < discordant <= 1")
@@ -139,7 +134,8 @@ def sample_size(
     """
     _refuse(discordant, power, level)
     size = abs(difference)
-    share = _discordant(size, discordant)
+    # The share that is given, or the typical one as far as a difference of that size allows.
+    share = max(TYPICAL_DISCORDANT, size) if discordant is None else discordant
     if not 0 < size <= share:
         raise UsageError(f"--difference {difference} at {share} discordant: needs 0 < |difference| <= discordant <= 1")
     low, high = 0, len(design.tasks)
@@ -162,7 +158,8 @@ def detectable_difference(
     _refuse(discordant, power, level)
 
     def finds(size: float) -> bool:
-        return _finds(design, size, _discordant(size, discordant), power, level)
+        share = max(TYPICAL_DISCORDANT, size) if discordant is None else discordant
+        return _finds(design, size, share, power, level)
 
     found = _least(finds, 1e-4 if design.estimate.freedom >= MANY else 1e-3, 1.0 if discordant is None else discordant)
     if found is None:
@@ -204,7 +201,7 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
         share = math.ceil(share / COARSE) * COARSE
         return _least(lambda size: _finds(design, size, max(share, size), power, level), COARSE / 5)
     differing = min(1.0, variance / found.unit + found.scatter.value**2)
-    test = found.scatter.least.test
+    test = found.scatter.least[1]
 
     def finds(size: float) -> bool:
         share = max(differing, size)

@@ -75,77 +75,49 @@ def swapped(rows_a: Rows, rows_b: Rows, how: Combine, draws: int = 9_999, seed: 
     value_a, value_b = value_of(rows_a, how), value_of(rows_b, how)
     if value_a is None or value_b is None:
         return Randomisation(None, None, 0, 0, False, 0)
-    swaps = _Swaps.of(rows_a, rows_b, how)
-    slack = _ROUNDING * (abs(value_a) + abs(value_b))
-    exact = swaps.clusters <= ENUMERATED
+    moved = np.stack([rows_b.numerator - rows_a.numerator, rows_b.denominator - rows_a.denominator], axis=1)
+    differ = moved.any(axis=1)
+    known, cluster = np.unique(rows_a.cluster[differ], return_inverse=True)
+    clusters = len(known)
+    # What swapping a cluster moves from the second to the first: numerators and denominators by stratum.
+    moves = np.zeros((clusters, 2, len(rows_a.strata)))
+    moves[cluster, :, rows_a.stratum[differ]] = moved[differ]
+    exact = clusters <= ENUMERATED
     if exact:
-        bits = np.arange(2**swaps.clusters)[:, None] >> np.arange(swaps.clusters) & 1
+        bits = np.arange(2**clusters)[:, None] >> np.arange(clusters) & 1
         patterns = iter([bits.astype(np.float64)])
     else:
         rng = np.random.default_rng(seed)
-        held = max(1, _BLOCK // swaps.clusters)
-        sizes = ((min(held, draws - start), swaps.clusters) for start in range(0, draws, held))
+        held = max(1, _BLOCK // clusters)
+        sizes = ((min(held, draws - start), clusters) for start in range(0, draws, held))
         patterns = (rng.integers(0, 2, size, dtype=np.int8).astype(np.float64) for size in sizes)
-    as_far = sum(swaps.as_far(pattern, abs(value_b - value_a) - slack) for pattern in patterns)
-    count = 2**swaps.clusters if exact else draws
+    sums = ((1, *rows_a.sums()), (-1, *rows_b.sums()))
+    # Sums that should be 0 may be a rounding error away from it.
+    least = _ROUNDING * max(1.0, *(below.max(initial=0.0) for _, _, below in sums))
+    far = abs(value_b - value_a) - _ROUNDING * (abs(value_a) + abs(value_b))
+    as_far = 0
+    # (patterns, clusters): 1 where a cluster is swapped.
+    for pattern in patterns:
+        shifts = (pattern @ moves.reshape(clusters, 2 * len(rows_a.strata))).reshape(len(pattern), 2, -1)
+        values = [
+            _values(above + sign * shifts[:, 0], below + sign * shifts[:, 1], least, how) for sign, above, below in sums
+        ]
+        # A value that a rearrangement leaves undefined counts as far: that can only make p greater.
+        as_far += int((~(np.abs(values[1] - values[0]) < far)).sum())
+    count = 2**clusters if exact else draws
     # Drawn rearrangements leave out the given one, which counts as well.
     p_value = as_far / count if exact else (as_far + 1) / (count + 1)
-    return Randomisation(value_b - value_a, p_value, count, as_far, exact, swaps.clusters)
+    return Randomisation(value_b - value_a, p_value, count, as_far, exact, clusters)
 
 
-@dataclass(frozen=True)
-class _Swaps:
-    """The sums of two solvers by stratum, and what swapping a cluster moves from the second to the first.
-
-    `above` (numerators) and `below` (denominators) are (2, strata), of a and of b; `moves` (clusters, 2 strata), the
-    numerators' part first.
-    """
-
-    above: Floats
-    below: Floats
-    moves: Floats
-    how: Combine
-
-    @classmethod
-    def of(cls, a: Rows, b: Rows, how: Combine) -> _Swaps:
-        moved = np.stack([b.numerator - a.numerator, b.denominator - a.denominator], axis=1)
-        differ = moved.any(axis=1)
-        known, cluster = np.unique(a.cluster[differ], return_inverse=True)
-        moves = np.zeros((len(known), 2, len(a.strata)))
-        moves[cluster, :, a.stratum[differ]] = moved[differ]
-        above, below = (np.stack(sums) for sums in zip(a.sums(), b.sums(), strict=True))
-        return cls(above, below, moves.reshape(len(known), 2 * len(a.strata)), how)
-
-    @property
-    def clusters(self) -> int:
-        return len(self.moves)
-
-    def as_far(self, patterns: Floats, least: float) -> int:
-        """In how many of the patterns (patterns, clusters; 1 where swapped) the values differ by `least` or more.
-
-        A value that a rearrangement leaves undefined counts as far: that can only make p greater.
-        """
-        moved = (patterns @ self.moves).reshape(len(patterns), 2, -1)
-        values = [
-            self._values(self.above[side] + sign * moved[:, 0], self.below[side] + sign * moved[:, 1])
-            for side, sign in ((0, 1), (1, -1))
-        ]
-        difference = np.abs(values[1] - values[0])
-        return int((~(difference < least)).sum())
-
-    def _values(self, above: Floats, below: Floats) -> Floats:
-        """The metric by pattern, as `stats.combine` defines it; nan where it is undefined. Both are (patterns, strata).
-
-        Sums that should be 0 may be a rounding error away from it.
-        """
-        least = _ROUNDING * np.maximum(1.0, self.below.max(initial=0.0))
-        if self.how == "mean_of_ratios":
-            kept = below > least
-            ratios = np.where(kept, above / np.where(kept, below, 1.0), 0.0)
-            found: Floats = _quotient(ratios.sum(axis=1), kept.sum(axis=1).astype(np.float64), 0.5)
-            return found
-        found = _quotient(above.sum(axis=1), below.sum(axis=1), least)
-        return np.sqrt(np.maximum(found, 0.0)) if self.how == "root_of_ratio" else found
+def _values(above: Floats, below: Floats, least: float, how: Combine) -> Floats:
+    """The metric by pattern, as `stats.combine` defines it; nan where it is undefined. Both are (patterns, strata)."""
+    if how == "mean_of_ratios":
+        kept = below > least
+        ratios = np.where(kept, above / np.where(kept, below, 1.0), 0.0)
+        return _quotient(ratios.sum(axis=1), kept.sum(axis=1).astype(np.float64), 0.5)
+    found = _quotient(above.sum(axis=1), below.sum(axis=1), least)
+    return np.sqrt(np.maximum(found, 0.0)) if how == "root_of_ratio" else found
 
 
 def _quotient(above: Floats, below: Floats, least: float) -> Floats:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybrid.stats import Interval
+from hybrid.stats.scatter import quantile_of, tail_of
 
 # The name of the method of the interval.
 OVER_RUNS = "Student's t over runs"
@@ -39,8 +40,7 @@ def spread(values: Sequence[float], level: float = 0.95) -> Spread:
     Student, Biometrika 6 (1908) 1-25. Raises `ValueError` without values, for one that is not finite, and for a level
     outside 0..1.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level {level} is not inside 0..1")
+    tail = tail_of(level)
     if not values:
         raise ValueError("no values to tell the spread of")
     if not all(map(math.isfinite, values)):
@@ -50,8 +50,6 @@ def spread(values: Sequence[float], level: float = 0.95) -> Spread:
     mean = min(high, max(low, math.fsum(values) / len(values)))
     if len(values) == 1:
         return Spread(1, mean, None, low, high, None)
-    from scipy.special import stdtrit  # slow to import
-
     sd = statistics.stdev(values) if low < high else 0.0
-    half = float(stdtrit(len(values) - 1, (1 + level) / 2)) * sd / math.sqrt(len(values))
+    half = quantile_of(len(values) - 1, tail) * sd / math.sqrt(len(values))
     return Spread(len(values), mean, sd, low, high, Interval(mean - half, mean + half, OVER_RUNS))

@@ -17,14 +17,8 @@ from hybrid.scoring.result import Section, SectionResult
 from hybrid.serving.sources import codes_outside
 from hybrid.types import Json
 
-_COMPUTED: WeakKeyDictionary[Comparison, dict[str, SectionResult]] = WeakKeyDictionary()
 # Loaded once for a comparison: an import that hangs is waited for once.
 _KNOWN: WeakKeyDictionary[Comparison, tuple[Section, ...]] = WeakKeyDictionary()
-
-
-def computed(comparison: Comparison) -> dict[str, SectionResult]:
-    """By name the sections that were computed for a comparison so far."""
-    return _COMPUTED.setdefault(comparison, {})
 
 
 def sections() -> tuple[Section, ...]:
@@ -44,7 +38,7 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
     """
     if comparison not in _KNOWN:
         _KNOWN[comparison] = sections()
-    asked, made = [one for one in _KNOWN[comparison] if only is None or one.name in only], computed(comparison)
+    asked, made = [one for one in _KNOWN[comparison] if only is None or one.name in only], comparison.computed
     for section in (one for one in asked if one.name not in made):
         try:
             rows = tuple(section.rows(comparison))

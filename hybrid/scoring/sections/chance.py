@@ -22,9 +22,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from hybrid.benchmarks.base import Benchmark, ScoreOptions, accuracy
+from hybrid.benchmarks.base import ScoreOptions, accuracy
 from hybrid.scoring.chance_baseline import End, Expected, Guess, Guesser, metrics_of_a_guess
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
@@ -61,52 +61,19 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     draws = max(MIN_DRAWS, min(MAX_DRAWS, ALL_DRAWN // max(1, len(questions))))
     guesser = Guesser(comparison.benchmark, ScoreOptions(abstain=comparison.solvers[0].abstain), draws)
     guesses = {name: given_up.get(name) or guesser.of(question) for name, question in questions.items()}
-    guessing = _Guessing(comparison.benchmark, questions, guesses)
-    yield from _by_task(comparison, guessing)
-    yield from _by_metric(comparison, guessing)
+    yield from _by_task(comparison, guesses)
+    yield from _by_metric(comparison, questions, guesses)
 
 
-@dataclass(frozen=True)
-class _Guessing:
-    """The guesses at all questions, and what they come to on some of them."""
-
-    benchmark: Benchmark
-    questions: Mapping[str, Question]
-    guesses: Mapping[str, Guess]
-
-    def task(self, identities: Sequence[str]) -> Expected | None:
-        """The mean over these questions; None where there is no verdict on any."""
-        known = [guess for name in identities if (guess := self.guesses[name]).correct is not None]
-        if not known:
-            return None
-        value = math.fsum(guess.correct or 0.0 for guess in known) / len(known)
-        if all(guess.exact for guess in known):
-            return Expected(value)
-        return Expected(value, math.sqrt(math.fsum(guess.variance for guess in known)) / len(known))
-
-    def frequent(self, identities: Sequence[str]) -> tuple[str, float] | None:
-        """The answer that is right most often, of equals the first by name, and its share; None without a list."""
-        known = [guess for name in identities if (guess := self.guesses[name]).correct is not None]
-        right = defaultdict[str, float](float)
-        for guess in known:
-            for answer, worth in guess.by_answer.items():
-                right[answer] += worth
-        if not right:
-            return None
-        answer = min(right, key=lambda answer: (-right[answer], answer))
-        return answer, right[answer] / len(known)
-
-    def metrics(self, scores: Sequence[Score], names: Sequence[str]) -> dict[str, Expected]:
-        """The metrics of a guess at a solver's questions, of which those that failed are missing as they are there."""
-        kept = [score for score in scores if score.id in self.guesses]
-        guesses = []
-        for score in kept:
-            guess = self.guesses[score.id]
-            if score.outcome.failed:
-                # As a question that was not answered.
-                guess = Guess((End(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
-            guesses.append(guess)
-        return metrics_of_a_guess(self.benchmark, [self.questions[score.id] for score in kept], guesses, names)
+def _mean(guesses: Sequence[Guess]) -> Expected | None:
+    """The mean over these questions; None where there is no verdict on any."""
+    known = [guess for guess in guesses if guess.correct is not None]
+    if not known:
+        return None
+    value = math.fsum(guess.correct or 0.0 for guess in known) / len(known)
+    if all(guess.exact for guess in known):
+        return Expected(value)
+    return Expected(value, math.sqrt(math.fsum(guess.variance for guess in known)) / len(known))
 
 
 def _guess_row(guess: Expected, unit: str, metric: str, group: str, n: int) -> Result:
@@ -123,28 +90,38 @@ def _above_row(solver: str, metric: Metric, guess: Expected | None, unit: str, g
     return Result(NAME, ABOVE, unit, above, solver, "", name, group, metric.n, low, high)
 
 
-def _by_task(comparison: Comparison, guessing: _Guessing) -> Iterator[Result]:
+def _by_task(comparison: Comparison, guesses: Mapping[str, Guess]) -> Iterator[Result]:
     parts: dict[str, dict[str, list[Score]]] = {}
     for one in comparison.solvers:
         for score in one.scores:
-            if score.id in guessing.guesses and not score.outcome.failed:
+            if score.id in guesses and not score.outcome.failed:
                 parts.setdefault(group_of(score, comparison.options.by), {}).setdefault(one.solver, []).append(score)
     for name, solvers in sorted(parts.items()):
         asked = list(dict.fromkeys(score.id for scores in solvers.values() for score in scores))
-        guess = guessing.task(asked)
+        guess = _mean([guesses[identity] for identity in asked])
         if guess is None:
             continue
         yield _guess_row(guess, FRACTION, ACCURACY, name, len(asked))
-        if often := guessing.frequent(asked):
-            note = f"always {often[0]}, chosen by the answer key: an upper bound of a constant answer"
-            yield Result(NAME, FREQUENT, FRACTION, often[1], metric=ACCURACY, group=name, n=len(asked), note=note)
+        # By answer how many questions it is right on; none where answers cannot be listed.
+        right = defaultdict[str, float](float)
+        known = [guesses[identity] for identity in asked if guesses[identity].correct is not None]
+        for answer, worth in (pair for one in known for pair in one.by_answer.items()):
+            right[answer] += worth
+        if right:
+            # Of equals the first by name.
+            often = min(right, key=lambda answer: (-right[answer], answer))
+            note = f"always {often}, chosen by the answer key: an upper bound of a constant answer"
+            share = right[often] / len(known)
+            yield Result(NAME, FREQUENT, FRACTION, share, metric=ACCURACY, group=name, n=len(asked), note=note)
         for solver, scores in solvers.items():
-            guessed = guessing.task([score.id for score in scores])
+            guessed = _mean([guesses[score.id] for score in scores])
             if row := _above_row(solver, accuracy(ACCURACY, scores), guessed, FRACTION, name):
                 yield row
 
 
-def _by_metric(comparison: Comparison, guessing: _Guessing) -> Iterator[Result]:
+def _by_metric(
+    comparison: Comparison, questions: Mapping[str, Question], guesses: Mapping[str, Guess]
+) -> Iterator[Result]:
     card = comparison.benchmark.card
     measured = {
         one.solver: {metric.name: metric for metric in one.metrics if metric.cells} for one in comparison.solvers
@@ -157,7 +134,17 @@ def _by_metric(comparison: Comparison, guessing: _Guessing) -> Iterator[Result]:
         # Most solvers of a comparison were asked the same.
         same = tuple(sorted((score.id, score.outcome.failed) for score in one.scores))
         if same not in known:
-            known[same] = guessing.metrics(one.scores, wanted)
+            # Those that failed are missing as they are there: as questions that were not answered.
+            kept = [score for score in one.scores if score.id in guesses]
+            own = [
+                Guess((End(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
+                if score.outcome.failed
+                else guess
+                for score in kept
+                for guess in [guesses[score.id]]
+            ]
+            asked = [questions[score.id] for score in kept]
+            known[same] = metrics_of_a_guess(comparison.benchmark, asked, own, wanted)
         guessed[one.solver] = known[same]
     for name in wanted:
         of_metric = {solver: metrics[name] for solver, metrics in measured.items() if name in metrics}

@@ -69,9 +69,8 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         return
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, made: Sequence[Result]) -> str:
     """The cheapest and the most expensive solver."""
-    del comparison
     spent = [row for row in made if row.quantity != "value"]
     low, high = (choose(spent, key=lambda row: row.value or 0.0) for choose in (min, max))
     if low.a == high.a:

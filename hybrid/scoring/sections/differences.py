@@ -95,9 +95,8 @@ def _compared(
             yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=named)
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, made: Sequence[Result]) -> str:
     """Which pairs differ by the headline metric after adjustment, and of how many tests."""
-    del comparison
     counted = _headlines(made)
     heads = [row for row in made if row.quantity == "difference" and (row.a, row.b, row.metric) in counted]
     heads = [row for row in heads if not row.group and not row.detail]

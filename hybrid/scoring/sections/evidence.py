@@ -54,10 +54,11 @@ from hybrid.scoring.result import QUESTIONS, Result
 NAME: Final = "evidence"
 
 DEFINED: Final = definition(__doc__)
+FORMULAS: Final = {card.name: card.formula for card in DEFINED.quantities}
 OF_CLASS: Final = "questions with: "
 # By name the conditions of a class, as the docstring has them; every question belongs to exactly one.
 CLASSES: Final[Mapping[str, str]] = {
-    card.name: card.formula.removeprefix(OF_CLASS) for card in DEFINED.quantities if card.formula.startswith(OF_CLASS)
+    name: words.removeprefix(OF_CLASS) for name, words in FORMULAS.items() if words.startswith(OF_CLASS)
 }
 CONDITIONS: Final = {name: frozenset(words.split(", ")) for name, words in CLASSES.items()}
 
@@ -75,7 +76,7 @@ def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> str:
     return "no finding" if findings.to_the_point else "wrong tool"
 
 
-RATES: Final = tuple(card.name for card in DEFINED.quantities if card.name.endswith(" rate"))
+RATES: Final = tuple(name for name in FORMULAS if name.endswith(" rate"))
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -130,9 +131,8 @@ def _of_part(part: Part, said: Sequence[Heard]) -> Iterator[Result]:
             yield part.share(rate, (counts & over).astype(float), over.astype(float))
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, made: Sequence[Result]) -> str:
     """How often each hybrid solver took a right finding and fell for a wrong one."""
-    del comparison
     own = {(row.a, row.b, row.quantity): row for row in made if not row.group}
     counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in own.items()}
     return " ".join(
@@ -144,7 +144,7 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
 
 
 # Of each rate what is counted, and over what.
-COUNTED = {name: DEFINED.formula(name).removeprefix("questions with ").split(" / questions with ") for name in RATES}
+COUNTED = {name: FORMULAS[name].removeprefix("questions with ").split(" / questions with ") for name in RATES}
 
 SECTION = statistic(
     rows,

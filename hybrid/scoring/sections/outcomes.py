@@ -88,9 +88,8 @@ def _spent(solver: Scored, usage: Usage, row: Result) -> Iterator[Result]:
         yield replace(row, quantity=name, unit=unit, value=value, note=note)
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, _: Sequence[Result]) -> str:
     """How many questions ended without an answer, and how many failed."""
-    del made
     everything = sum(len(one.scores) for one in comparison.solvers)
     none = sum(score.answer is None and not score.outcome.failed for one in comparison.solvers for score in one.scores)
     failed, waiting = sum(one.failed for one in comparison.solvers), sum(one.open for one in comparison.solvers)

@@ -38,7 +38,7 @@ from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, Result, with_interval
-from hybrid.scoring.score import Scored, group_of
+from hybrid.scoring.score import Scored, group_of, grouped
 from hybrid.scoring.votes import VotedQuestion, voted_questions
 from hybrid.types import Metric, Outcome, Score
 
@@ -60,11 +60,8 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     for solver in comparison.solvers:
         if questions := voted_questions(solver):
             yield from _headline(comparison.benchmark, solver, questions)
-            groups: dict[str, list[VotedQuestion]] = {}
-            for one in questions:
-                if one.vote.correct is not None:
-                    groups.setdefault(group_of(one.vote, comparison.options.by), []).append(one)
-            for name, members in sorted(groups.items()):
+            judged = [one for one in questions if one.vote.correct is not None]
+            for name, members in grouped(judged, lambda one: group_of(one.vote, comparison.options.by)).items():
                 row = Result(NAME, VOTE, FRACTION, None, solver.solver, metric=ACCURACY, group=name, n=len(members))
                 yield replace(row, value=_mean(one.vote.correct for one in members))
                 yield replace(row, quantity=SINGLE, value=_mean(one.single for one in members))
@@ -123,9 +120,8 @@ def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Resu
             yield replace(row, quantity="claimed by share of the winner", value=value, n=len(inside), detail=True)
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, made: Sequence[Result]) -> str:
     """The vote next to a single sample by the headline metric."""
-    del comparison
     votes = {row.a: row for row in made if row.quantity == VOTE and not row.group}
     singles = {row.a: row for row in made if row.quantity == SINGLE and not row.group}
     parts = [

@@ -29,7 +29,7 @@ import numpy as np
 from hybrid.benchmarks.base import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.groups import repetition, repetitions
+from hybrid.scoring.groups import repetition
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.stats import ends_of
@@ -41,7 +41,7 @@ ACCURACY = "accuracy"
 
 def rows(comparison: Comparison) -> Iterator[Result]:
     """The headline metric and the accuracy of each task (or group) over the repetitions of each repeated solver."""
-    again = (repetitions(comparison.solvers, one) for one in comparison.solvers if repetition(one) == 1)
+    again = (comparison.repetitions(one) for one in comparison.solvers if repetition(one) == 1)
     for members in (own for own in again if len(own) > 1):
         shared, rule = comparison.overlap(*members), comparison.rule
         row = Result(NAME, "", FRACTION, None, members[0].solver)
@@ -69,9 +69,8 @@ def _varying(row: Result, part: Overlap, values: Sequence[float | None]) -> Iter
     yield replace(row, quantity="share of changed verdicts", value=share, n=judged or row.n, ids=ids)
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, made: Sequence[Result]) -> str:
     """The standard deviation of the headline metric of each solver."""
-    del comparison
     deviations = [row for row in made if row.quantity.startswith("standard deviation") and not row.group]
     parts = [f"{row.a} varies by {row.value:.3f} (standard deviation of {row.metric})" for row in deviations]
     return f"Asked again, {'; '.join(parts)}." if parts else ""

@@ -17,7 +17,7 @@ from hybrid.benchmarks.base import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, with_interval
-from hybrid.scoring.score import group_of, nothing_answered
+from hybrid.scoring.score import group_of, grouped, nothing_answered
 
 NAME = "tasks"
 
@@ -28,8 +28,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     for solver in comparison.solvers:
         # There is no right and wrong where `correct` is None (a scanpath).
         scores = [score for score in solver.scores if score.correct is not None]
-        for group in sorted({group_of(score, by) for score in scores}):
-            members = [score for score in scores if group_of(score, by) == group]
+        for group, members in grouped(scores, lambda score: group_of(score, by)).items():
             row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=solver.abstain)
             row = with_interval(row, accuracy("accuracy", members))
             # Nothing was measured where nothing was answered.

@@ -25,7 +25,7 @@ and by at least one setting without; the correction for luck is ours.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -60,20 +60,21 @@ def rows(found: Comparison) -> Iterator[Result]:
         without = sorted(own, key=lambda one: one is not alone)
         if not without:
             continue
-        drawn_once = len(_repetitions(without)) == 1 and _draws(without[0])
+        # The places of the runs that asked as the first setting did.
+        again = [place for place, one in enumerate(without) if repeated_as(one) == repeated_as(without[0])]
+        drawn_once = len(again) == 1 and _draws(without[0])
         for part in parts(found, NAME, group.hybrid, *without, sides=(without[0], group.hybrid)):
             if len(part):
-                yield from _of_part(part.noted(ONCE if drawn_once else ""), without)
+                yield from _of_part(part.noted(ONCE if drawn_once else ""), again, drawn_once=drawn_once)
 
 
-def _of_part(part: Part, without: Sequence[Scored]) -> Iterator[Result]:
+def _of_part(part: Part, again: Sequence[int], *, drawn_once: bool) -> Iterator[Result]:
     tools, others = part.seen.right[0], part.seen.right[1:]
-    repeated = len(_repetitions(without)) > 1
-    lucky = {SOLVED: LUCK, LOST: LUCK_LOST} if repeated else {SOLVED: BY_LUCK_AT_MOST, LOST: MAX_LOST}
+    lucky = {SOLVED: LUCK, LOST: LUCK_LOST} if len(again) > 1 else {SOLVED: BY_LUCK_AT_MOST, LOST: MAX_LOST}
     for quantity, luck in lucky.items():
         solved = quantity == SOLVED
         yield part.count(quantity, _only(tools, others, solved=solved))
-        if (by_chance := _luck(others, without, solved=solved)) is not None:
+        if (by_chance := _luck(others, again, drawn_once=drawn_once, solved=solved)) is not None:
             yield part.number(luck, by_chance, unit=QUESTIONS)
     known = tools > 0
     if known.any():
@@ -92,34 +93,25 @@ def _only(one: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
     return alone
 
 
-def _luck(right: Sequence[Floats], without: Sequence[Scored], *, solved: bool) -> float | None:
+def _luck(right: Sequence[Floats], again: Sequence[int], *, drawn_once: bool, solved: bool) -> float | None:
     """How many questions one more run without tools would solve, or miss, that the others do not; None where none can.
 
     With several runs of one setting it is counted: each repetition against all other settings, and the mean of these.
     With one run at a temperature above 0 it is the greatest that the accuracy allows: a question that is right with
     probability p is right in one run and not in another with p(1 - p), whose sum is at most n a(1 - a) for accuracy a.
     """
-    repeated = _repetitions(without)
-    if len(repeated) > 1:
-        others = {at: [*right[:at], *right[at + 1 :]] for at in repeated}
+    if len(again) > 1:
+        others = {at: [*right[:at], *right[at + 1 :]] for at in again}
         return sum(float(_only(right[at], own, solved=solved).sum()) for at, own in others.items()) / len(others)
-    if not _draws(without[0]):
+    if not drawn_once:
         return None
     accuracy = float(right[0].sum()) / len(right[0])
     return len(right[0]) * accuracy * (1 - accuracy)
 
 
-def _repetitions(without: Sequence[Scored]) -> Collection[int]:
-    """The places of the runs that asked as the first setting did."""
-    kinds = list(map(repeated_as, without))
-    return [place for place, kind in enumerate(kinds) if kind == kinds[0]]
-
-
 def _draws(scored: Scored) -> bool:
     """Whether the model draws its answers, so that it may answer otherwise when asked again."""
-    if scored.folder is None:
-        return True
-    model = scored.manifest["identity"].get("model")
+    model = scored.identity.get("model")
     return not (isinstance(model, Mapping) and model.get("temperature") == 0)
 
 

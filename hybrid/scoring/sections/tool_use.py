@@ -31,8 +31,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from hybrid.benchmarks.base import Abstain
@@ -40,10 +40,10 @@ from hybrid.registry import names
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.faults import named
-from hybrid.scoring.findings import Called, Heard, heard
+from hybrid.scoring.findings import Called, heard
 from hybrid.scoring.groups import role
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
-from hybrid.scoring.score import Scored, group_of, rightness
+from hybrid.scoring.score import group_of, grouped
 from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"
@@ -61,33 +61,28 @@ def fault_row(fault: Fault) -> str:
 FAULT_ROWS: Final = frozenset(map(fault_row, FAULTS))
 
 
-@dataclass(frozen=True)
-class CallsOfQuestion:
-    """One answered question, and the tools that were called about it."""
-
-    score: Score
-    group: str
-    # In order; a name that no tool has is `NO_SUCH`.
-    calls: tuple[Called, ...]
-
-    def to(self, tool: str) -> tuple[Called, ...]:
-        """Those to one tool; all for the empty name."""
-        return tuple(call for call in self.calls if tool in ("", call.tool))
+# An answered question, and the calls about it in order; the tool of one whose name no tool has is `NO_SUCH`.
+CallsOfQuestion = tuple[Score, Sequence[Called]]
 
 
 def rows(comparison: Comparison) -> list[Result]:
     """Counts for each solver that may call tools and each tool that it called; none where no tool was called."""
     made: list[Result] = []
+    known, by = frozenset(names("tools")), comparison.options.by
     for solver in comparison.solvers:
         if solver.folder is not None and role(solver) in ("hybrid", "specialist"):
             findings = heard(solver)
-            questions = answered(solver, findings, comparison.options.by)
-            groups = sorted({question.group for question in questions})
-            parts = {"": questions} | {name: tuple(one for one in questions if one.group == name) for name in groups}
+            questions: list[CallsOfQuestion] = [
+                (score, [replace(call, tool=named(call.tool, call.fault, known)) for call in findings[score.id].calls])
+                for score in solver.scores
+                # Those without a readable trace are left out.
+                if score.id in findings and not findings[score.id].no_trace
+            ]
+            parts = {"": questions, **grouped(questions, lambda one: group_of(one[0], by))}
             # For any tool and for each that was called: over all questions, and in each group where it was.
-            for tool in ("", *sorted({call.tool for question in questions for call in question.calls})):
+            for tool in ("", *sorted({call.tool for _, calls in questions for call in calls})):
                 for group, inside in parts.items():
-                    if not tool or any(one.to(tool) for one in inside):
+                    if not tool or any(call.tool == tool for _, calls in inside for call in calls):
                         row = Result(NAME, "", QUESTIONS, None, solver.solver, metric=tool, group=group)
                         made += _used(row, tool, inside, solver.abstain)
             if lost := tuple(name for name, one in findings.items() if one.no_trace):
@@ -96,28 +91,11 @@ def rows(comparison: Comparison) -> list[Result]:
     return made if any(row.quantity == "calls" and row.value for row in made) else []
 
 
-def answered(scored: Scored, findings: Mapping[str, Heard], by: str | None) -> tuple[CallsOfQuestion, ...]:
-    """The questions that a solver answered, with their calls; those without a readable trace are left out."""
-    known = frozenset(names("tools"))
-    return tuple(
-        CallsOfQuestion(
-            score,
-            group_of(score, by),
-            tuple(replace(call, tool=named(call.tool, call.fault, known)) for call in findings[score.id].calls),
-        )
-        for score in scored.scores
-        if score.id in findings and not findings[score.id].no_trace
-    )
-
-
 def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Abstain) -> Iterator[Result]:
-    calls = [one.to(tool) for one in questions]
+    calls = [[call for call in own if tool in ("", call.tool)] for _, own in questions]
     times = [call.seconds for of_one in calls for call in of_one]
     faults = Counter(call.fault for of_one in calls for call in of_one if call.fault is not None)
-    asked, first = (
-        replace(row, n=len(questions)),
-        sum(tool in ("", one.calls[0].tool) for one in questions if one.calls),
-    )
+    asked, first = replace(row, n=len(questions)), sum(tool in ("", own[0].tool) for _, own in questions if own)
     for quantity, unit, count, detail in (
         ("questions with a call", QUESTIONS, sum(map(bool, calls)), False),
         ("calls", "calls", len(times), False),
@@ -130,9 +108,9 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Ab
     for quantity, count in counts.items():
         yield replace(row, quantity=quantity, unit="calls", value=float(count), n=len(times))
     verdicts = [
-        (bool(of_one), rightness(one.score))
-        for one, of_one in zip(questions, calls, strict=True)
-        if one.score.correct is not None
+        (bool(of_one), score.correct if score.answer is None else float(score.correct == 1))
+        for (score, _), of_one in zip(questions, calls, strict=True)
+        if score.correct is not None
     ]
     for quantity, wanted in (("right when called", True), ("right when not called", False)):
         judged = [right for called, right in verdicts if called is wanted]
@@ -144,9 +122,8 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Ab
         yield replace(row, quantity="seconds a call", unit="seconds", value=mean, n=len(times))
 
 
-def lead(comparison: Comparison, made: Sequence[Result]) -> str:
+def lead(_: Comparison, made: Sequence[Result]) -> str:
     """Of how many questions each solver called a tool, and which tool most often."""
-    del comparison
     parts = []
     for row in made:
         if row.quantity == "questions with a call" and not row.metric and not row.group:

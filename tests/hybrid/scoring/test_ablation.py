@@ -110,7 +110,7 @@ def test_one_number_a_line_in_csv() -> None:
     assert (jigsaw["value"], jigsaw["unit"]) == ("30", "questions")
     # The run without tools is in both comparisons, and once here.
     cost = [(line["a"], line["value"]) for line in lines if line["quantity"] == "cost"]
-    assert sorted(cost) == sorted((run.name, "0.25") for run in found.runs)
+    assert sorted(cost) == sorted((run.scored.solver, "0.25") for run in found.runs)
     # Every task of every pair is there, those in which nothing changed too.
     differences = [line for line in lines if line["quantity"] == "difference"]
     assert len(differences) == (4 + 3) * (2 + 2)
@@ -119,7 +119,7 @@ def test_one_number_a_line_in_csv() -> None:
 @pytest.mark.parametrize("form", ["text", "markdown", "latex"])
 def test_every_form_holds_every_run(form: str) -> None:
     text = report().render(form)
-    assert all(run.name in text for run in report().runs)
+    assert all(run.scored.solver in text for run in report().runs)
 
 
 # What runs are called by in any comparison.

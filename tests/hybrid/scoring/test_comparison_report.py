@@ -52,7 +52,7 @@ def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> Non
 def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
     report = compare(*paths, only=["gain", "metrics"])
     assert [block.name for block in report.blocks()] == ["metrics", "gain"]
-    assert set(package.computed(report.comparison)) == {"metrics", "gain"}
+    assert set(report.comparison.computed) == {"metrics", "gain"}
     assert "Outcomes" not in report.render()
     for name, why in (
         ("gains", r"there is no such section \(did you mean 'gain'\?\)"),
@@ -74,7 +74,7 @@ def test_the_answer_comes_first_and_the_rest_on_request(paths: tuple[Path, ...])
     assert max(map(len, text.splitlines())) <= 80
     assert text.endswith(f"{MORE}\n")
     # No section is computed that is not printed.
-    assert set(package.computed(report.comparison)) == {*CONCLUDED, *SHOWN}
+    assert set(report.comparison.computed) == {*CONCLUDED, *SHOWN}
     assert "More:" not in compare(*paths, all=True).render()
     with pytest.raises(UsageError, match="--only and --all"):
         compare(*paths, only=["gain"], all=True)
