@@ -104,13 +104,6 @@ def only_choice(reply: LetterReply) -> str | None:
     return dict(reply.forms).get(bare(reply.text))
 
 
-@lru_cache(maxsize=64)
-def _option_line(letters: str) -> re.Pattern[str]:
-    k = re.escape(letters)
-    marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:,]?|([{k}])[).:](?!\w))(?P<rest>.*)"
-    return re.compile(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)")
-
-
 _TURNED_DOWN: Final = re.compile(
     r"(?:is |was )?(?:no|not|false|incorrect|wrong|✗|✘|❌)(?=\s*(?:[.,;!]|$))|(?:is|was)(?:n't| not)\b", re.IGNORECASE
 )
@@ -142,7 +135,9 @@ def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
 
 def _option_of(reply: LetterReply, line: str) -> str | None:
     """The letter of a line that is an option: `(B) no`, `C. Point C`, `Point C`, `B`; analysis lines are longer."""
-    match = _option_line(reply.letters).fullmatch(line)
+    k = re.escape(reply.letters)
+    marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:,]?|([{k}])[).:](?!\w))(?P<rest>.*)"
+    match = re.fullmatch(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)", line)
     if match is None:
         return None
     rest = (match["rest"] or "").strip()

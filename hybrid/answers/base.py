@@ -90,7 +90,7 @@ def normalise(text: str) -> str:
     quotes, markdown emphasis, headings and code fences are gone; runs of blanks are one blank, runs of blank lines one.
     Letters, numbers, brackets and braces stay. Runs in linear time.
     """
-    return _normalised_before(text) if len(text) <= SHORT else _normalised(text)
+    return _remembered(text) if len(text) <= SHORT else _normalised(text)
 
 
 def _normalised(text: str) -> str:
@@ -108,9 +108,8 @@ def _normalised(text: str) -> str:
     return _GAPS.sub("\n\n", text).strip(_EDGE)
 
 
-@lru_cache(maxsize=4096)  # options, letters and words come again and again
-def _normalised_before(text: str) -> str:
-    return _normalised(text)
+# Options, letters and words come again and again.
+_remembered: Final = lru_cache(maxsize=4096)(_normalised)
 
 
 def plain(text: str) -> str:

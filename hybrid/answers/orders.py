@@ -13,7 +13,7 @@ from typing import Final
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_reply import AFTER_A
 from hybrid.answers.base import CUE, Parsed, first_match, is_asked, sentences, statement, undecided
-from hybrid.answers.letters import letters_for
+from hybrid.answers.letters import labels_of
 
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _LAST: Final = ("last", "finally", "lastly")
@@ -174,7 +174,7 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = "", complet
     Args:
         text: the reply, any text.
         choices: one entry per object that was offered; only their number counts.
-        letters: the labels; `letters[i]` is the label of `choices[i]`. Those of `letters_for` where none are given.
+        letters: the labels; `letters[i]` is the label of `choices[i]`. Those of `labels_of` where none are given.
         complete: whether only an order of all labels counts; else, as in the paper's table, "its A and B" is "AB".
 
     Returns:
@@ -184,9 +184,7 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = "", complet
     Raises:
         ValueError: more choices than letters.
     """
-    letters = letters or letters_for(len(choices))
-    if len(choices) > len(letters):
-        raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
+    letters = labels_of(choices, letters)
 
     def read(rules: tuple[Rule, ...], said: str) -> Parsed[str]:
         if not said or _ASCENDING.search(said):

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hybrid.answers.base import CUE, Parsed, answer_part, bare, first_match, normalise, undecided
-from hybrid.answers.yes_no import YesNo, parse_yes_no
 
 Views = frozenset[int]
 
@@ -134,11 +133,6 @@ def official_views(text: str) -> Parsed[Views]:
         except (ValueError, KeyError):
             return undecided()
     return Parsed(frozenset(views), "official")
-
-
-def parse_continue(text: str) -> Parsed[YesNo]:
-    """Whether more views are wanted, "yes" or "no", as `parse_yes_no` reads `text`; None if it states neither."""
-    return parse_yes_no(text)
 
 
 def official_continue(text: str) -> bool:
