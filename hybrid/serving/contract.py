@@ -175,11 +175,6 @@ def moved(args: Mapping[str, Json], to: float) -> dict[str, Json]:
     return {key: shifted(value) for key, value in args.items()}
 
 
-def has_places(args: Mapping[str, Json]) -> bool:
-    """Whether arguments name points or boxes."""
-    return '"x' in json.dumps(args)
-
-
 def empty_or_repeated(args: Mapping[str, Json]) -> tuple[dict[str, Json], ...]:
     """The arguments left out, emptied, with every item of a list twice, and with one item in the place of all."""
     return (
@@ -241,7 +236,8 @@ class _Probe:
             wrong += (await self._one(_refs([image] * count), args, f"image: {odd}"))[1]
         for given in empty_or_repeated(args):
             wrong += (await self._one(refs, given, f"arguments {json.dumps(given)}"))[1]
-        if has_places(args):
+        # Arguments that name points or boxes.
+        if '"x' in json.dumps(args):
             answer, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
             wrong += broken
             if isinstance(answer, Finding) or "outside" not in str(answer):

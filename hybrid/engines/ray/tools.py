@@ -127,7 +127,6 @@ class ActorExecutor(MessageExecutor):
     def __init__(self, cache: FindingCache, shelf: Shelf) -> None:
         super().__init__()
         self._cache, self._store, self._shelf = cache, cache.store, shelf
-        self._worker = uuid.uuid4().hex
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
         """As `MessageExecutor.ask`.
@@ -177,7 +176,7 @@ class ActorExecutor(MessageExecutor):
         self, actor: ActorHandle[ToolActor], request: Request, watch: Stopwatch, refs: Mapping[str, ObjectRef[bytes]]
     ) -> TimedResponse | ImagesLacking:
         """The answer of the actor; until it is there, the watch shows what its own watch does."""
-        token = f"{self._worker}/{request.number}"
+        token = uuid.uuid4().hex
         answer: asyncio.Future[TimedResponse | ImagesLacking] = asyncio.ensure_future(
             actor.ask.remote(request, token, refs)
         )
