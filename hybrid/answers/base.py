@@ -59,7 +59,7 @@ _TOKENS: Final = re.compile(r"</?s>|<\|[^|<>\n]{1,40}\|>|<(?:bos|eos|pad|unk|end
 _EMPHASIS: Final = re.compile(r"[*`]+")
 _UNDERSCORES: Final = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
-_FENCE_TAG: Final = re.compile(r"(?:json|text|plaintext|markdown|latex|python)\n", re.IGNORECASE)
+_FENCE_TAG: Final = re.compile(r"(?i)(?:json|text|plaintext|markdown|latex|python)\n")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 _LINE_BREAKS: Final = re.compile(r" ?\n ?")
 _GAPS: Final = re.compile(r"\n{3,}")
@@ -128,12 +128,11 @@ _PART: Final = (
     r"|ranking|sequence|views|parts)"
 )
 _KEYED: Final = re.compile(
-    rf"[\"']({_PART}s?)[\"']\s?:\s?(?:\"([^\"]*)\"|'([^'\n]*)'|\[([^\[\]]*)\]|([^,{{}}\[\]\n\"']+)"
+    rf"(?i)[\"']({_PART}s?)[\"']\s?:\s?(?:\"([^\"]*)\"|'([^'\n]*)'|\[([^\[\]]*)\]|([^,{{}}\[\]\n\"']+)"
     # `{"answer": {"letter": "B", "text": "the second"}}`
-    r"|\{[^{}]{0,200}?[\"'](?:letter|label|option|choice|key|id|value|number|answer)[\"']\s?:\s?[\"']?([^{}\"',\n]*))",
-    re.IGNORECASE,
+    r"|\{[^{}]{0,200}?[\"'](?:letter|label|option|choice|key|id|value|number|answer)[\"']\s?:\s?[\"']?([^{}\"',\n]*))"
 )
-_TAG_ENDS: Final = re.compile(rf"</({_PART})>[\s.]*\Z", re.IGNORECASE)
+_TAG_ENDS: Final = re.compile(rf"(?i)</({_PART})>[\s.]*\Z")
 _BOX: Final = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}[\s.$\\)\]]*\Z")
 _CALL: Final = re.compile(
     r"\{[^{}]{0,300}[\"'](?:arguments|parameters|args|tool_input)[\"']\s?:\s?(?:\{[^{}]{0,300}\})?[^{}]{0,300}\}"
@@ -173,15 +172,13 @@ def sentences(text: str) -> tuple[str, ...]:
 
 # `Is the answer A?`, `So could it be (B)?`, `¿Es A?`, `答案是A吗?`
 _QUESTION: Final = re.compile(
-    r"\s*(?:(?:so|and|but|or|then|well|now|hm+)\b[,\s]{1,2})?(?:¿|(?:is|are|was|were|isn't|aren't|do|does|did|don't"
+    r"(?i)\s*(?:(?:so|and|but|or|then|well|now|hm+)\b[,\s]{1,2})?(?:¿|(?:is|are|was|were|isn't|aren't|do|does|did|don't"
     r"|can|could|couldn't|may|might|shall|should|shouldn't|will|would|wouldn't|must|has|have|what|which|who|why|how"
-    r"|when|where|ist|sind|est-ce|è)\b)[^.!?\n]*\?|[^.!?\n]*[吗嗎か까]\s?\?",
-    re.IGNORECASE,
+    r"|when|where|ist|sind|est-ce|è)\b)[^.!?\n]*\?|[^.!?\n]*[吗嗎か까]\s?\?"
 )
 _CONFIRMED: Final = re.compile(
-    r"\W*(?:yes|yeah|yep|yup|correct|right|indeed|true|exactly|definitely|absolutely|sure|it (?:is|does|must be)"
-    r"|i (?:think|believe|guess|would say)|i'd say|that(?:'s| is) (?:right|correct|it))\b",
-    re.IGNORECASE,
+    r"(?i)\W*(?:yes|yeah|yep|yup|correct|right|indeed|true|exactly|definitely|absolutely|sure|it (?:is|does|must be)"
+    r"|i (?:think|believe|guess|would say)|i'd say|that(?:'s| is) (?:right|correct|it))\b"
 )
 
 
@@ -209,10 +206,9 @@ _NO_THING: Final = (
     r"|picture|photo)\b)"
 )
 _ABSENT: Final = re.compile(
-    r"there\s?(?:is|are|was|were)(?:n't|\snot)?\s(?:no|not|any|an?|a single)"
+    r"(?i)there\s?(?:is|are|was|were)(?:n't|\snot)?\s(?:no|not|any|an?|a single)"
     rf"\s{_NO_THING}[^,.;!?]{{1,60}}?\s(?:(?:in|on) (?:the|this) (?:picture|image|photo(?:graph)?|scene|frame|view)"
-    r"|visible|present|to be seen)[.!]?",
-    re.IGNORECASE,
+    r"|visible|present|to be seen)[.!]?"
 )
 
 

@@ -34,12 +34,11 @@ _GLOSS: Final = (
 # Words that lead from one label to the next: `then`, `followed by`, `and thirdly`, `the second is`. A name may come
 # before a label in brackets: `then the red cat (A)`.
 _LINK: Final = re.compile(
-    rf"{_GLOSS}[,;.]?\s(?:(?:and|the)\s){{0,2}}"
+    rf"(?i){_GLOSS}[,;.]?\s(?:(?:and|the)\s){{0,2}}"
     rf"(?:then|next|after(?:wards| that)|followed by|before|ahead of|{'|'.join(_LAST)}"
     rf"|(?:{'|'.join(_ORDINALS[1:])})(?:ly)?)\b"
     r"(?:\s(?:most \w+|one|object|box|item|place|comes?|goes|is|the|an?|by|and)\b){0,4}[,:]?\s"
-    r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}",
-    re.IGNORECASE,
+    r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}"
 )
 # An order with a sign between names that are glossed: `C (tree) > B (cat)`.
 _SIGN: Final = re.compile(rf"{_GLOSS}\s?(?:[=-]{{0,2}}>|→)\s?[(\[\"']{{0,2}}")
@@ -145,14 +144,12 @@ def in_words(reply: OrderReply) -> str | None:
 
 # A row of labels that is offered, asked about or denied is no order.
 _OPEN: Final = re.compile(
-    r"\b(?:not|cannot|unclear|unsure|unknown|either|or|equal(?:ly)?|same|tied?|candidates|options|choices|how|which|what)\b|n't\b|\?",
-    re.IGNORECASE,
+    r"(?i)\b(?:not|cannot|unclear|unsure|unknown|either|or|equal(?:ly)?|same|tied?|candidates|options|choices|how|which|what)\b|n't\b|\?"
 )
 
 
 _ASCENDING: Final = re.compile(
-    r"\b(?:least|lowest|last)\b[^.\n]{0,30}\bto\b[^.\n]{0,12}\b(?:most|highest|first)\b|\bascending\b|\breverse",
-    re.IGNORECASE,
+    r"(?i)\b(?:least|lowest|last)\b[^.\n]{0,30}\bto\b[^.\n]{0,12}\b(?:most|highest|first)\b|\bascending\b|\breverse"
 )
 
 
