@@ -78,12 +78,9 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over t
 
     A clause gives a choice where it says nothing else, or claims it next to a clause that denies or offers others.
     """
+    terse = len(reply.text) <= TERSE and len(re.findall(r"\w+", reply.text)) > 1
     # Where "no" is a choice, a clause that gives it and one that denies look alike.
-    if (
-        len(reply.text) > TERSE
-        or len(re.findall(r"\w+", reply.text)) < 2
-        or any(_DENIES.search(form) for form, _ in reply.forms)
-    ):
+    if not terse or any(_DENIES.search(form) for form, _ in reply.forms):
         return None
     given, claimed, against, asked_of = set[str](), set[str](), set[str](), set[str]()
     offered = False
@@ -157,9 +154,8 @@ def stated_choice(reply: LetterReply) -> str | None:
 
 def denied_comparison(reply: LetterReply) -> str | None:
     """Of two choices that say one thing of two, the other: `A is not closer than B` where `B is closer` is offered."""
-    said = re.fullmatch(
-        r"(.{1,60}?)\s(is|are|was|were)(?:\snot|n't)\s(.{1,40}?)\sthan\s(.{1,60}?)[.!]?", reply.text.casefold()
-    )
+    compared = r"(.{1,60}?)\s(is|are|was|were)(?:\snot|n't)\s(.{1,40}?)\sthan\s(.{1,60}?)[.!]?"
+    said = re.fullmatch(compared, reply.text.casefold())
     forms = dict(reply.forms)
     if said is None or len(reply.offered) != 2:
         return None

@@ -310,16 +310,8 @@ def opening_letter(reply: LetterReply) -> str | None:
     return group(match) if _line_starts(reply) == {group(match)} else None
 
 
-EXPLICIT_RULES: Final[Rules] = (
-    only_letter,
-    only_choice,
-    largest_share,
-    ticked,
-    closing_option,
-    announced_letter,
-    announced_choice,
-    opening_option,
-    lone_option,
-    opening_choice,
-    opening_letter,
-)
+# By the whole reply, by its end or what it announces, by its beginning.
+_WHOLE: Final[Rules] = (only_letter, only_choice, largest_share, ticked)
+_STATED: Final[Rules] = (closing_option, announced_letter, announced_choice)
+_OPENING: Final[Rules] = (opening_option, lone_option, opening_choice, opening_letter)
+EXPLICIT_RULES: Final[Rules] = (*_WHOLE, *_STATED, *_OPENING)

@@ -31,9 +31,8 @@ class Parsed(Generic[T]):
 
     def __post_init__(self) -> None:
         if (self.value is None) != (self.rule == NO_RULE):
-            raise ValueError(
-                f"value {self.value!r} does not go with rule {self.rule!r}: None goes with {NO_RULE!r} only"
-            )
+            pair = f"value {self.value!r} does not go with rule {self.rule!r}"
+            raise ValueError(f"{pair}: None goes with {NO_RULE!r} only")
 
 
 def undecided() -> Parsed[T]:

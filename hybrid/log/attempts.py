@@ -64,10 +64,8 @@ def read_attempt(line: bytes) -> Attempt:
     attempt: Attempt = codec(Attempt).validate_json(head)
     steps: Steps = codec(Steps).validate_json(tail)
     exchanges = tuple(
-        Exchange(
-            exchange.prompt, Reply(exchange.reply.text, exchange.reply.outcome, exchange.reply.usage, exchange_steps)
-        )
-        for exchange, exchange_steps in zip(attempt.exchanges, steps, strict=True)
+        Exchange(asked.prompt, Reply(asked.reply.text, asked.reply.outcome, asked.reply.usage, taken))
+        for asked, taken in zip(attempt.exchanges, steps, strict=True)
     )
     return Attempt(attempt.id, exchanges, attempt.seconds, attempt.error, attempt.started)
 

@@ -48,11 +48,10 @@ def read_question(line: bytes) -> AnyQuestion:
     return question
 
 
+_HEAD = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"task":"(?:[^"\\]|\\.)*","(images|error)":')
 _TASK = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","task":("(?:[^"\\]|\\.)*"),')
 
-FORM = Form(
-    re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"task":"(?:[^"\\]|\\.)*","(images|error)":'), read_question, BrokenQuestion
-)
+FORM = Form(_HEAD, read_question, BrokenQuestion)
 
 
 class SomeQuestions(Sequence[T], Generic[T]):

@@ -305,9 +305,8 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
         if solver.needs_model and config.model is None:
             raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
         if solver.runs_own_tools and config.tool_output != "real":
-            raise UsageError(
-                f"--tool-output {config.tool_output}: {name} runs tools of its own, which it cannot change"
-            )
+            own = f"{name} runs tools of its own, which it cannot change"
+            raise UsageError(f"--tool-output {config.tool_output}: {own}")
         if solver.needs_live and replayed:
             raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
     if replayed and config.images != "separate":

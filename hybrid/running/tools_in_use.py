@@ -186,9 +186,8 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
             raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
         return ForeignTools()
     if config.engine != LOCAL:
-        raise UsageError(
-            f"--mcp: the tools of other servers are asked from this process, not by --engine {config.engine}"
-        )
+        asked = "the tools of other servers are asked from this process"
+        raise UsageError(f"--mcp: {asked}, not by --engine {config.engine}")
     try:
         foreign_tools: Callable[..., ForeignTools] = plugin(GROUP, "mcp")
     except ImportError as error:

@@ -204,9 +204,8 @@ class CachedTools:
         except TimeoutError:
             # Each of the others would wait as long.
             if not self._slow:
-                self.notices.append(
-                    f"the cache of findings did not answer within {LOOK_UP_S:g} s and is not read again"
-                )
+                silent = f"the cache of findings did not answer within {LOOK_UP_S:g} s"
+                self.notices.append(f"{silent} and is not read again")
             self._slow = True
             return None
 

@@ -207,12 +207,10 @@ class RayEngine:
         sent = replace(sent, config=replace(run.config, out=None), tools_offered=())
         offered = tuple(tool.card.name for tool in run.resources.tools_offered)
         setup = WorkerSetup(run.benchmark, sent, offered, metered=self._meter.limits != RunLimits())
+        most, gpus = 2 * run.config.concurrency + 8, self._size.worker_gpus
         # A worker waits more than it works; what computes is the tools.
         kind: Any = ray.remote(Worker).options(
-            num_cpus=0,
-            num_gpus=self._size.worker_gpus,
-            scheduling_strategy="SPREAD",
-            max_concurrency=2 * run.config.concurrency + 8,
+            num_cpus=0, num_gpus=gpus, scheduling_strategy="SPREAD", max_concurrency=most
         )
         actor = kind.remote(self._place, [ray.put(setup)])
         self._actors.append(actor)
