@@ -25,7 +25,7 @@ from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import CachedTools, Tools
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 
@@ -57,7 +57,7 @@ def workers() -> dict[int, float]:
     return {pid: spent for pid, spent in family(os.getpid()).items() if pid != os.getpid()}
 
 
-async def measure(runner: Tools, ref: ImageRef, calls: int, flight: int) -> tuple[float, float, float]:
+async def measure(runner: CachedTools, ref: ImageRef, calls: int, flight: int) -> tuple[float, float, float]:
     """Milliseconds a call with `flight` calls in flight: passed, of CPU in all processes, of CPU in this one."""
     tool: Tool = load("tools", "crop")
     offsets = iter(range(calls))

@@ -16,7 +16,7 @@ from hybrid.answers.numbers import parse_number
 from hybrid.answers.orders import parse_order
 from hybrid.answers.places import parse_box, parse_point
 from hybrid.answers.scanpaths import parse_scanpath
-from hybrid.answers.views import ViewPlan, Views, parse_continue, parse_view_plan, parse_views
+from hybrid.answers.views import ViewPlan, Views, parse_view_plan, parse_views
 from hybrid.answers.words import parse_text
 from hybrid.answers.yes_no import YesNo, parse_yes_no
 from hybrid.types import Box, Kind, Point, Scanpath
@@ -59,6 +59,8 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
     readers: dict[Kind, Callable[[], Answer]] = {
         Kind.CHOICE: lambda: parse_letter(text, choices),
         Kind.YES_NO: lambda: parse_yes_no(text),
+        # Whether more views are wanted.
+        Kind.CONTINUE: lambda: parse_yes_no(text),
         Kind.INTEGER: lambda: parse_integer(text),
         Kind.NUMBER: lambda: parse_number(text),
         Kind.TEXT: lambda: parse_text(text),
@@ -67,7 +69,6 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
         Kind.ORDER: lambda: parse_order(text, choices, complete=True),
         Kind.SCANPATH: lambda: parse_scanpath(text),
         Kind.VIEWS: lambda: parse_views(text, parts),
-        Kind.CONTINUE: lambda: parse_continue(text),
         Kind.VIEW_PLAN: lambda: parse_view_plan(text, parts),
         Kind.FREE: lambda: Parsed(text.strip(), "text") if text.strip() else undecided(),
     }

@@ -26,7 +26,7 @@ _THINKS_AGAIN: Final = (
     r"(?:actually|wait|hold on|on second thoughts?|on reflection|upon reflection|come to think of it)\b"
     rf"|(?:no|sorry)\b(?=[,.!:;–—-]*\s{_ANSWERS})"
 )
-_CORRECTION: Final = re.compile(rf"{_CLAUSE}\s?(?:(?P<taken>{_TAKES_BACK})|{_THINKS_AGAIN}){_PAUSE}", re.IGNORECASE)
+_CORRECTION: Final = re.compile(rf"(?i){_CLAUSE}\s?(?:(?P<taken>{_TAKES_BACK})|{_THINKS_AGAIN}){_PAUSE}")
 
 
 @dataclass(frozen=True)

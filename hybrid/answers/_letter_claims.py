@@ -7,25 +7,24 @@ import re
 from typing import Final
 
 from hybrid.answers._letter_reply import LetterReply
-from hybrid.answers._letter_rules import Rule, announcements
+from hybrid.answers._letter_rules import Rules, announcements
 from hybrid.answers.integers import counted, numbers, total
 
 _DECLINES: Final = re.compile(
-    r"\b(?:i'm sorry|i am sorry|i apologi[sz]e|sorry, (?:but )?i|failed to obtain"
+    r"(?i)\b(?:i'm sorry|i am sorry|i apologi[sz]e|sorry, (?:but )?i|failed to obtain"
     r"|(?:impossible|not possible|difficult|challenging|hard|unable|insufficient|cannot|can't|can not|not able)"
     r"\s(?:\w+\s){0,3}?(?:to\s)?(?:\w+\s){0,2}?"
     r"(?:determined?|say|tell|judge|identify|select|choose|provide|assist|answer|confirm|decide|ascertain|see)"
     r"|cannot be (?:\w+ )?(?:determined|identified|answered|confirmed)"
     r"|none of (?:the|these|them)|neither|no (?:clear|definitive|correct) \w+"
-    r"|not (?:listed|provided|visible|present) among)\b",
-    re.IGNORECASE,
+    r"|not (?:listed|provided|visible|present) among)\b"
 )
 
 
 _APOLOGY: Final = re.compile(
-    r"(?:i'm|i am|i apolog|sorry|unfortunately)\b[^.]{0,40}(?:sorry|apolog|can't|cannot|unable)", re.IGNORECASE
+    r"(?i)(?:i'm|i am|i apolog|sorry|unfortunately)\b[^.]{0,40}(?:sorry|apolog|can't|cannot|unable)"
 )
-_TURN: Final = re.compile(r"[,;]\s(?=(?:but|however|yet|still|though)\b)", re.IGNORECASE)
+_TURN: Final = re.compile(r"(?i)[,;]\s(?=(?:but|however|yet|still|though)\b)")
 
 
 def declines(reply: LetterReply) -> bool:
@@ -37,9 +36,9 @@ def declines(reply: LetterReply) -> bool:
 
 # `without naming anyone, the third image` denies nothing of the image; `is without the missing part` does.
 _WITHOUT: Final = re.compile(
-    r"(?<!\bis\s)(?<!\bare\s)(?<!\bwas\s)(?<!\bwere\s)(?<!\bbe\s)(?<!\bcomes\s)\bwithout\b[^,;:.]*", re.IGNORECASE
+    r"(?i)(?<!\bis\s)(?<!\bare\s)(?<!\bwas\s)(?<!\bwere\s)(?<!\bbe\s)(?<!\bcomes\s)\bwithout\b[^,;:.]*"
 )
-_NO_DENIAL: Final = re.compile(r"\b(?:(?:there is\s)?no doubt(?:\sthat)?|not only|no less than)\b", re.IGNORECASE)
+_NO_DENIAL: Final = re.compile(r"(?i)\b(?:(?:there is\s)?no doubt(?:\sthat)?|not only|no less than)\b")
 # `similar but different images`: the "but" of two adjectives before a noun, where that of a clause is followed by one
 # of the small words or by a verb.
 _SMALL: Final = (
@@ -49,46 +48,40 @@ _SMALL: Final = (
     r"|not|also|still|instead|rather|now|then|again|even|only|just|more|most|less|no|image|point|box|option|picture)"
 )
 _TWO_ADJECTIVES: Final = re.compile(
-    rf"\sbut\s(?:not\s)?(?:\w+ly\s)?(?!{_SMALL}\b|\w+s\s)[a-z]+(?=\s(?!{_SMALL}\b)[a-z]+)", re.IGNORECASE
+    rf"(?i)\sbut\s(?:not\s)?(?:\w+ly\s)?(?!{_SMALL}\b|\w+s\s)[a-z]+(?=\s(?!{_SMALL}\b)[a-z]+)"
 )
 _CONTRAST: Final = re.compile(
-    r",?\s\b(?:whereas|while|unlike|rather than|compared (?:to|with)|in comparison|as opposed to|than|but|although"
+    r"(?i),?\s\b(?:whereas|while|unlike|rather than|compared (?:to|with)|in comparison|as opposed to|than|but|although"
     r"|though|instead of|in contrast|however|because|since|as it|as they|due to"
     r"|(?:that|which) (?:is|are|has|have|does|do) not)\b.*"
     # `fits, not the third image`, `fits, the third does not`
     r"|,\s(?:and\s)?not\s(?!only\b).*"
     r"|[,;]\s(?:and\s|but\s)?(?:the\s)?(?:first|second|third|fourth|others?|rest|(?-i:[A-Z]))(?:\s(?:image|one|picture))?"
-    r"\s(?:does|do|is|are|has|have|can)(?:\snot\b|n't\b).*",
-    re.IGNORECASE,
+    r"\s(?:does|do|is|are|has|have|can)(?:\snot\b|n't\b).*"
 )
 _LEADING_CONTRAST: Final = re.compile(
-    r"\A(?:\w+,\s)?(?:while|although|though|unlike|like|similar(?:ly)? to|whereas|compared (?:to|with)|since"
-    r"|comparing)\b[^,]*,\s*",
-    re.IGNORECASE,
+    r"(?i)\A(?:\w+,\s)?(?:while|although|though|unlike|like|similar(?:ly)? to|whereas|compared (?:to|with)|since"
+    r"|comparing)\b[^,]*,\s*"
 )
 _NEGATION: Final = re.compile(
-    r"\b(?:not|no|neither|nor|none|except|apart from|(?:all|everything|any\w*) but|less|least"
+    r"(?i)\b(?:not|no|neither|nor|none|except|apart from|(?:all|everything|any\w*) but|less|least"
     r"|lacks?|unlikely|wrong|incorrect|without|too|cannot|on the other hand)\b"
     r"|n't\b|\bdoubt|\b(?:people|many|some|humans) (?:would|might|may|often)\b"
     r"|\bif (?!i\b)[^,]{0,60}\b(?:were|was)\b|\bsecond (?:answer|choice)\b|\bwould\b.{0,80}\sif\b|\b(?:perhaps|maybe)\b"
-    r"|\b(?:let me|i (?:need|have) to|i'd (?:need|have) to)\b",
-    re.I,
+    r"|\b(?:let me|i (?:need|have) to|i'd (?:need|have) to)\b"
 )
 # `fits, but it does not match in colour` and `better than A but worse than C` take back the claim about the choice.
 _TAKEN_AWAY: Final = re.compile(
-    r"\bbut\s(?:(?:it|this|that)\s(?:does|is|has|can)(?:\snot\b|n't\b)|(?:worse|less)\b[^,;]{0,40}\bthan\b)",
-    re.IGNORECASE,
+    r"(?i)\bbut\s(?:(?:it|this|that)\s(?:does|is|has|can)(?:\snot\b|n't\b)|(?:worse|less)\b[^,;]{0,40}\bthan\b)"
 )
 _PREDICATE: Final = re.compile(
-    r"\b(?:most|more|best|better|clos(?:er|est)|near(?:er|est)|likel(?:y|ier)|correct|right (?:answer|choice)"
+    r"(?i)\b(?:most|more|best|better|clos(?:er|est)|near(?:er|est)|likel(?:y|ier)|correct|right (?:answer|choice)"
     r"|correspond(?:s|ing)?|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
-    r"|missing (?:part|piece)|would be|must be|answer)\b",
-    re.IGNORECASE,
+    r"|missing (?:part|piece)|would be|must be|answer)\b"
 )
 _CONCLUSION: Final = re.compile(
-    r"(?:therefore|thus|hence|so|consequently|accordingly|in conclusion|in summary|overall|based on|given|considering"
-    r"|finally)\b",
-    re.IGNORECASE,
+    r"(?i)(?:therefore|thus|hence|so|consequently|accordingly|in conclusion|in summary|overall|based on|given"
+    r"|considering|finally)\b"
 )
 
 
@@ -130,9 +123,8 @@ def stated_number(reply: LetterReply) -> str | None:
 
 # A conclusion inside of a sentence: `A is farther than B, so B is closer`; not `A is close, so is B`.
 _SO: Final = re.compile(
-    r"(?:[,;]\s(?:and\s)?(?:so|therefore|hence|thus|which means(?: that)?|meaning(?: that)?)\b|\s(?:=>|→|⇒)),?\s"
-    r"(?!(?:is|are|does|do|might|could|would|may|can)\b)",
-    re.IGNORECASE,
+    r"(?i)(?:[,;]\s(?:and\s)?(?:so|therefore|hence|thus|which means(?: that)?|meaning(?: that)?)\b|\s(?:=>|→|⇒)),?\s"
+    r"(?!(?:is|are|does|do|might|could|would|may|can)\b)"
 )
 
 
@@ -165,11 +157,4 @@ def only_mark(reply: LetterReply) -> str | None:
     return next(iter(found)) if len(found) == 1 and found <= set(reply.offered) and not negated else None
 
 
-CLAIM_RULES: Final[tuple[Rule, ...]] = (
-    stated_number,
-    reluctant_claim,
-    concluding_claim,
-    opening_claim,
-    closing_claim,
-    only_mark,
-)
+CLAIM_RULES: Final[Rules] = (stated_number, reluctant_claim, concluding_claim, opening_claim, closing_claim, only_mark)

@@ -9,7 +9,7 @@ from typing import Final
 
 from hybrid.answers._letter_claims import claim
 from hybrid.answers._letter_reply import NOUN, LetterReply, label
-from hybrid.answers._letter_rules import Rule
+from hybrid.answers._letter_rules import Rules
 from hybrid.answers.base import bare
 
 # In a longer reply a clause has more to do with the clauses next to it than can be seen from its words.
@@ -40,37 +40,32 @@ _CLAUSES: Final = re.compile(
 # The commas of a list belong to it: `A, B and D are out`.
 _LISTED: Final = r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:and|or|nor)\s"
 _DENIES: Final = re.compile(
-    r"\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|second (?:answer|choice)"
+    r"(?i)\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|second (?:answer|choice)"
     r"|exclu(?:ded?|ding)|reject(?:ed)?|eliminat(?:ed?|ing)|unlikely|rul(?:e|ed) out|rather than|instead of"
-    r"|nicht|weder|kein|falsche|mauvaise|неправильный|не)\b|n't\b|不是|错误",
-    re.IGNORECASE,
+    r"|nicht|weder|kein|falsche|mauvaise|неправильный|не)\b|n't\b|不是|错误"
 )
 # `Rejected: A, B`, `"wrong option": "A"`
 _HEADED: Final = re.compile(
-    r"\b(?:not (?:an?|the) \w+|wrong|incorrect|second (?:answer|choice)|exclu|reject|eliminat|unlikely|ruled out"
-    r"|неправильный|错误)[^.;:?\n]{0,30}:[^.;:?\n]*",
-    re.IGNORECASE,
+    r"(?i)\b(?:not (?:an?|the) \w+|wrong|incorrect|second (?:answer|choice)|exclu|reject|eliminat|unlikely|ruled out"
+    r"|неправильный|错误)[^.;:?\n]{0,30}:[^.;:?\n]*"
 )
 _OFFERS: Final = re.compile(
-    r"(?:so\s)?(?:between|(?:out )?of|options?|choices|comparing|given|which|whether|is it)\b|.*\b(?:vs|versus)\b"
-    r"|(?:either\s)?\W?[A-Z]\W?\sor\s\W?[A-Z]\W*$",
-    re.IGNORECASE,
+    r"(?i)(?:so\s)?(?:between|(?:out )?of|options?|choices|comparing|given|which|whether|is it)\b|.*\b(?:vs|versus)\b"
+    r"|(?:either\s)?\W?[A-Z]\W?\sor\s\W?[A-Z]\W*$"
 )
 # `The second image fits, the third does not.`
-_OTHERS: Final = re.compile(r"\bthe (?:first|second|third|fourth|fifth|sixth|others?|rest)\b", re.IGNORECASE)
+_OTHERS: Final = re.compile(r"(?i)\bthe (?:first|second|third|fourth|fifth|sixth|others?|rest)\b")
 _DOUBTS: Final = re.compile(
-    r"\b(?:maybe|perhaps|might|could|may|either|unclear|unsure|torn|depends?|can't|cannot|hard|both|neither|or|if"
-    r"|all|everything|anything|any)\b|%",
-    re.IGNORECASE,
+    r"(?i)\b(?:maybe|perhaps|might|could|may|either|unclear|unsure|torn|depends?|can't|cannot|hard|both|neither|or|if"
+    r"|all|everything|anything|any)\b|%"
 )
 # `though A is possible`, `D second`: what comes beside or behind the choice.
 _BESIDE: Final = re.compile(
-    r"^(?:but|though|although|while|even though|and)\s.*\b(?:is|could be|may be|might be|seems|comes)\s"
+    r"(?i)^(?:but|though|although|while|even though|and)\s.*\b(?:is|could be|may be|might be|seems|comes)\s"
     r"(?:also\s|still\s)?(?:possible|plausible|close|a possibility|second)\b|\b(?:second|third|runner-up)[.!]?$"
-    r"|\bsecond (?:best|choice|place)\b|\(second\)",
-    re.IGNORECASE,
+    r"|\bsecond (?:best|choice|place)\b|\(second\)"
 )
-_BUT: Final = re.compile(r"^(?:but|though|although|and)\s", re.IGNORECASE)
+_BUT: Final = re.compile(r"(?i)^(?:but|though|although|and)\s")
 _FILLER: Final = (
     r"(?:but|so|then|first|best|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer"
     r"|option|choice|leaving|remains|i'd|i'll|i|would|see|think|believe|say|guess|pick|choose|go with|probably|most"
@@ -83,12 +78,9 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over t
 
     A clause gives a choice where it says nothing else, or claims it next to a clause that denies or offers others.
     """
+    terse = len(reply.text) <= TERSE and len(re.findall(r"\w+", reply.text)) > 1
     # Where "no" is a choice, a clause that gives it and one that denies look alike.
-    if (
-        len(reply.text) > TERSE
-        or len(re.findall(r"\w+", reply.text)) < 2
-        or any(_DENIES.search(form) for form, _ in reply.forms)
-    ):
+    if not terse or any(_DENIES.search(form) for form, _ in reply.forms):
         return None
     given, claimed, against, asked_of = set[str](), set[str](), set[str](), set[str]()
     offered = False
@@ -143,9 +135,8 @@ def _bare(reply: LetterReply, clause: str) -> bool:
 
 
 _STATED: Final = re.compile(
-    r"(?P<of>(?:the|this|that|these|those|it|its|his|her|their)\b(?:\s[\w'-]+){0,8}?)"
-    r"\s(?:is|are|looks?|seems?|appears?)(?:\sto\sbe)?\s(?P<choice>[^,;:?\n]+)(?:,\s(?:and\s)?not\s[^.?\n]+)?[.!]?",
-    re.IGNORECASE,
+    r"(?i)(?P<of>(?:the|this|that|these|those|it|its|his|her|their)\b(?:\s[\w'-]+){0,8}?)"
+    r"\s(?:is|are|looks?|seems?|appears?)(?:\sto\sbe)?\s(?P<choice>[^,;:?\n]+)(?:,\s(?:and\s)?not\s[^.?\n]+)?[.!]?"
 )
 
 
@@ -163,9 +154,8 @@ def stated_choice(reply: LetterReply) -> str | None:
 
 def denied_comparison(reply: LetterReply) -> str | None:
     """Of two choices that say one thing of two, the other: `A is not closer than B` where `B is closer` is offered."""
-    said = re.fullmatch(
-        r"(.{1,60}?)\s(is|are|was|were)(?:\snot|n't)\s(.{1,40}?)\sthan\s(.{1,60}?)[.!]?", reply.text.casefold()
-    )
+    compared = r"(.{1,60}?)\s(is|are|was|were)(?:\snot|n't)\s(.{1,40}?)\sthan\s(.{1,60}?)[.!]?"
+    said = re.fullmatch(compared, reply.text.casefold())
     forms = dict(reply.forms)
     if said is None or len(reply.offered) != 2:
         return None
@@ -173,4 +163,4 @@ def denied_comparison(reply: LetterReply) -> str | None:
     return other if denied and other and denied != other else None
 
 
-CLAUSE_RULES: Final[tuple[Rule, ...]] = (denied_comparison, verdicts, remaining, stated_choice)
+CLAUSE_RULES: Final[Rules] = (denied_comparison, verdicts, remaining, stated_choice)

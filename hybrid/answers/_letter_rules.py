@@ -14,6 +14,7 @@ from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
 from hybrid.answers.base import CUE, bare, is_asked
 
 Rule = Callable[[LetterReply], str | None]
+Rules = tuple[Rule, ...]
 
 # A whole reply, or the text behind an option letter, counts as short up to here.
 SHORT_REPLY: Final = 60
@@ -40,8 +41,7 @@ def only_letter(reply: LetterReply) -> str | None:
 
 
 _LIKELY: Final = re.compile(
-    r"\b(?:P|Pr|prob\w*|likel\w*|confiden\w*|chances?|odds|sure|certain\w*|belie\w+|answer|guess|votes?|I)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:P|Pr|prob\w*|likel\w*|confiden\w*|chances?|odds|sure|certain\w*|belie\w+|answer|guess|votes?|I)\b"
 )
 
 
@@ -72,8 +72,7 @@ def largest_share(reply: LetterReply) -> str | None:
 
 
 _TICK: Final = re.compile(
-    r"[✅✓✔☑☒]|\[x\]|(?:←|<--?|⬅)(?!\s?(?:not|no|wrong|incorrect|false|too)\b)|\((?:correct|the answer|answer)\)",
-    re.IGNORECASE,
+    r"(?i)[✅✓✔☑☒]|\[x\]|(?:←|<--?|⬅)(?!\s?(?:not|no|wrong|incorrect|false|too)\b)|\((?:correct|the answer|answer)\)"
 )
 
 
@@ -94,9 +93,8 @@ def ticked(reply: LetterReply) -> str | None:
 def _labelled(reply: LetterReply, line: str) -> bool:
     """Whether a line of a list begins with a label or a choice."""
     bare_line = re.sub(r"\A[^\w(]+|\A[0-9]+[.)]\s", "", line)
-    return re.match(rf"(?:{NOUN}\s)?{label(reply.letters)}", bare_line) is not None or bool(
-        reply.choice_at_start(bare_line)
-    )
+    begins = re.match(rf"(?:{NOUN}\s)?{label(reply.letters)}", bare_line)
+    return begins is not None or bool(reply.choice_at_start(bare_line))
 
 
 def only_choice(reply: LetterReply) -> str | None:
@@ -104,22 +102,14 @@ def only_choice(reply: LetterReply) -> str | None:
     return dict(reply.forms).get(bare(reply.text))
 
 
-@lru_cache(maxsize=64)
-def _option_line(letters: str) -> re.Pattern[str]:
-    k = re.escape(letters)
-    marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:,]?|([{k}])[).:](?!\w))(?P<rest>.*)"
-    return re.compile(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)")
-
-
 _TURNED_DOWN: Final = re.compile(
-    r"(?:is |was )?(?:no|not|false|incorrect|wrong|✗|✘|❌)(?=\s*(?:[.,;!]|$))|(?:is|was)(?:n't| not)\b", re.IGNORECASE
+    r"(?i)(?:is |was )?(?:no|not|false|incorrect|wrong|✗|✘|❌)(?=\s*(?:[.,;!]|$))|(?:is|was)(?:n't| not)\b"
 )
 
 
 # `(A)? No`, `(A) 3? Let me count: ...`
 _ASKED: Final = re.compile(
-    r"(?P<what>[^.,;!?\n]{0,40})\?\s*(?:$|(?:no|not|nope|hmm|wait|wrong|incorrect|let me|actually|i don't)\b)",
-    re.IGNORECASE,
+    r"(?i)(?P<what>[^.,;!?\n]{0,40})\?\s*(?:$|(?:no|not|nope|hmm|wait|wrong|incorrect|let me|actually|i don't)\b)"
 )
 
 
@@ -130,19 +120,17 @@ def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
     """
     shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", behind) and reply.named(behind) - {name}
     asked = _ASKED.match(behind)
-    return (
-        bool(shared)
-        or (asked is not None and (not asked["what"].strip() or not reply.asks(name)))
-        or (
-            _TURNED_DOWN.match(behind.lstrip()) is not None
-            and not reply.is_choice(name, re.split(r"[.,;!\n]", behind, maxsplit=1)[0])
-        )
-    )
+    if shared or (asked is not None and (not asked["what"].strip() or not reply.asks(name))):
+        return True
+    clause = re.split(r"[.,;!\n]", behind, maxsplit=1)[0]
+    return _TURNED_DOWN.match(behind.lstrip()) is not None and not reply.is_choice(name, clause)
 
 
 def _option_of(reply: LetterReply, line: str) -> str | None:
     """The letter of a line that is an option: `(B) no`, `C. Point C`, `Point C`, `B`; analysis lines are longer."""
-    match = _option_line(reply.letters).fullmatch(line)
+    k = re.escape(reply.letters)
+    marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:,]?|([{k}])[).:](?!\w))(?P<rest>.*)"
+    match = re.fullmatch(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)", line)
     if match is None:
         return None
     rest = (match["rest"] or "").strip()
@@ -192,9 +180,8 @@ def _announcement(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 # A list of options gives bare texts: what says something of an option is no list.
 _SAYS: Final = re.compile(
-    r"\b(?:is|are|was|were|be|has|have|does|do|can|would|seems?|appears?|shows?|because|since|as|while|whereas|not|but"
-    r"|than|or|and|if|so)\b|[.!?]\s+[a-z]",
-    re.IGNORECASE,
+    r"(?i)\b(?:is|are|was|were|be|has|have|does|do|can|would|seems?|appears?|shows?|because|since|as|while|whereas|not|but"
+    r"|than|or|and|if|so)\b|[.!?]\s+[a-z]"
 )
 
 
@@ -239,8 +226,8 @@ def offers_another(reply: LetterReply, name: str, behind: str) -> bool:
 
 
 # `At first I would guess A`, `If it were brighter I'd pick A`; `The answer is A? No`
-_AT_FIRST: Final = re.compile(r"(?:at first|initially|if (?!i )[^.,;:?!\n]{1,40} (?:were|was|had))\b", re.IGNORECASE)
-_ASKED_BACK: Final = re.compile(r"\W{0,2}\?\s(?:no|nope|not|hmm|wait|nein|non|não)\b", re.IGNORECASE)
+_AT_FIRST: Final = re.compile(r"(?i)(?:at first|initially|if (?!i )[^.,;:?!\n]{1,40} (?:were|was|had))\b")
+_ASKED_BACK: Final = re.compile(r"(?i)\W{0,2}\?\s(?:no|nope|not|hmm|wait|nein|non|não)\b")
 
 
 def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
@@ -323,16 +310,8 @@ def opening_letter(reply: LetterReply) -> str | None:
     return group(match) if _line_starts(reply) == {group(match)} else None
 
 
-EXPLICIT_RULES: Final[tuple[Rule, ...]] = (
-    only_letter,
-    only_choice,
-    largest_share,
-    ticked,
-    closing_option,
-    announced_letter,
-    announced_choice,
-    opening_option,
-    lone_option,
-    opening_choice,
-    opening_letter,
-)
+# By the whole reply, by its end or what it announces, by its beginning.
+_WHOLE: Final[Rules] = (only_letter, only_choice, largest_share, ticked)
+_STATED: Final[Rules] = (closing_option, announced_letter, announced_choice)
+_OPENING: Final[Rules] = (opening_option, lone_option, opening_choice, opening_letter)
+EXPLICIT_RULES: Final[Rules] = (*_WHOLE, *_STATED, *_OPENING)

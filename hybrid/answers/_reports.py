@@ -16,26 +16,23 @@ _SAYS: Final = (
     r"|claim(?:s|ed)|count(?:s|ed)|returned|indicate[sd]|found|finds|detect(?:s|ed)|show(?:s|ed))"
 )
 _FRAME: Final = re.compile(
-    rf"(?:{_TOOL}(?:(?<=\sis)|(?<=\swas)|\s?:|,?\s(?:which\s)?{_SAYS}(?:\sthat)?\b)|\baccording to{_TOOL[2:]}\b),?\s?"
-    r"(?P<said>[^.;!?\n,]*(?:,(?!\s(?:but|and|which|while|yet|however|though|although|i)\b)[^.;!?\n,]*)*)",
-    re.IGNORECASE,
+    rf"(?i)(?:{_TOOL}(?:(?<=\sis)|(?<=\swas)|\s?:|,?\s(?:which\s)?{_SAYS}(?:\sthat)?\b)|\baccording to{_TOOL[2:]}\b)"
+    r",?\s?(?P<said>[^.;!?\n,]*(?:,(?!\s(?:but|and|which|while|yet|however|though|although|i)\b)[^.;!?\n,]*)*)"
 )
 # `Most people would guess 7`, `others say that the answer is A`
 _PEOPLE: Final = re.compile(
-    r"\b(?:(?:(?:most|many|some|other|few|several|all|the)\s(?:of\s(?:the|them)\s)?)?"
+    r"(?i)\b(?:(?:(?:most|many|some|other|few|several|all|the)\s(?:of\s(?:the|them)\s)?)?"
     r"(?:people|persons|humans|others|users|viewers|observers|participants|kids|children)"
     r"|most|many|some|a few|they|everyone|everybody|someone|somebody)\s"
     r"(?:(?:would|might|may|could|will|do|did|also|often|usually|typically|tend to)\s"
     r"(?:(?:most\s)?(?:likely|probably)\s)?){0,2}"
     r"(?:guess(?:es|ed)?|says?|said|thinks?|thought|picks?|picked|chooses?|chose|selects?|selected|answer(?:s|ed)?"
     r"|believe[sd]?|vote[sd]? for|go(?:es)? (?:with|for))\b(?:\s?:|\sthat\b)?\s?"
-    r"(?P<said>(?:(?!\s(?:but|yet|while|whereas|though|although|however)\b)[^.;!?\n,])*)",
-    re.IGNORECASE,
+    r"(?P<said>(?:(?!\s(?:but|yet|while|whereas|though|although|however)\b)[^.;!?\n,])*)"
 )
-_AGREES: Final = re.compile(r"[,.;]?\s?(?:\b(?:and|which)\s)?\bi (?:also )?(?:agree|concur)\b[^.;!?\n]*", re.IGNORECASE)
+_AGREES: Final = re.compile(r"(?i)[,.;]?\s?(?:\b(?:and|which)\s)?\bi (?:also )?(?:agree|concur)\b[^.;!?\n]*")
 _DISAGREES: Final = re.compile(
-    r"\bdisagree|\bdoubt|\bwrong\b|\bincorrect\b|\bmistaken?\b|\bdiffer|\b(?:not|never|cannot)\b|n't\b|\bunsure\b",
-    re.IGNORECASE,
+    r"(?i)\bdisagree|\bdoubt|\bwrong\b|\bincorrect\b|\bmistaken?\b|\bdiffer|\b(?:not|never|cannot)\b|n't\b|\bunsure\b"
 )
 
 

@@ -31,9 +31,8 @@ class Parsed(Generic[T]):
 
     def __post_init__(self) -> None:
         if (self.value is None) != (self.rule == NO_RULE):
-            raise ValueError(
-                f"value {self.value!r} does not go with rule {self.rule!r}: None goes with {NO_RULE!r} only"
-            )
+            pair = f"value {self.value!r} does not go with rule {self.rule!r}"
+            raise ValueError(f"{pair}: None goes with {NO_RULE!r} only")
 
 
 def undecided() -> Parsed[T]:
@@ -59,7 +58,7 @@ _TOKENS: Final = re.compile(r"</?s>|<\|[^|<>\n]{1,40}\|>|<(?:bos|eos|pad|unk|end
 _EMPHASIS: Final = re.compile(r"[*`]+")
 _UNDERSCORES: Final = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
-_FENCE_TAG: Final = re.compile(r"(?:json|text|plaintext|markdown|latex|python)\n", re.IGNORECASE)
+_FENCE_TAG: Final = re.compile(r"(?i)(?:json|text|plaintext|markdown|latex|python)\n")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 _LINE_BREAKS: Final = re.compile(r" ?\n ?")
 _GAPS: Final = re.compile(r"\n{3,}")
@@ -90,7 +89,7 @@ def normalise(text: str) -> str:
     quotes, markdown emphasis, headings and code fences are gone; runs of blanks are one blank, runs of blank lines one.
     Letters, numbers, brackets and braces stay. Runs in linear time.
     """
-    return _normalised_before(text) if len(text) <= SHORT else _normalised(text)
+    return _remembered(text) if len(text) <= SHORT else _normalised(text)
 
 
 def _normalised(text: str) -> str:
@@ -108,9 +107,8 @@ def _normalised(text: str) -> str:
     return _GAPS.sub("\n\n", text).strip(_EDGE)
 
 
-@lru_cache(maxsize=4096)  # options, letters and words come again and again
-def _normalised_before(text: str) -> str:
-    return _normalised(text)
+# Options, letters and words come again and again.
+_remembered: Final = lru_cache(maxsize=4096)(_normalised)
 
 
 def plain(text: str) -> str:
@@ -129,12 +127,11 @@ _PART: Final = (
     r"|ranking|sequence|views|parts)"
 )
 _KEYED: Final = re.compile(
-    rf"[\"']({_PART}s?)[\"']\s?:\s?(?:\"([^\"]*)\"|'([^'\n]*)'|\[([^\[\]]*)\]|([^,{{}}\[\]\n\"']+)"
+    rf"(?i)[\"']({_PART}s?)[\"']\s?:\s?(?:\"([^\"]*)\"|'([^'\n]*)'|\[([^\[\]]*)\]|([^,{{}}\[\]\n\"']+)"
     # `{"answer": {"letter": "B", "text": "the second"}}`
-    r"|\{[^{}]{0,200}?[\"'](?:letter|label|option|choice|key|id|value|number|answer)[\"']\s?:\s?[\"']?([^{}\"',\n]*))",
-    re.IGNORECASE,
+    r"|\{[^{}]{0,200}?[\"'](?:letter|label|option|choice|key|id|value|number|answer)[\"']\s?:\s?[\"']?([^{}\"',\n]*))"
 )
-_TAG_ENDS: Final = re.compile(rf"</({_PART})>[\s.]*\Z", re.IGNORECASE)
+_TAG_ENDS: Final = re.compile(rf"(?i)</({_PART})>[\s.]*\Z")
 _BOX: Final = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}[\s.$\\)\]]*\Z")
 _CALL: Final = re.compile(
     r"\{[^{}]{0,300}[\"'](?:arguments|parameters|args|tool_input)[\"']\s?:\s?(?:\{[^{}]{0,300}\})?[^{}]{0,300}\}"
@@ -174,15 +171,13 @@ def sentences(text: str) -> tuple[str, ...]:
 
 # `Is the answer A?`, `So could it be (B)?`, `¿Es A?`, `答案是A吗?`
 _QUESTION: Final = re.compile(
-    r"\s*(?:(?:so|and|but|or|then|well|now|hm+)\b[,\s]{1,2})?(?:¿|(?:is|are|was|were|isn't|aren't|do|does|did|don't"
+    r"(?i)\s*(?:(?:so|and|but|or|then|well|now|hm+)\b[,\s]{1,2})?(?:¿|(?:is|are|was|were|isn't|aren't|do|does|did|don't"
     r"|can|could|couldn't|may|might|shall|should|shouldn't|will|would|wouldn't|must|has|have|what|which|who|why|how"
-    r"|when|where|ist|sind|est-ce|è)\b)[^.!?\n]*\?|[^.!?\n]*[吗嗎か까]\s?\?",
-    re.IGNORECASE,
+    r"|when|where|ist|sind|est-ce|è)\b)[^.!?\n]*\?|[^.!?\n]*[吗嗎か까]\s?\?"
 )
 _CONFIRMED: Final = re.compile(
-    r"\W*(?:yes|yeah|yep|yup|correct|right|indeed|true|exactly|definitely|absolutely|sure|it (?:is|does|must be)"
-    r"|i (?:think|believe|guess|would say)|i'd say|that(?:'s| is) (?:right|correct|it))\b",
-    re.IGNORECASE,
+    r"(?i)\W*(?:yes|yeah|yep|yup|correct|right|indeed|true|exactly|definitely|absolutely|sure|it (?:is|does|must be)"
+    r"|i (?:think|believe|guess|would say)|i'd say|that(?:'s| is) (?:right|correct|it))\b"
 )
 
 
@@ -210,10 +205,9 @@ _NO_THING: Final = (
     r"|picture|photo)\b)"
 )
 _ABSENT: Final = re.compile(
-    r"there\s?(?:is|are|was|were)(?:n't|\snot)?\s(?:no|not|any|an?|a single)"
+    r"(?i)there\s?(?:is|are|was|were)(?:n't|\snot)?\s(?:no|not|any|an?|a single)"
     rf"\s{_NO_THING}[^,.;!?]{{1,60}}?\s(?:(?:in|on) (?:the|this) (?:picture|image|photo(?:graph)?|scene|frame|view)"
-    r"|visible|present|to be seen)[.!]?",
-    re.IGNORECASE,
+    r"|visible|present|to be seen)[.!]?"
 )
 
 

@@ -47,9 +47,8 @@ _MORE: Final = (
     r"(?:more|less|fewer|greater|at least|at most|up to|over|under|above|below|maximum|minimum|no more|not more)"
 )
 _RANGE: Final = re.compile(
-    rf"\bbetween\s{_N}\sand\s{_N}|[0-9]{{1,9}}\s?[-/]\s?[0-9]|{_N}\s?{_TO}\s?{_N}|\b{_MORE}(?:\sthan)?\s{_N}|{_N}\s?\+(?!\s?(?:[0-9]|{_WORD}))"
-    rf"|{_N}\s(?:hundred|thousand|million|billion)\b",
-    re.IGNORECASE,
+    rf"(?i)\bbetween\s{_N}\sand\s{_N}|[0-9]{{1,9}}\s?[-/]\s?[0-9]|{_N}\s?{_TO}\s?{_N}|\b{_MORE}(?:\sthan)?\s{_N}|{_N}\s?\+(?!\s?(?:[0-9]|{_WORD}))"
+    rf"|{_N}\s(?:hundred|thousand|million|billion)\b"
 )
 _SOME: Final = " some "
 
@@ -58,10 +57,8 @@ _GROUPED: Final = re.compile(
     r"(?<![\w.,'(\[-])(?<![0-9]\s)(?:(?:[0-9]{1,2}(?:\s[0-9]{3})+|[0-9]{1,3}(?:\s000)+|[0-9]{1,3}(?:'[0-9]{3})+)"
     r"|([0-9]{3}(?:\s[0-9]{3})+))(?![\w']|,[0-9]|\s[0-9])"
 )
-_DOZEN: Final = re.compile(
-    r"\b(?:(half\s(?:a\s)?)|(an?|one|two|three|four|[0-9]{1,2})\s)dozen\b(\sor\b.*)?", re.IGNORECASE
-)
-_GLOSS: Final = re.compile(rf"({_DIGITS}|{_WORD})\s?\(({_DIGITS}|{_WORD})\)", re.IGNORECASE)
+_DOZEN: Final = re.compile(r"(?i)\b(?:(half\s(?:a\s)?)|(an?|one|two|three|four|[0-9]{1,2})\s)dozen\b(\sor\b.*)?")
+_GLOSS: Final = re.compile(rf"(?i)({_DIGITS}|{_WORD})\s?\(({_DIGITS}|{_WORD})\)")
 # A numeral is no count inside of other words (`一些`, `第一`): it begins the reply or stands behind "is" or "has".
 _HAN_NUMBER: Final = re.compile(
     rf"(?:^|(?<=[是为為有共见見:は和与與、,]))\s?([{''.join(HAN)}]?)(十?)([{''.join(HAN)}]?)\s?"
@@ -83,7 +80,7 @@ _SIX_THINGS: Final = re.compile(
 def spelled_out(text: str) -> str:
     """A text with its numbers in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; a whole reply also as `drei`."""
     text = _GROUPED.sub(lambda found: _SOME if found[1] else re.sub(r"[\s']", "", found[0]), text)
-    text = re.sub(r"\bnot a single one\b", "none", text, flags=re.IGNORECASE)
+    text = re.sub(r"(?i)\bnot a single one\b", "none", text)
     text = _DOZEN.sub(lambda m: _SOME if m[3] else str(6 if m[1] else 12 * (only_number(m[2]) or 1)), text)
     text = _GLOSS.sub(lambda found: found[1] if _value(found[1]) == _value(found[2]) else found[0], text)
     text = _HAN_NUMBER.sub(_from_han, text)
@@ -97,12 +94,8 @@ def spelled_out(text: str) -> str:
 def _from_han(found: re.Match[str]) -> str:
     tens, ten, units = found.groups()
     # `是一个好问题`: an article
-    article = (
-        (tens or units) == "一"
-        and not ten
-        and found.string[: found.start()].endswith("是")
-        and found.string[found.end() + 1 :]
-    )
+    before, behind = found.string[: found.start()], found.string[found.end() + 1 :]
+    article = (tens or units) == "一" and not ten and before.endswith("是") and behind
     if article or not (tens or ten or units) or (tens and units and not ten):
         return found[0]
     return f" {10 * HAN.get(tens, 1) + HAN.get(units, 0) if ten else HAN[tens or units]}"
@@ -116,16 +109,14 @@ def numbers(text: str) -> tuple[int | None, ...]:
 
 # Numbers that count nothing: a point or a size, a share, a label, a year, a score, a number denied.
 _ASIDE: Final = re.compile(
-    r"[(\[]\s?-?[0-9.]{1,9}(?:\s?[,;x×]\s?-?[0-9.]{1,9}){1,9}\s?[)\]]|\b[0-9]{1,5}\s?(?:[x×]|by)\s?[0-9]{1,5}\b|\b[0-9.]{1,6}\s?%"
+    r"(?i)[(\[]\s?-?[0-9.]{1,9}(?:\s?[,;x×]\s?-?[0-9.]{1,9}){1,9}\s?[)\]]|\b[0-9]{1,5}\s?(?:[x×]|by)\s?[0-9]{1,5}\b|\b[0-9.]{1,6}\s?%"
     r"|(?<!\bthe\s)(?<!\bthis\s)\b(?:image|picture|figure|step|row|column|line|frame|part|view|option|question|section|panel|page)"
     r"\s#?[0-9]+\b|\b[a-z]{1,20}-[0-9]{1,9}\b|\b[0-9]{1,9} times\b|\b(?:in|from|since|year)\s(?:19|20)[0-9]{2}\b"
-    rf"|\b(?:confidence|score|probability)\b[^0-9\n]{{0,12}}[0-9.]{{1,9}}|\bnot\s{_N}",
-    re.IGNORECASE,
+    rf"|\b(?:confidence|score|probability)\b[^0-9\n]{{0,12}}[0-9.]{{1,9}}|\bnot\s{_N}"
 )
 _LEFT_OUT: Final = re.compile(
-    r"\b(?:can't|cannot|can not|unable|not able|don't know)\b"
-    r"|^(?:is|are|how|which|what|do|does|can|could|was|were)\b.*\?$",
-    re.IGNORECASE,
+    r"(?i)\b(?:can't|cannot|can not|unable|not able|don't know)\b"
+    r"|^(?:is|are|how|which|what|do|does|can|could|was|were)\b.*\?$"
 )
 
 
@@ -143,7 +134,7 @@ def only_number(text: str) -> int | None:
 
 def announced(text: str) -> int | None:
     """The last number that is announced as the answer: `Answer: 5`."""
-    numbers = re.findall(rf"(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})(?!\s[0-9])", text, re.IGNORECASE)
+    numbers = re.findall(rf"(?i)(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})(?!\s[0-9])", text)
     return _value(numbers[-1]) if numbers else None
 
 
@@ -151,13 +142,12 @@ _SUM: Final = (
     r"(?:in total|in all|altogether|overall|(?:all )?together|combined|remain|insgesamt|(?:en|au) total|in totale)"
 )
 _TOTAL: Final = re.compile(
-    rf"({_NUMBER.pattern})(?:\s\w+){{0,3}}\s{_SUM}\b"
+    rf"(?i)({_NUMBER.pattern})(?:\s\w+){{0,3}}\s{_SUM}\b"
     rf"|(?:\b(?:{_SUM}|total(?:s|ing)?(?: of| is)?|(?:adds?|sums?) (?:up )?to)\b|一共|总共|共|合計|全部で)"
     rf"(?:,? there (?:are|is))?[\s:,|]{{0,4}}({_NUMBER.pattern})"
     rf"|(?:\b(?:mak(?:es|ing)|giv(?:es|ing)|yielding|equal(?:s|ling)"
     r"|that(?:'s| is)|(?:so|thus|therefore|hence),?(?: there (?:are|is))?)\s|=>|[=→⇒])"
-    rf"\s?({_NUMBER.pattern})",
-    re.IGNORECASE,
+    rf"\s?({_NUMBER.pattern})"
 )
 
 
@@ -171,12 +161,8 @@ def total(text: str) -> int | None:
 
 def closing_field(text: str) -> int | None:
     """The reply ends with the one thing that has a number of its own: `Two rows are empty. Number of dogs: 2`."""
-    fields = re.findall(rf"[^\W\d_]\s?[:=]\s?({_NUMBER.pattern})(\W*\Z)?", text, re.IGNORECASE)
-    return (
-        _value(fields[0][0])
-        if len(fields) == 1 and fields[0][1] is not None and text.rstrip(" .!").endswith(fields[0][0])
-        else None
-    )
+    fields = re.findall(rf"(?i)[^\W\d_]\s?[:=]\s?({_NUMBER.pattern})", text)
+    return _value(fields[0]) if len(fields) == 1 and text.rstrip(" .!").endswith(fields[0]) else None
 
 
 def any_number(text: str) -> bool:
@@ -203,29 +189,27 @@ def none_at_all(text: str) -> int | None:
 
 
 _NONE: Final = re.compile(
-    r"(?:there (?:are|is|were) )?none(?: (?:is|are|were)(?: visible| present)?)?(?: (?:here|there))?"
-    r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|i (?:can )?see none",
-    re.IGNORECASE,
+    r"(?i)(?:there (?:are|is|were) )?none(?: (?:is|are|were)(?: visible| present)?)?(?: (?:here|there))?"
+    r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|i (?:can )?see none"
 )
-_MORE_TO_SAY: Final = re.compile(r"\b(?:but|however|although|though|yet|there|only|unless|if)\b", re.IGNORECASE)
+_MORE_TO_SAY: Final = re.compile(r"(?i)\b(?:but|however|although|though|yet|there|only|unless|if)\b")
 # `There are no cars`, `no people are visible`, `I don't see any dogs`; not `no results`.
 _NO_THINGS: Final = re.compile(
-    r"(?:(?:there (?:are|were)|i (?:can )?(?:see|count|find|spot)) (?:no|zero)|(?:no|zero)"
+    r"(?i)(?:(?:there (?:are|were)|i (?:can )?(?:see|count|find|spot)) (?:no|zero)|(?:no|zero)"
     r"|there (?:are|were)(?:n't| not) any|i (?:do not|don't|did not|didn't) (?:see|find|spot|count) any)"
     r" (?!(?:other|additional|further|extra|such|many|longer|distinct|clear|obvious|new)\b"
     r"|(?:\w+ )?(?:images|pictures|photos|results|details|instructions|tools|options|choices|words|numbers"
     r"|answers|ways|clues|signs|objections|doubts|comments|problems|errors"
     r"|issues|worries|questions|concerns|others|more)\b)(?:[\w-]+ ){0,2}?"
     r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
-    r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?",
-    re.IGNORECASE,
+    r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?"
 )
 # `6 people, 2 of them sitting`: a part of what was counted before.
-_OF_THEM: Final = re.compile(r"\s(?:\w+\s)?of\s(?:them|these|those|which|whom)\b", re.IGNORECASE)
+_OF_THEM: Final = re.compile(r"(?i)\s(?:\w+\s)?of\s(?:them|these|those|which|whom)\b")
 
 
 _PARTS: Final = re.compile(r"[^.;:\n(,–—-]*[:(,–—-]")
-_AND_MORE: Final = re.compile(r"(?:\s\w+){1,3}\sand\s(?:an?|another|some|several|many)\s", re.IGNORECASE)
+_AND_MORE: Final = re.compile(r"(?i)(?:\s\w+){1,3}\sand\s(?:an?|another|some|several|many)\s")
 
 
 def first_number(text: str) -> int | None:

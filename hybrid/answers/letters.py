@@ -25,9 +25,15 @@ USUAL_LETTERS = LETTERS[:8]
 _BETWEEN = (re.compile(r"[,;&]|\b(?:and|or)\b"), re.compile(r"/"))
 
 
-def letters_for(choices: int) -> str:
-    """The labels searched for in a reply about some number of choices; at most all 26 letters."""
-    return LETTERS[: max(len(USUAL_LETTERS), choices)]
+def labels_of(choices: Sequence[str], letters: str) -> str:
+    """The labels searched for in a reply about some choices: `letters`, or where none are given at most all 26.
+
+    Raises `ValueError` for more choices than labels.
+    """
+    labels = letters or LETTERS[: max(len(USUAL_LETTERS), len(choices))]
+    if len(choices) > len(labels):
+        raise ValueError(f"{len(choices)} choices, but only {len(labels)} letters ({labels!r}) to call them by")
+    return labels
 
 
 def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Parsed[str]:
@@ -38,7 +44,7 @@ def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Par
         choices: the option texts in the order shown. Empty strings where they are unknown: letters still work. With
             no choices nothing is offered and the result is always None.
         letters: the labels, one upper-case character per choice; `letters[i]` is the label of `choices[i]`. Those of
-            `letters_for` where none are given.
+            `labels_of` where none are given.
 
     Returns:
         `Parsed` with one of `letters[:len(choices)]` and the rule that fired, or None and "none".
@@ -46,10 +52,7 @@ def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Par
     Raises:
         ValueError: more choices than letters.
     """
-    letters = letters or letters_for(len(choices))
-    if len(choices) > len(letters):
-        raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
-    reply = read(text, tuple(choices), letters)
+    reply = read(text, tuple(choices), labels_of(choices, letters))
 
     def read_part(said: str) -> Parsed[str]:
         return _read(replace(reply, text=said))

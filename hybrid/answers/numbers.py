@@ -19,7 +19,7 @@ _DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]{1,30})(?:\.[0-9]{1
 _NUMBER: Final = rf"(?<![\w.,]){_SIGN}(?:{_DIGITS})(?:[eE][-+]?[0-9]{{1,3}})?(?![0-9]|\.[0-9]|,[0-9])"
 _FOUND: Final = re.compile(_NUMBER)
 _ONLY: Final = re.compile(rf"[\s\"'(\[≈~=$€£]{{0,3}}({_NUMBER})\s?(?:%|°|[a-zA-Z²³/%°]{{1,12}})?[\s\"').\]]{{0,3}}")
-_ANNOUNCED: Final = re.compile(rf"(?:{CUE})[\s:=\"'≈~$€£(]{{0,6}}({_NUMBER})", re.IGNORECASE)
+_ANNOUNCED: Final = re.compile(rf"(?i)(?:{CUE})[\s:=\"'≈~$€£(]{{0,6}}({_NUMBER})")
 _EQUALS: Final = re.compile(rf"[=≈]\s?({_NUMBER})")
 
 

@@ -59,14 +59,7 @@ def offered(prompt: Prompt) -> Offered | None:
 
 def draw(prompt: Prompt, rng: random.Random) -> str:
     """A uniform answer, bare, so that every parse reads it; a scanpath is uniform over the image."""
-    letters = LETTERS[: len(prompt.choices)]
     match prompt.kind:
-        case Kind.CHOICE:
-            return rng.choice(letters) if letters else ""
-        case Kind.YES_NO | Kind.CONTINUE:
-            return rng.choice(("yes", "no"))
-        case Kind.INTEGER:
-            return str(rng.randint(1, MAX_OBJECTS))
         case Kind.ORDER:
             ordered = _to_order(prompt)
             return "".join(rng.sample(ordered, len(ordered)))
@@ -78,8 +71,10 @@ def draw(prompt: Prompt, rng: random.Random) -> str:
             return ", ".join(str(view) for view in VIEWS if rng.random() < 0.5) or str(rng.choice(VIEWS))
         case Kind.VIEW_PLAN:
             return _plan(tuple(view for view in VIEWS if rng.random() < 0.5))
-        case Kind.NUMBER | Kind.TEXT | Kind.POINT | Kind.BOX | Kind.FREE:
-            return ""
+        case _:
+            answers = [answer for answer, _ in offered(prompt) or ()]
+            # Where nothing is guessed no lot is drawn.
+            return rng.choice(answers) if any(answers) else ""
 
 
 def _even(answers: tuple[str, ...]) -> Offered:

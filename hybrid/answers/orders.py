@@ -13,7 +13,7 @@ from typing import Final
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_reply import AFTER_A
 from hybrid.answers.base import CUE, Parsed, first_match, is_asked, sentences, statement, undecided
-from hybrid.answers.letters import letters_for
+from hybrid.answers.letters import labels_of
 
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _LAST: Final = ("last", "finally", "lastly")
@@ -34,12 +34,11 @@ _GLOSS: Final = (
 # Words that lead from one label to the next: `then`, `followed by`, `and thirdly`, `the second is`. A name may come
 # before a label in brackets: `then the red cat (A)`.
 _LINK: Final = re.compile(
-    rf"{_GLOSS}[,;.]?\s(?:(?:and|the)\s){{0,2}}"
+    rf"(?i){_GLOSS}[,;.]?\s(?:(?:and|the)\s){{0,2}}"
     rf"(?:then|next|after(?:wards| that)|followed by|before|ahead of|{'|'.join(_LAST)}"
     rf"|(?:{'|'.join(_ORDINALS[1:])})(?:ly)?)\b"
     r"(?:\s(?:most \w+|one|object|box|item|place|comes?|goes|is|the|an?|by|and)\b){0,4}[,:]?\s"
-    r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}",
-    re.IGNORECASE,
+    r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}"
 )
 # An order with a sign between names that are glossed: `C (tree) > B (cat)`.
 _SIGN: Final = re.compile(rf"{_GLOSS}\s?(?:[=-]{{0,2}}>|→)\s?[(\[\"']{{0,2}}")
@@ -145,14 +144,12 @@ def in_words(reply: OrderReply) -> str | None:
 
 # A row of labels that is offered, asked about or denied is no order.
 _OPEN: Final = re.compile(
-    r"\b(?:not|cannot|unclear|unsure|unknown|either|or|equal(?:ly)?|same|tied?|candidates|options|choices|how|which|what)\b|n't\b|\?",
-    re.IGNORECASE,
+    r"(?i)\b(?:not|cannot|unclear|unsure|unknown|either|or|equal(?:ly)?|same|tied?|candidates|options|choices|how|which|what)\b|n't\b|\?"
 )
 
 
 _ASCENDING: Final = re.compile(
-    r"\b(?:least|lowest|last)\b[^.\n]{0,30}\bto\b[^.\n]{0,12}\b(?:most|highest|first)\b|\bascending\b|\breverse",
-    re.IGNORECASE,
+    r"(?i)\b(?:least|lowest|last)\b[^.\n]{0,30}\bto\b[^.\n]{0,12}\b(?:most|highest|first)\b|\bascending\b|\breverse"
 )
 
 
@@ -174,7 +171,7 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = "", complet
     Args:
         text: the reply, any text.
         choices: one entry per object that was offered; only their number counts.
-        letters: the labels; `letters[i]` is the label of `choices[i]`. Those of `letters_for` where none are given.
+        letters: the labels; `letters[i]` is the label of `choices[i]`. Those of `labels_of` where none are given.
         complete: whether only an order of all labels counts; else, as in the paper's table, "its A and B" is "AB".
 
     Returns:
@@ -184,9 +181,7 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = "", complet
     Raises:
         ValueError: more choices than letters.
     """
-    letters = letters or letters_for(len(choices))
-    if len(choices) > len(letters):
-        raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
+    letters = labels_of(choices, letters)
 
     def read(rules: tuple[Rule, ...], said: str) -> Parsed[str]:
         if not said or _ASCENDING.search(said):

@@ -12,29 +12,17 @@ from hybrid.answers.base import CUE, Parsed, statement, undecided
 from hybrid.types import Box, Point
 
 _N: Final = r"-?[0-9]{1,7}(?:\.[0-9]{1,9})?"
-_NAMED_POINT: Final = re.compile(
-    rf"\bx\"?\s?[=:]\s?({_N})[\s,;]{{1,3}}(?:and\s)?\"?y\"?\s?[=:]\s?({_N})", re.IGNORECASE
-)
-_NAMED_BOX: Final = re.compile(
-    r"[\s,;]{1,3}".join(
-        rf"\"?\b{names}\"?\s?[=:]\s?({_N})"
-        for names in (
-            "(?:x0|x1|xmin|x_min|left)",
-            "(?:y0|y1|ymin|y_min|top)",
-            "(?:x1|x2|xmax|x_max|right)",
-            "(?:y1|y2|ymax|y_max|bottom)",
-        )
-    ),
-    re.IGNORECASE,
-)
+_NAMED_POINT: Final = re.compile(rf"(?i)\bx\"?\s?[=:]\s?({_N})[\s,;]{{1,3}}(?:and\s)?\"?y\"?\s?[=:]\s?({_N})")
+_CORNERS: Final = ("x0|x1|xmin|x_min|left", "y0|y1|ymin|y_min|top", "x1|x2|xmax|x_max|right", "y1|y2|ymax|y_max|bottom")
+_NAMED: Final = (rf"\"?\b(?:{names})\"?\s?[=:]\s?({_N})" for names in _CORNERS)
+_NAMED_BOX: Final = re.compile(r"[\s,;]{1,3}".join(_NAMED), re.IGNORECASE)
 
 
 def _listed(count: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Numbers in brackets, and behind an announcement without brackets."""
     row = r"\s?[,;\s]\s?".join([f"({_N})"] * count)
-    return re.compile(rf"[(\[<]\s?{row}\s?[)\]>]"), re.compile(
-        rf"(?:{CUE})[\s:=\"']{{0,6}}{row}(?!\s?,?\s?[0-9])", re.IGNORECASE
-    )
+    announced = re.compile(rf"(?i)(?:{CUE})[\s:=\"']{{0,6}}{row}(?!\s?,?\s?[0-9])")
+    return re.compile(rf"[(\[<]\s?{row}\s?[)\]>]"), announced
 
 
 _POINTS: Final = _listed(2)

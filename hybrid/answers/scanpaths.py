@@ -19,13 +19,11 @@ _AXES: Final = {
     "t": r"(?:t(?:imes?)?|(?:fixation[-_ ])?durations?)(?:[-_ ](?:values?|list|ms))?",
 }
 _LABEL_END: Final = r"[\"']?\s?(?:\([^()\n]{0,40}\))?\)?\s?[\"']?\s?[=:]\s{0,3}"
-_LABELS: Final = {
-    axis: re.compile(rf"(?<![A-Za-z0-9_]){name}{_LABEL_END}", re.IGNORECASE) for axis, name in _AXES.items()
-}
+_LABELS: Final = {axis: re.compile(rf"(?i)(?<![A-Za-z0-9_]){name}{_LABEL_END}") for axis, name in _AXES.items()}
 _IN_BRACKETS: Final = re.compile(r"[\[(]([^\[\]()]*)[\])]?")
 _N: Final = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?"
 _NUMBER: Final = re.compile(_N)
-_UNBRACKETED: Final = re.compile(rf"(?:{_N}(?:[, \t]{{1,3}}{_N})*)?(?:[, \t+-]{{0,3}}(?:nan|inf)\b)?", re.IGNORECASE)
+_UNBRACKETED: Final = re.compile(rf"(?i)(?:{_N}(?:[, \t]{{1,3}}{_N})*)?(?:[, \t+-]{{0,3}}(?:nan|inf)\b)?")
 _DOTS: Final = re.compile(r"\.{2,}")
 
 

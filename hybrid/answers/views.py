@@ -13,23 +13,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hybrid.answers.base import CUE, Parsed, answer_part, bare, first_match, normalise, undecided
-from hybrid.answers.yes_no import YesNo, parse_yes_no
 
 Views = frozenset[int]
 
 _PART: Final = r"(?:parts?|views?|tiles?|regions?|quadrants?|sections?|numbers?|images?|areas?)"
 _GAP: Final = rf"(?:\s?(?:,|;|、|&|/|\band\b)){{1,2}}\s?(?:{_PART}\s)?"
 _NUMBERS: Final = rf"[0-9]{{1,3}}(?![0-9]|\.[0-9])(?:{_GAP}[0-9]{{1,3}}(?![0-9]|\.[0-9]))*"
-_WHOLE: Final = re.compile(rf"\W{{0,3}}(?:{_PART}\W{{1,3}})?({_NUMBERS})[\W_]{{0,3}}", re.IGNORECASE)
+_WHOLE: Final = re.compile(rf"(?i)\W{{0,3}}(?:{_PART}\W{{1,3}})?({_NUMBERS})[\W_]{{0,3}}")
 _SPACED: Final = re.compile(r"[0-9]{1,3}(?:\s[0-9]{1,3})+\W{0,3}")
-_NAMED: Final = re.compile(rf"\b(?:{_PART}|select(?:ed)?|need)\b[\s:=(\[\"']{{0,4}}({_NUMBERS})", re.IGNORECASE)
-_ANNOUNCED: Final = re.compile(rf"(?:{CUE})[\s:=(\[\"']{{0,6}}(?:{_PART}\s)?({_NUMBERS})", re.IGNORECASE)
-_NOT_NEEDED: Final = re.compile(
-    r"\b(?:not|n't|no need|irrelevant|unnecessary|without|but|except)\b|n't\b", re.IGNORECASE
-)
-_CORNER: Final = re.compile(r"\b(upper|top|lower|bottom)[-\s]?(left|right)\b", re.IGNORECASE)
-_HALF: Final = re.compile(r"\b(upper|top|lower|bottom|left|right)\s(?:half|side|parts|views)\b", re.IGNORECASE)
-_ALL: Final = re.compile(rf"\ball(?:\s(?:of\s)?(?:the\s)?(?:four|4))?\s(?:the\s)?{_PART}\b", re.IGNORECASE)
+_NAMED: Final = re.compile(rf"(?i)\b(?:{_PART}|select(?:ed)?|need)\b[\s:=(\[\"']{{0,4}}({_NUMBERS})")
+_ANNOUNCED: Final = re.compile(rf"(?i)(?:{CUE})[\s:=(\[\"']{{0,6}}(?:{_PART}\s)?({_NUMBERS})")
+_NOT_NEEDED: Final = re.compile(r"(?i)\b(?:not|n't|no need|irrelevant|unnecessary|without|but|except)\b|n't\b")
+_CORNER: Final = re.compile(r"(?i)\b(upper|top|lower|bottom)[-\s]?(left|right)\b")
+_HALF: Final = re.compile(r"(?i)\b(upper|top|lower|bottom|left|right)\s(?:half|side|parts|views)\b")
+_ALL: Final = re.compile(rf"(?i)\ball(?:\s(?:of\s)?(?:the\s)?(?:four|4))?\s(?:the\s)?{_PART}\b")
 _ROWS: Final = {"upper": {1, 3}, "top": {1, 3}, "lower": {2, 4}, "bottom": {2, 4}}
 _SIDES: Final = {"left": {1, 2}, "right": {3, 4}}
 
@@ -134,11 +131,6 @@ def official_views(text: str) -> Parsed[Views]:
         except (ValueError, KeyError):
             return undecided()
     return Parsed(frozenset(views), "official")
-
-
-def parse_continue(text: str) -> Parsed[YesNo]:
-    """Whether more views are wanted, "yes" or "no", as `parse_yes_no` reads `text`; None if it states neither."""
-    return parse_yes_no(text)
 
 
 def official_continue(text: str) -> bool:

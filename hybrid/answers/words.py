@@ -12,9 +12,7 @@ from typing import Final
 
 from hybrid.answers.base import Parsed, answer_part, undecided
 
-_CUE: Final = re.compile(
-    r"(?:^|\n|[.!?]\s)(?:so,? |therefore,? )?(?:the |my )?(?:final )?answer(?: is|:)\s?:?\s?", re.IGNORECASE
-)
+_CUE: Final = re.compile(r"(?i)(?:^|\n|[.!?]\s)(?:so,? |therefore,? )?(?:the |my )?(?:final )?answer(?: is|:)\s?:?\s?")
 _APOSTROPHES: Final = str.maketrans("", "", "'’`´")
 _ARTICLE: Final = re.compile(r"\b(?:a|an|the)\b")
 _POINT_IN_NUMBER: Final = re.compile(r"(?<=[0-9])[.,](?=[0-9])")

@@ -25,7 +25,7 @@ YesNo = Literal["yes", "no"]
 _WORDS: Final[tuple[YesNo, YesNo]] = ("yes", "no")
 # "No" before one of these opens a separate sentence ("No there is a cat"); before a noun it is a determiner.
 _AFTER_NO: Final = r"(?:the|there|this|that|it|he|she|they|these|those|i|we|because|since|as|you)\b"
-_EITHER: Final = re.compile(r"\byes\s?(?:/|or|and)\s?no\b", re.IGNORECASE)
+_EITHER: Final = re.compile(r"(?i)\byes\s?(?:/|or|and)\s?no\b")
 # Other words for them. At the beginning of a longer reply `Certainly!` and `Right,` may answer nothing.
 _CLEAR: Final[dict[YesNo, str]] = {
     "yes": r"yeah|yep|yup|correct|true|indeed|i (?:think|believe) so",
@@ -74,25 +74,17 @@ def first_clause(text: str) -> YesNo | None:
 def announced(text: str) -> YesNo | None:
     """The word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
     cue = rf"(?:{CUE}|\bi(?:'d| would) say\b)[\s:=\"'\-]{{0,6}}"
-    words = [
-        match[1]
-        for match in re.finditer(
-            rf"{cue}(yes|no|[yn](?=\s?(?:[,;!)\n]|\.(?!\w)|$)))\b(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)",
-            text,
-            re.IGNORECASE,
-        )
-        if not is_asked(match)
-    ]
+    word = r"(yes|no|[yn](?=\s?(?:[,;!)\n]|\.(?!\w)|$)))\b"
+    cued = rf"(?i){cue}{word}(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)"
+    words = [match[1] for match in re.finditer(cued, text) if not is_asked(match)]
     return ("yes" if words[-1][0] in "yY" else "no") if words else None
 
 
 def opening_word(text: str) -> YesNo | None:
     """The reply opens with the word and goes on: `Yes - the man ...`, `No; he is ...`, `Yes the man is`."""
-    match = re.match(
-        rf"\W{{0,3}}(?!\w+\W{{0,4}}[0-9]{{1,3}}\s?%\W{{0,3}}(?:yes|no)\b)(yes\b(?!\?\s?no\b)|no\b(?=\s?[^\w\s]|\s?\n|\s{_AFTER_NO}))",
-        text,
-        re.IGNORECASE,
-    )
+    share = r"\w+\W{0,4}[0-9]{1,3}\s?%\W{0,3}(?:yes|no)\b"
+    word = rf"(yes\b(?!\?\s?no\b)|no\b(?=\s?[^\w\s]|\s?\n|\s{_AFTER_NO}))"
+    match = re.match(rf"(?i)\W{{0,3}}(?!{share}){word}", text)
     return _word(match[1]) if match else None
 
 
@@ -104,7 +96,7 @@ def closing_word(text: str) -> YesNo | None:
 def concluded(text: str) -> YesNo | None:
     """The last sentence ends by concluding the word: `I see a dog, so yes`."""
     match = re.search(
-        r"(?:,|;|-|—|–|^)\s?(?:so|hence|thus|therefore),?\s(?:it's\s)?(yes|no)\W*$", sentences(text)[-1], re.I
+        r"(?i)(?:,|;|-|—|–|^)\s?(?:so|hence|thus|therefore),?\s(?:it's\s)?(yes|no)\W*$", sentences(text)[-1]
     )
     return _word(match[1]) if match else None
 

@@ -87,7 +87,7 @@ class AskedRuns:
         self.answered += end.answered
         self.left += sum(len(run.open_questions(solver)) for solver in run.solvers) - len(end.failures)
         for where in [name] if name else run.solvers:
-            self.failures |= {f"{broken.id} ({where})": broken.error for broken in run.broken}
+            self.failures |= {f"{broken.id} ({where})": broken.error for broken in run.questions.broken}
         for one in end.failures:
             parts = ((one.solver if len(run.solvers) > 1 or not name else ""), name)
             self.failures[f"{one.id} ({', '.join(filter(None, parts))})"] = one.error

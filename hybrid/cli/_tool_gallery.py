@@ -24,7 +24,7 @@ from hybrid.display.notes import is_quiet
 from hybrid.errors import HybridError, UsageError
 
 if TYPE_CHECKING:
-    from hybrid.serving.service import Tools
+    from hybrid.serving.service import CachedTools
     from hybrid.tool import Args, Tool
     from hybrid.types import ImageRef
 
@@ -139,7 +139,7 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
     return chosen, [*notes, *broken]
 
 
-async def _sections(service: Tools, out: Path, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
+async def _sections(service: CachedTools, out: Path, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
     from PIL import Image
     from tqdm import tqdm
 

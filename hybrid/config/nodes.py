@@ -86,12 +86,11 @@ def read_nodes(path: Path, text: str, option: str = "") -> Node | None:
     try:
         for event in yaml.parse(text, yaml.SafeLoader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            at = f"{option}{path}{_line(event.start_mark)}"
             if depth > DEEPEST:
-                raise UsageError(f"{option}{path}{_line(event.start_mark)}: more than {DEEPEST} values in each other")
+                raise UsageError(f"{at}: more than {DEEPEST} values in each other")
             if isinstance(event, yaml.AliasEvent):
-                raise UsageError(
-                    f"{option}{path}{_line(event.start_mark)}: an alias (*{event.anchor}): write the value itself"
-                )
+                raise UsageError(f"{at}: an alias (*{event.anchor}): write the value itself")
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         return None if root is None else _from_yaml(loader, root, path)

@@ -100,9 +100,8 @@ class _Words:
     option: tuple[Option, ...]
 
 
-_BY_NAME: Final = {
-    (one.parent, one.name): one for one in read_card(Path(__file__).with_name("options.toml"), _Words).option
-}
+_WORDS: Final = read_card(Path(__file__).with_name("options.toml"), _Words)
+_BY_NAME: Final = {(one.parent, one.name): one for one in _WORDS.option}
 
 
 def option(name: str, parent: Parent = "") -> Option:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
 
-from hybrid.config.captioner import OF_CAPTIONER
 from hybrid.config.groups import AUTO, Limits, ModelSettings, Objects, RunLimits, ServiceOptions
 from hybrid.config.option import (
     IDENTITY,
@@ -28,9 +27,12 @@ from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Par
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
+# The settings of the second model, which describes images where they are shown as captions, by their fields.
+OF_CAPTIONER: Final = SubOptions(
+    {"base_url": option("caption-url", "--setting"), "price": option("caption-price", "--setting")}
+)
 DEFAULT_SOLVERS: Final = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS: Final = ("arbiter", "mllm", "specialist")
-AT_LEAST_ONE: Final = r"0*[1-9][0-9]*"
 NOT_AGAIN: Final = "which cannot be asked for again"
 SAMPLES_AT_0: Final = "all samples are one; leave out --model-arg temperature=0"
 REPEATS_AT_0: Final = "all repetitions are one: add --model-arg temperature=1 (or =null where the model takes none)"
@@ -88,9 +90,9 @@ class RunConfig:
     captioner: Annotated[
         str | None, InIdentity("captioner", if_given=True, of="model"), option("caption-model", "--setting")
     ] = None
-    captioner_settings: Annotated[
-        ModelSettings, InIdentity("captioner", if_given=True, of="model"), SubOptions(OF_CAPTIONER)
-    ] = field(default_factory=ModelSettings)
+    captioner_settings: Annotated[ModelSettings, InIdentity("captioner", if_given=True, of="model"), OF_CAPTIONER] = (
+        field(default_factory=ModelSettings)
+    )
     context: Annotated[
         Path | None, InIdentity("context", if_given=True, of="model"), option("context", "--setting")
     ] = None
@@ -145,23 +147,16 @@ class RunConfig:
         traced = self.trace is not None
         untraced = self.trace_text and not traced
         yield untraced, "--trace-text says what a trace tells: give --trace otlp or --trace FILE.jsonl with it"
-        yield (
-            traced and self.engine != LOCAL,
-            f"--trace tells of what this process asks: leave --engine {self.engine} away",
-        )
+        elsewhere = traced and self.engine != LOCAL
+        yield elsewhere, f"--trace tells of what this process asks: leave --engine {self.engine} away"
         answers = self.trace_text and self.tool_output == "oracle"
         yield answers, "--trace-text: what --tool-output oracle tells a model are the answers: leave one away"
         cold = self.model_settings.temperature == 0
-        again = {
-            "samples": (self.samples, cold, SAMPLES_AT_0),
-            "repeats": (self.repeats, cold and self.model, REPEATS_AT_0),
-        }
-        for key, (times, alike, at_0) in again.items():
+        samples, repeats = (self.samples, cold, SAMPLES_AT_0), (self.repeats, cold and self.model, REPEATS_AT_0)
+        for key, (times, alike, at_0) in (("samples", samples), ("repeats", repeats)):
             wrong, more = f"--setting {key}={times}", times != 1
             yield times < 1, f"{wrong}: at least 1"
             yield more and recorded, f"{wrong}: a recorded model has one reply to a question, {NOT_AGAIN}"
-            yield (
-                more and likelihood,
-                f"{wrong}: likelihoods are the same every time; give one of answer=likelihood and {key}",
-            )
+            same = f"{wrong}: likelihoods are the same every time"
+            yield more and likelihood, f"{same}; give one of answer=likelihood and {key}"
             yield more and bool(alike), f"{wrong}: at temperature 0 {at_0}"

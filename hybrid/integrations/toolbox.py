@@ -23,7 +23,7 @@ from hybrid.interface.findings import ShownFinding, shown, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import CachedTools, Tools
+from hybrid.serving.service import CachedTools
 from hybrid.types import Fault, ImageRef, StoredImage
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Toolbox:
     """
 
     tools: Mapping[str, Tool]
-    service: Tools
+    service: CachedTools
     folder: Folder | None = None
     in_run: bool = False
 

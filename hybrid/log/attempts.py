@@ -64,10 +64,8 @@ def read_attempt(line: bytes) -> Attempt:
     attempt: Attempt = codec(Attempt).validate_json(head)
     steps: Steps = codec(Steps).validate_json(tail)
     exchanges = tuple(
-        Exchange(
-            exchange.prompt, Reply(exchange.reply.text, exchange.reply.outcome, exchange.reply.usage, exchange_steps)
-        )
-        for exchange, exchange_steps in zip(attempt.exchanges, steps, strict=True)
+        Exchange(asked.prompt, Reply(asked.reply.text, asked.reply.outcome, asked.reply.usage, taken))
+        for asked, taken in zip(attempt.exchanges, steps, strict=True)
     )
     return Attempt(attempt.id, exchanges, attempt.seconds, attempt.error, attempt.started)
 
@@ -105,11 +103,6 @@ class Recorded:
     # A line for each thing that is wrong with the file.
     damage: tuple[str, ...]
 
-    @property
-    def mendable(self) -> bool:
-        """Whether answers are missing, which can be asked for again."""
-        return bool(self.index.unreadable or self.index.missing)
-
     def is_current(self) -> bool:
         """Whether the file is still the one that was read, and as it was then."""
         return not self.path.exists() if self.index.file is None else self.index.file.is_at(self.path)
@@ -127,23 +120,10 @@ def read_attempts(path: Path, before: Extent | None) -> Recorded:
     # A line that cannot be read is a change as well, and has been named.
     if wrong and (index.missing or not damage):
         damage.append(f"{path} {wrong}")
-    return Recorded(
-        path,
-        index,
-        index.records(reading(read_attempt, path, "an Attempt"), errors=False),
-        index.records(reading(without_steps, path, "an Attempt"), errors=False),
-        index.records(reading(lambda line: codec(Unfinished).validate_json(line).error, path, "a reason"), errors=True),
-        tuple(damage),
-    )
-
-
-def is_record(line: bytes) -> bool:
-    """Whether a line can be read."""
-    try:
-        _read_line(line)
-    except ValueError:
-        return False
-    return True
+    whole = index.records(reading(read_attempt, path, "an Attempt"), errors=False)
+    bare = index.records(reading(without_steps, path, "an Attempt"), errors=False)
+    why = reading(lambda line: codec(Unfinished).validate_json(line).error, path, "a reason")
+    return Recorded(path, index, whole, bare, index.records(why, errors=True), tuple(damage))
 
 
 class Recorder:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import DataError, UsageError
-from hybrid.log.attempts import Recorded, is_record, read_attempts
+from hybrid.log.attempts import Recorded, read_attempts
 from hybrid.log.codec import codec, first_error, to_json
 from hybrid.log.files import write_atomic, write_redacted, writing
 from hybrid.log.journal import Journal
@@ -180,14 +180,12 @@ class RunFolder:
     def set_aside(self, solver: str) -> None:
         """Move the lines that cannot be read to a file next to them, so that what follows is whole again."""
         path = self.path / attempts_of(solver)
-        sound: list[bytes] = []
-        unsound: list[bytes] = []
-        for line in whole_lines(path):
-            (sound if is_record(line) else unsound).append(line)
+        unreadable = {number for number, _ in self.recorded(solver).index.unreadable}
+        lines = list(enumerate(whole_lines(path), 1))
         journal = Journal(path.with_name(DAMAGED))
-        journal.append(*(line.removesuffix(b"\n") for line in unsound))
+        journal.append(*(line.removesuffix(b"\n") for number, line in lines if number in unreadable))
         journal.close()
-        write_redacted(path, b"".join(sound), durable=True)
+        write_redacted(path, b"".join(line for number, line in lines if number not in unreadable), durable=True)
 
     def journal(self, solver: str) -> Journal:
         """The solver's attempts, open for appending."""

@@ -48,11 +48,10 @@ def read_question(line: bytes) -> AnyQuestion:
     return question
 
 
+_HEAD = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"task":"(?:[^"\\]|\\.)*","(images|error)":')
 _TASK = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","task":("(?:[^"\\]|\\.)*"),')
 
-FORM = Form(
-    re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"task":"(?:[^"\\]|\\.)*","(images|error)":'), read_question, BrokenQuestion
-)
+FORM = Form(_HEAD, read_question, BrokenQuestion)
 
 
 class SomeQuestions(Sequence[T], Generic[T]):
@@ -107,9 +106,8 @@ class Questions(SomeQuestions[AnyQuestion]):
 
     def without(self, finished: frozenset[str] | set[str] | tuple[str, ...]) -> Sequence[Question]:
         """The questions that can be asked and are not among these."""
-        return SomeQuestions(
-            self.by_id, [name for name in self.ids if name not in self.broken_ids and name not in finished]
-        )
+        open_ids = [name for name in self.ids if name not in self.broken_ids and name not in finished]
+        return SomeQuestions(self.by_id, open_ids)
 
     def in_turn(self, finished: frozenset[str] | set[str]) -> Sequence[Question]:
         """Those that are open, one of each task in turn: wherever this ends, all tasks were asked as far as they go.

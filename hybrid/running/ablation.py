@@ -33,11 +33,8 @@ class Ablation:
         """
         lines = []
         for name in self.tools_offered:
-            callers = [
-                other
-                for other in self.tools_offered
-                if other != name and name in with_needs([other], tools.tools, tools.backends)
-            ]
+            others = (other for other in self.tools_offered if other != name)
+            callers = [other for other in others if name in with_needs([other], tools.tools, tools.backends)]
             if callers and any(name not in menu and {*callers} & {*menu} for menu in map(tools_of, self.runs)):
                 lines.append(f"{name} is called by {', '.join(callers)} also where it is left out")
         return tuple(lines)

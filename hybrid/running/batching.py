@@ -62,12 +62,9 @@ def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list
         if not asked.high.calls:
             continue
         store = run.service.store
-        sizes = [
-            store.path(image.sha256).stat().st_size
-            for question in run.open_questions(name)
-            for image in question.images
-            if store.path(image.sha256).exists()
-        ]
+        shown = (image for question in run.open_questions(name) for image in question.images)
+        paths = (store.path(image.sha256) for image in shown)
+        sizes = [path.stat().st_size for path in paths if path.exists()]
         # In base64, with each call of a question again.
         sent = sum(sizes) * 4 / 3 * asked.expected.calls / max(1, asked.questions)
         note = f"{name} in batches: {asked.rounds[0]} rounds expected, {asked.rounds[1]} at most; about "
@@ -80,11 +77,8 @@ def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list
 
 def expected_usd(solvers: Mapping[str, SolverEstimate]) -> float:
     """The most that a call of a solver is expected to cost in a batch; 0 where it is not known."""
-    means = [
-        (asked.cost_usd or {}).get("expected", 0.0) / asked.expected.calls
-        for asked in solvers.values()
-        if asked.expected.calls
-    ]
+    asking = [asked for asked in solvers.values() if asked.expected.calls]
+    means = [(asked.cost_usd or {}).get("expected", 0.0) / asked.expected.calls for asked in asking]
     return max(means, default=0.0) * BATCH_SHARE
 
 

@@ -71,9 +71,8 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         tools, shown = run.resources.dressed, any(solver in showing for solver in offering)
         called = await _check(run, model, CALLING, lambda chat: call_tool(chat, store, tools, shown=shown))
         if called.get("verdict") in ("unreadable", "refused"):
-            _let_in(
-                run, "toolless", TOOLLESS, uncalled(model.name, called["verdict"], called["said"], called["read_from"])
-            )
+            why = uncalled(model.name, called["verdict"], called["said"], called["read_from"])
+            _let_in(run, "toolless", TOOLLESS, why)
         if called.get("verdict") == "none":
             tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
     # The run with the model's coordinate frame: probed once for a run, then read from its manifest.

@@ -108,9 +108,8 @@ def _folder(
             raise UsageError(f"--data sample: {card.name} has no generated questions")
         unknown = [task for task in tasks if task not in card.sample_tasks]
         if unknown:
-            raise UsageError(
-                f"--data sample: {', '.join(unknown)} cannot be generated; there are: {', '.join(card.sample_tasks)}"
-            )
+            there = ", ".join(card.sample_tasks)
+            raise UsageError(f"--data sample: {', '.join(unknown)} cannot be generated; there are: {there}")
         wanted = tuple(tasks) or card.sample_tasks
         per_task = sample_size(card, len(wanted), limit)
         folder = generate(benchmark, home() / "samples", wanted, per_task, seed)

@@ -55,7 +55,8 @@ class _LocalEngine:
 
     async def ask(self, question: Question, solver: str) -> Attempt:
         """One question, asked here."""
-        return await attempt_question(self._run, self._run.solvers[solver], question, solver)
+        run = self._run
+        return await attempt_question(run.benchmark, run.resources, run.solvers[solver], question, solver)
 
 
 @asynccontextmanager
@@ -64,31 +65,19 @@ async def local_engine(run: ResolvedRun, replies: RunReplies, tell: Tell) -> Asy
     yield _LocalEngine(run)
 
 
-class Asking(Protocol):
-    """The part of a resolved run that asks a question: all that a worker has of one."""
-
-    @property
-    def benchmark(self) -> Benchmark:
-        """The benchmark whose dialogue asks."""
-        ...
-
-    @property
-    def resources(self) -> AskSetup:
-        """Shared by all asks."""
-        ...
-
-
-async def attempt_question(run: Asking, solver: Solver, question: Question, name: str = "") -> Attempt:
-    """One question by one solver, under its name in the run.
+async def attempt_question(
+    benchmark: Benchmark, resources: AskSetup, solver: Solver, question: Question, name: str = ""
+) -> Attempt:
+    """One question in the benchmark's dialogue by one solver, under its name in the run.
 
     Raises `Outage`, or whatever a defect raises: then nothing is recorded.
     """
-    clock = run.resources.clock
+    clock = resources.clock
     started = clock()
     asked = question.asked()
-    session = Session(asked, solver, run.resources, name)
+    session = Session(asked, solver, resources, name)
     with tracing.span(lambda: tracing.question(name, question.id, question.task)) as ended:
-        exchanges = await run.benchmark.dialogue(asked, session.ask)
+        exchanges = await benchmark.dialogue(asked, session.ask)
         seconds = round(clock() - started, 4)
         attempt = Attempt(question.id, exchanges, seconds, started=round(WALL_AT_ZERO + started, 3))
         ended(lambda: tracing.attempted(attempt))

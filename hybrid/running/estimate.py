@@ -78,8 +78,8 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         solvers[name] = SolverEstimate(len(waiting), *summed(each), price, tuple(counter.assumed), rounds)
     captions = _captions(run, prompts)
     notes = [*_tool_notes(run), *before_notes(run)]
-    if run.broken:
-        notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
+    if broken := run.questions.broken:
+        notes.append(f"{len(broken)} rows of the data cannot be used: {broken[0].error}")
     if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
     if run.without_text:
@@ -215,14 +215,11 @@ class _AskCounter:
             picture = self._image(images[0].image.width, images[0].image.height)
             kept = min(call_path.findings, self.config.model_settings.pictures_kept)
             findings = None if picture is None else texts + picture * PICTURES * kept
-        read = None
+        read: float | None = None
         if opening is not None and findings is not None:
             fixed = opening + text_tokens(call_path.says)
-            read = (
-                call_path.calls * fixed
-                + call_path.offered * self.tools_offered
-                + (findings + between) * call_path.calls / 2
-            )
+            read = call_path.calls * fixed + call_path.offered * self.tools_offered
+            read += (findings + between) * call_path.calls / 2
         return Spent(call_path.calls, read, reply + between)
 
     def _opening(self, prompt: Prompt, beside: str) -> int | None:

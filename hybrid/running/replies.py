@@ -19,7 +19,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from hybrid.log.files import write_atomic
 from hybrid.log.journal import Journal
@@ -34,22 +33,8 @@ REPLIES = "replies.jsonl"
 Finished = Callable[[str], Collection[str]]
 
 
-class _AnsweredCall(NamedTuple):
-    """One call and one request of it."""
-
-    solver: str
-    question: str
-    ask: int
-    call: int
-    request_sha256: str
-
-    @classmethod
-    def of(cls, call: CallKey, request_sha256: str) -> _AnsweredCall:
-        return cls(call.solver, call.question, call.ask, call.call, request_sha256)
-
-
-# What the lines of the file hold.
-_Kept = tuple[_AnsweredCall, bytes] | Caption
+# What the lines of the file hold: a call, the sha256 of a request of it and the reply, or a caption.
+_Kept = tuple[CallKey, str, bytes] | Caption
 
 
 class RunReplies:
@@ -66,12 +51,12 @@ class RunReplies:
     def __init__(self, path: Path, finished: Finished) -> None:
         self._path = path
         needed = _compacted(path, finished)
-        self._known = {kept[0]: kept[1] for kept in needed if not isinstance(kept, Caption)}
+        self._known = {kept[:2]: kept[2] for kept in needed if not isinstance(kept, Caption)}
         # The captions of earlier commands.
         self.captions = tuple(kept for kept in needed if isinstance(kept, Caption))
         # By solver the questions to which there is a reply in the file.
         self._open: dict[str, set[str]] = {}
-        for call in self._known:
+        for call, _ in self._known:
             self._open.setdefault(call.solver, set()).add(call.question)
         self._journal = Journal(path, durable=False)
         # The first error by which a reply could not be kept.
@@ -79,13 +64,14 @@ class RunReplies:
 
     def said(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as it was kept in an earlier run, or None."""
-        return self._known.get(_AnsweredCall.of(call, request_sha256))
+        # The file does not have the prompt of a call.
+        kept = CallKey(call.question, call.ask, call.call, solver=call.solver)
+        return self._known.get((kept, request_sha256))
 
     def earlier(self) -> Iterator[tuple[CallKey, str, bytes]]:
         """Every reply of an earlier run to an open question: the call, the sha256 of its request, the reply."""
-        for call, reply in self._known.items():
-            key = CallKey(call.question, call.ask, call.call, solver=call.solver)
-            yield key, call.request_sha256, reply
+        for (call, request_sha256), reply in self._known.items():
+            yield call, request_sha256, reply
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Keep a reply, unless it holds a secret or becomes a caption. Raises `OSError` where it cannot be written."""
@@ -98,7 +84,9 @@ class RunReplies:
                 content = {"text": reply.decode()}
             except UnicodeDecodeError:
                 content = {"base64": base64.b64encode(reply).decode()}
-            self._journal.append(json.dumps({**_AnsweredCall.of(call, request_sha256)._asdict(), **content}).encode())
+            key = {"solver": call.solver, "question": call.question, "ask": call.ask, "call": call.call}
+            row = {**key, "request_sha256": request_sha256, **content}
+            self._journal.append(json.dumps(row).encode())
         except OSError as error:
             self.failed = self.failed or error
             raise
@@ -147,8 +135,9 @@ def _read_replies(path: Path) -> Iterator[tuple[bytes, _Kept]]:
                 if all(isinstance(value, str) for value in values):
                     yield line, Caption(*values)
                 continue
-            call = _AnsweredCall(*(row[name] for name in _AnsweredCall._fields))
+            call = CallKey(row["question"], row["ask"], row["call"], solver=row["solver"])
+            request_sha256 = row["request_sha256"]
             reply = row["text"].encode() if "text" in row else base64.b64decode(row["base64"], validate=True)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
-        yield line, (call, reply)
+        yield line, (call, request_sha256, reply)

@@ -32,7 +32,7 @@ from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import refuse_absent
-from hybrid.serving.service import Tools
+from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Oracle, OracleWords, ToolCondition, partners
@@ -41,7 +41,7 @@ from hybrid.solving.solver import Solver
 from hybrid.solving.styles import Style, style_of
 from hybrid.solving.trust import TrustFile, read_trust, refuse_other
 from hybrid.tracing import GROUP
-from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
+from hybrid.types import Json, Kind, Prompt, Question
 
 # Where folders of runs are made, in the working directory.
 RUNS = Path("runs")
@@ -75,7 +75,7 @@ class ResolvedRun:
         return self.resources.config
 
     @property
-    def service(self) -> Tools:
+    def service(self) -> CachedTools:
         """Where its tools run."""
         return self.resources.control.service
 
@@ -94,11 +94,6 @@ class ResolvedRun:
     def shows_captions(self, solver: Solver) -> bool:
         """Whether a solver shows a model captions instead of images."""
         return solver.needs_model and (solver.images or self.config.images) == "caption"
-
-    @property
-    def broken(self) -> tuple[BrokenQuestion, ...]:
-        """The rows that cannot."""
-        return self.questions.broken
 
     def open_questions(self, solver: str) -> Sequence[Question]:
         """The questions that the solver has not finished."""
@@ -310,9 +305,8 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
         if solver.needs_model and config.model is None:
             raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
         if solver.runs_own_tools and config.tool_output != "real":
-            raise UsageError(
-                f"--tool-output {config.tool_output}: {name} runs tools of its own, which it cannot change"
-            )
+            own = f"{name} runs tools of its own, which it cannot change"
+            raise UsageError(f"--tool-output {config.tool_output}: {own}")
         if solver.needs_live and replayed:
             raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
     if replayed and config.images != "separate":
@@ -334,7 +328,7 @@ def _resources(
     config: RunConfig,
     benchmark: Benchmark,
     models: tuple[ChatModel | None, ChatModel | None],
-    service: Tools,
+    service: CachedTools,
     asked: Questions,
     tools: ToolsInUse,
     trust: TrustFile | None,

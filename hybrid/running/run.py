@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from hybrid.config import LOCAL
+from hybrid.display import notes
 from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.log.attempts import Recorder, Unfinished
 from hybrid.log.files import writing
@@ -76,14 +76,14 @@ async def ask_run(
     progress: ProgressCallback,
     opener: Opener = local_engine,
     watch: UsageCallback = lambda *_: None,
-    tell: Tell | None = None,
+    tell: Tell = notes.tell,
 ) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
 
     Raises:
         HybridError: the error by which it stopped before all had been asked; what is finished is kept.
     """
-    end = await ask_run_to_end(run, progress, tell or _on_stderr, opener, watch)
+    end = await ask_run_to_end(run, progress, tell, opener, watch)
     if end.stopped is not None:
         raise end.stopped
     return end.failures
@@ -160,10 +160,6 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
             log.info("ended by %s: %s", type(error).__name__, error)
             raise
         log.info("ended")
-
-
-def _on_stderr(line: str) -> None:
-    sys.stderr.write(f"{redact(line)}\n")
 
 
 async def _ask_all(

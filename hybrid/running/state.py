@@ -191,7 +191,8 @@ def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[
         if recorded.index.unreadable:
             run.folder.set_aside(name)
         progress = SolverProgress(set(recorded.by_id), recorded.index.measure, recorded.index.same)
-        if recorded.mendable:
+        # Answers that are missing can be asked for again.
+        if recorded.index.unreadable or recorded.index.missing:
             progress = SolverProgress(progress.finished, run.folder.measure(attempts_of(name)), sound=True)
             files[attempts_of(name)] = asdict(progress.measure.extent)
             left = len(run.questions.without(progress.finished))

@@ -146,14 +146,13 @@ def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
         with_image = (name for name, one in foreign.tools.items() if one.tool.card.images[1])
         return ToolChoice((*of_benchmark, *with_image), (), foreign, objects)
     named = tuple(name for name in config.tools if name != BENCHMARK_TOOLS)
+    servers = [one.server.name for one in foreign.tools.values()]
     for name in named:
         if name in foreign.left_out:
             raise UsageError(f"--tools {name}: {foreign.left_out[name].removeprefix(f'{name}: ')}")
         if name not in foreign.tools and name not in objects:
             # Where a name begins with a server's, the tools of that server are what was meant.
-            server = next(
-                (one.server.name for one in foreign.tools.values() if name.startswith(f"{one.server.name}_")), None
-            )
+            server = next((one for one in servers if name.startswith(f"{one}_")), None)
             if server is None:
                 try:
                     refuse_unknown("tools", name)
@@ -187,9 +186,8 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
             raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
         return ForeignTools()
     if config.engine != LOCAL:
-        raise UsageError(
-            f"--mcp: the tools of other servers are asked from this process, not by --engine {config.engine}"
-        )
+        asked = "the tools of other servers are asked from this process"
+        raise UsageError(f"--mcp: {asked}, not by --engine {config.engine}")
     try:
         foreign_tools: Callable[..., ForeignTools] = plugin(GROUP, "mcp")
     except ImportError as error:
@@ -229,16 +227,11 @@ def tools_in_use(
         for name, solver in solvers.items()
     }
     called = {name for names_called in by_solver.values() for name in names_called}
-    return ToolsInUse(
-        tuple(tools[name] for name in offered),
-        {name: tool for name, tool in tools.items() if name in called},
-        {name: backend for name, backend in backends.items() if name in called},
-        by_solver,
-        choice.foreign,
-        left_out,
-        (*(table().notes if any(required.values()) else ()), *([without] if without else [])),
-        choice.objects,
-    )
+    used = {name: tool for name, tool in tools.items() if name in called}
+    answer = {name: backend for name, backend in backends.items() if name in called}
+    menu = tuple(tools[name] for name in offered)
+    notes = (*(table().notes if any(required.values()) else ()), *([without] if without else []))
+    return ToolsInUse(menu, used, answer, by_solver, choice.foreign, left_out, notes, choice.objects)
 
 
 def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:

@@ -175,11 +175,6 @@ def moved(args: Mapping[str, Json], to: float) -> dict[str, Json]:
     return {key: shifted(value) for key, value in args.items()}
 
 
-def has_places(args: Mapping[str, Json]) -> bool:
-    """Whether arguments name points or boxes."""
-    return '"x' in json.dumps(args)
-
-
 def empty_or_repeated(args: Mapping[str, Json]) -> tuple[dict[str, Json], ...]:
     """The arguments left out, emptied, with every item of a list twice, and with one item in the place of all."""
     return (
@@ -209,7 +204,7 @@ def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, 
         store = ImageStore(Path(folder))
         service = CachedTools(store, FindingCache(None, store), replace(options, isolated=False))
         try:
-            wrong += asyncio.run(_Probe(name, tool, service, store).all(args))
+            wrong += asyncio.run(_Probe(tool, service).all(args))
         finally:
             service.close()
     return tuple(dict.fromkeys(wrong))
@@ -219,17 +214,15 @@ def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, 
 class _Probe:
     """Puts many requests to a tool."""
 
-    name: str
     tool: Tool
     service: CachedTools
-    store: ImageStore
 
     async def all(self, args: Mapping[str, Json] | None) -> list[str]:
         """All breaches in its findings and refusals."""
-        count = max(1, self.tool.card.images[0])
+        count, store = max(1, self.tool.card.images[0]), self.service.store
         posed = self.tool.checks[0].pose() if args is None and self.tool.checks else None
         pixels = posed.images if posed else [scene(160 + 8 * place, 120) for place in range(count)]
-        refs, args = _refs([self.store.put_pixels(one) for one in pixels]), posed.args if posed else args or {}
+        refs, args = _refs([store.put_pixels(one) for one in pixels]), posed.args if posed else args or {}
         first, wrong = await self._one(refs, args, "a plain call")
         if isinstance(first, HybridError):
             return [*wrong, f"a plain call with the arguments {json.dumps(dict(args))} is refused: {first}"]
@@ -237,11 +230,12 @@ class _Probe:
         if first != second:
             wrong.append("the same question has two findings")
         for odd, made in ODD.items():
-            image = self.store.put(made(), odd)
+            image = store.put(made(), odd)
             wrong += (await self._one(_refs([image] * count), args, f"image: {odd}"))[1]
         for given in empty_or_repeated(args):
             wrong += (await self._one(refs, given, f"arguments {json.dumps(given)}"))[1]
-        if has_places(args):
+        # Arguments that name points or boxes.
+        if '"x' in json.dumps(args):
             answer, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
             wrong += broken
             if isinstance(answer, Finding) or "outside" not in str(answer):

@@ -8,7 +8,6 @@ gets complete calls only.
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -98,11 +97,13 @@ class MessageExecutor(ABC):
 
     def __init__(self) -> None:
         self.notices: list[str] = []
-        self._numbers = itertools.count(1)
 
     @abstractmethod
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """The response to a request. Raises what a `Failure` says, or an `Outage` where none arrives."""
+        """The response to a request, which has no number yet.
+
+        Raises what a `Failure` says, or an `Outage` where none arrives.
+        """
 
     def _name(self, tool: Tool) -> str:
         """The name under which the other process finds the tool. Raises `UsageError` where it would find another."""
@@ -113,20 +114,19 @@ class MessageExecutor(ABC):
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
         """As `Executor.load`."""
-        request = LoadRequest(next(self._numbers), self._name(tool))
-        return cast(LoadResponse, await self.ask(request, watch)).answering
+        return cast(LoadResponse, await self.ask(LoadRequest(0, self._name(tool)), watch)).answering
 
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, watch: Stopwatch
     ) -> Mapping[str, Json] | None:
         """As `Executor.need_args`."""
         json_args = args.model_dump(mode="json")
-        request = NeedRequest(next(self._numbers), self._name(tool), backend, place, json_args, findings)
+        request = NeedRequest(0, self._name(tool), backend, place, json_args, findings)
         return cast(NeedResponse, await self.ask(request, watch)).args
 
     async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         """As `Executor.find`."""
-        request = replace(call.request, number=next(self._numbers), tool=self._name(call.tool))
+        request = replace(call.request, tool=self._name(call.tool))
         response = cast(ToolResponse, await self.ask(request, watch))
         return response.finding, response.answering
 

@@ -13,7 +13,7 @@ from typing import Final
 from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import CachedTools, Tools
+from hybrid.serving.service import CachedTools
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -54,7 +54,7 @@ class ForeignTools:
     tools: Mapping[str, ForeignTool] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     # Makes what runs these tools and our own.
-    runner: Callable[[ImageStore, FindingCache, ServiceOptions], Tools] = CachedTools
+    runner: Callable[[ImageStore, FindingCache, ServiceOptions], CachedTools] = CachedTools
 
     def as_json(self, used: Collection[str]) -> list[Json]:
         """The servers of the tools in `used` as the manifest has them, with the hash of each of these tools."""

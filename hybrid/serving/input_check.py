@@ -37,16 +37,12 @@ MIN_SHARE = 0.02
 # Of a tensor that are looked at, evenly spread.
 MAX_PIXELS = 20_000
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-CLIP = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
-HALF = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
-NONE = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-BYTES = ((0.0, 0.0, 0.0), (1 / 255, 1 / 255, 1 / 255))
 STATISTICS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
-    "no mean and standard deviation (0..1)": NONE,
+    "no mean and standard deviation (0..1)": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
     "ImageNet's mean and standard deviation": IMAGENET,
-    "CLIP's mean and standard deviation": CLIP,
-    "a mean and standard deviation of 0.5 (-1..1)": HALF,
-    "values 0..255 that are not scaled": BYTES,
+    "CLIP's mean and standard deviation": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+    "a mean and standard deviation of 0.5 (-1..1)": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+    "values 0..255 that are not scaled": ((0.0, 0.0, 0.0), (1 / 255, 1 / 255, 1 / 255)),
 }
 
 

@@ -93,8 +93,19 @@ class Loader:
 
     @cached_property
     def devices(self) -> tuple[str, ...]:
-        """Those that were asked for, on this machine."""
-        return devices_of(self.choice.device)
+        """Those of this machine that `--device` means: for `cuda` all of them, for `auto` those, MPS, or the CPU."""
+        asked = self.choice.device
+        if asked not in (AUTO, CUDA):
+            return tuple(dict.fromkeys(asked.split(",")))
+        # A backend that needs no torch, such as one of ONNX, runs on the CPU.
+        if asked == AUTO and not importable("torch"):
+            return (CPU,)
+        import torch
+
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if count or asked == CUDA:
+            return tuple(f"{CUDA}:{number}" for number in range(max(1, count)))
+        return ("mps",) if torch.backends.mps.is_available() else (CPU,)
 
     def homes(self, name: str) -> tuple[str, ...]:
         """The devices on which the learned backend of a tool may have a copy."""
@@ -220,9 +231,8 @@ class Loader:
             if (package := missing_package(error)) is None:
                 raise
             other = ", or take --backend classical" if tool.backend("classical") else ""
-            raise WeightsError(
-                f"{needs_package(f'the learned backend of {tool.card.name}', package)}{other}"
-            ) from error
+            needed = needs_package(f"the learned backend of {tool.card.name}", package)
+            raise WeightsError(f"{needed}{other}") from error
         if ready.precision.endswith(COMPILED):
             warm_up(tool, ready.backend, learned.batch)
         # A copy of what was believed on another device is believed.
@@ -311,21 +321,6 @@ def refuse_absent(devices: str) -> None:
             torch.zeros(1, device=wanted)
         except (RuntimeError, AssertionError) as error:
             raise UsageError(f"--device {device}: this machine has no such device") from error
-
-
-def devices_of(asked: str) -> tuple[str, ...]:
-    """The devices of this machine that `--device` means: for `cuda` all of them, for `auto` those, MPS, or the CPU."""
-    if asked not in (AUTO, CUDA):
-        return tuple(dict.fromkeys(asked.split(",")))
-    # A backend that needs no torch, such as one of ONNX, runs on the CPU.
-    if asked == AUTO and not importable("torch"):
-        return (CPU,)
-    import torch
-
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if count or asked == CUDA:
-        return tuple(f"{CUDA}:{number}" for number in range(max(1, count)))
-    return ("mps",) if torch.backends.mps.is_available() else (CPU,)
 
 
 def _size(weights: Path | None) -> int:

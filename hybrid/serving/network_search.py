@@ -38,9 +38,8 @@ def networks_of(backend: Backend[Any]) -> tuple[Network, ...]:
     listed = tuple(getattr(backend, "networks", ()))
     if listed or "torch" not in sys.modules:
         return listed
-    return tuple(
-        Network(place.removeprefix("_backend."), module) for place, module in _modules(backend, "", DEPTH, set())
-    )
+    found = _modules(backend, "", DEPTH, set())
+    return tuple(Network(place.removeprefix("_backend."), module) for place, module in found)
 
 
 def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:

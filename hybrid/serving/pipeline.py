@@ -66,6 +66,9 @@ class ComputedCall(Generic[W]):
     ready: LoadedBackend
 
 
+# What runs at once, and for each of it what came of it.
+Batch: TypeAlias = Sequence[PreparedCall[W]]
+Outputs: TypeAlias = list[ComputedCall[W] | HybridError]
 Lanes: TypeAlias = dict[str, Lane[PreparedCall[W], ComputedCall[W]]]
 
 
@@ -169,7 +172,7 @@ class ThreadExecutor(Generic[W]):
         lanes = self._lanes[loop]
         if tool.card.name not in lanes:
 
-            async def run(batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
+            async def run(batch: Batch[W]) -> Outputs[W]:
                 if learned:
                     return await self._on_a_device(tool, batch)
                 return await self._in_thread(self._threads, self._compute, tool, batch, None)
@@ -190,7 +193,7 @@ class ThreadExecutor(Generic[W]):
                 inputs = ready.backend.prepare(request)
                 return PreparedCall(request, inputs, ready.backend.batch_key(inputs), token)
 
-    async def _on_a_device(self, tool: Tool, batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
+    async def _on_a_device(self, tool: Tool, batch: Batch[W]) -> Outputs[W]:
         """Compute a batch on the device with least to do; what its memory does not suffice for, on the next."""
         device = min(self.loader.homes(tool.card.name), key=self._busy.__getitem__)
         self._busy[device] += 1
@@ -209,9 +212,7 @@ class ThreadExecutor(Generic[W]):
                 outputs[place] = one
         return outputs
 
-    def _compute(
-        self, tool: Tool, batch: Sequence[PreparedCall[W]], device: str | None
-    ) -> list[ComputedCall[W] | HybridError]:
+    def _compute(self, tool: Tool, batch: Batch[W], device: str | None) -> Outputs[W]:
         """Compute a batch on a device; what it does not take alone either is out of memory, and the tool moved off."""
         # A learned backend may have been evicted, or moved, by what this thread ran before.
         ready = self._load(tool, [one.token for one in batch], device)
@@ -229,9 +230,7 @@ class ThreadExecutor(Generic[W]):
             self.loader.tell_halved(tool.card.name, ready.device)
         return outputs
 
-    def _compute_on(
-        self, ready: LoadedBackend, tool: Tool, batch: Sequence[PreparedCall[W]]
-    ) -> list[ComputedCall[W] | HybridError]:
+    def _compute_on(self, ready: LoadedBackend, tool: Tool, batch: Batch[W]) -> Outputs[W]:
         place, form = (tool.card.name, ready.device), batch[0].form
         size = self.loader.most(*place, form) or len(batch)
         outputs: list[Any] = []
@@ -239,10 +238,8 @@ class ThreadExecutor(Generic[W]):
             for start in range(0, len(batch), size):
                 part = [one.inputs for one in batch[start : start + size]]
                 outputs += compute(ready.backend, part, partial(self.loader.halve, *place, form))
-        return [
-            output if isinstance(output, HybridError) else ComputedCall(one, output, ready)
-            for one, output in zip(batch, outputs, strict=True)
-        ]
+        done = zip(batch, outputs, strict=True)
+        return [output if isinstance(output, HybridError) else ComputedCall(one, output, ready) for one, output in done]
 
     def _finish(self, call: ToolCall, computed: ComputedCall[W]) -> tuple[Finding, BackendIdentity]:
         """The finding, kept in the cache, its pictures in the image store."""

@@ -36,7 +36,7 @@ class Setup:
 class ToolRequest:
     """One complete request: checked arguments, and the findings of every tool that this one needs."""
 
-    # Given by the executor that sends it.
+    # Given where it is sent to a worker process.
     number: int
     tool: str
     # The backend that is expected to answer, for which `needs` were found.

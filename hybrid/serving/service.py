@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from hybrid.config import CPU, ServiceOptions
 from hybrid.errors import HybridError, Outage, ToolError
@@ -46,48 +46,6 @@ LOOK_UP_S = 10.0
 LOOKING = 2
 
 
-class Tools(Protocol):
-    """Gives findings of tools, wherever these run."""
-
-    @property
-    def store(self) -> ImageStore:
-        """The images."""
-
-    @property
-    def cache(self) -> FindingCache:
-        """The findings that are kept."""
-
-    @property
-    def options(self) -> ServiceOptions:
-        """Which code and weights may answer, and for how long."""
-
-    @property
-    def computed(self) -> int:
-        """Requests that a backend has answered, as opposed to the cache."""
-
-    @property
-    def notices(self) -> list[str]:
-        """One line for each backend that could not be had or moved, and each tool given up, as shown to the user."""
-
-    async def call(
-        self,
-        tool: Tool,
-        args: Args,
-        images: Sequence[ImageRef],
-        seed: int = 0,
-        spent: CallTime | None = None,
-        *,
-        overlays: bool = True,
-    ) -> Finding:
-        """The finding of a call: see `CachedTools.call`."""
-
-    def warm(self) -> None:
-        """Start now what takes long to start and costs nothing to have: a call is likely to come."""
-
-    def close(self) -> None:
-        """Answer no more calls; a caller that still waits gets an `Outage`."""
-
-
 @dataclass(frozen=True)
 class SharedWork(Generic[R]):
     """Some work that several callers may wait for, and how long it has run."""
@@ -97,7 +55,7 @@ class SharedWork(Generic[R]):
 
 
 class CachedTools:
-    """A `Tools` over an executor.
+    """Gives findings of tools, which an executor runs.
 
     Args:
         store: the images.
@@ -118,6 +76,7 @@ class CachedTools:
         self.store = store
         self.cache = cache
         self.options = options
+        # Requests that a backend has answered, as opposed to the cache.
         self.computed = 0
         self.executor = executor or (
             ProcessExecutor(cache, options) if options.isolated else ThreadExecutor(cache, options, timed_by_watches)
@@ -189,7 +148,7 @@ class CachedTools:
         return replace(finding, images=shown)
 
     def warm(self) -> None:
-        """Start now what takes long to start."""
+        """Start now what takes long to start and costs nothing to have: a call is likely to come."""
         if not self._closed:
             self.executor.warm()
 
@@ -245,9 +204,8 @@ class CachedTools:
         except TimeoutError:
             # Each of the others would wait as long.
             if not self._slow:
-                self.notices.append(
-                    f"the cache of findings did not answer within {LOOK_UP_S:g} s and is not read again"
-                )
+                silent = f"the cache of findings did not answer within {LOOK_UP_S:g} s"
+                self.notices.append(f"{silent} and is not read again")
             self._slow = True
             return None
 

@@ -181,16 +181,12 @@ class _Supervisor:
 
     def close(self) -> None:
         """Kill the worker; a caller that still waits gets an `Outage`."""
-        self._dead = "the tool service is closed"
-        loads(self, ())
+        self._give_up("the tool service is closed")
         if self._worker is not None:
             self._worker.process.close()
             self._worker = None
-        if self._loop.is_closed():
-            return
         if self._timer is not None:
             self._timer.cancel()
-        self._fail_all(self._dead)
 
     # Requests to the worker
 
@@ -229,10 +225,8 @@ class _Supervisor:
     def _give_up(self, why: str) -> None:
         self._dead = why
         loads(self, ())
-        self._fail_all(why)
-
-    def _fail_all(self, why: str) -> None:
-        for one in list(self._pending.values()):
+        # In an event loop that has ended nobody waits.
+        for one in [] if self._loop.is_closed() else list(self._pending.values()):
             self._settle(one, Outage(why))
 
     def _settle(self, one: PendingRequest, outcome: Response | HybridError) -> None:

@@ -199,7 +199,7 @@ class Desk:
                 return ToolResponse(number, *await pipeline.find(ToolCall(tool, args, request), number))
 
     def _import(self, request: Request) -> Tool:
-        with self._imports(request):
+        with self._reports.timed(request.tool, IMPORT, (request.number,), True), tool_errors():
             try:
                 return cast(Tool, load("tools", request.tool))
             except UsageError as error:
@@ -207,7 +207,7 @@ class Desk:
                 raise (error.__cause__ or error) from None
 
     def _described(self, request: DescribeRequest) -> Response:
-        with self._imports(request):
+        with self._reports.timed(request.tool, IMPORT, (request.number,), True), tool_errors():
             thing: Any = load(request.package, request.tool)
             if request.package != TOOLS:
                 return ImportResponse(request.number)
@@ -216,11 +216,6 @@ class Desk:
     def _ruled(self, tool: Tool, request: RuleRequest) -> Response:
         with self._reports.timed(request.tool, "rule", (request.number,), False), tool_errors():
             return next_step(tool.rules[request.route], request)
-
-    @contextmanager
-    def _imports(self, request: Request) -> Iterator[None]:
-        with self._reports.timed(request.tool, IMPORT, (request.number,), True), tool_errors():
-            yield
 
     def _new_notices(self) -> tuple[str, ...]:
         new = tuple(self._pipeline.notices[self._noticed :])

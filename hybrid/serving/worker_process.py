@@ -47,12 +47,11 @@ class WorkerProcess:
         self._loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         try:
-            self._process = _started(theirs)
+            with theirs:
+                self._process = _started(theirs)
         except BaseException:
             ours.close()
             raise
-        finally:
-            theirs.close()
         self._channel = LoopChannel(ours, on_message, self._ended)
         self._channel.send(setup)
         self._gone = False

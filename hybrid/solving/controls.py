@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid.config import ToolOutput
 from hybrid.errors import NoBackend, UsageError
-from hybrid.serving.service import Tools
+from hybrid.serving.service import CachedTools
 from hybrid.timing import CallTime
 from hybrid.tool import Tool
 from hybrid.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
@@ -88,13 +88,13 @@ ORACLE_ANSWER = "oracle_answer"
 class ToolCondition:
     """Makes the findings of a run. `oracle` is asked in that mode alone, `partners` in `shuffled`."""
 
-    service: Tools
+    service: CachedTools
     mode: ToolOutput = "real"
     oracle: Oracle | None = None
     partners: Mapping[str, tuple[StoredImage, ...]] = field(default_factory=dict)
 
     def warm(self) -> None:
-        """A tool is likely to be called, where any is (`Tools.warm`)."""
+        """A tool is likely to be called, where any is (`CachedTools.warm`)."""
         if self.mode in ("real", "shuffled"):
             self.service.warm()
 
@@ -110,7 +110,7 @@ class ToolCondition:
         *,
         overlays: bool = True,
     ) -> Finding:
-        """The finding that the solver gets, and in `spent` what it took. Raises what `Tools.call` raises."""
+        """The finding that the solver gets, and in `spent` what it took. Raises what `CachedTools.call` raises."""
         if self.mode == "oracle":
             perfect = self.oracle(subject.id, prompt) if self.oracle else OracleWords("")
             data: dict[str, Json] = {} if perfect.answer is None else {ORACLE_ANSWER: perfect.answer}

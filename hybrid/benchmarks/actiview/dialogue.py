@@ -17,10 +17,10 @@ from hybrid.answers.views import (
     official_keep_shift,
     official_part,
     official_views,
-    parse_continue,
     parse_view_plan,
     parse_views,
 )
+from hybrid.answers.yes_no import parse_yes_no
 from hybrid.benchmarks.actiview.settings import BLIND
 from hybrid.benchmarks.actiview.views import place, places, turn
 from hybrid.types import LETTERS, Ask, Exchange, ImageRef, Kind, Prompt, Question, Reply, StoredImage
@@ -211,14 +211,14 @@ def shift(script: Script) -> Steps:
         blocks = yield from script.views(shown, with_whole=False)
         if not chooses:
             reply = yield script.prompt("more", Kind.CONTINUE, blocks)
-            goes_on = official_continue(reply.text) if script.official else parse_continue(reply.text).value != "no"
+            goes_on = official_continue(reply.text) if script.official else parse_yes_no(reply.text).value != "no"
             if not goes_on or not rest:
                 break
             shown.append(order[len(shown)])
             continue
         remaining = "; ".join(f"{number} ({place(number, script.splits)})" for number in rest)
         reply = yield script.prompt("choose", Kind.VIEWS, blocks, remaining=remaining)
-        if parse_continue(reply.text).value == "no":
+        if parse_yes_no(reply.text).value == "no":
             break
         read = official_views(reply.text) if script.official else parse_views(reply.text, script.splits)
         if not (wanted := set(read.value or ()) & set(rest)):

@@ -53,6 +53,11 @@ class ClusterDown(ServerDown):
     """No worker of the cluster can be had: the run ends, and what is finished is kept."""
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error."""
+    return str(error).strip().partition("\n")[0]
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How many actors of a kind a run gets, and the GPUs of each: a share where both kinds need one."""
@@ -236,5 +241,4 @@ def _connect(address: str | None) -> None:
             init(address)
     except Exception as error:
         what = "no Ray cluster can be started" if address is None else f"--address {address}: no Ray cluster answers"
-        first = str(error).strip().partition("\n")[0]
-        raise UsageError(f"{what}: {first}") from error
+        raise UsageError(f"{what}: {first_line(error)}") from error

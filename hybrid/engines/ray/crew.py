@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hybrid.engines.ray.cluster import ClusterDown
+from hybrid.engines.ray.cluster import ClusterDown, first_line
 from hybrid.engines.ray.messages import Ready
 
 if TYPE_CHECKING:
@@ -95,8 +95,3 @@ class Crew:
                 self._failed = 0
                 break
         self._changed.set()
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error."""
-    return str(error).strip().partition("\n")[0]

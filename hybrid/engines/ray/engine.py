@@ -22,8 +22,17 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from hybrid.config import RunLimits
-from hybrid.engines.ray.cluster import ClusterDown, Sizes, connected, environment_of, loads_weights, place_of_run, sizes
-from hybrid.engines.ray.crew import Crew, Hand, first_line
+from hybrid.engines.ray.cluster import (
+    ClusterDown,
+    Sizes,
+    connected,
+    environment_of,
+    first_line,
+    loads_weights,
+    place_of_run,
+    sizes,
+)
+from hybrid.engines.ray.crew import Crew, Hand
 from hybrid.engines.ray.desk import Desk
 from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
@@ -71,19 +80,15 @@ async def on_ray(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIter
         return
     async with connected(run.config.address):
         has = ray.cluster_resources()  # type: ignore[no-untyped-call]
-        engine = RayEngine(
-            run,
-            replies,
-            tell,
-            sizes(
-                cpus=int(has.get("CPU", 1)),
-                gpus=int(has.get("GPU", 0)),
-                concurrency=run.config.concurrency,
-                learned=any(backend.startswith("learned:") for backend in run.tools.backends.values()),
-                in_process=loads_weights(run.config.model),
-                gpu_share=run.config.service.gpu_share,
-            ),
+        size = sizes(
+            cpus=int(has.get("CPU", 1)),
+            gpus=int(has.get("GPU", 0)),
+            concurrency=run.config.concurrency,
+            learned=any(backend.startswith("learned:") for backend in run.tools.backends.values()),
+            in_process=loads_weights(run.config.model),
+            gpu_share=run.config.service.gpu_share,
         )
+        engine = RayEngine(run, replies, tell, size)
         try:
             yield engine
         finally:
@@ -159,17 +164,11 @@ class RayEngine:
         run, key = self._run, (solver, question.id)
         control = run.resources.control
         said = self._said.setdefault(key, [])
-        asked = QuestionRequest(
-            next(self._numbers),
-            question if control.mode == "oracle" else question.asked(),
-            solver,
-            control.partners.get(question.id),
-            tuple(said),
-        )
-        store, captions = run.service.store, run.resources.captions or RunCaptions()
-        desk = Desk(
-            self._meter, captions, self.shelf, self._replies, said, run.service.notices, self._tools_when_started
-        )
+        shown = question if control.mode == "oracle" else question.asked()
+        partner = control.partners.get(question.id)
+        asked = QuestionRequest(next(self._numbers), shown, solver, partner, tuple(said))
+        captions, notices = run.resources.captions or RunCaptions(), run.service.notices
+        desk = Desk(self._meter, captions, self.shelf, self._replies, said, notices, self._tools_when_started)
         end: Attempt | QuestionFailure | None = None
         try:
             async for ref in hand.actor.ask.options(num_returns="streaming").remote(asked):
@@ -187,6 +186,7 @@ class RayEngine:
         if end is None:
             raise Outage("its worker ended without an answer")
         # Take the pictures that were made elsewhere, so that the run's own store is complete.
+        store = run.service.store
         if wanted := lacking(store, of_attempt(end)):
             for sha256, data in (await hand.actor.images.remote(wanted)).items():
                 keep(store, sha256, data)
@@ -201,27 +201,16 @@ class RayEngine:
 
     async def _hire(self) -> Hand:
         run = self._run
-        setup = WorkerSetup(
-            benchmark=run.benchmark,
-            resources=replace(
-                run.resources,
-                config=replace(run.config, out=None),
-                model=None,
-                captioner=None,
-                captions=None,
-                control=cast("Any", None),
-                tools_offered=(),
-                run_meter=cast("Any", None),
-            ),
-            tools_offered=tuple(tool.card.name for tool in run.resources.tools_offered),
-            metered=self._meter.limits != RunLimits(),
-        )
+        # Models, tools and budget stay in this process.
+        nothing = cast("Any", None)
+        sent = replace(run.resources, model=None, captioner=None, captions=None, control=nothing, run_meter=nothing)
+        sent = replace(sent, config=replace(run.config, out=None), tools_offered=())
+        offered = tuple(tool.card.name for tool in run.resources.tools_offered)
+        setup = WorkerSetup(run.benchmark, sent, offered, metered=self._meter.limits != RunLimits())
+        most, gpus = 2 * run.config.concurrency + 8, self._size.worker_gpus
         # A worker waits more than it works; what computes is the tools.
         kind: Any = ray.remote(Worker).options(
-            num_cpus=0,
-            num_gpus=self._size.worker_gpus,
-            scheduling_strategy="SPREAD",
-            max_concurrency=2 * run.config.concurrency + 8,
+            num_cpus=0, num_gpus=gpus, scheduling_strategy="SPREAD", max_concurrency=most
         )
         actor = kind.remote(self._place, [ray.put(setup)])
         self._actors.append(actor)

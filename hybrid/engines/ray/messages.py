@@ -147,3 +147,7 @@ class ImagesLacking:
     """A request that has not begun: the store of the tool's node lacks these images."""
 
     sha256s: tuple[str, ...]
+
+
+# Of a tool actor to a request.
+ToolAnswer = TimedResponse | ImagesLacking

@@ -23,7 +23,7 @@ from hybrid.config.memory import memory_to_use
 from hybrid.engines.ray.desk import Desk
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, take
 from hybrid.engines.ray.line import Line
-from hybrid.engines.ray.messages import ImagesLacking, Ready, TimedResponse, ToolSetup
+from hybrid.engines.ray.messages import ImagesLacking, Ready, TimedResponse, ToolAnswer, ToolSetup
 from hybrid.engines.ray.node import here, settle
 from hybrid.errors import Outage, ServerDown
 from hybrid.images import ImageStore, home
@@ -63,9 +63,7 @@ class ToolActor:
         """Whether it can be asked, or why it must not be."""
         return Ready(os.getpid(), here(), self._refusal)
 
-    async def ask(
-        self, request: Request, token: str, refs: Mapping[str, ObjectRef[bytes]]
-    ) -> TimedResponse | ImagesLacking:
+    async def ask(self, request: Request, token: str, refs: Mapping[str, ObjectRef[bytes]]) -> ToolAnswer:
         """The outcome of a request, for which these images are at hand if the store lacks them."""
         if self._refusal is not None:
             return TimedResponse(failure_of(request.number, ServerDown(self._refusal)), NOTHING)
@@ -127,7 +125,6 @@ class ActorExecutor(MessageExecutor):
     def __init__(self, cache: FindingCache, shelf: Shelf) -> None:
         super().__init__()
         self._cache, self._store, self._shelf = cache, cache.store, shelf
-        self._worker = uuid.uuid4().hex
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
         """As `MessageExecutor.ask`.
@@ -175,12 +172,10 @@ class ActorExecutor(MessageExecutor):
 
     async def _answer(
         self, actor: ActorHandle[ToolActor], request: Request, watch: Stopwatch, refs: Mapping[str, ObjectRef[bytes]]
-    ) -> TimedResponse | ImagesLacking:
+    ) -> ToolAnswer:
         """The answer of the actor; until it is there, the watch shows what its own watch does."""
-        token = f"{self._worker}/{request.number}"
-        answer: asyncio.Future[TimedResponse | ImagesLacking] = asyncio.ensure_future(
-            actor.ask.remote(request, token, refs)
-        )
+        token = uuid.uuid4().hex
+        answer: asyncio.Future[ToolAnswer] = asyncio.ensure_future(actor.ask.remote(request, token, refs))
         while not answer.done():
             await asyncio.wait({answer}, timeout=LOOK_S)
             if not answer.done() and (elapsed := await actor.look.remote(token, watch.waiting > 0)) is not None:

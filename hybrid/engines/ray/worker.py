@@ -113,8 +113,8 @@ class Worker:
             control = ToolCondition(self._tools, mode, oracle, partners)
             meter = MeterOfRun(line) if self._setup.metered else RunMeter()
             own = replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
-            asking = replace(self._setup, resources=own)
-            line.send(await attempt_question(asking, self._solvers[asked.solver], question, asked.solver))
+            solver = self._solvers[asked.solver]
+            line.send(await attempt_question(self._setup.benchmark, own, solver, question, asked.solver))
         # Whatever ends a question is for the run to judge; nothing of it may end this process.
         except BaseException as error:
             line.send(QuestionFailure.of(error))

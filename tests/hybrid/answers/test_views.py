@@ -4,16 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.answers import parse
 from hybrid.answers.views import (
     ViewPlan,
     official_continue,
     official_keep_shift,
     official_part,
     official_views,
-    parse_continue,
     parse_view_plan,
     parse_views,
 )
+from hybrid.types import Kind
 from tests.tables import cases
 
 
@@ -50,9 +51,9 @@ def test_official_views_stop_with_an_error(text: str) -> None:
 
 
 def test_continue() -> None:
-    assert parse_continue("No.").value == "no"
-    assert parse_continue("Yes, I need more.").value == "yes"
-    assert parse_continue("").value is None
+    assert parse("No.", Kind.CONTINUE).value == "no"
+    assert parse("Yes, I need more.", Kind.CONTINUE).value == "yes"
+    assert parse("", Kind.CONTINUE).value is None
     assert not official_continue("NO")
     assert official_continue("No.")
     assert official_continue("")

@@ -91,7 +91,7 @@ async def test_a_wall_clock_that_jumps_moves_no_question(
     monkeypatch.setattr(time, "time", lambda: next(jumps))
     made = []
     for question in run.sound[:3]:
-        made.append(await attempt_question(run, run.solvers["mllm"], question))
+        made.append(await attempt_question(run.benchmark, run.resources, run.solvers["mllm"], question))
         clock.passes(10.0)
     assert [one.seconds for one in made] == [0.0, 0.0, 0.0]
     began = [one.started or 0.0 for one in made]

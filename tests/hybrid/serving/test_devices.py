@@ -13,7 +13,7 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.loader import devices_of, refuse_absent
+from hybrid.serving.loader import Loader, refuse_absent
 from hybrid.serving.service import CachedTools
 from hybrid.tool import BackendCard, Card, Evidence, Request, Tool
 from hybrid.tool.args import Args
@@ -172,7 +172,7 @@ def test_what_a_word_for_devices_means_on_a_machine(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert devices_of(asked) == expected
+    assert Loader(ServiceOptions(device=asked)).devices == expected
 
 
 def test_each_of_several_devices_must_be_here(monkeypatch: pytest.MonkeyPatch) -> None:

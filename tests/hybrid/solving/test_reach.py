@@ -77,7 +77,7 @@ async def test_no_target_and_no_identity_is_within_reach(plan_of: Any, mode: Too
     plan, spy = plan_of(mode), Spy()
     question = plan.sound[0]
     hidden = replace(question, target=TARGET, protocol={"hidden": HIDDEN}) if mode != "oracle" else question
-    await attempt_question(plan, spy, hidden)
+    await attempt_question(plan.benchmark, plan.resources, spy, hidden)
     plan.service.close()
     assert spy.calls == 1
     texts = [one for one in spy.found if isinstance(one, str)]
