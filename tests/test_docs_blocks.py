@@ -84,8 +84,7 @@ def nothing(place: Place) -> Setting:
 
 def official_layout(place: Place) -> None:
     """Eight generated questions of BLINK as its data set lies on disk, drawn once for all tests (tests/conftest.py)."""
-    drawn = generated.generate(BLINK, place.folder, ("Jigsaw", "Relative_Depth"), 4, 0)
-    drawn.rename(place.folder / "BLINK")
+    generated.generate(BLINK, place.folder, ("Jigsaw", "Relative_Depth"), 4, 0).rename(place.folder / "BLINK")
 
 
 def recorded_models(place: Place) -> Setting:
@@ -317,8 +316,7 @@ def test_what_a_page_shows_is_looked_for_line_by_line(shown: str, output: str, u
 
 @pytest.mark.system
 def test_a_command_that_ends_otherwise_fails_the_page(tmp_path: Path) -> None:
-    page = Page.read("docs/data.md")
-    broken = Page("made.md", "", (type(page.blocks[0])(RUN, "hybrid run nothing\n", 1),))
+    broken = Page("made.md", "", (type(Page.read("docs/data.md").blocks[0])(RUN, "hybrid run nothing\n", 1),))
     with pytest.raises(AssertionError, match="ended with 2"):
         follow(broken, tmp_path, Setting())
 

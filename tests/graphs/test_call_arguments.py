@@ -32,8 +32,7 @@ class ToldInText:
         return getattr(self._inner, name)
 
     async def chat(self, messages: Any, tools: Any, call: Any) -> Any:
-        reply = await self._inner.chat(as_text(messages, tools), (), call)
-        return with_calls(reply, tools, messages, call.call)
+        return with_calls(await self._inner.chat(as_text(messages, tools), (), call), tools, messages, call.call)
 
 
 BOX = {"x0": 0, "y0": 0, "x1": 10, "y1": 10}
@@ -55,8 +54,7 @@ def ask(service: CachedTools, fakes: Any) -> Callable[..., tuple[Reply, Any]]:
     def run(*replies: Any, wrap: Any = None) -> tuple[Reply, Any]:
         model = fakes.QueueModel([*replies, "Answer: (A)"])
         tools_offered = (load("tools", "crop"),)
-        chosen = wrap(model) if wrap else model
-        shared = fakes.resources(chosen, ToolCondition(service), tools_offered)
+        shared = fakes.resources(wrap(model) if wrap else model, ToolCondition(service), tools_offered)
         question = fakes.question("q1", images=(image,))
         prompt = Prompt((question.text, ImageRef("img:1", image)), Kind.CHOICE, question.choices)
         return asyncio.run(Session(question, load_solver("controller"), shared).ask(prompt)), model

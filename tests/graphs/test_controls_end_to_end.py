@@ -138,8 +138,7 @@ def finding_texts(plan: ResolvedRun) -> dict[str, str]:
 def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_path: Path) -> None:
     """After all controls the real findings are answered from the cache, and they are the same."""
     before = finding_texts(runs["real"])
-    config = replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6)
-    plan = prepare(config)
+    plan = prepare(replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6))
     plan = replace(plan, resources=replace(plan.resources, model=Competent()))
     asyncio.run(ask_run(plan, lambda *_: None))
     again = finding_texts(plan)

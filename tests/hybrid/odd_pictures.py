@@ -74,8 +74,7 @@ def palette(*, transparent: bool) -> Image.Image:
     picture = scene().quantize(64)
     if not transparent:
         return picture
-    values = np.where(np.asarray(alpha()) > 0, np.asarray(picture), 255).astype(np.uint8)
-    made = Image.fromarray(values, "P")
+    made = Image.fromarray(np.where(np.asarray(alpha()) > 0, np.asarray(picture), 255).astype(np.uint8), "P")
     made.putpalette((picture.getpalette() or [])[:192] + [0] * 576)
     return made
 

@@ -64,8 +64,7 @@ def test_a_spent_budget_of_a_question_ends_its_next_ask(limit: dict[str, Any]) -
     # ActiView asks several times: for a view, then for the answer.
     asked: dict[str, Any] = {"data": "sample", "task": "counting", "limit": 1, "model_arg": {"price": "1/2"}}
     hybrid.run("actiview", **asked, out="run", solvers=Agent(ask_with_price))
-    asks = [len(one.exchanges) for one in RunFolder(Path("run")).recorded("agent").by_id.values()]
-    assert max(asks) > 1
+    assert max([len(one.exchanges) for one in RunFolder(Path("run")).recorded("agent").by_id.values()]) > 1
     hybrid.run("actiview", **asked, **limit, out="limited", solvers=Agent(ask_with_price))
     for one in RunFolder(Path("limited")).recorded("agent").by_id.values():
         outcomes = [exchange.reply.outcome.value for exchange in one.exchanges]

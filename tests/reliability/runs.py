@@ -37,8 +37,7 @@ class Files:
         """Numbers of the finished questions: the whole lines of attempts.jsonl that hold an answer."""
         if not self.attempts.exists():
             return set()
-        lines = self.attempts.read_bytes().split(b"\n")[:-1]
-        rows = map(json.loads, lines)
+        rows = map(json.loads, self.attempts.read_bytes().split(b"\n")[:-1])
         return {number_of(row["id"]) for row in rows if "exchanges" in row}
 
     def bytes(self) -> dict[str, bytes]:

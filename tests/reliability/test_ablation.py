@@ -137,8 +137,7 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
         assert (len(before["full"]), len(before["none"])) == (COUNT, COUNT)
         assert len(before["without-crop"]) < COUNT
         server.latency_s = 0.0
-        ended = hybrid(*words)
-        assert ended.code == LEFT_OUT
+        assert hybrid(*words).code == LEFT_OUT
     open_questions = sum(COUNT - len(each) for each in before.values())
     # Of a question in flight what the model had said is known.
     assert 2 * open_questions - 1 <= len(server.seen) - mark <= 2 * open_questions

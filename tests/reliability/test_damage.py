@@ -44,8 +44,7 @@ Run = tuple[Files, Callable[..., Ended]]
 def test_a_last_line_that_was_cut_is_asked_again_and_nothing_else(run: Run, server: FaultyServer) -> None:
     files, again = run
     scores, mark = files.scores, len(server.seen)
-    whole = files.attempts.read_bytes()
-    files.attempts.write_bytes(whole[:-20])
+    files.attempts.write_bytes(files.attempts.read_bytes()[:-20])
     assert again().code == 0
     assert sum(server.asked(mark).values()) == 1
     assert files.scores == scores
@@ -73,8 +72,7 @@ def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_
 def test_lines_that_vanish_are_missed(run: Run, hybrid: Callable[..., Ended], server: FaultyServer) -> None:
     files, again = run
     scores, mark = files.scores, len(server.seen)
-    lines = files.attempts.read_bytes().splitlines(keepends=True)
-    files.attempts.write_bytes(b"".join(lines[: COUNT // 2]))
+    files.attempts.write_bytes(b"".join(files.attempts.read_bytes().splitlines(keepends=True)[: COUNT // 2]))
     scored = hybrid("score", files.path, "--json")
     assert scored.code != 0
     assert "attempts.jsonl" in scored.err
@@ -150,8 +148,7 @@ def test_where_the_server_is_and_how_patiently_it_is_asked_is_no_other_configura
     run: Run, questions: Callable[[int], Path], hybrid: Callable[..., Ended], server: FaultyServer
 ) -> None:
     files, _ = run
-    lines = files.attempts.read_bytes().splitlines(keepends=True)
-    files.attempts.write_bytes(b"".join(lines[:-1]))
+    files.attempts.write_bytes(b"".join(files.attempts.read_bytes().splitlines(keepends=True)[:-1]))
     before = len(server.seen)
     with FaultyServer() as another:
         patient = ("--model-arg", "timeout_s=20", "--model-arg", "retries=1")

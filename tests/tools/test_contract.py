@@ -157,8 +157,7 @@ async def ask(
     except ToolError as error:
         found = error
     if isinstance(found, ToolError):
-        wrapped = [words for words in WRAPPED if words in str(found)]
-        assert wrapped == [], f"{name}, {about}: {found}"
+        assert [words for words in WRAPPED if words in str(found)] == [], f"{name}, {about}: {found}"
         assert len(str(found)) > 15
         return found
     assert complaints(found, refs) == [], f"{name}, {about}, with {args}"
@@ -166,8 +165,7 @@ async def ask(
 
 
 def test_the_contract_sees_what_breaks_it() -> None:
-    image = StoredImage("0" * 64, 40, 30, "image/png")
-    refs = [ImageRef("img:1", image)]
+    refs = [ImageRef("img:1", StoredImage("0" * 64, 40, 30, "image/png"))]
     good = Finding("one line", {"x_px": 1.5, "count": 2, "points": [{"depth_0_1": 0.5}]}, 0.5, "learned", "1")
     assert complaints(good, refs) == []
     small = ImageRef("", StoredImage("1" * 64, 20, 15, "image/png"), "img:1")

@@ -199,8 +199,7 @@ def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
 
 def test_marks_that_are_not_there_never_become_points() -> None:
     made = flat_pair("mild", 1)
-    bare = (SCENE, SCENE)
-    evidence = ask(bare, marked=True)
+    evidence = ask((SCENE, SCENE), marked=True)
     assert "no point marked REF was found" in evidence.text
     assert (evidence.data["point_px"], evidence.data["candidates"], evidence.pictures) == (None, [], ())
     with pytest.raises(ToolError, match=r"no drawn point 'E' was found \(found: A, B, C, D\)"):
@@ -234,5 +233,4 @@ def test_a_real_pair_has_many_matches_in_the_right_place(shared_data) -> None:
         shrink(decode((shared_data / "pairs" / name).read_bytes(), name), 480)
         for name in ("sacre_coeur1.jpg", "sacre_coeur2.jpg")
     ]
-    found = match_views(view_of(images[0]), view_of(images[1]))
-    assert len(found) > 40
+    assert len(match_views(view_of(images[0]), view_of(images[1]))) > 40

@@ -125,9 +125,7 @@ def test_cues_of_any_image_lie_in_0_to_1(seed: int, height: int, width: int):
 
 @given(st.floats(0, 30), st.floats(0, 20))
 def test_a_sample_lies_between_the_cells_around_it(x: float, y: float):
-    values = np.arange(6, dtype=np.float32).reshape(2, 3)
-    found = sample(values, x, y, (20, 30))
-    assert 0 <= found <= 5
+    assert 0 <= sample(np.arange(6, dtype=np.float32).reshape(2, 3), x, y, (20, 30)) <= 5
     assert sample(np.full((4, 4), 0.7, np.float32), x, y, (20, 30)) == pytest.approx(0.7, abs=1e-6)
 
 
@@ -215,8 +213,7 @@ def test_the_learned_backend_survives_odd_shapes_and_refuses_strips(depth_checkp
 def test_a_large_image_is_reduced_and_points_stay_in_its_own_pixels(depth_checkpoint: Callable[[str], Path]):
     made = item("Relative_Depth", 0, 3)
     large = cv2.resize(made.images[0], None, fx=4, fy=4, interpolation=cv2.INTER_LINEAR)
-    points = tuple(PointArg(x=4 * x, y=4 * y) for x, y in made.facts.points)
-    request = Request((large,), DepthArgs(points=points))
+    request = Request((large,), DepthArgs(points=tuple(PointArg(x=4 * x, y=4 * y) for x, y in made.facts.points)))
     assert max(clean_image(request).shape) == 1024
     for backend in (DepthCues(), started(depth_checkpoint("depth_anything"))):
         (found,) = backend.run([request])

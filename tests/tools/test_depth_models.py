@@ -36,8 +36,7 @@ def test_the_border_of_a_picture_at_its_own_size_is_no_part_of_its_map(depth_che
     Half of it, rounded down, is above and left.
     """
     model = DepthModel(str(depth_checkpoint("dpt_dinov2")), "cpu")
-    pixels = np.random.default_rng(0).integers(0, 256, (67, 93, 3)).astype(np.uint8)
-    asked = model.prepare(pixels)
+    asked = model.prepare(np.random.default_rng(0).integers(0, 256, (67, 93, 3)).astype(np.uint8))
     assert asked.values.shape[-2:] == (70, 98)
     bright = asked.values[0].sum(dim=0)
     # The border is 0; what the picture shows is not.

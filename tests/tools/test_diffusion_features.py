@@ -67,8 +67,7 @@ def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: 
         noised = parts.scheduler.add_noise(latents, noise, torch.tensor([STEP] * DRAWS))
         parts.unet(noised, STEP, encoder_hidden_states=words)
     wanted = caught[0].mean(dim=0).permute(1, 2, 0).numpy()
-    found = map_of(features, pixels, "dog", 3)
-    assert found.vectors == pytest.approx(wanted, abs=1e-4)
+    assert map_of(features, pixels, "dog", 3).vectors == pytest.approx(wanted, abs=1e-4)
 
 
 def test_every_network_says_once_that_it_was_loaded_and_one_is_given_pictures(checkpoint: Path):

@@ -21,8 +21,7 @@ HALF = (0.5, 0.5, 0.5)
 
 
 def noise(seed: int, level: int, side: int = 96) -> Pixels:
-    rng = np.random.default_rng(seed)
-    return np.clip(120 + rng.normal(0, level, (side, side, 3)), 0, 255).astype(np.uint8)
+    return np.clip(120 + np.random.default_rng(seed).normal(0, level, (side, side, 3)), 0, 255).astype(np.uint8)
 
 
 def test_the_weight_free_backend_never_decides():
@@ -136,8 +135,7 @@ def test_a_configuration_that_is_no_detector_is_refused(
     things_checkpoint: Callable[[str], Path], tmp_path: Path, change: dict, message: str
 ):
     folder = Path(shutil.copytree(things_checkpoint("timm_detector"), tmp_path / "copy"))
-    config = json.loads((folder / "config.json").read_text()) | change
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | change))
     with pytest.raises(WeightsError, match=message):
         started("forensics", folder)
     with pytest.raises(ToolError, match="before its weights"):

@@ -58,8 +58,7 @@ def test_albedo_has_the_form_of_the_picture_and_depends_on_the_seed_alone(model:
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
     assert model.version.startswith("marigold-iid@")
-    large = np.tile(scene[:200, :300], (3, 4, 1))
-    assert model.albedo(large, 0).shape == (384, 768, 3)
+    assert model.albedo(np.tile(scene[:200, :300], (3, 4, 1)), 0).shape == (384, 768, 3)
     with pytest.raises(ToolError, match="at least 16 px a side"):
         model.albedo(scene[:15], 0)
 

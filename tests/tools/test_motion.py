@@ -56,8 +56,7 @@ def test_exact_points_give_side_turn_and_direction(turn: float, sign: int, seed:
     first, second = cameras(sign * turn, ratio)
     motion = best_motion(exact(first, second, seed), SIZE, SIZE, (ratio,))
     assert motion is not None
-    verdict = judge(motion, 150)
-    assert verdict.moved == ("right" if sign > 0 else "left")
+    assert judge(motion, 150).moved == ("right" if sign > 0 else "left")
     assert motion.yaw_deg * sign > 0
     moved = first.rotation() @ np.subtract(second.position, first.position)
     assert motion.centre @ moved / np.linalg.norm(moved) > 0.99

@@ -54,8 +54,7 @@ def test_a_slanted_line_is_straightened():
     assert crop.shape[1] == pytest.approx(85, abs=1)
     assert (crop > 200).mean() > 0.9
     assert straighten(pixels, quad[:, ::-1].copy() * 0) is None
-    turned = straighten(pixels, np.array([[10, 10], [20, 10], [20, 60], [10, 60]], np.float32))
-    assert turned.shape == (10, 50, 3)
+    assert straighten(pixels, np.array([[10, 10], [20, 10], [20, 60], [10, 60]], np.float32)).shape == (10, 50, 3)
 
 
 @given(st.lists(LINES, max_size=12))
@@ -81,8 +80,7 @@ def test_pp_ocr_reads_through_both_processors(things_checkpoint: Callable[[str],
 
 def test_a_region_is_read_in_pixels_of_the_whole_image(things_checkpoint: Callable[[str], Path]):
     backend = started("ocr", things_checkpoint("ocr"))
-    region = {"x0": 100, "y0": 10, "x1": 180, "y1": 60}
-    (line,) = ask(backend, box=region).data["lines"]
+    (line,) = ask(backend, box={"x0": 100, "y0": 10, "x1": 180, "y1": 60}).data["lines"]
     assert line["box_px"] == [100, 10, 180, 60]
     large = np.random.default_rng(1).integers(0, 256, (300, 1500, 3)).astype(np.uint8)
     (line,) = ask(backend, large).data["lines"]
@@ -98,8 +96,7 @@ def test_parts_that_are_absent_damaged_or_without_characters_are_refused(
 ):
     from safetensors.torch import load_file, save_file
 
-    good = things_checkpoint("ocr")
-    folder = Path(shutil.copytree(good, tmp_path / "copy"))
+    folder = Path(shutil.copytree(things_checkpoint("ocr"), tmp_path / "copy"))
     processor = folder / "rec" / "preprocessor_config.json"
     processor.write_text(processor.read_text().replace('"blank",', ""))
     with pytest.raises(WeightsError, match="lists 37 characters, the network tells 38 apart"):

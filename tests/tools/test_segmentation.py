@@ -73,8 +73,7 @@ def test_bounds_and_outline_follow_any_mask(seed: int):
         assert not mask.any()
         assert line == []
     else:
-        inside = mask[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)]
-        assert inside.sum() == mask.sum()
+        assert mask[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)].sum() == mask.sum()
         assert all(box.x0 <= x < box.x1 and box.y0 <= y < box.y1 for x, y in line)
 
 

@@ -73,8 +73,7 @@ def test_points_that_are_not_drawn_are_undecided_and_a_single_candidate_is_a_fau
 ):
     backend = started("semantic_correspondence", things_checkpoint("dinov2"))
     for args in (SemanticArgs(), SemanticArgs(point={"x": 1, "y": 1})):
-        request = Request((picture(), picture()), args)
-        (evidence,) = backend.run([request])
+        (evidence,) = backend.run([Request((picture(), picture()), args)])
         assert evidence.data["best"] is None
         assert evidence.data["candidates"] == []
         assert "0 candidates in image 2" in evidence.text

@@ -140,8 +140,7 @@ def actiview(tmp_path: Path) -> Path:
 
 
 async def test_actiview_sends_the_lines_and_then_the_parts_chosen(actiview: Path) -> None:
-    heard = await sent("actiview", actiview, {"actiview0001": ("1, 4", "B")})
-    assert heard == expected("actiview")
+    assert (await sent("actiview", actiview, {"actiview0001": ("1, 4", "B")})) == expected("actiview")
 
 
 async def test_hvsbench_sends_the_question_and_the_picture(tmp_path: Path) -> None:

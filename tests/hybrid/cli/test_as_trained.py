@@ -81,8 +81,7 @@ def test_a_study_says_what_the_form_of_the_tools_brings_and_keeps_what_was_writt
     assert row["tools"][0]["function"]["parameters"]["required"] == ["bbox_2d", "label", "img_idx"]
     site = command("report", run, "-o", tmp_path / "site")
     assert site.code == 0, site.err
-    pages = "".join(path.read_text() for path in (tmp_path / "site").rglob("*.js*"))
-    assert "ran as crop on img:1" in pages
+    assert "ran as crop on img:1" in "".join(path.read_text() for path in (tmp_path / "site").rglob("*.js*"))
 
 
 @pytest.mark.system

@@ -103,8 +103,7 @@ def test_unread_replies_of_a_published_model(command: Command, tmp_path: Path, s
     (tmp_path / "Jigsaw.json").symlink_to(shared_data / "blink_outputs" / "QwenVLMax" / "Jigsaw.json")
     for rule, right in (("wrong", 6), ("chance", 77)):
         words = ("score", tmp_path, "--benchmark", "blink", "--field", "text", "--json", "--abstain", rule)
-        report = json.loads(command(*words).out)
-        assert report["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(right / 150)
+        assert json.loads(command(*words).out)["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(right / 150)
 
 
 @pytest.mark.system

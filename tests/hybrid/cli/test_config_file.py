@@ -94,8 +94,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
     found["task"] = st.lists(text.map(str.strip).filter(bool), min_size=1, max_size=2)
     found["weights"] = st.dictionaries(st.sampled_from(["ocr", "depth"]), text, max_size=2)
     found["mcp-image"] = st.dictionaries(st.sampled_from(["a_look", "b"]), text, min_size=1, max_size=2)
-    price = {name: found.pop(name) for name in ("model-arg",)}
-    return st.fixed_dictionaries(price, optional=found)
+    return st.fixed_dictionaries({name: found.pop(name) for name in ("model-arg",)}, optional=found)
 
 
 def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
@@ -134,8 +133,7 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
 
 
 def manifest(path: Path, options: Mapping[str, Any]) -> Path:
-    identity = {"benchmark": "blink", "split": "val"}
-    content = {"format": 2, "identity": identity, "solvers": {}, "options": options}
+    content = {"format": 2, "identity": {"benchmark": "blink", "split": "val"}, "solvers": {}, "options": options}
     return written(path, json.dumps({**content, "sha256": seal_of(content)}))
 
 
@@ -162,8 +160,7 @@ def test_a_run_and_its_manifest_share_their_folder(
     assert not told.keys() & NOT_KEPT
     assert "device" not in told
     for given_back in (first["run"], Path(first["run"], "manifest.json")):
-        again = json.loads(command("run", "--config", given_back, "--json").out)
-        assert again == first
+        assert json.loads(command("run", "--config", given_back, "--json").out) == first
     saved = written(Path("saved.json"), Path(first["run"], "manifest.json").read_text())
     other = json.loads(command("run", "--config", saved, "--max-turns", "4", "--dry-run", "--json").out)
     assert other["run"] != first["run"]

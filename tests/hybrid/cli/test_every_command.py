@@ -70,8 +70,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Pat
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
         asyncio.run(ask_run(prepare(asked), lambda *_: None))
-    found = command_tree.Given(folder / "run", data, model, images / "photo.png", folder / "free")
-    return found, folder / "home"
+    return command_tree.Given(folder / "run", data, model, images / "photo.png", folder / "free"), folder / "home"
 
 
 @pytest.fixture

@@ -87,8 +87,7 @@ def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path:
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert (manifest["environment"]["torch"], manifest["environment"]["transformers"]) == (None, None)
     assert manifest["environment"]["numpy"]
-    tools = manifest["solvers"]["specialist"]["tools"]
-    assert tools["depth"]["backend"].startswith("classical:")
+    assert manifest["solvers"]["specialist"]["tools"]["depth"]["backend"].startswith("classical:")
     # Weights are absent too, as every run says that finds none.
     assert any(line.startswith("depth: weights absent: ") for line in manifest["notices"])
 

@@ -33,8 +33,7 @@ def test_a_tool_runs_on_files(command: Command, puzzle: list[Path], tmp_path: Pa
     assert 0 <= found["confidence"] <= 1
     with Image.open(tmp_path / "seams.png") as picture:
         assert picture.format == "PNG"
-    plain = command("tools", "run", "jigsaw", *puzzle)
-    assert plain.out.startswith(found["text"])
+    assert command("tools", "run", "jigsaw", *puzzle).out.startswith(found["text"])
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_arguments_are_one_line", list))

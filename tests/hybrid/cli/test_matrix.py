@@ -111,5 +111,4 @@ def test_each_run_has_its_own_price() -> None:
     assert both.cost_usd == {"low": 10.0, "expected": 10.0, "high": 10.0}
     assert both.as_json()["total"]["cost_usd"]["high"] == 10.0  # type: ignore[index,call-overload]
     assert "10.00" in both.as_text()
-    unknown = ManyEstimate({"a": one("1/1", 1_000_000), "b": one(None, 5)})
-    assert unknown.cost_usd is None
+    assert ManyEstimate({"a": one("1/1", 1_000_000), "b": one(None, 5)}).cost_usd is None

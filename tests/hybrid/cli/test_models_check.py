@@ -148,8 +148,7 @@ def test_the_command_that_is_printed_runs_as_printed(command: Command, tmp_path:
     able = Able(tools="m does not support tools", in_text=True, disc="(700, 220)", pictures=2)
     with listening(Model(able)) as server:
         words = ("openai:k", "--base-url", f"{server.url}/v1", "--model-arg", "price=1/2", "--max-tokens", "900")
-        ended = command("models", "check", *words)
-        *_, line = ended.out.strip().splitlines()
+        *_, line = command("models", "check", *words).out.strip().splitlines()
         assert line.startswith("hybrid run blink ")
         assert "--model-arg price=1/2 " in line
         assert "--max-tokens 900 " in line

@@ -19,8 +19,7 @@ ROOT = Path(plugins.__file__).parents[1]
 def test_a_new_plugin_repository_is_written_whole(command: Callable[..., Any], tmp_path: Path) -> None:
     """That its tests pass at once, docs/plugins.md shows."""
     out = tmp_path / "glow"
-    ended = command("new", "plugin", "glow", "-o", out)
-    assert ended.out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
+    assert command("new", "plugin", "glow", "-o", out).out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
     assert f'path = "{Path(plugins.__file__).parents[1].as_posix()}"' in (out / "pyproject.toml").read_text()
     for line in (out / "pyproject.toml").read_text().splitlines():
         if line.startswith("glow_"):

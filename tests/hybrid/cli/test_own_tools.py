@@ -51,8 +51,7 @@ def test_every_command_that_names_a_tool_finds_it(command: Callable[..., Any], o
     path = ("--path", own)
     assert "there are: " in command("tools", "show", "redness").err
     assert "Says which share" in command("tools", "show", "redness", *path).out
-    ended = command("tools", "run", "redness", photo, *path, "--json")
-    assert json.loads(ended.out)["data"] == {"red_0_1": 1.0}
+    assert json.loads(command("tools", "run", "redness", photo, *path, "--json").out)["data"] == {"red_0_1": 1.0}
     listed = command("tools", "list", *path)
     assert listed.code == 0
     assert [line.split()[0] for line in listed.out.splitlines() if line.startswith("red")] == ["redness"]

@@ -109,8 +109,7 @@ def test_every_kind_is_found_and_loaded_in_one_way(
         assert name in names(kind.package), kind
         first = load(kind.package, name)
         assert load(kind.package, name) is first
-        code = code_outside(kind.package, name)
-        assert re.fullmatch("[0-9a-f]{12}", code or "")
+        assert re.fullmatch("[0-9a-f]{12}", code_outside(kind.package, name) or "")
     assert code_outside("baselines", "chance") is None, "a file of the project"
 
 

@@ -69,8 +69,7 @@ def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: P
 
 def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: tuple[str, ...], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    first = command(*words, "--out", run, "--limit", "3", "--json")
-    assert "3 questions, run folder" in first.err
+    assert "3 questions, run folder" in command(*words, "--out", run, "--limit", "3", "--json").err
     ended = command(*words, "--out", run, "--json")
     assert ended.code == 0
     assert metrics(ended)["accuracy_macro"] == pytest.approx(6 / 7)
@@ -109,8 +108,7 @@ def test_questions_from_python_are_the_same_rows(file: Path, fakes: Any, tmp_pat
     ]
     model = fakes.recordings(tmp_path / "model", {str(number): "(A)" for number in range(1, 6)})
     options = {"solvers": ["mllm"], "model": f"replay:{model}", "out": str(tmp_path / "run")}
-    report = hybrid.run(questions=made, **options)
-    (scored,) = report.solvers
+    (scored,) = hybrid.run(questions=made, **options).solvers
     assert [score.correct for score in scored.scores] == [1.0] * 5
     assert {score.groups["form"] for score in scored.scores} == set("01234")
     assert len(list((hybrid_home / "questions").iterdir())) == 1

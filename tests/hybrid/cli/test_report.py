@@ -75,8 +75,7 @@ def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
     line = process.stderr.readline()
     url = re.match(r"(http://127\.0\.0\.1:\d+/) shows", line)
     assert url is not None, line
-    answer = httpx.get(url[1] + "live.json", trust_env=False)
-    assert answer.json()["answers"] == 3 * COUNT
+    assert httpx.get(url[1] + "live.json", trust_env=False).json()["answers"] == 3 * COUNT
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate()
     assert (process.returncode, rest) == (0, "ended; the run is as it was\n")

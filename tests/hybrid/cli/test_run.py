@@ -34,15 +34,13 @@ def test_a_wrong_option_is_one_line_and_code_2(command: Command, blink: Words, w
     ended = command("run", *blink, *words)
     assert ended.code == 2
     assert ended.out == ""
-    told = [line for line in ended.err.splitlines() if message in line]
-    assert len(told) == 1
+    assert len([line for line in ended.err.splitlines() if message in line]) == 1
     assert "Traceback" not in ended.err
 
 
 @pytest.mark.system
 def test_hidden_answers_run_and_are_submitted(command: Command, tmp_path: Path, fakes: Any) -> None:
-    rows = [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)]
-    fakes.write_task(tmp_path / "data", "Jigsaw", rows, "test")
+    fakes.write_task(tmp_path / "data", "Jigsaw", [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)], "test")
     words = ("blink", "--data", tmp_path / "data", "--split", "test", "--out", tmp_path / "run")
     ended = command("run", *words, "--solver", "specialist", "--json")
     assert ended.code == 0
@@ -87,5 +85,4 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(command: Command,
     assert "detection" in manifest["solvers"]["specialist"]["unchecked_weights"]
     assert label in json.loads(command("score", tmp_path / "second", "--json").out)["labels"]
     assert label in command("score", tmp_path / "second").out
-    compared = command("compare", tmp_path / "run", tmp_path / "second").out
-    assert label in compared
+    assert label in command("compare", tmp_path / "run", tmp_path / "second").out

@@ -82,8 +82,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     assert json.loads(ended.out)["solvers"]["mllm"]["n"] == len(done)
     assert path.read_bytes().startswith(before)
     assert hidden(tmp_path / "run") == []
-    again = command(*words)
-    assert again.code == 0
+    assert command(*words).code == 0
     assert sorted(whole(path)) == sorted(fakes.blink_replies(3, 20))
 
 

@@ -70,8 +70,7 @@ def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tm
     refused = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--only", "jigsw")
     assert refused.code == 2
     assert "jigsaw" in refused.err
-    both = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--all", "--json")
-    assert both.code == 2
+    assert command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--all", "--json").code == 2
 
     words = [word if not word.endswith("/run") else str(tmp_path / "second") for word in blink]
     trusting = command("run", *words, "--solver", "arbiter", "--trust", tmp_path / "trust.json", "--json")

@@ -86,8 +86,7 @@ def test_a_collector_gets_the_spans(
     assert headers["content-type"] == "application/x-protobuf"
     assert headers["authorization"] == f"Bearer {KEY}"
     resource = ExportTraceServiceRequest.FromString(body).resource_spans[0].resource
-    told = {one.key: one.value.string_value for one in resource.attributes}
-    assert told["service.name"] == "hybrid"
+    assert {one.key: one.value.string_value for one in resource.attributes}["service.name"] == "hybrid"
     names = [span.name for span in collector.spans()]
     assert sorted(set(names)) == ["chat model", "question mllm", "run blink"]
     assert [names.count(name) for name in sorted(set(names))] == [6, 6, 1]

@@ -246,8 +246,7 @@ def attempts(run: ResolvedRun, solver: str) -> dict[str, Attempt]:
 
 def figures(scored: Scored) -> tuple[object, ...]:
     """The metrics and, by question, the verdicts."""
-    metrics = [(one.name, one.value, one.n) for one in scored.metrics]
-    return metrics, {score.id: score for score in scored.scores}
+    return [(one.name, one.value, one.n) for one in scored.metrics], {score.id: score for score in scored.scores}
 
 
 def written(run: ResolvedRun, solver: str = "mllm") -> list[str]:
@@ -337,8 +336,7 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     assert (end.failures, end.stopped, end.answered) == ((), None, 12)
     assert written(run) == sorted(question.id for question in run.sound)
     # What was said before is not said again; what was lost on the way is.
-    descriptions = Counter(body for body in server.bodies if not CAT.search(body))
-    assert sorted(descriptions.values()) == [1] * 12
+    assert sorted(Counter(body for body in server.bodies if not CAT.search(body)).values()) == [1] * 12
     assert len(server.cats()) == 12 + in_flight
     assert [line for line in watched.told if "was lost (ActorDiedError)" in line and f"({in_flight})" in line]
     # A description that is known costs no call of the budget.

@@ -89,8 +89,7 @@ async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, re
     async with tools(store) as runner:
         for image, head in ((ref, "png"), (saved("JPEG"), "jpeg")):
             url = f"data:image/{head};base64,{base64.b64encode(store.read(image.image)).decode()}"
-            found = await asked(runner, "plain_look", image)
-            assert found.text == f"{len(url)} characters: {url[:22]}"
+            assert (await asked(runner, "plain_look", image)).text == f"{len(url)} characters: {url[:22]}"
         assert "data:image/png;base64," in (await asked(runner, "plain_look", saved("TIFF"))).text
         turned = saved("JPEG", exif=exif)
         sent, _ = runner._encoder.encoded(turned.image)
@@ -180,8 +179,7 @@ def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore
     assert [(image.parent, image.image.width) for image in shown.images] == [("img:1", 3)] * MAX_IMAGES
     (chart,) = finding_of("it_draw", "", result(picture(3)), [], store).images
     assert (chart.parent, chart.image.width) == (None, 3)
-    numbers = finding_of("it_look", "", result(structured={"a": 1}), [ref], store)
-    assert numbers.text == '{"a": 1}'
+    assert finding_of("it_look", "", result(structured={"a": 1}), [ref], store).text == '{"a": 1}'
     for failed, words in (
         (result(), "no text, image or structured content"),
         (result(error=True), "does not say why"),

@@ -70,8 +70,7 @@ def test_a_captioner_that_cannot_be_had_is_named_by_its_setting(config: RunConfi
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(UsageError, match="--setting caption-model=openai:eyes: "):
         prepare(replace(config, captioner="openai:eyes"))
-    dry = prepare(replace(config, captioner="openai:eyes"), dry=True)
-    assert "caption-model" in dry.missing[0]
+    assert "caption-model" in prepare(replace(config, captioner="openai:eyes"), dry=True).missing[0]
 
 
 def write_texts(folder: Path, *numbers: int) -> Path:
@@ -99,8 +98,7 @@ def test_supplied_texts_are_named_by_hash_and_counted(config: RunConfig, tmp_pat
     write_texts(tmp_path, 1, 2, 3)
     with pytest.raises(UsageError, match=r"context\.sha256"):
         go(prepare(replace(plain, context=path, context_missing="without")))
-    other = prepare(replace(plain, context=path, out=tmp_path / "other"))
-    assert other.without_text == ()
+    assert prepare(replace(plain, context=path, out=tmp_path / "other")).without_text == ()
 
 
 def test_a_file_of_other_questions_is_refused(config: RunConfig, tmp_path: Path) -> None:

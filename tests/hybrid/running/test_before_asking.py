@@ -60,8 +60,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
 def asked(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> tuple[ResolvedRun, Any]:
     """A run whose model says these in order."""
     run, queue = prepare(config), fakes.QueueModel(list(replies))
-    settings = replace(run.config.model_settings, price=Price(1.0, 1.0))
-    config = replace(run.config, model_settings=settings)
+    config = replace(run.config, model_settings=replace(run.config.model_settings, price=Price(1.0, 1.0)))
     facts = replace(run.resources, config=config, model=Served(queue) if served else queue)
     return replace(run, resources=replace(facts, run_meter=RunMeter())), queue
 

@@ -76,8 +76,7 @@ async def test_any_error_costs_its_own_question(config: RunConfig, fakes: Any, e
 async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
     keep_secret("sk-ends-secret")
     run = failing(config, fakes, val_Jigsaw_2=Outage("401: sk-ends-secret is wrong"))
-    end = await ended(run)
-    assert end.failures[0].error == "401: [redacted] is wrong"
+    assert (await ended(run)).failures[0].error == "401: [redacted] is wrong"
     assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "attempts.jsonl").read_bytes()
 
 

@@ -92,8 +92,7 @@ async def test_changed_data_or_recordings_are_another_configuration(
 
 @pytest.mark.parametrize("mode", ["blank", "shuffled", "oracle"])
 async def test_solvers_with_rules_live_with_every_control(config: RunConfig, mode: ToolOutput) -> None:
-    run = prepare(replace(config, solvers=("arbiter", "specialist"), tool_output=mode))
-    assert await ran(run) == ()
+    assert await ran(prepare(replace(config, solvers=("arbiter", "specialist"), tool_output=mode))) == ()
 
 
 async def test_an_unknown_solver_or_a_missing_model_is_a_wrong_option(config: RunConfig) -> None:

@@ -177,8 +177,7 @@ def test_to_cuda_a_batch_goes_through_pinned_memory_without_waiting(monkeypatch:
 
     monkeypatch.setattr(torch, "empty", pinned)
     monkeypatch.setattr(torch.Tensor, "to", there)
-    batch = together([torch.ones(1, 2), torch.zeros(2, 2)], "cuda:1")
-    assert batch.tolist() == [[1, 1], [0, 0], [0, 0]]
+    assert together([torch.ones(1, 2), torch.zeros(2, 2)], "cuda:1").tolist() == [[1, 1], [0, 0], [0, 0]]
     assert went == [True, ("cuda:1", (3, 2), True)]
 
 

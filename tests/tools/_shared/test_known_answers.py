@@ -108,8 +108,7 @@ def test_on_the_command_line_they_are_taken_when_asked_for_and_with_a_note(told:
 
 @pytest.mark.system
 def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_somewhere() -> None:
-    ratios = [max(one.facts.depths_m) / min(one.facts.depths_m) for one in depth_scenes()]
-    assert min(ratios) > 2.2
+    assert min([max(one.facts.depths_m) / min(one.facts.depths_m) for one in depth_scenes()]) > 2.2
     assert {one.answer for one in depth_scenes()} == {0, 1}
 
 
@@ -181,8 +180,7 @@ def test_what_is_asked_of_features_is_more_than_their_mean_colours(name: str, co
     asked = [(known, check_case) for known, check_case in zip(tool.checks, cases_of(name), strict=True) if known.series]
     assert len(asked) == count
     if name == "semantic_correspondence":
-        right = sum(_by_colour(check_case) for _, check_case in asked)
-        assert right < asked[0][0].series.least
+        assert sum(_by_colour(check_case) for _, check_case in asked) < asked[0][0].series.least
     elif name == "jigsaw":
         # Pieces are of equal colours: no mean tells them apart.
         for _, check_case in asked:

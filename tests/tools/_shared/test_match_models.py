@@ -53,8 +53,7 @@ def pair() -> tuple[Pixels, Pixels]:
 
 
 def test_loftr_of_kornia_is_read_from_a_state_dict(checkpoint, pair) -> None:
-    folder = checkpoint("kornia")
-    model = MatchModel(str(folder), "cpu")
+    model = MatchModel(str(checkpoint("kornia")), "cpu")
     assert model.version.startswith("kornia_loftr@")
     small = [np.ascontiguousarray(pixels[100:196, 100:228]) for pixels in pair]
     found = match(model, view_of(small[0]), view_of(small[1]))
@@ -104,8 +103,7 @@ def test_cells_with_equal_features_are_paired() -> None:
 def test_a_border_and_a_threshold_leave_cells_out() -> None:
     import torch
 
-    first = 10 * torch.eye(20)
-    coarse = torch.stack([first.T.reshape(20, 4, 5)] * 2)
+    coarse = torch.stack([(10 * torch.eye(20)).T.reshape(20, 4, 5)] * 2)
     inner = SimpleNamespace(**{**vars(CONFIG), "coarse_matching_border_removal": 1})
     assert coarse_matches(coarse, inner)[0][:, 0].tolist() == [6, 7, 8, 11, 12, 13]
     strict = SimpleNamespace(**{**vars(CONFIG), "coarse_matching_threshold": 1.1})
@@ -132,8 +130,7 @@ def test_the_second_stage_moves_towards_the_likelier_neighbour() -> None:
     first[0, 27, 4] = 1
     # The inner pixel (4, 4) is read at row 4, column 4 of the padded window; the neighbour to the right is preferred.
     second[0, 4 * 10 + 5, 4] = 1000
-    offset = fine_offsets(first, second, CONFIG)[1][0]
-    assert offset.tolist() == pytest.approx([4 - 3.5 + 1, 4 - 3.5], abs=1e-3)
+    assert fine_offsets(first, second, CONFIG)[1][0].tolist() == pytest.approx([4 - 3.5 + 1, 4 - 3.5], abs=1e-3)
 
 
 def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:

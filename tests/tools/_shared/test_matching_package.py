@@ -175,8 +175,7 @@ def test_in_fewer_bits_places_stay_exact_and_scores_are_rounded(model: MatchMode
         rounded = model.predict([asked])[0]
     assert {tuple(point) for point in rounded.first} & {tuple(point) for point in exact.first}
     assert not np.array_equal(exact.scores, rounded.scores)
-    away = np.hypot(*(rounded.first - rounded.second - (32, 16)).T)
-    assert np.mean(away < 1) > 0.98
+    assert np.mean(np.hypot(*(rounded.first - rounded.second - (32, 16)).T) < 1) > 0.98
     assert model.predict([asked])[0].scores.tobytes() == exact.scores.tobytes()
 
 

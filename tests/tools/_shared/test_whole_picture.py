@@ -34,8 +34,7 @@ def reference(pixels: Pixels, family: str, height: int, width: int) -> np.ndarra
 
 def photo(height: int, width: int) -> Pixels:
     """A chart with soft noise, so that interpolations differ."""
-    rng = np.random.default_rng(0)
-    noise = rng.normal(0, 12, (height, width, 3))
+    noise = np.random.default_rng(0).normal(0, 12, (height, width, 3))
     return np.clip(chart(height, width) + noise, 0, 255).astype(np.uint8)
 
 

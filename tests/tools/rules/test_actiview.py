@@ -57,8 +57,7 @@ MORE = "The question about the whole picture is: What colour is the cup?\nReply 
 
 async def test_going_on_needs_a_detector_and_a_name(fakes: Any) -> None:
     assert (await said(fakes, shown(MORE, Kind.CONTINUE), ABSENT))[0] is None
-    nameless = shown("The question about the whole picture is: Why?", Kind.CONTINUE)
-    assert await said(fakes, nameless) == (None, [])
+    assert await said(fakes, shown("The question about the whole picture is: Why?", Kind.CONTINUE)) == (None, [])
 
 
 @pytest.mark.parametrize(("middles", "answer"), [((), "Answer: 1, 3"), (((10, 10),), "Answer: no")])
@@ -81,8 +80,7 @@ async def test_without_a_question_or_a_grid_it_abstains(fakes: Any, text: str, c
 
 
 async def test_a_first_plan_says_what_points_there(fakes: Any) -> None:
-    asked = whole("Why?", Kind.VIEW_PLAN)
-    found, _ = await said(fakes, asked, boxes("objects", (10, 10), (390, 190)))
+    found, _ = await said(fakes, whole("Why?", Kind.VIEW_PLAN), boxes("objects", (10, 10), (390, 190)))
     assert json.loads(found.answer) == {"part": "1, 4", "reason": "saliency points there"}
     assert (found.tool, found.confidence) == ("saliency", 0.2)
 

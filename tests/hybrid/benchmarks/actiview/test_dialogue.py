@@ -118,8 +118,7 @@ def test_oracle_views(folder: Path, store: ImageStore) -> None:
 
 def test_concatenated_parts(folder: Path, store: ImageStore) -> None:
     question = question_of(folder, store, images="concat")
-    choice = run(question, ["1, 3, 4", "A"])[1].prompt
-    (picture,) = choice.images
+    (picture,) = run(question, ["1, 3, 4", "A"])[1].prompt.images
     part = question.images[2]
     assert (picture.image.width, picture.image.height) == (3 * part.width, part.height)
     pixels, upper_right = store.pixels(picture.image), store.pixels(question.images[4])

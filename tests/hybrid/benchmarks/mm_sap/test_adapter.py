@@ -90,8 +90,7 @@ def test_columns_are_found_under_many_names(tmp_path: Path, changed: dict[str, o
     folder = tmp_path / "data"
     (folder / "pictures").mkdir(parents=True)
     (folder / "pictures" / "a.png").write_bytes(picture())
-    values = {key: value for key, value in row(**changed).items() if value is not None}
-    table(folder, [values])
+    table(folder, [{key: value for key, value in row(**changed).items() if value is not None}])
     (question,) = sound(folder, tmp_path, shuffles="stored")
     assert question.text == "What colour?"
     assert question.choices[:4] == ("red", "green", "blue", "white")
@@ -162,8 +161,7 @@ def test_picture_paths_stay_inside_the_folder(tmp_path: Path) -> None:
 
 
 def one(sample: Path, tmp_path: Path, name: str, **given_settings: str) -> Question:
-    store = ImageStore(tmp_path / "store")
-    source = Source(sample, store, "test", (name,), {"shuffles": "1", **given_settings})
+    source = Source(sample, ImageStore(tmp_path / "store"), "test", (name,), {"shuffles": "1", **given_settings})
     question = next(BENCHMARK.questions(source))
     assert isinstance(question, Question)
     return question
@@ -182,5 +180,4 @@ def test_the_second_pass_follows_from_the_reply_alone(text: str) -> None:
         {"correct": 0, "refusal": 1},
         protocol={"refusal": 1, "refusal_prompt": False},
     )
-    counts = {len(run(replace(question, task=name), [text, "A"])) for name in SETS}
-    assert len(counts) == 1
+    assert len({len(run(replace(question, task=name), [text, "A"])) for name in SETS}) == 1

@@ -162,8 +162,7 @@ def test_the_command(shared_data: Path) -> None:
     folder = shared_data / "mvp_bench"
     path = folder / "model_prediction" / "mcq_GPT4o.jsonl"
     words = ["score", str(path), "--benchmark", "mvp_bench", "--data", str(folder / "data"), "--json"]
-    result = CliRunner().invoke(cli, words, standalone_mode=False)
-    report = json.loads(result.stdout)
+    report = json.loads(CliRunner().invoke(cli, words, standalone_mode=False).stdout)
     assert set(report["metrics"]) == {"circular", "vanilla"}
     assert set(report["metrics"]["vanilla"]) == {"cross_low", "cross_high", "single"}
     assert report["n"] == 4359

@@ -69,8 +69,7 @@ class Made:
         bench = load("hybrid.benchmarks", benchmark)
         store = ImageStore(self.folder / "store")
         chosen = {"split": None, "tasks": (), "settings": {}, **given}
-        mounted = mount(bench, str(data), store=store, **chosen)
-        return list(questions(bench, mounted.source, chosen.get("limit")))
+        return list(questions(bench, mount(bench, str(data), store=store, **chosen).source, chosen.get("limit")))
 
     def sound(self, data: Path, benchmark: str = "questions", **given: Any) -> list[Question]:
         found = self.asked(data, benchmark, **given)

@@ -47,5 +47,4 @@ def test_every_recipe_has_a_line_of_its_page() -> None:
 
 
 def test_the_page_names_every_scene() -> None:
-    named = PAGE.partition("`samples:`")[2]
-    assert sorted(re.findall(r"`(\w+)`", named)) == sorted(SCENES)
+    assert sorted(re.findall(r"`(\w+)`", PAGE.partition("`samples:`")[2])) == sorted(SCENES)
