@@ -150,13 +150,11 @@ def test_a_refusal_ends_all_and_a_failed_question_is_named(
 ) -> None:
     out = tmp_path / "out"
     with FaultyServer(plan=always(Fault.WRONG_KEY)) as server:
-        ended = hybrid(*told(data, server.url, out, "--vary", "depth"))
-        assert (ended.code, ended.out) == (2, "")
+        ended = hybrid(*told(data, server.url, out, "--vary", "depth"), code=2)
         assert "401 Unauthorized" in ended.err
         assert {path.name for path in out.iterdir()} == {"full"}
         server.plan = only({2: Fault.BAD_REQUEST})
-        ended = hybrid(*told(data, server.url, out, "--vary", "depth", "--json"))
-    assert ended.code == 3
+        ended = hybrid(*told(data, server.url, out, "--vary", "depth", "--json"), code=3)
     named = [line.partition(": ")[2] for line in ended.err.splitlines() if line.startswith("failed: ")]
     runs = ("full", "no tool", "without depth")
     assert [line.partition(": ")[0] for line in named] == [f"val_Spatial_Relation_2 ({run})" for run in runs]

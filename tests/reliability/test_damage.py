@@ -60,8 +60,7 @@ def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_
     lines = files.attempts.read_bytes().split(b"\n")
     lines[4] = damage
     files.attempts.write_bytes(b"\n".join(lines))
-    scored = hybrid("score", files.path, "--json")
-    assert scored.code == 3
+    scored = hybrid("score", files.path, "--json", code=3)
     assert "attempts.jsonl, line 5" in scored.err
     assert json.loads(scored.out)["n"] == COUNT
     assert again().code == 0
@@ -85,8 +84,7 @@ def test_half_of_the_questions_is_no_run(run: Run, hybrid: Callable[..., Ended])
     files, _ = run
     path = files.path / "questions.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[: COUNT // 2]))
-    scored = hybrid("score", files.path, "--json")
-    assert scored.code == 2
+    scored = hybrid("score", files.path, "--json", code=2)
     assert scored.out == ""
     assert "questions.jsonl" in scored.err
     assert scored.err.count("\n") == 1
@@ -265,8 +263,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(
     (tmp_path / "file").write_text("in the way")
     mark = len(server.seen)
     for solver in (MLLM, CONTROLLER):
-        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "file" / "run", *solver))
-        assert ended.code == 2
+        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "file" / "run", *solver), code=2)
         assert ended.err.splitlines()[-1].startswith("hybrid: ")
         assert "cannot be written" in ended.err
         assert "Traceback" not in ended.err

@@ -30,8 +30,7 @@ def test_a_recorded_model_gives_the_same_scores_in_every_run(
         # Each finds out for itself what its tools say.
         monkeypatch.setenv("HYBRID_HOME", str(tmp_path / f"home-{place}"))
         out = tmp_path / f"run-{place}"
-        ended = hybrid("run", "blink", *told, "--concurrency", in_flight, "--out", out)
-        assert ended.code == 0
+        ended = hybrid("run", "blink", *told, "--concurrency", in_flight, "--out", out, code=0)
         found.append((ended.out.replace(str(out), "RUN"), *(Files(out, solver).scores for solver in solvers)))
     assert found[0] == found[1] == found[2]
 

@@ -47,8 +47,7 @@ def test_every_question_ends_answered_or_typed_as_failed(
         assert max(server.asked().values()) <= MAX_REQUESTS
         server.plan = only({})
         finished, mark = run.finished(), len(server.seen)
-        again = hybrid(*told)
-    assert again.code == 0
+        again = hybrid(*told, code=0)
     assert again.report["failed"] == 0
     assert set(server.asked(mark)) == set(range(1, count + 1)) - finished
 
@@ -93,8 +92,7 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
     run, failing = Files(tmp_path / "run", "mllm"), (5, 6)
     with FaultyServer(only(dict.fromkeys(failing, Fault.HTTP_500))) as server:
         told = words(questions(COUNT), server.url, run.path, *MLLM, *PATIENT)
-        ended = hybrid(*told)
-        assert ended.code == 3
+        ended = hybrid(*told, code=3)
         assert ended.report["outcomes"] == {"answered": COUNT - 2, "outage": 2}
         asked = server.asked()
         assert {number: asked[number] for number in failing} == dict.fromkeys(failing, 1 + RETRIES)
@@ -125,8 +123,7 @@ def test_a_wait_that_the_server_asks_for_is_waited(
         return Fault.RATE_WITH_WAIT if request.question >= 0 and request.before == 0 else None
 
     with FaultyServer(first_is_too_many) as server:
-        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *MLLM, *PATIENT, "--limit", "4"))
-    assert ended.code == 0
+        hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *MLLM, *PATIENT, "--limit", "4"), code=0)
     asked = {number: requests for number, requests in server.asked().items() if number >= 0}
     assert len(asked) == 4
     for number, requests in asked.items():
@@ -141,8 +138,7 @@ def test_a_question_that_is_not_allowed_costs_itself_only(
     run = Files(tmp_path / "run", "mllm")
     with FaultyServer(only(refused)) as server:
         told = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2", "--json")
-        ended = hybrid(*told)
-        assert ended.code == 3
+        ended = hybrid(*told, code=3)
         assert ended.report["outcomes"] == {"answered": COUNT - 4, "outage": 4}
         assert set(server.asked().values()) == {1}
         for number, fault in refused.items():
@@ -159,8 +155,7 @@ def test_a_wrong_key_stops_at_once(
     key = "sk-loopback-only-0123456789"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with FaultyServer(always(Fault.WRONG_KEY)) as server:
-        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *CONTROLLER, *PATIENT))
-    assert ended.code == 2
+        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *CONTROLLER, *PATIENT), code=2)
     assert "401" in ended.err
     assert "Traceback" not in ended.err
     assert len(server.seen) <= int(IN_FLIGHT)
@@ -173,9 +168,7 @@ def test_a_server_that_takes_no_request_at_all_stops_early(
 ) -> None:
     with FaultyServer(always(Fault.BAD_REQUEST)) as server:
         told = words(questions(100), server.url, tmp_path / "run", *MLLM, "--concurrency", "8", "--json")
-        ended = hybrid(*told)
-        assert ended.code == 2
-        assert "400" in ended.err
+        assert "400" in hybrid(*told, code=2).err
         assert len(server.seen) <= 30
         server.plan = only({})
         assert hybrid(*told).code == 0

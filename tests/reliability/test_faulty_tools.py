@@ -114,6 +114,5 @@ def test_faulty_tools_cost_no_other_question_and_the_run_ends(
             assert replies[number]["usage"]["tool_faults"] == 1, it
         elif it == "well":
             assert replies[number]["usage"]["tool_faults"] == 0, it
-    scored = hybrid("score", run.path, "--json")
-    assert scored.code == 0
+    scored = hybrid("score", run.path, "--json", code=0)
     assert json.loads(scored.out)["outcomes"]["answered"] == len(does) - sum(it in HANGING for it in does)

@@ -33,8 +33,7 @@ def test_the_traceback_of_a_tool_in_a_process_of_its_own(
     more = ("--solver", "controller", "--tools", "breaks", "--tool-path", own, "--json")
     with FaultyServer(call=lambda _: ("breaks", '{"images": ["img:1"]}')) as server:
         told = words(questions(1), server.url, tmp_path / "run", *more)
-        ended = hybrid(*told, *(["--debug"] if debug else []))
-    assert ended.code == 3, ended.err
+        ended = hybrid(*told, *(["--debug"] if debug else []), code=3)
     assert (
         f"breaks ran on none of its 1 calls: the tool failed: LookupError: no such shelf (own/breaks.py, line {LINE})"
         in (ended.err)
@@ -56,8 +55,7 @@ def test_a_request_that_is_sent_once_more_is_logged_and_counted(
         return (Fault.RATE, Fault.HTTP_500)[request.question % 2] if request.before == 0 else None
 
     with FaultyServer(once) as server:
-        ended = hybrid(*words(questions(2), server.url, tmp_path / "run", *MLLM, "--concurrency", "1"))
-    assert ended.code == 0, ended.err
+        ended = hybrid(*words(questions(2), server.url, tmp_path / "run", *MLLM, "--concurrency", "1"), code=0)
     assert "2 retries" in ended.err
     log = (tmp_path / "run" / "log.txt").read_text()
     assert "openai:mock: request 1 for val_Spatial_Relation_1 failed: " in log

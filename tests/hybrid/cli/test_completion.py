@@ -73,7 +73,5 @@ def test_a_shell_is_answered_without_heavy_imports() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_asks_by_the_protocol(command: Callable[..., Any], shell: str) -> None:
-    ended = command("completion", shell)
-    assert ended.code == 0
-    assert f"{COMPLETE}={shell}_complete" in ended.out
+    assert f"{COMPLETE}={shell}_complete" in command("completion", shell, code=0).out
     assert command("completion", "tcsh").code == 2

@@ -51,8 +51,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
 )
 def test_what_does_not_fit_is_one_line_with_its_place(command: Command, tmp_path: Path, text: str, told: str) -> None:
     written(tmp_path / "run.yaml", text)
-    ended = command("run", "blink", "--config", "run.yaml")
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("run", "blink", "--config", "run.yaml", code=2)
     assert f"run.yaml{'' if told[0] in 'iwv' else ', '}" in ended.err
     assert told in ended.err
     assert ended.err.count("\n") == 1

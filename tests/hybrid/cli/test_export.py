@@ -31,8 +31,7 @@ def test_training_data_are_counted_and_of_no_published_split(
         assert command("run", "blink", "--data", "sample", *words, "--out", "own").code == 0
         assert command("run", "blink", "--data", folder, *words, "--out", "published").code == 0
     for form in ("conversations", "sharegpt"):
-        ended = command("export", "own", "--to", form, "--only", "all", "-o", form, "--json")
-        assert ended.code == 0
+        ended = command("export", "own", "--to", form, "--only", "all", "-o", form, "--json", code=0)
         told = json.loads(ended.out)
         rows = Path(form, "conversations.jsonl").read_text().splitlines()
         assert (told["rows"], told["left_out"], told["notes"]) == (len(rows), {}, [])

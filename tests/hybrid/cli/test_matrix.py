@@ -37,8 +37,7 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     told = json.loads(dry.out)
     assert (told["number_of_runs"], told["total"]["questions"]) == (4, 8 * 4)
 
-    first = command("run", "--config", matrix, "--json")
-    assert first.code == 0, first.err
+    first = command("run", "--config", matrix, "--json", code=0)
     found = json.loads(first.out)
     assert len({run["run"] for run in found["runs"]}) == 4
     assert [run["chosen"]["tool-output"] for run in found["runs"]] == ["real", "blank", "real", "blank"]

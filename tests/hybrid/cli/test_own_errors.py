@@ -73,8 +73,7 @@ def test_other_things_that_raise(command: Callable[..., Any], mine: Path, folder
 def test_a_name_of_the_project_is_refused_where_it_is_meant(command: Callable[..., Any], mine: Path) -> None:
     (mine / "depth.py").write_text((mine / "bad.py").read_text().replace('"bad"', '"depth"'))
     for words in (("run", "depth", "photo.png"), ("show", "depth"), ("check", "depth")):
-        ended = command("tools", *words, "--path", "mine")
-        assert ended.code == 2
+        ended = command("tools", *words, "--path", "mine", code=2)
         assert "there is a tool 'depth' already" in ended.err
         assert "rename one of them" in ended.err
     assert "--path DIR finds one of your own" in command("tools", "show", "brightness").err

@@ -95,8 +95,7 @@ def test_a_rule_that_goes_wrong_costs_its_own_question(
     does, limits, said = ILL[name]
     (own / "ruled.py").write_text(RULED.replace('"ILL"', does))
     monkeypatch.setattr("hybrid.cli.describer", lambda: Describer(limits))
-    ended = command("run", *asked, "--solver", "specialist,arbiter,chance", "--out", "run")
-    assert ended.code == 0, ended.err
+    command("run", *asked, "--solver", "specialist,arbiter,chance", "--out", "run", code=0)
     outcomes = {
         "specialist": ["answered"] * 3 + ["tool_fault"],
         "arbiter": ["answered"] * 4,
@@ -131,11 +130,9 @@ def test_its_rule_is_evidence_for_every_solver_and_calibrated(
         ("controller", "over-trust"): own_ids[:2],
         ("controller", "correct adoption"): own_ids[2:],
     }
-    counted = command("calibrate", "run", "-o", "trust.json", "--folds", "2", "--json", *path)
-    assert counted.code == 0, counted.err
+    counted = command("calibrate", "run", "-o", "trust.json", "--folds", "2", "--json", *path, code=0)
     assert "ruled" in json.dumps(json.loads(counted.out)["measured"])
-    trusted = command("run", *asked, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted")
-    assert trusted.code == 0, trusted.err
+    command("run", *asked, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted", code=0)
     steps = [step for one in attempts(tmp_path / "trusted", "arbiter") for ask in one["steps"] for step in ask]
     weighed = [step["data"]["tool"] for step in steps if step["kind"] == "rule"]
     # It was right for two of four. Each fold counts what is not in it, next to two answers at the rate of a guess.

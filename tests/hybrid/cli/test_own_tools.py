@@ -52,8 +52,7 @@ def test_every_command_that_names_a_tool_finds_it(command: Callable[..., Any], o
     assert "there are: " in command("tools", "show", "redness").err
     assert "Says which share" in command("tools", "show", "redness", *path).out
     assert json.loads(command("tools", "run", "redness", photo, *path, "--json").out)["data"] == {"red_0_1": 1.0}
-    listed = command("tools", "list", *path)
-    assert listed.code == 0
+    listed = command("tools", "list", *path, code=0)
     assert [line.split()[0] for line in listed.out.splitlines() if line.startswith("red")] == ["redness"]
     assert command("tools", "check", "redness", *path, "--contract").out == "redness: keeps the contract\n"
 
@@ -114,14 +113,12 @@ BROKEN = {name: (text, said) for name, text, said in cases(__file__, "BROKEN")[1
 def test_a_broken_file_costs_a_line_with_its_place(command: Callable[..., Any], own: Path) -> None:
     for name, (code, _) in BROKEN.items():
         (own / f"{name}.py").write_text(code)
-    listed = command("tools", "list", "--path", own)
-    assert listed.code == 3
+    listed = command("tools", "list", "--path", own, code=3)
     lines = listed.err.splitlines()
     for name, (_, said) in BROKEN.items():
         assert len([line for line in lines if line.startswith(f"{name}: ") and said in line]) == 1, name
     assert {"redness", "depth"} <= {line.split()[0] for line in listed.out.splitlines()}
-    shown = command("tools", "show", "unclosed", "--path", own)
-    assert shown.code == 2
+    shown = command("tools", "show", "unclosed", "--path", own, code=2)
     assert BROKEN["unclosed"][1] in shown.err
     assert shown.err.count("\n") == 1
 
@@ -130,8 +127,7 @@ def test_a_broken_file_costs_a_line_with_its_place(command: Callable[..., Any], 
 def test_no_command_imports_it_or_ends_with_it(command: Callable[..., Any], own: Path) -> None:
     (own / "ends.py").write_text("import os\nos._exit(4)\n")
     (own / "stops.py").write_text("raise SystemExit(0)\n")
-    listed = command("tools", "list", "--path", own)
-    assert listed.code == 3
+    listed = command("tools", "list", "--path", own, code=3)
     ended, stopped = (line for line in listed.err.splitlines() if line.startswith(("ends:", "stops:")))
     assert ended.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
     assert stopped.endswith("stops.py:1: cannot be imported: SystemExit: 0")
@@ -159,8 +155,7 @@ def test_a_call_that_hangs_or_ends_its_process_costs_neither_the_command_nor_the
         assert (ended.code, ended.out, ended.err) == (3, "", f"hybrid: {said}\n")
     (tmp_path / "photos").mkdir()
     photo.rename(tmp_path / "photos" / "photo.png")
-    drawn = command("tools", "gallery", tmp_path / "photos", "-o", "page", "--backend", "classical", *words)
-    assert drawn.code == 0, drawn.err
+    command("tools", "gallery", tmp_path / "photos", "-o", "page", "--backend", "classical", *words, code=0)
     page = (tmp_path / "page" / "index.html").read_text()
     for name, (*_, said) in ILL.items():
         assert f'<b>{name}</b><p class="said" dir="auto">{said}</p>' in page
@@ -209,8 +204,7 @@ def test_the_contract_says_what_is_broken(command: Callable[..., Any], own: Path
         'limits="Says nothing about what the image shows."', 'limits="x"'
     )
     (own / "redness.py").write_text(broken)
-    ended = command("tools", "check", "redness", "--path", own, "--contract")
-    assert ended.code == 3
+    ended = command("tools", "check", "redness", "--path", own, "--contract", code=3)
     for words in (
         "limits of less than 30",
         "a plain call: red has no unit",
@@ -259,8 +253,7 @@ def learned(tmp_path: Path) -> Callable[..., Path]:
 def test_tensors_that_no_file_holds_are_an_error_for_it_too(
     command: Callable[..., Any], learned: Callable[..., Path], photo: Path, words: tuple[str, ...]
 ) -> None:
-    ended = command("tools", *words, "--path", learned("lacking", without=["1.weight", "4.bias"]))
-    assert ended.code == 2
+    ended = command("tools", *words, "--path", learned("lacking", without=["1.weight", "4.bias"]), code=2)
     assert "does not fit the network parts.net: 2 of its tensors are in no weight file (1.weight, 4.bias)" in ended.err
 
 
@@ -268,8 +261,7 @@ def test_tensors_that_no_file_holds_are_an_error_for_it_too(
 def test_a_check_that_asks_nothing_says_so(command: Callable[..., Any], learned: Callable[..., Path]) -> None:
     tool = learned("hidden") / "hidden.py"
     tool.write_text(tool.read_text().replace('self.parts = {"net": network()}', "return"))
-    ended = command("tools", "check", "hidden", "--path", tool.parent)
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("tools", "check", "hidden", "--path", tool.parent, code=2)
     assert "nothing was checked: hidden has no images with known answers" in ended.err
 
 

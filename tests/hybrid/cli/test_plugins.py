@@ -133,8 +133,7 @@ def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
 ) -> None:
     run, path = tmp_path / "run", ("--path", own)
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")
-    ended = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path)
-    assert ended.code == 0, ended.err
+    ended = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path, code=0)
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["identity"]["plugins"] == {
         f"{folder}/own_{folder}": code_outside(package, f"own_{folder}")
@@ -186,8 +185,7 @@ def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
         write(own, "baselines", name if name in ("chance", "Capital") else f"own_{name}", text)
     late(monkeypatch, "own_hangs")
     monkeypatch.setattr("hybrid.cli.describer", describer)
-    listed = command("solvers", "list", "--json", "--path", own)
-    assert listed.code == 0
+    listed = command("solvers", "list", "--json", "--path", own, code=0)
     there = {one["name"] for one in json.loads(listed.out)["solvers"]}
     assert {"chance", "mllm", "controller", "own_baselines", "own_graphs"} <= there
     assert not {"Capital", *(f"own_{name}" for name in BAD)} & there
@@ -228,8 +226,7 @@ def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path,
     faulty = SOLVER.replace("    async", "    def required_tools(self, *_):\n        return {}[1]\n\n    async")
     write(own, "baselines", "own_needy", faulty)
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own)
-    ended = command("run", "blink", *words, "--solver", "own_needy")
-    assert ended.code == 2
+    ended = command("run", "blink", *words, "--solver", "own_needy", code=2)
     assert "own_needy.py: its required_tools raises KeyError: 1" in ended.err
 
 
@@ -237,8 +234,7 @@ def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path,
 def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Callable[..., Any]) -> None:
     write(own, "models", "own_three", "MODEL = lambda name, settings, store: 3\n")
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own, "--solver", "mllm")
-    ended = command("run", "blink", *words, "--model", "own_three:x")
-    assert ended.code == 2
+    ended = command("run", "blink", *words, "--model", "own_three:x", code=2)
     assert "own_three.py gives a int and no ChatModel" in ended.err
 
 

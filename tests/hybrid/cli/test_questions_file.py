@@ -42,27 +42,22 @@ def metrics(ended: Any, solver: str = "mllm") -> dict[str, float]:
 def test_the_template_is_whole_in_every_ending(command: Command, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"questions{ending}"
     assert command("data", "template", "-o", path).code == 0
-    ended = command("data", "check", path, "--json")
-    assert ended.code == 0
-    report = json.loads(ended.out)
+    report = json.loads(command("data", "check", path, "--json", code=0).out)
     kinds = {kind for task in report["tasks"].values() for kind in task["kinds"]}
     assert kinds == {"choice", "yes_no", "integer", "number", "text", "point", "box"}
     assert report["doubtful"] == [f"{path}: columns that are not used: comment"]
-    again = command("data", "template", "-o", path)
-    assert (again.code, "is there already" in again.err) == (2, True)
+    assert "is there already" in command("data", "template", "-o", path, code=2).err
 
 
 def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: tuple[str, ...]) -> None:
     with file.open("a") as lines:
         lines.write(json.dumps({"id": "q8", "image": "away.png", "question": "?", "answer": "yes"}) + "\n")
     why = f"{file}:8, column image: there is no file 'away.png' inside {file.parent}"
-    checked = command("data", "check", file)
-    assert (checked.code, f"broken: q8: {why}" in checked.out) == (3, True)
+    assert f"broken: q8: {why}" in command("data", "check", file, code=3).out
     for refused in (command("data", "check", file, "--strict"), command(*words, "--strict")):
         assert refused.code == 2
         assert f"--strict: 1 rows cannot be used:\n  q8: {why}" in refused.err
-    ended = command(*words, "--json")
-    assert ended.code == 3
+    ended = command(*words, "--json", code=3)
     assert f"failed: q8 (mllm): {why}" in ended.err
     assert json.loads(ended.out)["solvers"]["mllm"]["failed"] == 1
 
@@ -70,15 +65,12 @@ def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: P
 def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: tuple[str, ...], tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert "3 questions, run folder" in command(*words, "--out", run, "--limit", "3", "--json").err
-    ended = command(*words, "--out", run, "--json")
-    assert ended.code == 0
+    ended = command(*words, "--out", run, "--json", code=0)
     assert metrics(ended)["accuracy_macro"] == pytest.approx(6 / 7)
     assert metrics(ended)["iou"] == 1.0
     assert metrics(ended)["f1"] is None or metrics(ended)["f1"] == 0.0
     assert command(*words, "--out", run, "--json").out == ended.out
-    compared = command("compare", run, "--json")
-    assert compared.code == 0
-    assert "accuracy_macro" in compared.out
+    assert "accuracy_macro" in command("compare", run, "--json", code=0).out
     assert command("score", run, "--json").code == 0
     assert command("report", run, "-o", tmp_path / "site").code == 0
     assert "Which shape is on the left?" in "".join(page.read_text() for page in (tmp_path / "site").rglob("*.js")), (
@@ -89,10 +81,8 @@ def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: tup
 def test_a_path_is_the_data(command: Command, file: Path, tmp_path: Path) -> None:
     refused = command("run", file, "--data", tmp_path, "--solver", "chance")
     assert (refused.code, "this path is the data; leave out --data" in refused.err) == (2, True)
-    absent = command("run", tmp_path / "no.csv", "--solver", "chance")
-    assert (absent.code, "there is no such file" in absent.err) == (2, True)
-    unknown = command("run", "blinc", "--solver", "chance")
-    assert (unknown.code, "did you mean 'blink'" in unknown.err) == (2, True)
+    assert "there is no such file" in command("run", tmp_path / "no.csv", "--solver", "chance", code=2).err
+    assert "did you mean 'blink'" in command("run", "blinc", "--solver", "chance", code=2).err
     assert command("run", "questions", "--data", file, "--solver", "chance").code == 0
     config = tmp_path / "run.yaml"
     config.write_text(f"benchmark: {file}\nsolver: chance\nlimit: 2\n")

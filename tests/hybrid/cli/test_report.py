@@ -39,25 +39,20 @@ def test_a_report_is_written_and_may_replace_itself(command: Callable[..., Any],
 
 
 def test_another_folder_is_left_alone(command: Callable[..., Any], run: Path) -> None:
-    ended = command("report", run, "-o", run)
-    assert ended.code == 2
-    assert "holds something else than a report" in ended.err
+    assert "holds something else than a report" in command("report", run, "-o", run, code=2).err
     assert (run / "manifest.json").is_file()
     assert not list(run.glob("*/scores.jsonl"))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_options_are_one_line"))
 def test_wrong_options_are_one_line(command: Callable[..., Any], kept: Path, words: tuple[str, ...], told: str) -> None:
-    ended = command("report", kept, *words)
-    assert ended.code == 2
-    assert told in ended.err
+    assert told in command("report", kept, *words, code=2).err
 
 
 def test_a_damaged_run_is_reported_and_named(command: Callable[..., Any], run: Path) -> None:
     path = run / "mllm" / "attempts.jsonl"
     path.write_bytes(b"{}\n" + path.read_bytes())
-    ended = command("report", run, "--json")
-    assert ended.code == 3
+    ended = command("report", run, "--json", code=3)
     assert "failed: " in ended.err
     assert any("attempts.jsonl, line 1" in line for line in json.loads(ended.out)["blink"]["warnings"])
 

@@ -23,9 +23,7 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
     if not torch.cuda.is_available():
         said = "hybrid: --device cuda:64: torch sees no CUDA device on this machine\n"
     for words in (("run", *blink), ("tools", "run", "crop", __file__), ("tools", "check", "markers")):
-        ended = command(*words, "--device", "cuda:64")
-        assert (ended.code, ended.out) == (2, "")
-        assert ended.err.startswith(said)
+        assert command(*words, "--device", "cuda:64", code=2).err.startswith(said)
     assert not (tmp_path / "run").exists()
     dry = command("run", *blink, "--device", "cuda:64", "--dry-run")
     assert (dry.code, "missing: --device cuda:64: torch sees n" in dry.out) == (2, True)
@@ -41,8 +39,7 @@ def test_texts_that_would_replace_nothing(
     command: Command, blink: tuple[str, ...], tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "texts.toml").write_text(text)
-    ended = command("run", *blink, "--prompts", tmp_path / "texts.toml")
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("run", *blink, "--prompts", tmp_path / "texts.toml", code=2)
     assert ended.err.startswith(f"hybrid: --prompts {tmp_path / 'texts.toml'}: {message}")
     assert ended.err.count("\n") == 1
 
@@ -52,7 +49,6 @@ def test_a_group_that_no_question_has(
     command: Command, tmp_path: Path, made_up_runs: Any, words: tuple[str, ...]
 ) -> None:
     made = made_up_runs.write(tmp_path, "mvp_bench", size=2)
-    ended = command(*words, made.real, "--by", "granularity")
-    assert (ended.code, ended.out) == (2, "")
+    ended = command(*words, made.real, "--by", "granularity", code=2)
     assert ended.err.splitlines()[-1].startswith("hybrid: --by granularity: these questions have no such group; there ")
     assert command(*words, made.real, "--by", "level").code == 0

@@ -48,9 +48,7 @@ def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
         assert picture.format == "PNG"
         # A picture is an overlay of an input's size; what crop cuts out is enlarged, and the puzzle is put together.
         assert picture.size in {pixels.shape[1::-1] for pixels in images} or name in ("crop", "jigsaw")
-    plain = command("tools", "run", name, *words)
-    assert plain.code == 0
-    *lines, last = plain.out.splitlines()
+    *lines, last = command("tools", "run", name, *words, code=0).out.splitlines()
     assert "\n".join(lines) == found["text"]
     assert last == f"confidence {found['confidence']:.2f}, classical backend, version {found['version']}"
 
@@ -60,8 +58,7 @@ def test_an_image_file_beyond_the_limit_is_not_read(
 ) -> None:
     Image.new("RGB", (9, 9)).save(tmp_path / "large.png")
     monkeypatch.setattr(images, "MAX_BYTES", 20)
-    ended = command("tools", "run", "markers", tmp_path / "large.png")
-    assert ended.code == 2
+    ended = command("tools", "run", "markers", tmp_path / "large.png", code=2)
     assert f"{tmp_path}/large.png has " in ended.err
     assert "at most 20 are read" in ended.err
     command("tools", "gallery", tmp_path, "-o", "page")

@@ -140,8 +140,7 @@ def test_a_trace_without_the_extra_says_how_to_get_it(
 ) -> None:
     monkeypatch.delitem(sys.modules, "hybrid.tracing.open_telemetry", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    told = command("run", *blink, "--trace", "otlp")
-    assert told.code == 2
+    told = command("run", *blink, "--trace", "otlp", code=2)
     (line,) = [line for line in told.err.splitlines() if line.startswith("hybrid: ")]
     assert re.search(r"uv pip install -e '\S+\[trace\]'", line)
     assert not (tmp_path / "run").exists()
@@ -160,8 +159,7 @@ def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
     (tmp_path / "folder.jsonl").mkdir()
     if variable is not None:
         monkeypatch.setenv(*variable)
-    ended = command("run", *blink, "--trace", *words)
-    assert ended.code == 2
+    ended = command("run", *blink, "--trace", *words, code=2)
     (line,) = [line for line in ended.err.splitlines() if line.startswith("hybrid: ")]
     assert told in line
     assert not (tmp_path / "run" / "mllm").exists()
