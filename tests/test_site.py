@@ -41,7 +41,6 @@ LOADED = {
     "audio": "src",
     "embed": "src",
 }
-LOOKED_AT = ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics")
 SIZES = ({"width": 1280, "height": 900}, {"width": 390, "height": 844})
 
 
@@ -303,7 +302,7 @@ def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, 
         page.on(
             "request", lambda one: None if one.url.startswith((address, "data:", "blob:")) else wrong.append(one.url)
         )
-        for name in LOOKED_AT:
+        for name in ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics"):
             page.goto(f"{address}{name}.html")
             # The last thing that the theme does by itself.
             expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=60_000)

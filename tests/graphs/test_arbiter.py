@@ -28,9 +28,6 @@ JIGSAW = Prompt(("Which image fits?", *IMAGES), Kind.CHOICE, CHOICES, route="Jig
 BELIEVED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(980, 1000)})
 
 
-DOUBTED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000)})
-
-
 BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.prior_accuracy for name in ("blink", "hvsbench"))
 # Of the routes of both benchmarks.
 PRIOR_ACCURACY = PriorAccuracy({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
@@ -62,7 +59,7 @@ async def test_an_order_is_read_with_the_letters_of_its_choices(fakes: Any, told
 
 @pytest.mark.parametrize("reply", ["", "I cannot help with that.", "(A) or (B), who knows", "(A)/(B)"])
 async def test_an_unreadable_proposal_never_beats_the_specialist(fakes: Any, reply: str) -> None:
-    for trust in (BELIEVED, DOUBTED):
+    for trust in (BELIEVED, Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000)})):
         text, rule, data = await decided(fakes, reply, finding(1), trust)
         assert (text, rule, data["proposal"]) == ("Answer: (B)", "adopt", None)
 

@@ -31,7 +31,6 @@ from tests.runnable import Page
 from tests.tables import cases
 
 PAGE = Page.read("docs/python.md")
-PANDAS = importlib.util.find_spec("pandas") is not None
 
 
 @pytest.fixture
@@ -55,7 +54,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
 
 
 @pytest.mark.system
-@pytest.mark.skipif(not PANDAS, reason="pandas is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
 def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     for block in PAGE.of("python"):

@@ -84,10 +84,7 @@ def sap_rows(pictures: Sequence[bytes]) -> list[dict[str, Any]]:
     ]
 
 
-MvpRow = dict[str, Any]
-
-
-def mvp_row(number: int) -> MvpRow:
+def mvp_row(number: int) -> dict[str, Any]:
     return {
         "question_id": number,
         "id": number,

@@ -12,8 +12,6 @@ from runs import Files, Process, number_of, words
 from tests.ended import Ended
 from tests.tool_source import tool_source
 
-# Running time of a question: what a tool that hangs is given.
-SECONDS = 5
 # How long the run may go on after its last question, and the process after its report.
 END_S = 10.0
 HEAD = """import ctypes
@@ -97,7 +95,8 @@ def test_faulty_tools_cost_no_other_question_and_the_run_ends(
     run = Files(tmp_path / "run", "controller")
     with FaultyServer(call=call) as server:
         told = words(questions(len(does)), server.url, run.path, "--solver", "controller", "--tools", "faulty")
-        told += ["--concurrency", str(in_flight), "--max-seconds", str(SECONDS)]
+        # Running time of a question: what a tool that hangs is given.
+        told += ["--concurrency", str(in_flight), "--max-seconds", "5"]
         running = process([str(tmp_path / "more"), *told], program=WITH_THE_TOOL)
         assert running.end() == 0
         ended = time.time()

@@ -12,7 +12,6 @@ from runs import CONTROLLER, Files, Process, words
 from tests.ended import Ended
 
 IN_FLIGHT = 16
-LATENCY_S = 0.02
 
 
 @pytest.mark.system
@@ -30,7 +29,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
         hybrid(*words(data, server.url, tmp_path / "whole", *told), code=0)
     run, moments = Files(tmp_path / "killed", "controller"), random.Random(count)
     ends: list[tuple[int, set[int]]] = []
-    with FaultyServer(latency_s=LATENCY_S) as server:
+    with FaultyServer(latency_s=0.02) as server:
         for place in range(kills):
             # Two requests a question: the moments are spread over the run, each random within its part of it.
             moment = int(0.95 * 2 * count * (place + moments.random()) / kills)

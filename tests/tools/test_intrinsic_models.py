@@ -15,8 +15,6 @@ from tests.tools.tiny_checkpoints import started
 from tools._shared.args import PointArg
 from tools.reflectance import TOOL, IntrinsicModel, ReflectanceArgs
 
-Rename = Callable[[dict[str, object]], dict[str, object]]
-
 
 @pytest.fixture(scope="module")
 def checkpoint(things_checkpoint: Callable[[str], Path]) -> Path:
@@ -38,7 +36,7 @@ def scene() -> Pixels:
     return item("Relative_Reflectance", 0, 3).images[0]
 
 
-def change(folder: Path, part: str, how: Rename) -> None:
+def change(folder: Path, part: str, how: Callable[[dict[str, object]], dict[str, object]]) -> None:
     from safetensors.torch import load_file, save_file
 
     (path,) = (folder / part).glob("*.safetensors")

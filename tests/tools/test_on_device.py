@@ -44,8 +44,6 @@ FAMILIES = [
 ]
 # Families whose random weights, as transformers draws them, answer nearly one value everywhere.
 FLAT = frozenset((*(family for name, family in FAMILIES if name == "depth"), "grounding_dino", "sam2", "clipseg"))
-# Detectors that know certain names alone.
-CLOSED = frozenset({"rt_detr_v2", "d_fine", "rf_detr"})
 REDUCED = ("depth_anything_v2_small", "siglip2_base", "dinov2_base", "owlv2_base", "vit_small_forensics")
 # Of a finding in float32 on two devices: that of the cards, which is also that of batches.
 TOLERANCE = 1e-3
@@ -87,7 +85,8 @@ def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
 
 def questions(name: str, family: str, count: int = QUESTIONS) -> list[Question]:
     made = [KNOWN[name].make(index, 2000) for index in range(count)]
-    if family in CLOSED:
+    # Detectors that know certain names alone.
+    if family in ("rt_detr_v2", "d_fine", "rf_detr"):
         return [replace(one, args={"names": ["dog", "cat"]}) for one in made]
     words = WORDS.get("clipseg_search" if name == "scanpath" else family)
     return [replace(one, args=words) for one in made] if words else made

@@ -14,7 +14,6 @@ from tests.tables import cases
 
 UNKNOWN = ("", "", "", "")
 TWO_IMAGES = ("the second image", "the third image")
-FOUR_IMAGES = ("the first image", "the second image", "the third image", "the fourth image")
 POINTS = tuple(f"Point {c}" for c in "ABCD")
 BOXES = ("Box A", "Box B")
 SIDES = ("left", "right")
@@ -26,7 +25,7 @@ MODELS = ("GPT4V", "GPT4o", "QwenVLMax", "llava-v1.6-34b")
 CHOICES = {
     **dict.fromkeys(("Visual_Similarity", "Jigsaw", "Art_Style"), TWO_IMAGES),
     **dict.fromkeys(("Visual_Correspondence", "Semantic_Correspondence", "Functional_Correspondence"), POINTS),
-    "Forensic_Detection": FOUR_IMAGES,
+    "Forensic_Detection": ("the first image", "the second image", "the third image", "the fourth image"),
     "Relative_Depth": DEPTH,
     "Relative_Reflectance": ("A is darker", "B is darker", "About the same"),
     "Object_Localization": BOXES,

@@ -11,10 +11,6 @@ from tests.hybrid.cli import command_tree
 
 Command = Callable[..., Any]
 TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
-# Options whose text is free, whose words only a provider knows, or that hold for another kind of PATH.
-ANYTHING = frozenset({"title", "args_json", "image_detail", "reasoning_effort", "data"})
-# Commands whose options are those of `hybrid run`, or that take minutes.
-OF_RUN = frozenset({("ablate",), ("study",), ("quickstart",)})
 
 
 def nonsense(param: click.Parameter) -> Iterator[str]:
@@ -29,7 +25,8 @@ def nonsense(param: click.Parameter) -> Iterator[str]:
         yield from ("", "much", "nan", "-2", "inf")
     elif isinstance(param.type, click.types.StringParamType):
         yield ""
-        if param.name not in ANYTHING:
+        # Options whose text is free, whose words only a provider knows, or that hold for another kind of PATH.
+        if param.name not in ("title", "args_json", "image_detail", "reasoning_effort", "data"):
             yield "nonsense?"
     elif param.type.name == "text":
         yield from ("", "nonsense?")
@@ -44,7 +41,8 @@ def options() -> list[tuple[tuple[str, ...], click.Option]]:
     return [
         (words, param)
         for words, one in TREE.items()
-        if words not in OF_RUN
+        # Commands whose options are those of `hybrid run`, or that take minutes.
+        if words not in (("ablate",), ("study",), ("quickstart",))
         for param in one.params
         if isinstance(param, click.Option) and not param.is_flag
     ]

@@ -15,7 +15,6 @@ from hybrid.registry import load, names
 from hybrid.tool import Tool
 from tests.tables import stored
 
-WEIGHT_FREE = [name for name in names("tools") if load("tools", name).backend("classical")]
 # BLINK tasks whose generated images a tool is for; another one gets as many as it takes of a rendered scene.
 TASKS: Mapping[str, str] = stored(__file__, "TASKS")
 # Arguments of a plain call; a tool that is not named, such as one that was added, is called without any.
@@ -23,7 +22,7 @@ ARGS: Mapping[str, Mapping[str, Any]] = stored(__file__, "ARGS")
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("name", WEIGHT_FREE)
+@pytest.mark.parametrize("name", [name for name in names("tools") if load("tools", name).backend("classical")])
 def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
     command: Callable[..., Any], tmp_path: Path, name: str
 ) -> None:

@@ -77,16 +77,13 @@ def session() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-FITS = re.compile(rb"Image (\d) continues")
-
-
 def said(body: bytes) -> bytes:
     """A call of jigsaw while tools are offered, and the letter of the image that its finding names; "(A)" to a question
     about a cat; else a description."""
     if offers_tools(body) and not tool_results(body):
         call = tool_call(json.dumps({"images": ["img:1", "img:2", "img:3"]}), "jigsaw")
         return framed(answer_body(call, "tool_calls"))
-    fits = FITS.search(body)
+    fits = re.compile(rb"Image (\d) continues").search(body)
     letter = {b"2": "A", b"3": "B"}[fits[1]] if fits else "A" if CAT.search(body) else None
     return framed(answer_body({"content": f"Answer: ({letter})" if letter else "a cat and a mat"}, "stop"))
 

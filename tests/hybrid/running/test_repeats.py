@@ -10,8 +10,6 @@ from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
 
-WARM = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0, seed=3)
-
 
 @pytest.fixture
 def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunConfig:
@@ -20,7 +18,7 @@ def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunCo
         "blink",
         ("mllm", "chance", "specialist"),
         "openai:m",
-        model_settings=WARM,
+        model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0, seed=3),
         data=str(fakes.blink_folder(tmp_path / "blink")),
         service=ServiceOptions("classical"),
         out=tmp_path / "run",
