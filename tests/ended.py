@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,11 @@ class Ended:
         """The object that `--json` printed for its only solver."""
         (solver,) = json.loads(self.out)["solvers"].values()
         return dict(solver)
+
+
+# What the fixture `command` is, and what it is called with.
+Command = Callable[..., Ended]
+Words = tuple[str, ...]
 
 
 def ended(

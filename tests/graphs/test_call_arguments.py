@@ -66,11 +66,6 @@ def crops(*arguments: Any, name: str = "crop") -> AssistantMessage:
     return AssistantMessage("", tuple(ToolCall(f"c{n}", name, args) for n, args in enumerate(arguments)))
 
 
-def told(model: Any) -> list[str]:
-    """The results of the calls, in the last request."""
-    return [message.text for message in model.calls[-1][0] if message.role == "tool"]
-
-
 BAD = {
     "huge": {"images": ["img:1"], "box": "7" * 1_000_000},
     "nested": {"images": ["img:1"], "box": nested(900)},
@@ -92,7 +87,7 @@ def test_arguments_that_no_tool_can_take_are_answered_in_words(ask: Any, case: s
     reply, model = ask(crops(BAD[case]))
     assert (reply.text, reply.outcome, reply.usage.tool_calls) == ("Answer: (A)", Outcome.ANSWERED, 1)
     assert [step.fault for step in reply.steps if step.kind == "tool"] == [Fault.BAD_ARGUMENTS]
-    (answer,) = told(model)
+    (answer,) = [message.text for message in model.calls[-1][0] if message.role == "tool"]
     assert answer.startswith("bad_arguments: ")
     assert len(answer) < 1000
 

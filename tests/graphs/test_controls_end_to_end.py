@@ -45,11 +45,6 @@ NAMES_A_CHOICE = (
 ORDINALS = {"2": "second", "3": "third"}
 
 
-def options(question: str) -> dict[str, str]:
-    """Letters and texts of the choices that a question ends with."""
-    return dict(re.findall(r"^\((\w)\) (.+)$", question, re.MULTILINE))
-
-
 def favoured(finding: str, choices: Mapping[str, str]) -> str | None:
     """The letter of the choice that a finding names by letter, by place or in words."""
     found = next(filter(None, (re.search(pattern, finding, re.MULTILINE) for pattern in NAMES_A_CHOICE)), None)
@@ -73,7 +68,7 @@ class Competent(Scripted):
         if wanted is not None and not found:
             images = [ref.name for ref in images_of([opening])][: wanted.card.images[1]]
             return AssistantMessage("", (ToolCall("c", wanted.card.name, {"images": images}),))
-        choices = options(question)
+        choices = dict(re.findall(r"^\((\w)\) (.+)$", question, re.MULTILINE))
         letter = favoured("\n".join(found), choices)
         guess = random.Random(f"{call.question}/{len(messages)}").choice(sorted(choices))
         return AssistantMessage(f"Answer: ({letter or guess})")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # No command of these tests takes so long: a process that does is killed and its test fails.
 END_S = 240
+# The folder of so many questions.
+Questions = Callable[[int], Path]
 MODEL = ("--model", "openai:mock")
 CONTROLLER = ("--solver", "controller", "--tools", "crop")
 MLLM = ("--solver", "mllm")

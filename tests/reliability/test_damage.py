@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, MLLM, Files, Process, words
+from runs import CONTROLLER, MLLM, Files, Process, Questions, words
 
-from tests.ended import Ended
+from tests.ended import Command, Ended
 
 COUNT = 12
 
@@ -26,7 +26,7 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture
 def run(
-    server: FaultyServer, questions: Callable[[int], Path], hybrid: Callable[..., Ended], tmp_path: Path
+    server: FaultyServer, questions: Questions, hybrid: Command, tmp_path: Path
 ) -> tuple[Files, Callable[..., Ended]]:
     """A finished run, and the command that continues it with some words more."""
     files = Files(tmp_path / "run", "mllm")
@@ -53,7 +53,7 @@ def test_a_last_line_that_was_cut_is_asked_again_and_nothing_else(run: Run, serv
 
 @pytest.mark.parametrize("damage", [b'{"id": "val_Spatial_Rel', b"\x00" * 40, b"[]", b"\xff\xfe"])
 def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_question(
-    run: Run, hybrid: Callable[..., Ended], server: FaultyServer, damage: bytes
+    run: Run, hybrid: Command, server: FaultyServer, damage: bytes
 ) -> None:
     files, again = run
     scores, mark = files.scores, len(server.seen)
@@ -68,7 +68,7 @@ def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_
     assert files.scores == scores
 
 
-def test_lines_that_vanish_are_missed(run: Run, hybrid: Callable[..., Ended], server: FaultyServer) -> None:
+def test_lines_that_vanish_are_missed(run: Run, hybrid: Command, server: FaultyServer) -> None:
     files, again = run
     scores, mark = files.scores, len(server.seen)
     files.attempts.write_bytes(b"".join(files.attempts.read_bytes().splitlines(keepends=True)[: COUNT // 2]))
@@ -80,7 +80,7 @@ def test_lines_that_vanish_are_missed(run: Run, hybrid: Callable[..., Ended], se
     assert files.scores == scores
 
 
-def test_half_of_the_questions_is_no_run(run: Run, hybrid: Callable[..., Ended]) -> None:
+def test_half_of_the_questions_is_no_run(run: Run, hybrid: Command) -> None:
     files, _ = run
     path = files.path / "questions.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[: COUNT // 2]))
@@ -106,7 +106,7 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("damage", MANIFESTS)
 def test_a_damaged_manifest_is_one_line_and_nothing_is_written(
-    run: Run, hybrid: Callable[..., Ended], server: FaultyServer, damage: str
+    run: Run, hybrid: Command, server: FaultyServer, damage: str
 ) -> None:
     files, again = run
     (files.path / "manifest.json").write_bytes(MANIFESTS[damage])
@@ -143,7 +143,7 @@ def test_another_configuration_is_refused_with_what_differs(run: Run, server: Fa
 
 
 def test_where_the_server_is_and_how_patiently_it_is_asked_is_no_other_configuration(
-    run: Run, questions: Callable[[int], Path], hybrid: Callable[..., Ended], server: FaultyServer
+    run: Run, questions: Questions, hybrid: Command, server: FaultyServer
 ) -> None:
     files, _ = run
     files.attempts.write_bytes(b"".join(files.attempts.read_bytes().splitlines(keepends=True)[:-1]))
@@ -156,7 +156,7 @@ def test_where_the_server_is_and_how_patiently_it_is_asked_is_no_other_configura
 
 
 def test_a_clock_that_jumps_changes_no_answer(
-    run: Run, questions: Callable[[int], Path], hybrid: Callable[..., Ended], tmp_path: Path, server: FaultyServer
+    run: Run, questions: Questions, hybrid: Command, tmp_path: Path, server: FaultyServer
 ) -> None:
     files, _ = run
     jumped = Files(tmp_path / "jumped", "mllm")
@@ -174,8 +174,8 @@ def test_a_clock_that_jumps_changes_no_answer(
 @pytest.mark.system
 def test_a_full_disk_is_one_line_and_what_was_there_stays(
     tmp_path: Path,
-    questions: Callable[[int], Path],
-    hybrid: Callable[..., Ended],
+    questions: Questions,
+    hybrid: Command,
     process: Callable[..., Process],
     server: FaultyServer,
 ) -> None:
@@ -197,7 +197,7 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(
     assert not finished & set(server.asked(mark))
 
 
-def _questions_bytes(hybrid: Callable[..., Ended], tmp_path: Path, told: list[str]) -> int:
+def _questions_bytes(hybrid: Command, tmp_path: Path, told: list[str]) -> int:
     """The size of the run's questions in its folder, in bytes."""
     place = told.index("--out") + 1
     assert hybrid(*told[:place], tmp_path / "whole", *told[place + 1 :]).code == 0
@@ -224,7 +224,7 @@ def as_anybody() -> Iterator[None]:
 
 
 def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_continued(
-    run: Run, hybrid: Callable[..., Ended], server: FaultyServer, tmp_path: Path
+    run: Run, hybrid: Command, server: FaultyServer, tmp_path: Path
 ) -> None:
     files, again = run
     expected = hybrid("score", files.path, "--json").out
@@ -258,7 +258,7 @@ def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_contin
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(
-    questions: Callable[[int], Path], hybrid: Callable[..., Ended], tmp_path: Path, server: FaultyServer
+    questions: Questions, hybrid: Command, tmp_path: Path, server: FaultyServer
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     mark = len(server.seen)

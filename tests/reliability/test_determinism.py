@@ -1,14 +1,13 @@
 """The same inputs, seed and model give the same scores, byte for byte, however many questions are in flight."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, Files, words
+from runs import CONTROLLER, Files, Questions, words
 
-from tests.ended import Ended
+from tests.ended import Command
 
 pytestmark = pytest.mark.system
 
@@ -16,7 +15,7 @@ COUNT = 40
 
 
 def test_a_recorded_model_gives_the_same_scores_in_every_run(
-    tmp_path: Path, fakes: Any, hybrid: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fakes: Any, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = fakes.blink_folder(tmp_path / "data", 8, 8)
     said = fakes.blink_replies(8, 8)
@@ -36,7 +35,7 @@ def test_a_recorded_model_gives_the_same_scores_in_every_run(
 
 
 def test_a_served_model_gives_the_same_scores_in_every_run(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     found = set()
     with FaultyServer() as server:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FAULTS, Fault, FaultyServer, Request, always, answer_to, only, seeded
-from runs import CONTROLLER, MLLM, Files, Process, words
+from runs import CONTROLLER, MLLM, Files, Process, Questions, words
 
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, FailedRequest
-from tests.ended import Ended
+from tests.ended import Command, Ended
 
 COUNT = 40
 IN_FLIGHT = "16"
@@ -31,8 +31,8 @@ PATIENCE_S = 60
 def test_every_question_ends_answered_or_typed_as_failed(
     count: int,
     tmp_path: Path,
-    questions: Callable[[int], Path],
-    hybrid: Callable[..., Ended],
+    questions: Questions,
+    hybrid: Command,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if count < 1000:
@@ -84,7 +84,7 @@ def _check_the_numbers(ended: Ended, run: Files, count: int) -> None:
 
 
 def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_and_longer_pauses(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A tenth of the pauses that a run makes.
     assert Backoff().base_s == 0.5
@@ -115,9 +115,7 @@ def _pauses(server: FaultyServer, number: int) -> list[float]:
     return [after - before for before, after in pairwise(times)]
 
 
-def test_a_wait_that_the_server_asks_for_is_waited(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
-) -> None:
+def test_a_wait_that_the_server_asks_for_is_waited(tmp_path: Path, questions: Questions, hybrid: Command) -> None:
     def first_is_too_many(request: Request) -> Fault | None:
         # Probes of the model name no question, and each would be the first.
         return Fault.RATE_WITH_WAIT if request.question >= 0 and request.before == 0 else None
@@ -132,7 +130,7 @@ def test_a_wait_that_the_server_asks_for_is_waited(
 
 
 def test_a_question_that_is_not_allowed_costs_itself_only(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     refused = {3: Fault.NO_CREDIT, 7: Fault.FORBIDDEN, 12: Fault.NOT_FOUND, 20: Fault.BAD_REQUEST}
     run = Files(tmp_path / "run", "mllm")
@@ -150,7 +148,7 @@ def test_a_question_that_is_not_allowed_costs_itself_only(
 
 
 def test_a_wrong_key_stops_at_once(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk-loopback-only-0123456789"
     monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -164,7 +162,7 @@ def test_a_wrong_key_stops_at_once(
 
 
 def test_a_server_that_takes_no_request_at_all_stops_early(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     with FaultyServer(always(Fault.BAD_REQUEST)) as server:
         told = words(questions(100), server.url, tmp_path / "run", *MLLM, "--concurrency", "8", "--json")
@@ -179,8 +177,8 @@ def test_a_server_that_takes_no_request_at_all_stops_early(
 def test_a_server_that_goes_away_and_comes_back_costs_no_question(
     away_s: float,
     tmp_path: Path,
-    questions: Callable[[int], Path],
-    hybrid: Callable[..., Ended],
+    questions: Questions,
+    hybrid: Command,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     count = 1000 if away_s else 100
@@ -215,7 +213,7 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
 @pytest.mark.system
 @pytest.mark.parametrize("solver", [CONTROLLER, MLLM])
 def test_an_empty_reply_is_asked_again_whoever_asks(
-    solver: tuple[str, ...], tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    solver: tuple[str, ...], tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     def first_is_empty(request: object) -> Fault | None:
         return Fault.EMPTY if getattr(request, "before") == 0 else None  # noqa: B009
@@ -228,7 +226,7 @@ def test_an_empty_reply_is_asked_again_whoever_asks(
 
 @pytest.mark.slow
 def test_a_port_where_nobody_listens_is_given_up(
-    tmp_path: Path, questions: Callable[[int], Path], process: Callable[..., Process]
+    tmp_path: Path, questions: Questions, process: Callable[..., Process]
 ) -> None:
     with FaultyServer() as server:
         url = server.url
@@ -241,7 +239,7 @@ def test_a_port_where_nobody_listens_is_given_up(
 
 @pytest.mark.slow
 def test_a_server_that_is_down_is_given_up_with_the_reason(
-    tmp_path: Path, questions: Callable[[int], Path], process: Callable[..., Process]
+    tmp_path: Path, questions: Questions, process: Callable[..., Process]
 ) -> None:
     began = time.monotonic()
     with FaultyServer(always(Fault.OVERLOADED)) as server:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import Files, Process, number_of, words
+from runs import Files, Process, Questions, number_of, words
 
-from tests.ended import Ended
+from tests.ended import Command
 from tests.tool_source import tool_source
 
 # How long the run may go on after its last question, and the process after its report.
@@ -82,9 +82,9 @@ def test_faulty_tools_cost_no_other_question_and_the_run_ends(
     does: tuple[str, ...],
     in_flight: int,
     tmp_path: Path,
-    questions: Callable[[int], Path],
+    questions: Questions,
     process: Callable[..., Process],
-    hybrid: Callable[..., Ended],
+    hybrid: Command,
 ) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "faulty.py").write_text(FAULTY)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, Files, Process, words
+from runs import CONTROLLER, Files, Process, Questions, words
 
-from tests.ended import Ended
+from tests.ended import Command
 
 IN_FLIGHT = 16
 
@@ -20,8 +20,8 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
     count: int,
     kills: int,
     tmp_path: Path,
-    questions: Callable[[int], Path],
-    hybrid: Callable[..., Ended],
+    questions: Questions,
+    hybrid: Command,
     process: Callable[..., Process],
 ) -> None:
     data, told = questions(count), (*CONTROLLER, "--concurrency", str(IN_FLIGHT))

@@ -1,13 +1,12 @@
 """Messages about a tool that breaks and a server that fails once: on stderr and in log.txt."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from faulty_server import Fault, FaultyServer, Request
-from runs import MLLM, words
+from runs import MLLM, Questions, words
 
-from tests.ended import Ended
+from tests.ended import Command
 from tests.tool_source import tool_source
 
 BREAKS = tool_source("breaks", 'raise LookupError("no such shelf")')
@@ -25,7 +24,7 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("debug", [True, False])
 def test_the_traceback_of_a_tool_in_a_process_of_its_own(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], debug: bool
+    tmp_path: Path, questions: Questions, hybrid: Command, debug: bool
 ) -> None:
     own = tmp_path / "own"
     own.mkdir()
@@ -49,7 +48,7 @@ def test_the_traceback_of_a_tool_in_a_process_of_its_own(
 
 @pytest.mark.usefixtures("impatient")
 def test_a_request_that_is_sent_once_more_is_logged_and_counted(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     def once(request: Request) -> Fault | None:
         return (Fault.RATE, Fault.HTTP_500)[request.question % 2] if request.before == 0 else None

@@ -8,7 +8,6 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -24,6 +23,7 @@ from hybrid.serving.service import CachedTools
 from hybrid.tool import Args, Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 from tests.tables import stored
+from tests.tools.tiny_checkpoints import Checkpoints
 
 PLACES: tuple[dict[str, Json], ...] = stored(__file__, "PLACES")
 BOXES: tuple[dict[str, Json], ...] = stored(__file__, "BOXES")
@@ -64,9 +64,7 @@ def odd_images(stored: ImageStore) -> Mapping[str, StoredImage]:
 
 
 @pytest.fixture(scope="module")
-def weights(
-    depth_checkpoint: Callable[[str], Path], things_checkpoint: Callable[[str], Path]
-) -> Callable[[str], dict[str, str]]:
+def weights(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints) -> Callable[[str], dict[str, str]]:
     """The tiny checkpoints of one tool, with that of the detector where it needs one."""
 
     def get(name: str) -> dict[str, str]:

@@ -11,13 +11,13 @@ import pytest
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools._shared.args import PointArg
 from tools.reflectance import TOOL, IntrinsicModel, ReflectanceArgs
 
 
 @pytest.fixture(scope="module")
-def checkpoint(things_checkpoint: Callable[[str], Path]) -> Path:
+def checkpoint(things_checkpoint: Checkpoints) -> Path:
     return things_checkpoint("marigold_iid")
 
 

@@ -22,6 +22,7 @@ from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.types import Finding, ImageRef
+from tests.tools.tiny_checkpoints import Checkpoints
 
 # The BEiT of older versions of transformers is scripted, which torch calls deprecated.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated")]
@@ -132,7 +133,7 @@ def test_findings_are_those_of_the_cpu_one_by_one(
     family: str,
     found: Callable[..., list[Finding | BaseException]],
     depth_checkpoint: Callable[[Any], Path],
-    things_checkpoint: Callable[[str], Path],
+    things_checkpoint: Checkpoints,
     tmp_path: Path,
 ) -> None:
     weights = (depth_checkpoint if name == "depth" else things_checkpoint)(family)

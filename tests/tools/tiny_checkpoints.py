@@ -17,6 +17,8 @@ import pytest
 
 from hybrid.registry import load
 
+# The folder of a checkpoint by its name, which is written once a session.
+Checkpoints = Callable[[str], Path]
 CHARACTERS = ["blank", *"0123456789abcdefghijklmnopqrstuvwxyz", " "]
 
 

@@ -24,17 +24,12 @@ def row(number: int, **cells: object) -> DataRow:
     return DataRow({"image_1": {"bytes": png(number), "path": "x.png"}, **cells}, f"row {number}")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path)
-
-
-def test_the_rows_before_damage_come_before_its_error(store: ImageStore) -> None:
+def test_the_rows_before_damage_come_before_its_error(tmp_path: Path) -> None:
     def source() -> Iterator[DataRow]:
         yield from map(row, range(10))
         raise DataError("the file cannot be read to its end")
 
-    rows = stored_ahead(source(), store, COLUMNS)
+    rows = stored_ahead(source(), ImageStore(tmp_path), COLUMNS)
     assert [next(rows).where for _ in range(10)] == [f"row {number}" for number in range(10)]
     with pytest.raises(DataError, match="to its end"):
         next(rows)

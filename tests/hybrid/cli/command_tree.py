@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from hybrid.cli import cli
+from tests.ended import Words
 
-Words = tuple[str, ...]
 # A model that could be asked; no server listens there.
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
 # Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only.

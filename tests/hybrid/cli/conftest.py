@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from hybrid import plugins
 from hybrid.config.plugin_path import PATH
 from hybrid.plugins import KINDS
 from hybrid.registry import load
-from tests.ended import Ended, ended
+from tests.ended import Command, Words, ended
 
 
 @pytest.fixture
@@ -36,16 +36,14 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., Ended]:
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
     """Runs `hybrid` with these words, from an empty working directory."""
     monkeypatch.chdir(tmp_path)
     return partial(ended, capsys, monkeypatch)
 
 
 @pytest.fixture
-def blink(tmp_path: Path, fakes: Any) -> tuple[str, ...]:
+def blink(tmp_path: Path, fakes: Any) -> Words:
     """The words after `hybrid run` for three puzzles and three relations, all answered "(A)" by a recorded model."""
     data = fakes.blink_folder(tmp_path / "blink")
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies())

@@ -1,17 +1,14 @@
 """`hybrid study` of a model that was trained with tools: what their form brings, and what fewer pictures cost."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
+from tests.ended import Command
 from tests.servers import JsonHandler, LocalServer, listening
-
-Command = Callable[..., Any]
-
 
 TRAINED = "image_zoom_in_tool"
 

@@ -1,15 +1,13 @@
 """`hybrid compare` as typed: the same p in every command, what is refused, and the numbers of the published data."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.ended import Command, Words
 from tests.hybrid.cli.test_score import saved
-
-Command = Callable[..., Any]
 
 TITLE = "Which solver is better on the same questions?\n"
 
@@ -28,7 +26,7 @@ def differences(out: str, quantity: str = "difference", metric: str = "accuracy_
 
 @pytest.mark.system
 def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
+    command: Command, blink: Words, tmp_path: Path
 ) -> None:
     solvers = ("--solver", "specialist", "--solver", "mllm", "--solver", "arbiter")
     told = headline(command("run", *blink, *solvers, code=0).out)
@@ -52,14 +50,9 @@ def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
     assert "there is no such solver; there are: specialist, mllm, arbiter" in ended.err
 
 
-@pytest.fixture
-def controls(tmp_path: Path, made_up_runs: Any) -> tuple[Path, ...]:
-    """A real run, and the controller's runs with blank and with shuffled tools."""
-    found: tuple[Path, ...] = made_up_runs.write(tmp_path, "blink", size=5).paths
-    return found
-
-
-def test_what_is_printed_can_be_chosen(command: Command, controls: tuple[Path, ...]) -> None:
+def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, made_up_runs: Any) -> None:
+    # A real run, and the controller's runs with blank and with shuffled tools.
+    controls = made_up_runs.write(tmp_path, "blink", size=5).paths
     head, _, ceiling = command("compare", *controls, "--only", "ceiling").out.partition("\n\n")
     assert head.startswith("No answer counts as a guess on average in every number here")
     assert ceiling.startswith("How much of what its parts know")

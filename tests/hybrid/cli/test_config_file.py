@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.log.manifest import seal_of
+from tests.ended import Command, Words
 from tests.tables import cases
 
-Command = Callable[..., Any]
 FULL = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["FULL"]
 
 
@@ -148,7 +148,7 @@ def test_the_manifest_of_a_run_derives_its_configuration_again(tmp_path: Path, o
 
 
 def test_a_run_and_its_manifest_share_their_folder(
-    command: Command, blink: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    command: Command, blink: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = [*blink[:-2], "--solver", "mllm", "--limit", "2", "--max-turns", "3"]
     first = json.loads(command("run", *words, "--json").out)

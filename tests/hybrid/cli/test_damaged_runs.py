@@ -2,17 +2,15 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.ended import Command, Words
 from tests.tables import cases
 
 pytestmark = pytest.mark.system  # the run that is damaged is made by the command, with its worker
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +20,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(command: Command, blink: tuple[str, ...], tmp_path: Path, hybrid_home: Path, made: Path) -> Path:
+def run(command: Command, blink: Words, tmp_path: Path, hybrid_home: Path, made: Path) -> Path:
     """A finished run of six questions by two solvers, and a home with its images and findings: a copy for each test."""
     if not list(made.iterdir()):
         assert command("run", *blink, "--solver", "mllm", "--solver", "specialist").code == 0
@@ -34,7 +32,7 @@ def run(command: Command, blink: tuple[str, ...], tmp_path: Path, hybrid_home: P
     return tmp_path / "run"
 
 
-def again(command: Command, blink: tuple[str, ...], *more: object) -> Any:
+def again(command: Command, blink: Words, *more: object) -> Any:
     return command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json", *more)
 
 
@@ -44,7 +42,7 @@ def lines(path: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("how", ["half of the lines", "in a line", "a line is garbage", "a line is another", "twice"])
 def test_questions_that_are_not_all_there_are_refused_and_made_anew(
-    command: Command, blink: tuple[str, ...], run: Path, how: str
+    command: Command, blink: Words, run: Path, how: str
 ) -> None:
     path = run / "questions.jsonl"
     whole, rows = path.read_bytes(), lines(path)
@@ -72,9 +70,7 @@ def test_questions_that_are_not_all_there_are_refused_and_made_anew(
     assert command("score", run, "--json").code == 0
 
 
-def test_questions_are_not_made_anew_from_a_part_of_the_data(
-    command: Command, blink: tuple[str, ...], run: Path
-) -> None:
+def test_questions_are_not_made_anew_from_a_part_of_the_data(command: Command, blink: Words, run: Path) -> None:
     path = run / "questions.jsonl"
     path.write_bytes(b"".join(lines(path)[:3]))
     ended = again(command, blink, "--limit", "2")
@@ -84,7 +80,7 @@ def test_questions_are_not_made_anew_from_a_part_of_the_data(
 
 
 def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
-    command: Command, blink: tuple[str, ...], run: Path
+    command: Command, blink: Words, run: Path
 ) -> None:
     whole = command("score", run, "--json").out
     path = run / "mllm" / "attempts.jsonl"

@@ -4,15 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.registry import load
-
-Command = Callable[..., Any]
+from tests.ended import Command
 
 
 def test_missing_images_are_named(command: Command, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The commands that show and check: tools, benchmarks, data, plan."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,8 @@ from PIL import Image
 
 from hybrid.cli import cli
 from hybrid.cli.run import command as run
+from tests.ended import Command, Words
 from tests.tables import cases
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def test_wrong_arguments_are_one_line(command: Command, puzzle: list[Path], word
     assert ended.err.count("\n") == 1
 
 
-def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(group: click.Group, *above: str) -> Iterator[tuple[Words, click.Command]]:
     """Every command below a group, with the words that call it."""
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -54,7 +53,7 @@ def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...],
 
 
 @pytest.mark.parametrize(("words", "below"), list(commands(cli)))
-def test_help_fits_a_screen(words: tuple[str, ...], below: click.Command) -> None:
+def test_help_fits_a_screen(words: Words, below: click.Command) -> None:
     shown = below.get_help(click.Context(below, info_name=" ".join(words), terminal_width=80)).splitlines()
     assert len(shown) <= (45 if words == ("run",) else 40)
     # Examples are lines to be pasted and not folded.

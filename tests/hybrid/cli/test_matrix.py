@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 
 from hybrid.config import parse_price
 from hybrid.running.cost_estimate import CostEstimate, ManyEstimate, SolverEstimate, Spent
-
-Command = Callable[..., Any]
+from tests.ended import Command
 
 
 @pytest.fixture

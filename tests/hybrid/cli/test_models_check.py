@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.ended import Command
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
 
-Command = Callable[..., Any]
 TEXT_CALL = '```json\n{"tool": "crop", "images": ["img:1"], "args": {}}\n```'
 
 

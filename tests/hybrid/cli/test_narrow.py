@@ -2,15 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.display.terminal import NARROW, display_width
+from tests.ended import Command, Words
 
-Command = Callable[..., Any]
 NUMBER = re.compile(r"[-+<]?[0-9][0-9,.]*(?:/[0-9.]+)?")
 
 
@@ -34,7 +33,7 @@ def test_every_number_of_a_comparison_is_there(
         assert not (Counter(NUMBER.findall(wide)) - Counter(NUMBER.findall(narrow)))
 
 
-def test_runs_list_and_dry_runs(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+def test_runs_list_and_dry_runs(command: Command, blink: Words, tmp_path: Path) -> None:
     words = ("run", *blink, "--solver", "mllm")
     both(command, *words, "--dry-run")
     wide, narrow = both(command, *words)

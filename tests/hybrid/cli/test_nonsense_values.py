@@ -1,16 +1,16 @@
 """Nonsense for every option of every command: one line that names the option, exit code 2, and nothing made on disk."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
+from tests.ended import Command, Words
 from tests.hybrid.cli import command_tree
 
-Command = Callable[..., Any]
-TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
+TREE: dict[Words, click.Command] = command_tree.commands()
 
 
 def nonsense(param: click.Parameter) -> Iterator[str]:
@@ -36,7 +36,7 @@ def nonsense(param: click.Parameter) -> Iterator[str]:
             yield "nowhere"
 
 
-def options() -> list[tuple[tuple[str, ...], click.Option]]:
+def options() -> list[tuple[Words, click.Option]]:
     """Every option that takes a value."""
     return [
         (words, param)
@@ -49,7 +49,7 @@ def options() -> list[tuple[tuple[str, ...], click.Option]]:
 
 
 @pytest.fixture
-def given(tmp_path: Path, blink: tuple[str, ...], made_up_runs: Any, fakes: Any) -> Any:
+def given(tmp_path: Path, blink: Words, made_up_runs: Any, fakes: Any) -> Any:
     made = made_up_runs.write(tmp_path / "runs", "blink", size=2)
     images = tmp_path / "images"
     images.mkdir()
@@ -60,9 +60,7 @@ def given(tmp_path: Path, blink: tuple[str, ...], made_up_runs: Any, fakes: Any)
 
 
 @pytest.mark.parametrize("words", list(dict.fromkeys(words for words, _ in options())), ids=" ".join)
-def test_nonsense_is_one_line_that_names_its_option(
-    command: Command, given: Any, words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_nonsense_is_one_line_that_names_its_option(command: Command, given: Any, words: Words, tmp_path: Path) -> None:
     one = TREE[words]
     base = given.words_of(words, one)
     before = sorted(tmp_path.rglob("*"))

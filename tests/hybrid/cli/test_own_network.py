@@ -7,7 +7,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from PIL import Image
 
 import tools
 from hybrid import plugins
+from tests.ended import Command, Words
 from tests.tables import cases
 
 JIGSAW = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2")
@@ -49,7 +50,7 @@ def template_test(tmp_path: Path) -> Any:
 
 
 @pytest.fixture(params=[(), ("--module",)], ids=["transformers", "module"])
-def path(request: pytest.FixtureRequest, command: Callable[..., Any], tmp_path: Path) -> tuple[str, ...]:
+def path(request: pytest.FixtureRequest, command: Command, tmp_path: Path) -> Words:
     """The words that find the tool; its tiny checkpoint is in `tiny`, one with random weights in `random`."""
     assert command("tools", "new", "likeness", "--learned", *request.param, "--path", "mine").code == 0
     written = template_test(tmp_path)
@@ -58,12 +59,12 @@ def path(request: pytest.FixtureRequest, command: Callable[..., Any], tmp_path: 
     return ("--path", "mine")
 
 
-def test_a_module_is_asked_for_with_a_network(command: Callable[..., Any]) -> None:
+def test_a_module_is_asked_for_with_a_network(command: Command) -> None:
     assert "add --learned" in command("tools", "new", "likeness", "--module", "--path", "mine", code=2).err
 
 
 @pytest.mark.slow
-def test_random_weights_fail_the_known_answers(command: Callable[..., Any], path: tuple[str, ...]) -> None:
+def test_random_weights_fail_the_known_answers(command: Command, path: Words) -> None:
     checked = command("tools", "check", "likeness", "--weights", "random", *path, code=3)
     assert "1 of 1 wrong" in checked.out
     assert "failed: the same pattern in another light, which random weights miss: 0 of 6 right" in checked.out
@@ -75,7 +76,7 @@ def test_random_weights_fail_the_known_answers(command: Callable[..., Any], path
 @pytest.mark.slow
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_preprocessing_is_found"))
 def test_wrong_preprocessing_is_found(
-    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path, right: str, wrong: str, said: str | None
+    command: Command, path: Words, tmp_path: Path, right: str, wrong: str, said: str | None
 ) -> None:
     """By the test that the template writes; where colours are wrong by `hybrid tools check`, too."""
     written = tmp_path / "mine" / "likeness.py"
@@ -91,7 +92,7 @@ def test_wrong_preprocessing_is_found(
 
 
 @pytest.mark.slow
-def test_it_is_listed_checked_and_run(command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path) -> None:
+def test_it_is_listed_checked_and_run(command: Command, path: Words, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     assert "likeness" in command("tools", "list", *path).out
@@ -111,9 +112,7 @@ def test_it_is_listed_checked_and_run(command: Callable[..., Any], path: tuple[s
 
 
 @pytest.mark.slow
-def test_its_rule_serves_every_solver_that_follows_rules(
-    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_its_rule_serves_every_solver_that_follows_rules(command: Command, path: Words, tmp_path: Path) -> None:
     solvers = [word for name in ("mllm", "specialist", "arbiter", "verify") for word in ("--solver", name)]
     weights = ("--weights", "likeness=tiny", *path)
     ended = command("run", *JIGSAW, "--model", "embedded", *solvers, *weights, "--out", "real", code=0)
@@ -128,9 +127,7 @@ def test_its_rule_serves_every_solver_that_follows_rules(
 
 
 @pytest.mark.slow
-def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(
-    command: Callable[..., Any], path: tuple[str, ...]
-) -> None:
+def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(command: Command, path: Words) -> None:
     """The three runs of docs/add-a-tool.md end as rows of one table, each with a number."""
     weights = ("--model", "embedded", "--weights", "likeness=tiny", *path)
     alone = ("--solver", "specialist", "--solver", "mllm", "--solver", "verify")
@@ -142,9 +139,7 @@ def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(
 
 
 @pytest.mark.slow
-def test_its_rule_that_raises_costs_its_own_answers(
-    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_its_rule_that_raises_costs_its_own_answers(command: Command, path: Words, tmp_path: Path) -> None:
     written = tmp_path / "mine" / "likeness.py"
     written.write_text(
         written.read_text().replace('OneCall("likeness", later_image)', 'OneCall("likeness", later_image, len)')

@@ -3,7 +3,7 @@
 import json
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from hybrid.config import ServiceOptions
 from hybrid.scoring.sections.evidence import CLASSES
 from hybrid.serving.described import Describer
+from tests.ended import Command
 from tests.servers import JsonHandler, LocalServer, listening
 
 RULED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["RULED"]
@@ -85,7 +86,7 @@ ILL = {
 )
 def test_a_rule_that_goes_wrong_costs_its_own_question(
     name: str,
-    command: Callable[..., Any],
+    command: Command,
     asked: tuple[object, ...],
     own: Path,
     tmp_path: Path,
@@ -115,7 +116,7 @@ def test_a_rule_that_goes_wrong_costs_its_own_question(
 
 @pytest.mark.system
 def test_its_rule_is_evidence_for_every_solver_and_calibrated(
-    command: Callable[..., Any], asked: tuple[object, ...], own: Path, tmp_path: Path
+    command: Command, asked: tuple[object, ...], own: Path, tmp_path: Path
 ) -> None:
     path = ("--path", own)
     ended = command("run", *asked, "--solver", "mllm,specialist,verify,controller", "--tools", "ruled", "--out", "run")

@@ -19,6 +19,7 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.registry import described_by, load, loaded, look_also_in, names, outside
 from hybrid.serving.contract import breaches
+from tests.ended import Command, Words
 from tests.tables import cases
 
 # Programs that the tests write or start.
@@ -47,7 +48,7 @@ def photo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.system
-def test_every_command_that_names_a_tool_finds_it(command: Callable[..., Any], own: Path, photo: Path) -> None:
+def test_every_command_that_names_a_tool_finds_it(command: Command, own: Path, photo: Path) -> None:
     path = ("--path", own)
     assert "there are: " in command("tools", "show", "redness").err
     assert "Says which share" in command("tools", "show", "redness", *path).out
@@ -95,7 +96,7 @@ def test_of_two_tools_with_one_name_neither_has_it(own: Path, tmp_path: Path) ->
         load("tools", "redness")
 
 
-def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ended = command("tools", "list", "--path", "nowhere")
     assert (ended.code, ended.err) == (2, "hybrid: --path nowhere: there is no such folder\n")
@@ -110,7 +111,7 @@ BROKEN = {name: (text, said) for name, text, said in cases(__file__, "BROKEN")[1
 
 
 @pytest.mark.system
-def test_a_broken_file_costs_a_line_with_its_place(command: Callable[..., Any], own: Path) -> None:
+def test_a_broken_file_costs_a_line_with_its_place(command: Command, own: Path) -> None:
     for name, (code, _) in BROKEN.items():
         (own / f"{name}.py").write_text(code)
     listed = command("tools", "list", "--path", own, code=3)
@@ -124,7 +125,7 @@ def test_a_broken_file_costs_a_line_with_its_place(command: Callable[..., Any], 
 
 
 @pytest.mark.system
-def test_no_command_imports_it_or_ends_with_it(command: Callable[..., Any], own: Path) -> None:
+def test_no_command_imports_it_or_ends_with_it(command: Command, own: Path) -> None:
     (own / "ends.py").write_text("import os\nos._exit(4)\n")
     (own / "stops.py").write_text("raise SystemExit(0)\n")
     listed = command("tools", "list", "--path", own, code=3)
@@ -143,7 +144,7 @@ ILL = {
 
 @pytest.mark.system
 def test_a_call_that_hangs_or_ends_its_process_costs_neither_the_command_nor_the_page(
-    command: Callable[..., Any], own: Path, photo: Path, tmp_path: Path
+    command: Command, own: Path, photo: Path, tmp_path: Path
 ) -> None:
     for name, (before, does, _) in ILL.items():
         text = FORTY_LINES.replace('name="redness"', f'name="{name}"')
@@ -198,7 +199,7 @@ def _looked_up(own: Path) -> Any:
 
 
 @pytest.mark.system
-def test_the_contract_says_what_is_broken(command: Callable[..., Any], own: Path) -> None:
+def test_the_contract_says_what_is_broken(command: Command, own: Path) -> None:
     broken = FORTY_LINES.replace('"red_0_1"', '"red"').replace("raise ToolError", "raise ValueError")
     broken = broken.replace("light is red.", "red.").replace(
         'limits="Says nothing about what the image shows."', 'limits="x"'
@@ -251,14 +252,14 @@ def learned(tmp_path: Path) -> Callable[..., Path]:
 @pytest.mark.system
 @pytest.mark.parametrize("words", [("check", "lacking"), ("run", "lacking", "photo.png", "--unchecked-weights")])
 def test_tensors_that_no_file_holds_are_an_error_for_it_too(
-    command: Callable[..., Any], learned: Callable[..., Path], photo: Path, words: tuple[str, ...]
+    command: Command, learned: Callable[..., Path], photo: Path, words: Words
 ) -> None:
     ended = command("tools", *words, "--path", learned("lacking", without=["1.weight", "4.bias"]), code=2)
     assert "does not fit the network parts.net: 2 of its tensors are in no weight file (1.weight, 4.bias)" in ended.err
 
 
 @pytest.mark.system
-def test_a_check_that_asks_nothing_says_so(command: Callable[..., Any], learned: Callable[..., Path]) -> None:
+def test_a_check_that_asks_nothing_says_so(command: Command, learned: Callable[..., Path]) -> None:
     tool = learned("hidden") / "hidden.py"
     tool.write_text(tool.read_text().replace('self.parts = {"net": network()}', "return"))
     ended = command("tools", "check", "hidden", "--path", tool.parent, code=2)

@@ -5,10 +5,9 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,6 +21,7 @@ from hybrid.serving import supervisor
 from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_outside
+from tests.ended import Command
 from tests.tables import cases
 from tools.rules import tools_asked
 
@@ -129,7 +129,7 @@ def test_the_hash_of_a_thing_is_over_what_it_imports_from_outside(own: Path) -> 
 
 @pytest.mark.system
 def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
-    own: Path, command: Callable[..., Any], tmp_path: Path
+    own: Path, command: Command, tmp_path: Path
 ) -> None:
     run, path = tmp_path / "run", ("--path", own)
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")
@@ -179,7 +179,7 @@ BAD: dict[str, tuple[str, str]] = {name: (text, why) for name, text, why in case
 
 @pytest.mark.system
 def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
-    own: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]
+    own: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     for name, (text, _) in BAD.items():
         write(own, "baselines", name if name in ("chance", "Capital") else f"own_{name}", text)
@@ -200,7 +200,7 @@ def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
 
 @pytest.mark.system
 def test_a_statistic_that_raises_costs_its_own_rows(
-    own: Path, command: Callable[..., Any], chance_run: Path, capsys: pytest.CaptureFixture[str]
+    own: Path, command: Command, chance_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(own, "sections", "own_faulty", SECTION.replace("    yield", "    1 / 0\n    yield"))
     write(own, "sections", "own_wrong", "SECTION = 3\n")
@@ -213,7 +213,7 @@ def test_a_statistic_that_raises_costs_its_own_rows(
 
 
 @pytest.fixture
-def chance_run(command: Callable[..., Any], tmp_path: Path) -> Path:
+def chance_run(command: Command, tmp_path: Path) -> Path:
     """Two generated questions, answered by chance."""
     run = tmp_path / "by_chance"
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--solver", "chance", "--out", run)
@@ -222,7 +222,7 @@ def chance_run(command: Callable[..., Any], tmp_path: Path) -> Path:
 
 
 @pytest.mark.system
-def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path, command: Callable[..., Any]) -> None:
+def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path, command: Command) -> None:
     faulty = SOLVER.replace("    async", "    def required_tools(self, *_):\n        return {}[1]\n\n    async")
     write(own, "baselines", "own_needy", faulty)
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own)
@@ -231,7 +231,7 @@ def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path,
 
 
 @pytest.mark.system
-def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Callable[..., Any]) -> None:
+def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Command) -> None:
     write(own, "models", "own_three", "MODEL = lambda name, settings, store: 3\n")
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own, "--solver", "mllm")
     ended = command("run", "blink", *words, "--model", "own_three:x", code=2)

@@ -1,7 +1,6 @@
 """A file of one's own from `hybrid data template` to a report: each command on it, as on any benchmark."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ from PIL import Image
 
 import hybrid
 from hybrid.errors import UsageError
+from tests.ended import Command, Words
 from tests.tables import stored
 
-Command = Callable[..., Any]
 # All are right but the third.
 REPLIES = stored(__file__, "REPLIES")
 
@@ -27,7 +26,7 @@ def file(command: Command, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def words(file: Path, tmp_path: Path, fakes: Any) -> tuple[str, ...]:
+def words(file: Path, tmp_path: Path, fakes: Any) -> Words:
     """`hybrid run FILE` with a recorded model."""
     model = fakes.recordings(tmp_path / "model", REPLIES)
     return ("run", str(file), "--model", f"replay:{model}", "--solver", "mllm", "--solver", "chance")
@@ -49,7 +48,7 @@ def test_the_template_is_whole_in_every_ending(command: Command, tmp_path: Path,
     assert "is there already" in command("data", "template", "-o", path, code=2).err
 
 
-def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: tuple[str, ...]) -> None:
+def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: Words) -> None:
     with file.open("a") as lines:
         lines.write(json.dumps({"id": "q8", "image": "away.png", "question": "?", "answer": "yes"}) + "\n")
     why = f"{file}:8, column image: there is no file 'away.png' inside {file.parent}"
@@ -62,7 +61,7 @@ def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: P
     assert json.loads(ended.out)["solvers"]["mllm"]["failed"] == 1
 
 
-def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: Words, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert "3 questions, run folder" in command(*words, "--out", run, "--limit", "3", "--json").err
     ended = command(*words, "--out", run, "--json", code=0)

@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from hybrid.cli.quickstart import ABOUT, BENCHMARK, MISHAPS, TASKS, mishaps
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored
 from hybrid.types import Outcome, Score, Usage
+from tests.ended import Command
 
-Command = Callable[..., Any]
 RUNS = ("blink", "blink-blank")
 
 

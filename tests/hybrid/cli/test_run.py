@@ -1,17 +1,13 @@
 """`hybrid run`: exit codes, what stands on stdout, and errors in one line."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.ended import Command, Words
 from tests.tables import cases
-
-Words = tuple[str, ...]
-
-Command = Callable[..., Any]
 
 
 @pytest.mark.system

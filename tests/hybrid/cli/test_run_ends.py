@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,7 @@ import pytest
 
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
-from tests.ended import Ended
-
-Command = Callable[..., Any]
-
+from tests.ended import Command, Ended, Words
 
 # Programs that the tests write or start.
 TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -87,7 +84,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
 
 
 @pytest.mark.system
-def test_a_disk_without_room_is_one_line(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_disk_without_room_is_one_line(command: Command, blink: Words, tmp_path: Path) -> None:
     words = ("run", *blink, "--solver", "mllm")
     assert command(*words, "--limit", "2").code == 0
     kept = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
@@ -109,7 +106,7 @@ class Unscorable(Blink):
 
 
 def test_a_question_that_cannot_be_scored_costs_itself(
-    command: Command, blink: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, blink: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hybrid.benchmarks import blink as module
 
@@ -127,7 +124,7 @@ def test_a_question_that_cannot_be_scored_costs_itself(
 
 
 def test_a_run_that_is_being_written_can_be_scored_and_not_written(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
+    command: Command, blink: Words, tmp_path: Path
 ) -> None:
     words = ("run", *blink, "--solver", "mllm", "--json")
     first = command(*words)

@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.system
+from tests.ended import Command, Words
 
-Command = Callable[..., Any]
+pytestmark = pytest.mark.system
 
 
 @pytest.fixture
-def words(blink: tuple[str, ...], tmp_path: Path) -> Callable[[Path], list[str]]:
+def words(blink: Words, tmp_path: Path) -> Callable[[Path], list[str]]:
     """The words of a run of jigsaws and relations, of which a jigsaw is asked, with weights for what relations need."""
 
     def with_weights(folder: Path) -> list[str]:

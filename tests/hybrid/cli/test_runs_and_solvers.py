@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load_solver, solver_names
-
-Command = Callable[..., Any]
+from tests.ended import Command
 
 
 @pytest.fixture

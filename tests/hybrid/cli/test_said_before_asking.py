@@ -1,6 +1,5 @@
 """Wrong values are usage errors of one line before anything is asked."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +7,13 @@ import pytest
 
 from hybrid.errors import UsageError
 from hybrid.serving.loader import refuse_absent
+from tests.ended import Command, Words
 from tests.tables import cases
-
-Command = Callable[..., Any]
 
 
 @pytest.mark.system
 def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
+    command: Command, blink: Words, tmp_path: Path
 ) -> None:
     import torch
 
@@ -36,7 +34,7 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
 
 @pytest.mark.parametrize(*cases(__file__, "test_texts_that_would_replace_nothing"))
 def test_texts_that_would_replace_nothing(
-    command: Command, blink: tuple[str, ...], tmp_path: Path, text: str, message: str
+    command: Command, blink: Words, tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "texts.toml").write_text(text)
     ended = command("run", *blink, "--prompts", tmp_path / "texts.toml", code=2)
@@ -45,9 +43,7 @@ def test_texts_that_would_replace_nothing(
 
 
 @pytest.mark.parametrize("words", [("score",), ("compare",), ("report", "-o", "site")])
-def test_a_group_that_no_question_has(
-    command: Command, tmp_path: Path, made_up_runs: Any, words: tuple[str, ...]
-) -> None:
+def test_a_group_that_no_question_has(command: Command, tmp_path: Path, made_up_runs: Any, words: Words) -> None:
     made = made_up_runs.write(tmp_path, "mvp_bench", size=2)
     ended = command(*words, made.real, "--by", "granularity", code=2)
     assert ended.err.splitlines()[-1].startswith("hybrid: --by granularity: these questions have no such group; there ")

@@ -1,15 +1,12 @@
 """`hybrid score`, `compare` and `calibrate`: one JSON object, imports, and several paths at once."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hybrid.log.folder import RunFolder
-
-Command = Callable[..., Any]
+from tests.ended import Command, Words
 
 
 def saved(folder: Path, replies: dict[int, str]) -> Path:
@@ -49,7 +46,7 @@ def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.system
-def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+def test_from_a_run_to_a_trust_file(command: Command, blink: Words, tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
     ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--folds", "3", code=0)
     assert "jigsaw" in ended.out
@@ -74,9 +71,7 @@ def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tm
 
 
 @pytest.mark.system
-def test_unchecked_weights_are_said_when_they_are_counted(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_unchecked_weights_are_said_when_they_are_counted(command: Command, blink: Words, tmp_path: Path) -> None:
     command("run", *blink, "--solver", "specialist", "--json")
     folder = RunFolder(tmp_path / "run")
     content = folder.manifest

@@ -2,15 +2,14 @@
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.benchmarks.mvp_bench.sample import TASKS, write
-
-Command = Callable[..., Any]
+from tests.ended import Command
 
 
 @pytest.fixture(scope="module")

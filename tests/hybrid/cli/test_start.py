@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.ended import Words
+
 pytestmark = pytest.mark.system
 
 # The thread that writes answers waits for the disk when the first question is finished.
@@ -32,7 +34,7 @@ def imported(tmp_path: Path, *words: str) -> tuple[set[str], set[str]]:
     return set(first), set(last)
 
 
-def asking(url: str, data: Path) -> tuple[str, ...]:
+def asking(url: str, data: Path) -> Words:
     return ("run", "mvp_bench", "--data", str(data), "--model", "openai:mock", "--base-url", url)
 
 

@@ -1,15 +1,13 @@
 """`hybrid study`: a small study of generated questions from end to end, its estimate, recorded results, refusals."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.ended import Command, Words
 from tests.tables import cases
 
-Command = Callable[..., Any]
 SAMPLE = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "embedded")
 
 
@@ -68,7 +66,7 @@ def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_pa
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_studied_is_named"))
-def test_what_cannot_be_studied_is_named(command: Command, words: tuple[str, ...], named: str, tmp_path: Path) -> None:
+def test_what_cannot_be_studied_is_named(command: Command, words: Words, named: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,correct\nq,1\n")
     ended = command("study", *words)
     assert ended.code != 0

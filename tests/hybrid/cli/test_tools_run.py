@@ -1,7 +1,7 @@
 """`hybrid tools run NAME IMAGE... --args JSON --picture OUT.png` for every tool that answers without weights."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from hybrid import images
 from hybrid.benchmarks.blink.sample import item
 from hybrid.registry import load, names
 from hybrid.tool import Tool
+from tests.ended import Command
 from tests.tables import stored
 
 # BLINK tasks whose generated images a tool is for; another one gets as many as it takes of a rendered scene.
@@ -24,7 +25,7 @@ ARGS: Mapping[str, Mapping[str, Any]] = stored(__file__, "ARGS")
 @pytest.mark.system
 @pytest.mark.parametrize("name", [name for name in names("tools") if load("tools", name).backend("classical")])
 def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
-    command: Callable[..., Any], tmp_path: Path, name: str
+    command: Command, tmp_path: Path, name: str
 ) -> None:
     tool: Tool = load("tools", name)
     fewest, most = tool.card.images
@@ -53,7 +54,7 @@ def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
 
 
 def test_an_image_file_beyond_the_limit_is_not_read(
-    command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Image.new("RGB", (9, 9)).save(tmp_path / "large.png")
     monkeypatch.setattr(images, "MAX_BYTES", 20)

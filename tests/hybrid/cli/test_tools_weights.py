@@ -4,13 +4,13 @@ import hashlib
 import json
 import shutil
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.weights import find_weights
+from tests.ended import Command, Words
 
 EYE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["EYE"]
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+def own(tmp_path_factory: pytest.TempPathFactory) -> Words:
     """The words that bring the tool `eye`."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "eye.py").write_text(EYE)
@@ -45,7 +45,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
 
 @pytest.mark.system
 def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path
+    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
 ) -> None:
     sha = hub.commit("made/tiny", tiny)
     sizes = {path.name: path.stat().st_size for path in tiny.iterdir()}
@@ -78,7 +78,7 @@ def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
 
 @pytest.mark.system
 def test_one_broken_tool_loses_no_other_and_ends_with_3(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path
+    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
 ) -> None:
     hub.commit("made/tiny", tiny)
     pickles = tmp_path / "pickles"
@@ -108,9 +108,7 @@ def test_one_broken_tool_loses_no_other_and_ends_with_3(
 
 
 @pytest.mark.system
-def test_a_server_that_fails_is_named_and_what_came_is_kept(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...]
-) -> None:
+def test_a_server_that_fails_is_named_and_what_came_is_kept(command: Command, hub: Any, tiny: Path, own: Words) -> None:
     hub.commit("made/tiny", tiny)
     hub.faults.append("404")
     ended = command("tools", "fetch", "eye", *own, code=3)
@@ -123,7 +121,7 @@ def test_a_server_that_fails_is_named_and_what_came_is_kept(
 @pytest.mark.system
 @pytest.mark.parametrize("place", ["made/tiny", "made--tiny"])
 def test_a_folder_of_repositories_serves_as_the_hub(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path, place: str
+    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path, place: str
 ) -> None:
     shutil.copytree(tiny, tmp_path / "usb" / place)
     ended = command("tools", "fetch", "eye", "--from", "usb", *own, code=0)
@@ -144,7 +142,7 @@ def test_a_folder_of_repositories_serves_as_the_hub(
 
 @pytest.mark.system
 def test_a_folder_that_names_code_is_not_taken(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path
+    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(tiny, tmp_path / "usb" / "made" / "tiny")
     config = json.loads((folder / "config.json").read_text())
@@ -163,14 +161,12 @@ def test_a_folder_that_names_code_is_not_taken(
         pytest.param(("depth", "--device", "cuda:999"), "torch sees", marks=pytest.mark.system),  # It loads torch.
     ],
 )
-def test_fetch_refuses_what_has_no_weights(command: Callable[..., Any], words: tuple[str, ...], said: str) -> None:
+def test_fetch_refuses_what_has_no_weights(command: Command, words: Words, said: str) -> None:
     assert said in command("tools", "fetch", "--dry-run", *words, code=2).err
 
 
 @pytest.mark.system
-def test_absent_weights_name_the_command(
-    command: Callable[..., Any], tiny: Path, own: tuple[str, ...], hub: Any
-) -> None:
+def test_absent_weights_name_the_command(command: Command, tiny: Path, own: Words, hub: Any) -> None:
     auto = command("tools", "check", "eye", *own, code=2)
     assert "weights absent: made/tiny is not on disk (`hybrid tools fetch eye` fetches it)" in auto.err
     named = command("tools", "check", "eye", *own, "--weights", "no/where")
@@ -178,7 +174,7 @@ def test_absent_weights_name_the_command(
 
 
 @pytest.mark.system
-def test_check_prints_each_image_and_ends_with_0_or_3(command: Callable[..., Any]) -> None:
+def test_check_prints_each_image_and_ends_with_0_or_3(command: Command) -> None:
     passed = command("tools", "check", "saliency", "--backend", "classical", code=0)
     assert passed.out.splitlines()[0].startswith("0 of 1 wrong: saliency, classical backend")
     assert "ok     dark on bright" in passed.out

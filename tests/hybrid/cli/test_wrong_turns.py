@@ -2,17 +2,17 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.registry import load
+from tests.ended import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
 
-Command = Callable[..., Any]
 BENCHMARKS = ("blink", "actiview", "mvp_bench", "mm_sap", "hvsbench")
 NO_MODEL = ("--solver", "chance", "--dry-run")
 
@@ -92,7 +92,7 @@ def test_no_key_and_no_such_provider(asking: Command, model: str, told: str) -> 
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_misspelt_word_is_answered_with_the_nearest"))
-def test_a_misspelt_word_is_answered_with_the_nearest(command: Command, words: tuple[str, ...], told: str) -> None:
+def test_a_misspelt_word_is_answered_with_the_nearest(command: Command, words: Words, told: str) -> None:
     assert told in command(*words, code=2).err
 
 
@@ -175,7 +175,7 @@ def test_runs_that_cannot_be_compared(command: Command, runs: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     "words", [("compare",), ("score",), ("report", "-o", "site"), ("view",), ("judge", "--model", "embedded")]
 )
-def test_what_is_no_run(command: Command, runs: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_what_is_no_run(command: Command, runs: Path, tmp_path: Path, words: Words) -> None:
     (tmp_path / "empty").mkdir()
     assert "empty is not a run" in the_message(command(words[0], "empty", *words[1:]))
     above = the_message(command(words[0], runs, *words[1:]))

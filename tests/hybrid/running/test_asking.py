@@ -27,11 +27,6 @@ def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunCo
     )
 
 
-@pytest.fixture
-def second(config: RunConfig) -> RunConfig:
-    return replace(config, captioner="openai:eyes", captioner_settings=ModelSettings(base_url=KEYED))
-
-
 def with_models(run: ResolvedRun, model: Any, captioner: Any = None) -> ResolvedRun:
     """The run with these models, under the facts of its own."""
     for fake, own in ((model, run.resources.model), (captioner, run.resources.captioner)):
@@ -44,7 +39,8 @@ def go(run: ResolvedRun) -> Any:
     return asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
 
 
-def test_the_captioner_is_part_of_what_a_run_is_and_its_secrets_are_nowhere(second: RunConfig, fakes: Any) -> None:
+def test_the_captioner_is_part_of_what_a_run_is_and_its_secrets_are_nowhere(config: RunConfig, fakes: Any) -> None:
+    second = replace(config, captioner="openai:eyes", captioner_settings=ModelSettings(base_url=KEYED))
     run = prepare(second)
     assert run.captioner is run.resources.captioner
     told = run.identity["captioner"]

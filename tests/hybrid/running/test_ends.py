@@ -38,13 +38,9 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
     )
 
 
-def with_model(run: ResolvedRun, model: Any) -> ResolvedRun:
-    return replace(run, resources=replace(run.resources, model=model))
-
-
 def failing(config: RunConfig, fakes: Any, **errors: BaseException) -> ResolvedRun:
     run = prepare(config)
-    return with_model(run, fakes.WatchedModel(run.resources.model, errors))
+    return replace(run, resources=replace(run.resources, model=fakes.WatchedModel(run.resources.model, errors)))
 
 
 async def ended(run: ResolvedRun, told: list[str] | None = None) -> RunEnd:

@@ -20,6 +20,7 @@ from hybrid.serving.known_answers import Checked, failures, run_checks
 from hybrid.serving.loader import Loader
 from hybrid.tool import CheckCase, Evidence, Pixels, Tool
 from tests.tables import stored
+from tests.tools.tiny_checkpoints import Checkpoints
 from tests.tools.true_depth import Rendered
 from tools._shared.known_answers import DEPTH_ANSWERS, depth_item
 from tools._shared.target_heat import SearchInput
@@ -74,7 +75,7 @@ def test_true_depth_is_taken_and_its_negative_is_not(tmp_path: Path) -> None:
         Loader(BackendChoice("learned", {"depth": folder(tmp_path)}, device="other")).load(depth_tool(-1))
 
 
-def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callable[[str], Path]) -> None:
+def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Checkpoints) -> None:
     named = {"depth": str(depth_checkpoint("depth_anything"))}
     with pytest.raises(WeightsError, match="known answers"):
         Loader(BackendChoice("learned", named)).load(TOOL)
@@ -82,7 +83,7 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callabl
 
 
 @pytest.fixture
-def told(depth_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def told(depth_checkpoint: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A command that runs depth in this process: what a worker says is asked in other tests."""
 
     def here(*named: Any, isolated: bool, **more: Any) -> ServiceOptions:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
+from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.match_models import MatchModel
 from tools._shared.transformers_matchers import coarse_matches, fine_offsets, match_pairs
 from tools._shared.view_matches import Matches, View, view_of
@@ -30,12 +30,12 @@ TOLERANCE_PX = 0.01
 
 
 @pytest.fixture(scope="module")
-def checkpoint(things_checkpoint: Callable[[str], Path]) -> Callable[[str], Path]:
+def checkpoint(things_checkpoint: Checkpoints) -> Checkpoints:
     return things_checkpoint
 
 
 def test_lightglue_with_a_detector_that_the_library_lacks_is_refused(
-    things_checkpoint: Callable[[str], Path], tmp_path: Path
+    things_checkpoint: Checkpoints, tmp_path: Path
 ) -> None:
     """As published for DISK, whose code a checkpoint would bring."""
     folder = Path(shutil.copytree(things_checkpoint("lightglue"), tmp_path / "copy"))

@@ -148,7 +148,8 @@ def test_every_row_of_parts_is_there_when_shifting(folder: Path, store: ImageSto
 
 
 def test_described_parts(folder: Path, store: ImageStore) -> None:
-    question = replace_start(question_of(folder, store, mode="shift", images="description"), 1)
+    question = question_of(folder, store, mode="shift", images="description")
+    question = replace(question, protocol={**question.protocol, "start": 1})
     exchanges = run(question, ["yes", "a grey wall", "yes", "a door", "no", "A"])
     assert [each.prompt.kind for each in exchanges] == [
         Kind.CONTINUE,
@@ -198,7 +199,3 @@ def test_an_ask_that_failed_fails_the_question(folder: Path, store: ImageStore) 
     exchanges[0] = replace(exchanges[0], reply=Reply("1", Outcome.NOT_RECORDED))
     score = BENCHMARK.score(question, exchanges, ScoreOptions())
     assert (score.correct, score.outcome) == (0.0, Outcome.NOT_RECORDED)
-
-
-def replace_start(question: Question, start: int) -> Question:
-    return replace(question, protocol={**question.protocol, "start": start})
