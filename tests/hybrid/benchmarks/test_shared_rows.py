@@ -1,6 +1,5 @@
 """Rows whose images are stored ahead: the same rows, in their order, with what is wrong where it is wrong."""
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,14 +9,13 @@ from PIL import Image
 from hybrid.benchmarks._shared.rows import DataRow, stored_ahead
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
+from tests.saved import saved
 
 COLUMNS = ("image_1", "image_2")
 
 
 def png(grey: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("L", (8, 6), grey).save(buffer, "PNG")
-    return buffer.getvalue()
+    return saved(Image.new("L", (8, 6), grey))
 
 
 def row(number: int, **cells: object) -> DataRow:

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import io
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -32,6 +31,7 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding, ImageRef
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, plain
+from tests.saved import saved
 from tests.tables import cases
 
 
@@ -80,9 +80,7 @@ async def asked(runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | 
 @pytest.mark.system
 async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, ref: ImageRef) -> None:
     def saved(kind: str, **options: Any) -> ImageRef:
-        buffer = io.BytesIO()
-        Image.fromarray(store.pixels(ref.image)).save(buffer, kind, **options)
-        return ImageRef("img:2", store.put(buffer.getvalue(), kind))
+        return ImageRef("img:2", store.put(saved(Image.fromarray(store.pixels(ref.image)), kind, **options), kind))
 
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -167,9 +165,8 @@ def text(words: str) -> protocol.TextContent:
 
 
 def picture(side: int) -> protocol.ImageContent:
-    buffer = io.BytesIO()
-    Image.fromarray(np.zeros((side, side, 3), np.uint8)).save(buffer, "PNG")
-    return protocol.ImageContent(type="image", data=base64.b64encode(buffer.getvalue()).decode(), mimeType="x/y")
+    data = base64.b64encode(saved(Image.fromarray(np.zeros((side, side, 3), np.uint8)))).decode()
+    return protocol.ImageContent(type="image", data=data, mimeType="x/y")
 
 
 def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore, ref: ImageRef) -> None:

@@ -1,7 +1,6 @@
 """MM-SAP's data and dialogue: columns, shuffles, the second pass, bad input."""
 
 import asyncio
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,6 +22,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.types import BrokenQuestion, Exchange, Kind, Prompt, Question, Reply
 from tests.hybrid.benchmarks import mounted
+from tests.saved import saved
 from tests.tables import cases
 
 asked, sound = partial(mounted.asked, BENCHMARK), partial(mounted.sound, BENCHMARK)
@@ -32,9 +32,7 @@ OPTIONS = ["red", "green", "blue", "white", REFUSAL]
 
 
 def picture() -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (4, 3), (9, 90, 190)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return saved(Image.new("RGB", (4, 3), (9, 90, 190)))
 
 
 def table(folder: Path, rows: Sequence[Mapping[str, Any]], name: str = "BasicVisQA") -> Path:
