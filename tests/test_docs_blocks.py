@@ -43,6 +43,7 @@ from tests.runnable import (
     missing,
     write,
 )
+from tests.tables import cases
 
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
 # The address of a model's server, as the pages have it.
@@ -298,18 +299,7 @@ def test_every_test_that_a_command_names_exists(name: str) -> None:
                 assert (ROOT / path).is_file() or path in made, line
 
 
-@pytest.mark.parametrize(
-    ("shown", "output", "unlike"),
-    [
-        ("a  b\n...\nd", "a b\nc\n  d", None),
-        ("a ... c", "a whole lot of c", None),
-        ("runs/...\n", "wrote runs/blink-1a2b", "runs/..."),
-        ("b\na", "a\nb", "a"),
-        ("a b", "ab", "a b"),
-        ("...", "", None),
-        ("12 of 12 (1.0)", "12 of 12 (1x0)", "12 of 12 (1.0)"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_a_page_shows_is_looked_for_line_by_line"))
 def test_what_a_page_shows_is_looked_for_line_by_line(shown: str, output: str, unlike: str | None) -> None:
     assert missing(shown, output) == unlike
 

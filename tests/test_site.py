@@ -32,15 +32,7 @@ from tests.servers import LocalServer, listening
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 # By tag the attribute whose address a browser opens by itself; of <link> every one but `canonical`.
-LOADED = {
-    "script": "src",
-    "img": "src",
-    "iframe": "src",
-    "source": "src",
-    "video": "src",
-    "audio": "src",
-    "embed": "src",
-}
+LOADED = dict.fromkeys(("script", "img", "iframe", "source", "video", "audio", "embed"), "src")
 SIZES = ({"width": 1280, "height": 900}, {"width": 390, "height": 844})
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-import tools
 from bench._chat_server import chat_server
 from hybrid import plugins
 from hybrid.config.plugin_path import PATH
 from hybrid.plugins import KINDS
 from hybrid.registry import load
 from tests.ended import Command, Words, ended
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -27,11 +28,13 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugins._entry_points.cache_clear()
     for package, places in before.items():
         sys.modules[package].__path__[:] = places
-    ours = str(before["tools"][0])
+    outside = (*(f"{package}." for package in before), "red_package", "own_package")
     for name in set(sys.modules) - modules:
-        if name.startswith(("tools.", "red_package")) and not str(sys.modules[name].__file__).startswith(ours):
+        package, _, thing = name.rpartition(".")
+        if name.startswith(outside) and not Path(str(sys.modules[name].__file__)).is_relative_to(ROOT):
             del sys.modules[name]
-            vars(tools).pop(name.removeprefix("tools."), None)
+            if package in sys.modules:
+                vars(sys.modules[package]).pop(thing, None)
     importlib.invalidate_caches()
 
 

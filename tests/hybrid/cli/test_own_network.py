@@ -7,7 +7,6 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,13 @@ import pytest
 from PIL import Image
 
 import tools
-from hybrid import plugins
 from tests.ended import Command, Words
 from tests.tables import cases
 
 JIGSAW = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2")
 
 
-@pytest.fixture(autouse=True)
-def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing that a test has looked in, or imported from there, is known to another."""
-    monkeypatch.delenv(plugins.PATH_VARIABLE, raising=False)
-    before = list(tools.__path__)
-    yield
-    tools.__path__[:] = before
-    forget()
+pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 def forget() -> None:

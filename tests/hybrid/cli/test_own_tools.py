@@ -5,10 +5,8 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,12 +18,10 @@ from hybrid.errors import UsageError
 from hybrid.registry import described_by, load, loaded, look_also_in, names, outside
 from hybrid.serving.contract import breaches
 from tests.ended import Command, Words
-from tests.tables import cases
+from tests.tables import cases, stored
 
-# Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # A whole tool.
-FORTY_LINES = TEXT["FORTY_LINES"]
+FORTY_LINES = stored(__file__, "FORTY_LINES")
 
 
 pytestmark = pytest.mark.usefixtures("tools_as_they_were")
@@ -193,11 +189,6 @@ def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: 
     assert code(tmp_path / "moved") != before
 
 
-def _looked_up(own: Path) -> Any:
-    look_also_in([own], "--path")
-    return load("tools", "redness")
-
-
 @pytest.mark.system
 def test_the_contract_says_what_is_broken(command: Command, own: Path) -> None:
     broken = FORTY_LINES.replace('"red_0_1"', '"red"').replace("raise ToolError", "raise ValueError")
@@ -218,11 +209,13 @@ def test_the_contract_says_what_is_broken(command: Command, own: Path) -> None:
 def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
     drawn = FORTY_LINES.replace("share = float(", "import itertools\n            share = next(DRAWS) * float(")
     (own / "redness.py").write_text("import itertools\nDRAWS = itertools.cycle((1, 0.5, 0.25))\n" + drawn)
-    assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ("the same question has two findings",)
+    look_also_in([own], "--path")
+    found = breaches("redness", load("tools", "redness"), ServiceOptions("classical"))
+    assert found == ("the same question has two findings",)
 
 
 # A tool with a learned backend only, which takes whatever a file holds and has no known answers.
-LEARNED = TEXT["LEARNED"]
+LEARNED = stored(__file__, "LEARNED")
 
 
 @pytest.fixture

@@ -1,19 +1,14 @@
 """Things from outside of the project, of every kind: found in one way, named in the manifest, left out where bad."""
 
-import importlib
 import json
 import re
 import sys
-import tomllib
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hybrid import plugins
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.config.plugin_path import PATH
 from hybrid.plugins import KINDS
 from hybrid.registry import load, look_also_in, names
 from hybrid.running.resolve import prepare
@@ -22,49 +17,15 @@ from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_outside
 from tests.ended import Command
-from tests.tables import cases
+from tests.tables import cases, stored
 from tools.rules import tools_asked
 
-# Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-SOLVER = TEXT["SOLVER"]
-BENCHMARK = TEXT["BENCHMARK"]
-MODEL = TEXT["MODEL"]
-SECTION = TEXT["SECTION"]
-EXPORTER = TEXT["EXPORTER"]
-TOOL = """
-from hybrid.tool import Args, BackendCard, Card, Tool
-
-TOOL = Tool(Card("{name}", "Says nothing.", "All.", (BackendCard("classical", "1", object, "nothing"),)), Args)
-"""
 # A whole thing of each kind, by the folder of the kind.
-TEXTS = {
-    "tools": TOOL,
-    "graphs": SOLVER,
-    "baselines": SOLVER,
-    "benchmarks": BENCHMARK,
-    "models": MODEL,
-    "sections": SECTION,
-    "exports": EXPORTER,
-}
+TEXTS: dict[str, str] = stored(__file__, "TEXTS")
+TOOL, SOLVER, SECTION = (TEXTS[folder] for folder in ("tools", "baselines", "sections"))
 
 
-@pytest.fixture(autouse=True)
-def as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing that a test has looked in, or imported from there, is known to another."""
-    monkeypatch.delenv(PATH.variable, raising=False)
-    before = {kind.package: plugins.folders(kind.package) for kind in KINDS}
-    modules = set(sys.modules)
-    yield
-    plugins._entry_points.cache_clear()
-    for package, places in before.items():
-        sys.modules[package].__path__[:] = places
-    for name in set(sys.modules) - modules:
-        package, _, thing = name.rpartition(".")
-        if thing.startswith("own_") or name.startswith("own_"):
-            del sys.modules[name]
-            vars(sys.modules[package]).pop(thing, None) if package in sys.modules else None
-    importlib.invalidate_caches()
+pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import resource
 import signal
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,9 @@ import pytest
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
 from tests.ended import Command, Ended, Words
+from tests.tables import stored
 
-# Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-ONE_AFTER_THE_OTHER = TEXT["ONE_AFTER_THE_OTHER"]
+ONE_AFTER_THE_OTHER = stored(__file__, "ONE_AFTER_THE_OTHER")
 
 
 def hybrid(*commands: Sequence[object], limit: int | None = None, before: Sequence[str] = ()) -> list[Ended]:
@@ -138,7 +136,7 @@ def test_a_run_that_is_being_written_can_be_scored_and_not_written(
     assert json.loads(scored.out) == json.loads(first.out)["solvers"]["mllm"]
 
 
-SLOW_TO_END = TEXT["SLOW_TO_END"]
+SLOW_TO_END = stored(__file__, "SLOW_TO_END")
 
 
 @pytest.mark.system
