@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.config import RunConfig, ServiceOptions
+from hybrid.config import RunConfig
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.log.attempts import Recorder
 from hybrid.log.folder import RunFolder
@@ -24,18 +24,9 @@ from hybrid.types import Attempt, Exchange, Fault, Kind, Prompt, Reply
 
 
 @pytest.fixture
-def config(tmp_path: Path, fakes: Any) -> RunConfig:
-    """Three puzzles and three relations, answered "(A)" by a recorded model, one at a time."""
-    replies = fakes.recordings(tmp_path / "model", fakes.blink_replies())
-    return RunConfig(
-        "blink",
-        ("mllm",),
-        f"replay:{replies}",
-        data=str(fakes.blink_folder(tmp_path / "blink")),
-        service=ServiceOptions("classical"),
-        concurrency=1,
-        out=tmp_path / "run",
-    )
+def config(config: RunConfig) -> RunConfig:
+    """One question at a time."""
+    return replace(config, concurrency=1)
 
 
 def failing(config: RunConfig, fakes: Any, **errors: BaseException) -> ResolvedRun:

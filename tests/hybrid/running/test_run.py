@@ -6,32 +6,12 @@ from typing import Any
 
 import pytest
 
-from hybrid.config import RunConfig, ServiceOptions, ToolOutput
+from hybrid.config import RunConfig, ToolOutput
 from hybrid.errors import UsageError
 from hybrid.models.base import ModelRefused
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import UnfinishedQuestion, ask_run
 from tests.tables import cases
-
-
-@pytest.fixture
-def data(tmp_path: Path, fakes: Any) -> Path:
-    folder: Path = fakes.blink_folder(tmp_path / "blink")
-    return folder
-
-
-@pytest.fixture
-def config(tmp_path: Path, data: Path, fakes: Any) -> RunConfig:
-    """Three puzzles and three relations, answered "(A)" by a recorded model."""
-    replies = fakes.recordings(tmp_path / "model", fakes.blink_replies())
-    return RunConfig(
-        "blink",
-        ("mllm",),
-        f"replay:{replies}",
-        data=str(data),
-        service=ServiceOptions("classical"),
-        out=tmp_path / "run",
-    )
 
 
 def quiet(solver: str, finished: int, total: int) -> None:
@@ -78,14 +58,14 @@ async def test_another_configuration_is_refused_with_the_difference(
 
 
 async def test_changed_data_or_recordings_are_another_configuration(
-    config: RunConfig, data: Path, tmp_path: Path, fakes: Any
+    config: RunConfig, blink: Path, tmp_path: Path, fakes: Any
 ) -> None:
     await ran(prepare(config))
     fakes.recordings(tmp_path / "model", fakes.blink_replies(text="(B)"))
     with pytest.raises(UsageError, match=r"model\.files_sha256"):
         await ran(prepare(config))
     fakes.recordings(tmp_path / "model", fakes.blink_replies())
-    fakes.write_task(data, "Jigsaw", [fakes.jigsaw_row(1)])
+    fakes.write_task(blink, "Jigsaw", [fakes.jigsaw_row(1)])
     with pytest.raises(UsageError, match=r"2 of its questions are others now .*no longer there"):
         await ran(prepare(config))
 

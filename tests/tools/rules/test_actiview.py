@@ -10,6 +10,7 @@ from hybrid.answers.views import ViewPlan
 from hybrid.benchmarks.actiview.views import GRIDS as THEIRS
 from hybrid.errors import NoBackend
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
+from tests.tools.rules.asking import said
 from tools.rules import ask_specialists as ask_rules
 from tools.rules.actiview import GRIDS
 
@@ -31,11 +32,6 @@ def boxes(key: str, *middles: tuple[float, float], name: str = "cup", saliency: 
         for x, y in middles
     ]
     return Finding("", {key: rows}, 0.7, "learned", "1")
-
-
-async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
-    ctx = fakes.context_of(asked, findings=list(findings))
-    return await ask_rules(asked, ctx), ctx.tool.calls
 
 
 def test_the_grids_are_the_benchmarks() -> None:
