@@ -27,7 +27,6 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.compare import unique
 from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Scored
 from hybrid.tool import Tool
 from tests.fakes import Scripted
 
@@ -103,11 +102,6 @@ def asked(folder: Path, mode: ToolOutput) -> ResolvedRun:
     return plan
 
 
-def scored(plan: ResolvedRun, solver: str = "controller") -> Scored:
-    (found,) = score_run(plan.folder, ScoreOptions(), (solver,))
-    return found
-
-
 def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, ResolvedRun]) -> None:
     mine, foreign = (finding_texts(runs[mode]) for mode in ("real", "shuffled"))
     assert mine.keys() == foreign.keys()
@@ -152,7 +146,7 @@ def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, Resolv
 
 
 def test_runs_that_no_label_sets_apart_carry_where_they_lie(runs: dict[str, ResolvedRun]) -> None:
-    one = scored(runs["real"])
+    (one,) = score_run(runs["real"].folder, ScoreOptions(), ("controller",))
     names = [named.solver for named in unique([one, one, one], ["runs/a", "runs/b", "runs/b"])]
     assert names == ["controller (runs/a)", "controller (runs/b) #1", "controller (runs/b) #2"]
     assert [named.solver for named in unique([one], ["runs/a"])] == ["controller"]

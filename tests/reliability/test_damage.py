@@ -173,11 +173,7 @@ def test_a_clock_that_jumps_changes_no_answer(
 
 @pytest.mark.system
 def test_a_full_disk_is_one_line_and_what_was_there_stays(
-    tmp_path: Path,
-    questions: Questions,
-    hybrid: Command,
-    process: Callable[..., Process],
-    server: FaultyServer,
+    tmp_path: Path, questions: Questions, hybrid: Command, process: Callable[..., Process], server: FaultyServer
 ) -> None:
     count = 60
     run = Files(tmp_path / "run", "mllm")

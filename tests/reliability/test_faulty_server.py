@@ -29,11 +29,7 @@ PATIENCE_S = 60
 @pytest.mark.system
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_every_question_ends_answered_or_typed_as_failed(
-    count: int,
-    tmp_path: Path,
-    questions: Questions,
-    hybrid: Command,
-    monkeypatch: pytest.MonkeyPatch,
+    count: int, tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if count < 1000:
         monkeypatch.setattr("hybrid.models.caller.Backoff", partial(Backoff, base_s=0.02))
@@ -175,11 +171,7 @@ def test_a_server_that_takes_no_request_at_all_stops_early(
 @pytest.mark.system
 @pytest.mark.parametrize("away_s", [0.0, pytest.param(30.0, marks=pytest.mark.slow)])
 def test_a_server_that_goes_away_and_comes_back_costs_no_question(
-    away_s: float,
-    tmp_path: Path,
-    questions: Questions,
-    hybrid: Command,
-    monkeypatch: pytest.MonkeyPatch,
+    away_s: float, tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 1000 if away_s else 100
     tried, tried_in_vain = Circuit._tried, threading.Event()

@@ -17,12 +17,7 @@ IN_FLIGHT = 16
 @pytest.mark.system
 @pytest.mark.parametrize(("count", "kills"), [(60, 2), pytest.param(500, 20, marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on_as_if_nothing_had_been(
-    count: int,
-    kills: int,
-    tmp_path: Path,
-    questions: Questions,
-    hybrid: Command,
-    process: Callable[..., Process],
+    count: int, kills: int, tmp_path: Path, questions: Questions, hybrid: Command, process: Callable[..., Process]
 ) -> None:
     data, told = questions(count), (*CONTROLLER, "--concurrency", str(IN_FLIGHT))
     with FaultyServer() as server:

@@ -69,8 +69,7 @@ def test_drawn_boxes_are_read_from_the_markers():
 @pytest.mark.parametrize("backend", [BoxFit(), DetectedFit()])
 def test_fewer_than_two_drawn_boxes_are_undecided(backend: BoxFit | DetectedFit):
     blank = np.full((60, 80, 3), 90, np.uint8)
-    one = draw_marks(blank, boxes=[LabelledBox(Box(20, 20, 60, 50), "A")])
-    for pixels, count in ((blank, 0), (one, 1)):
+    for pixels, count in ((blank, 0), (draw_marks(blank, boxes=[LabelledBox(Box(20, 20, 60, 50), "A")]), 1)):
         request = Request((pixels,), LocalizationArgs(name="x"), {"markers": (drawn_boxes(pixels),)})
         (found,) = backend.run([request])
         assert (found.data["best"], len(found.data["boxes"])) == (None, count)

@@ -191,8 +191,7 @@ def test_trained_aliked_and_lightglue_find_the_same_matches(
     NETWORKS["aliked_lightglue"].build(tmp_path, True)
     asked = questions(name, "aliked_lightglue", 2)
     alone = found(name, tmp_path, asked, "cpu", one_by_one=True)
-    together = found(name, tmp_path, asked, device, dtype="float32")
-    for one, other in zip(alone, together, strict=True):
+    for one, other in zip(alone, found(name, tmp_path, asked, device, dtype="float32"), strict=True):
         assert isinstance(one, Finding), one
         assert isinstance(other, Finding), other
         counts = [(key, one.data[key], other.data[key]) for key in one.data if "match" in key or "best" in key]

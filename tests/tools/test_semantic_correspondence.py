@@ -65,9 +65,7 @@ def test_points_are_read_from_the_marks():
     assert [spot.label for spot in candidates] == ["A", "B", "C", "D"]
 
 
-def test_points_that_are_not_drawn_are_undecided_and_a_single_candidate_is_a_fault(
-    things_checkpoint: Checkpoints,
-):
+def test_points_that_are_not_drawn_are_undecided_and_a_single_candidate_is_a_fault(things_checkpoint: Checkpoints):
     backend = started("semantic_correspondence", things_checkpoint("dinov2"))
     for args in (SemanticArgs(), SemanticArgs(point={"x": 1, "y": 1})):
         (evidence,) = backend.run([Request((picture(), picture()), args)])

@@ -74,16 +74,12 @@ def test_a_reply_that_is_a_choice_is_that_choice(choice: str, place: int) -> Non
     assert parse_letter(choice, choices).value == (named[1] if named else USUAL_LETTERS[place])
 
 
-def _parquet_choices(folder: Path) -> dict[str, tuple[str, ...]]:
-    files = sorted(folder.glob("*/val-*.parquet"))
-    tables = [pq.read_table(file, columns=["idx", "choices"]).to_pylist() for file in files]
-    return {row["idx"]: tuple(row["choices"]) for table in tables for row in table}
-
-
 @pytest.mark.system
 @pytest.mark.shared_data
 def test_agrees_with_the_published_letters(shared_data: Path) -> None:
-    real = _parquet_choices(shared_data / "blink")
+    files = sorted((shared_data / "blink").glob("*/val-*.parquet"))
+    tables = [pq.read_table(file, columns=["idx", "choices"]).to_pylist() for file in files]
+    real = {row["idx"]: tuple(row["choices"]) for table in tables for row in table}
     agree: Counter[str] = Counter()
     rows: Counter[str] = Counter()
     for model in MODELS:

@@ -103,8 +103,7 @@ def replaced(command: click.Command, base: Words, param: click.Parameter, value:
         while place := next((at for at, word in enumerate(told) if word in param.opts), None):
             del told[place : place + 2]
         return (*told, f"{name}={value}" if name.startswith("--") else name)
-    parsed = command.make_context("x", list(base), resilient_parsing=True)
-    before: Any = parsed.params.get(param.name or "")
+    before: Any = command.make_context("x", list(base), resilient_parsing=True).params.get(param.name or "")
     given = before if isinstance(before, tuple) else (before,)
     first = str(given[0]) if given else ""
     if first not in base:

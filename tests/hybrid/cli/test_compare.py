@@ -33,8 +33,7 @@ def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
     assert len(told) == 3
     assert headline(command("score", tmp_path / "run").out) == told
     assert headline(command("compare", tmp_path / "run").out) == told
-    rows = differences(command("compare", tmp_path / "run", "--json").out)
-    for row in rows:
+    for row in differences(command("compare", tmp_path / "run", "--json").out):
         if row["a"] == "mllm":
             (line,) = [line for line in told if line.startswith(row["b"])]
             assert line.split()[-1] == (f"{row['p']:.3f}" if "p" in row else "-")

@@ -89,8 +89,7 @@ def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
     scored = command("score", run, "--json")
     found = json.loads(scored.out)["solvers"]["mllm"]
     assert (found["n"], found["failed"], found["outcomes"]["outage"]) == (6, 2, 2)
-    compared = command("compare", run)
-    for ended in (scored, compared):
+    for ended in (scored, command("compare", run)):
         assert (ended.code, f"failed: {told}" in ended.err) == (3, True)
     resumed = again(command, blink)
     assert resumed.code == 0

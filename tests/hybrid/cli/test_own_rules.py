@@ -85,12 +85,7 @@ ILL = {
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ("holds", "grows") else []) for name in ILL]
 )
 def test_a_rule_that_goes_wrong_costs_its_own_question(
-    name: str,
-    command: Command,
-    asked: tuple[object, ...],
-    own: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, command: Command, asked: tuple[object, ...], own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run goes on with the next questions and the other solvers."""
     does, limits, said = ILL[name]

@@ -208,8 +208,7 @@ def test_off_the_cpu_views_of_one_shape_share_passes_and_each_pair_gets_its_own_
     together = model._match(pairs)
     handle.remove()
     assert passes == [3, 2, 1]
-    alone = [model._match([pair])[0] for pair in pairs]
-    for batched, single in zip(together, alone, strict=True):
+    for batched, single in zip(together, [model._match([pair])[0] for pair in pairs], strict=True):
         assert len(batched) == len(single) > 20
         assert np.abs(batched.first - single.first).max() < 0.01
         assert np.abs(batched.second - single.second).max() < 0.01
