@@ -23,7 +23,6 @@ from tools.saliency.rules import _around, rank_in
 
 IMAGE = StoredImage("0" * 64, 400, 200, "image/png")
 BOXES = (Box(0, 0, 50, 50), Box(100, 0, 150, 50), Box(200, 0, 250, 50))
-RANKS = ("the most salient", "the second most salient", "the third most salient")
 
 
 def prompt(route: str, kind: Kind, choices: tuple[str, ...] = (), text: str = "Which?", **facts: Any) -> Prompt:
