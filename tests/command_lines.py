@@ -28,8 +28,7 @@ def prose(text: str) -> str:
 
 def code(text: str) -> Iterator[str]:
     """Every line of code of a document without its comment: of its blocks, continued lines joined, and of its prose."""
-    blocks = FENCED.findall(text) + INDENTED.findall(prose(text))
-    for block in blocks:
+    for block in FENCED.findall(text) + INDENTED.findall(prose(text)):
         yield from (" ".join(COMMENT.sub("", line).split()) for line in block.replace("\\\n", " ").splitlines())
     yield from (" ".join(found.split()) for found in INLINE.findall(prose(text)))
 

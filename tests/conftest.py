@@ -63,10 +63,6 @@ pytest.register_assert_rewrite("tests.recomputed")
 
 # Events of Python's audit that start a process.
 STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
-# Programs that the package and its libraries ask once a process: the first test of a process would pay for all.
-ASKED_ONCE = frozenset({"git", "uname"})
-# Fixtures that train a model, build the site, or start a browser or a server.
-COSTLY = frozenset({"browser", "built", "tiny_vlm", "web"})
 # The processes that the running test started without being marked `system` or `slow`.
 UNMARKED: list[str] = []
 # Holds something while a test runs that may start none.
@@ -88,7 +84,8 @@ def _importing() -> bool:
 def _see(event: str, args: tuple[object, ...]) -> None:
     if event in STARTS and WATCHED:
         program = str(args[0]) if args else ""
-        if program not in ASKED_ONCE and not _importing():
+        # Programs that the package and its libraries ask once a process: the first test of a process would pay for all.
+        if program not in ("git", "uname") and not _importing():
             UNMARKED.append(f"{event} {program}")
 
 
@@ -99,7 +96,8 @@ sys.addaudithook(_see)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what asks for one of them; before `-m` chooses."""
     for item in items:
-        if not COSTLY.isdisjoint(getattr(item, "fixturenames", ())):
+        # Fixtures that train a model, build the site, or start a browser or a server.
+        if not {"browser", "built", "tiny_vlm", "web"}.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("system")
 
 
@@ -177,8 +175,7 @@ def card(device: str) -> str:
 
 
 DRAW = generated.generate
-HERE = Path(__file__).resolve().parent
-SHARED = HERE.parents[1] / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(scope="session")

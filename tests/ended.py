@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +26,23 @@ class Ended:
         return dict(solver)
 
 
-def ended(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> Ended:
-    """Runs `hybrid` with these words to its end."""
+# What the fixture `command` is, and what it is called with.
+Command = Callable[..., Ended]
+Words = tuple[str, ...]
+
+
+def ended(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object, code: int | None = None
+) -> Ended:
+    """Runs `hybrid` with these words to its end, and fails where that has another exit code than the given one."""
     monkeypatch.setattr(sys, "argv", ["hybrid", *map(str, words)])
     capsys.readouterr()
     with pytest.raises(SystemExit) as exited:
         main()
     out, err = capsys.readouterr()
-    code = exited.value.code
-    return Ended(code if isinstance(code, int) else 0 if code is None else 1, out, err)
+    left = exited.value.code
+    done = Ended(left if isinstance(left, int) else 0 if left is None else 1, out, err)
+    assert code in (None, done.code), done
+    # What is refused is said on stderr alone.
+    assert code != 2 or not out, done
+    return done

@@ -6,7 +6,6 @@ Nothing here patches anything: a `QueueModel` is a `ChatModel`, a
 
 from __future__ import annotations
 
-import io
 import json
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,6 +29,7 @@ from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
+from tests.saved import saved
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore
@@ -255,9 +255,7 @@ def pixels(seed: int, size: tuple[int, int] = (24, 20)) -> Pixels:
 
 def encoded(array: Pixels, kind: str = "PNG") -> bytes:
     """The bytes of an image file."""
-    buffer = io.BytesIO()
-    Image.fromarray(array).save(buffer, kind)
-    return buffer.getvalue()
+    return saved(Image.fromarray(array), kind)
 
 
 def stored(store: ImageStore, seed: int, size: tuple[int, int] = (24, 20)) -> StoredImage:

@@ -7,13 +7,7 @@ import re
 
 from hybrid.registry import names
 
-
-def _spelt(name: str) -> str:
-    """A pattern of a name in any case, with any or no mark between its parts."""
-    return r"[ _-]?".join(re.escape(part) for part in re.split(r"[ _-]", name))
-
-
-_NAMED = [_spelt(name) for name in names("hybrid.benchmarks")]
+_NAMED = [r"[ _-]?".join(map(re.escape, re.split(r"[ _-]", name))) for name in names("hybrid.benchmarks")]
 # Only as the data spells them: "relative depth" is a word for what a tool finds.
 _TASKS = ["Relative_Depth", "Object_Localization", "Art_Style", "IQ_Test", "BasicVisQA", "KnowVisQA", "BeyondVisQA"]
 ABOUT_DATA = re.compile(

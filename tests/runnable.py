@@ -43,7 +43,6 @@ SHOWN = "text"
 RUN = "bash"
 NOT_RUN = "sh"
 LANGUAGES = frozenset({RUN, NOT_RUN, SHOWN, "python", "csv", "toml", "json", "yaml", "mermaid", ""})
-COMMAND_S = 500
 END_S = 120
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 
@@ -292,7 +291,7 @@ def _run(line: str, code: int, folder: Path, environment: dict[str, str], settin
         capture_output=True,
         text=True,
         check=False,
-        timeout=COMMAND_S,
+        timeout=500,
         stdin=subprocess.DEVNULL,
     )
     # Errors first: they are shown as they come, and a result is printed when all is done.

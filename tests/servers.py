@@ -20,10 +20,6 @@ from bench.servers import Server, free_port
 from bench.servers import running as started
 from tests.runnable import forked
 
-START_S = 90
-# How soon a server on a thread sees that it is to end.
-POLL_S = 0.01
-
 
 class JsonHandler(BaseHTTPRequestHandler):
     """Reads and answers requests in JSON, keeps connections open, and prints nothing."""
@@ -80,7 +76,8 @@ Listener = TypeVar("Listener", bound=ThreadingHTTPServer)
 def listening(server: Listener) -> Iterator[Listener]:
     """The server while it answers, on a thread."""
     with server:
-        thread = threading.Thread(target=server.serve_forever, args=(POLL_S,), daemon=True)
+        # How soon a server on a thread sees that it is to end.
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
             yield server
@@ -92,7 +89,7 @@ def listening(server: Listener) -> Iterator[Listener]:
 @contextmanager
 def running(command: Sequence[str], health: str, folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
     """A server in `folder`, where its log lies, from when its address `health` answers."""
-    with started(Server(command, health, folder / "log", environment, START_S)):
+    with started(Server(command, health, folder / "log", environment, 90)):
         yield
 
 

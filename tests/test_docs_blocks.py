@@ -43,6 +43,7 @@ from tests.runnable import (
     missing,
     write,
 )
+from tests.tables import cases
 
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
 # The address of a model's server, as the pages have it.
@@ -84,8 +85,7 @@ def nothing(place: Place) -> Setting:
 
 def official_layout(place: Place) -> None:
     """Eight generated questions of BLINK as its data set lies on disk, drawn once for all tests (tests/conftest.py)."""
-    drawn = generated.generate(BLINK, place.folder, ("Jigsaw", "Relative_Depth"), 4, 0)
-    drawn.rename(place.folder / "BLINK")
+    generated.generate(BLINK, place.folder, ("Jigsaw", "Relative_Depth"), 4, 0).rename(place.folder / "BLINK")
 
 
 def recorded_models(place: Place) -> Setting:
@@ -299,26 +299,14 @@ def test_every_test_that_a_command_names_exists(name: str) -> None:
                 assert (ROOT / path).is_file() or path in made, line
 
 
-@pytest.mark.parametrize(
-    ("shown", "output", "unlike"),
-    [
-        ("a  b\n...\nd", "a b\nc\n  d", None),
-        ("a ... c", "a whole lot of c", None),
-        ("runs/...\n", "wrote runs/blink-1a2b", "runs/..."),
-        ("b\na", "a\nb", "a"),
-        ("a b", "ab", "a b"),
-        ("...", "", None),
-        ("12 of 12 (1.0)", "12 of 12 (1x0)", "12 of 12 (1.0)"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_a_page_shows_is_looked_for_line_by_line"))
 def test_what_a_page_shows_is_looked_for_line_by_line(shown: str, output: str, unlike: str | None) -> None:
     assert missing(shown, output) == unlike
 
 
 @pytest.mark.system
 def test_a_command_that_ends_otherwise_fails_the_page(tmp_path: Path) -> None:
-    page = Page.read("docs/data.md")
-    broken = Page("made.md", "", (type(page.blocks[0])(RUN, "hybrid run nothing\n", 1),))
+    broken = Page("made.md", "", (type(Page.read("docs/data.md").blocks[0])(RUN, "hybrid run nothing\n", 1),))
     with pytest.raises(AssertionError, match="ended with 2"):
         follow(broken, tmp_path, Setting())
 

@@ -63,8 +63,6 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
 }
 # The files of hybrid that lie in no room, options, files of a run, tables and texts for people, the seam of a tool.
 SHARED = frozenset({"hybrid", "config", "display", "log", "tool"})
-# The entry points, `import hybrid` and `python -m hybrid`: they call the packages that do the work.
-SURFACES = ("hybrid", "hybrid.__main__")
 # Files that import a module by a name that is made at run time.
 BY_STRING = ("hybrid/registry.py", "hybrid/plugins.py")
 MAX_LINES, MAX_FUNCTION_LINES = 400, 50
@@ -139,7 +137,8 @@ def against_the_rooms(tree: Tree) -> list[str]:
             for found in tree.imports
             if (to := tree.room(found.module)) != (of := tree.room(found.importer))
             and to not in MAY_IMPORT[of] | SHARED
-            and found.importer not in SURFACES
+            # The entry points, `import hybrid` and `python -m hybrid`: they call the packages that do the work.
+            and found.importer not in ("hybrid", "hybrid.__main__")
         }
     )
 

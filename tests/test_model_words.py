@@ -13,31 +13,13 @@ from hybrid.models.text_protocol import describe
 from hybrid.models.toolspec import spec
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load, load_solver, names, solver_names
+from tests.tables import cases
 
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = names("tools")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "right on 70 of 75 val items",
-        "was right in 158 of 164",
-        "0.89 of its answers were right",
-        "run with random weights only",
-        "the arbiter does not follow it without a trust file",
-        "BLINK's puzzles have a shortcut",
-        "as in MVP-Bench",
-        "on mm_sap",
-        "half of Relative_Depth",
-        "works for 97 %",
-        "no accuracy was measured",
-        "give --weights ocr=DIR",
-        "see bench/ocr.py",
-        "depth_anything@0123abcd",
-        "The classical backend is weak.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_forbidden_is_seen"))
 def test_what_is_forbidden_is_seen(model_words: Any, text: str) -> None:
     assert model_words.unfit(text)
 

@@ -75,8 +75,7 @@ def test_example_tool_runs_as_printed() -> None:
         assert card is not None
         backend = card.make()
         backend.setup("cpu", None)
-        white = np.full((4, 6, 3), 255, dtype=np.uint8)
-        (evidence,) = backend.run([Request((white,), tool.args())])
+        (evidence,) = backend.run([Request((np.full((4, 6, 3), 255, dtype=np.uint8),), tool.args())])
     finally:
         del sys.modules["brightness"]
     assert evidence.data == {"brightness_0_1": 1.0}

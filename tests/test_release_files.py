@@ -16,8 +16,7 @@ KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 def test_the_citation_has_what_the_format_requires() -> None:
-    yaml = pytest.importorskip("yaml")
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    cited = pytest.importorskip("yaml").safe_load((ROOT / "CITATION.cff").read_text())
     # Required by version 1.2.0 of the format: https://github.com/citation-file-format/citation-file-format
     assert {"cff-version", "message", "title", "authors"} <= set(cited)
     assert cited["cff-version"] == "1.2.0"

@@ -32,16 +32,7 @@ from tests.servers import LocalServer, listening
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 # By tag the attribute whose address a browser opens by itself; of <link> every one but `canonical`.
-LOADED = {
-    "script": "src",
-    "img": "src",
-    "iframe": "src",
-    "source": "src",
-    "video": "src",
-    "audio": "src",
-    "embed": "src",
-}
-LOOKED_AT = ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics")
+LOADED = dict.fromkeys(("script", "img", "iframe", "source", "video", "audio", "embed"), "src")
 SIZES = ({"width": 1280, "height": 900}, {"width": 390, "height": 844})
 
 
@@ -303,7 +294,7 @@ def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, 
         page.on(
             "request", lambda one: None if one.url.startswith((address, "data:", "blob:")) else wrong.append(one.url)
         )
-        for name in LOOKED_AT:
+        for name in ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics"):
             page.goto(f"{address}{name}.html")
             # The last thing that the theme does by itself.
             expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=60_000)

@@ -2,28 +2,9 @@
 
 from textwrap import indent
 
-MODULE = '''"""{name}, for tests."""
-{head}
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Tool
+from tests.tables import stored
 
-
-class OwnArgs(Args):
-    """Those that the test wants."""
-
-{args}
-
-
-class Backend:
-    def setup(self, device, weights):
-{setup}
-
-    def run(self, requests):
-{run}
-
-
-CARD = Card("{name}", "Says of an image what the test wants.", "Is for tests.", (BackendCard({backend}),), {images})
-TOOL = Tool(CARD, OwnArgs)
-'''
+MODULE = stored(__file__, "MODULE")
 
 
 def tool_source(

@@ -105,8 +105,7 @@ def _watch(about: bytes, sock: int, ends: int, err: int) -> None:
     os.close(err)
     with socket.socket(fileno=ends) as told:
         told.send(b"%d" % pid)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        told.send(b"%d" % code)
+        told.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     os._exit(0)
 
 

@@ -39,10 +39,6 @@ def asked(
     return found
 
 
-# Tasks in which a rule may call no tool, by benchmark: it has none, or cannot read the wording of the question.
-SILENT = {"mvp_bench": {"cross", "yes_no"}}
-
-
 @pytest.mark.parametrize("benchmark", ["blink", "mvp_bench", "mm_sap", "hvsbench", "actiview"])
 def test_with_perfect_tools_the_specialist_is_right(
     benchmark: str, folders: Callable[[str], Path], tmp_path: Path
@@ -53,7 +49,8 @@ def test_with_perfect_tools_the_specialist_is_right(
     # A scanpath is compared with people's paths: right and wrong are no words for it.
     assert {score.id: score.correct for score in answered if score.correct not in (1.0, None)} == {}
     silent = {score.task for score in found.scores if score.outcome is not Outcome.ANSWERED}
-    assert silent <= SILENT.get(benchmark, set())
+    # Tasks in which a rule may call no tool, by benchmark: it has none, or cannot read the wording of the question.
+    assert silent <= {"mvp_bench": {"cross", "yes_no"}}.get(benchmark, set())
     assert len({score.task for score in answered}) == len({score.task for score in found.scores}) - ("cross" in silent)
 
 

@@ -28,9 +28,6 @@ JIGSAW = Prompt(("Which image fits?", *IMAGES), Kind.CHOICE, CHOICES, route="Jig
 BELIEVED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(980, 1000)})
 
 
-DOUBTED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000)})
-
-
 BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.prior_accuracy for name in ("blink", "hvsbench"))
 # Of the routes of both benchmarks.
 PRIOR_ACCURACY = PriorAccuracy({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
@@ -62,7 +59,7 @@ async def test_an_order_is_read_with_the_letters_of_its_choices(fakes: Any, told
 
 @pytest.mark.parametrize("reply", ["", "I cannot help with that.", "(A) or (B), who knows", "(A)/(B)"])
 async def test_an_unreadable_proposal_never_beats_the_specialist(fakes: Any, reply: str) -> None:
-    for trust in (BELIEVED, DOUBTED):
+    for trust in (BELIEVED, Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000)})):
         text, rule, data = await decided(fakes, reply, finding(1), trust)
         assert (text, rule, data["proposal"]) == ("Answer: (B)", "adopt", None)
 
@@ -160,8 +157,7 @@ def test_in_expectation_no_less_than_the_better_of_two_calibrated_witnesses(p: f
     told = (found.data["tool"]["worth"], found.data["mllm"]["worth"])
     assert told == (pytest.approx(p, abs=1e-4), pytest.approx(m, abs=1e-4))
     both, tool_alone, model_alone = p * m, p * (1 - m), m * (1 - p)
-    right = both + (tool_alone if found.rule == "adopt" else model_alone)
-    assert right >= max(p, m) - 1e-4
+    assert both + (tool_alone if found.rule == "adopt" else model_alone) >= max(p, m) - 1e-4
 
 
 @given(TRUSTS, st.floats(0, 1), st.floats(0, 1), st.none() | st.floats(0, 1))
@@ -203,8 +199,7 @@ def test_both_accuracies_are_computed_alike(said: float, usually: float, slope: 
     one = Measurement(right * MANY, MANY, usually, slope)
     trust = Trust({ROUTE: one, (*MODEL, "Jigsaw"): one})
     tool = trust.tool(ROUTE, AnswerConfidence(0.5, said))
-    model = trust.model("Jigsaw", 0.5, said)
-    assert tool.worth == pytest.approx(model.worth, abs=1e-3)
+    assert tool.worth == pytest.approx(trust.model("Jigsaw", 0.5, said).worth, abs=1e-3)
 
 
 def test_it_answers_recorded_models() -> None:

@@ -32,8 +32,7 @@ class ToldInText:
         return getattr(self._inner, name)
 
     async def chat(self, messages: Any, tools: Any, call: Any) -> Any:
-        reply = await self._inner.chat(as_text(messages, tools), (), call)
-        return with_calls(reply, tools, messages, call.call)
+        return with_calls(await self._inner.chat(as_text(messages, tools), (), call), tools, messages, call.call)
 
 
 BOX = {"x0": 0, "y0": 0, "x1": 10, "y1": 10}
@@ -55,8 +54,7 @@ def ask(service: CachedTools, fakes: Any) -> Callable[..., tuple[Reply, Any]]:
     def run(*replies: Any, wrap: Any = None) -> tuple[Reply, Any]:
         model = fakes.QueueModel([*replies, "Answer: (A)"])
         tools_offered = (load("tools", "crop"),)
-        chosen = wrap(model) if wrap else model
-        shared = fakes.resources(chosen, ToolCondition(service), tools_offered)
+        shared = fakes.resources(wrap(model) if wrap else model, ToolCondition(service), tools_offered)
         question = fakes.question("q1", images=(image,))
         prompt = Prompt((question.text, ImageRef("img:1", image)), Kind.CHOICE, question.choices)
         return asyncio.run(Session(question, load_solver("controller"), shared).ask(prompt)), model
@@ -66,11 +64,6 @@ def ask(service: CachedTools, fakes: Any) -> Callable[..., tuple[Reply, Any]]:
 
 def crops(*arguments: Any, name: str = "crop") -> AssistantMessage:
     return AssistantMessage("", tuple(ToolCall(f"c{n}", name, args) for n, args in enumerate(arguments)))
-
-
-def told(model: Any) -> list[str]:
-    """The results of the calls, in the last request."""
-    return [message.text for message in model.calls[-1][0] if message.role == "tool"]
 
 
 BAD = {
@@ -94,7 +87,7 @@ def test_arguments_that_no_tool_can_take_are_answered_in_words(ask: Any, case: s
     reply, model = ask(crops(BAD[case]))
     assert (reply.text, reply.outcome, reply.usage.tool_calls) == ("Answer: (A)", Outcome.ANSWERED, 1)
     assert [step.fault for step in reply.steps if step.kind == "tool"] == [Fault.BAD_ARGUMENTS]
-    (answer,) = told(model)
+    (answer,) = [message.text for message in model.calls[-1][0] if message.role == "tool"]
     assert answer.startswith("bad_arguments: ")
     assert len(answer) < 1000
 

@@ -27,7 +27,6 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.compare import unique
 from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Scored
 from hybrid.tool import Tool
 from tests.fakes import Scripted
 
@@ -43,11 +42,6 @@ NAMES_A_CHOICE = (
     r"the camera moved to its (left|right)",
 )
 ORDINALS = {"2": "second", "3": "third"}
-
-
-def options(question: str) -> dict[str, str]:
-    """Letters and texts of the choices that a question ends with."""
-    return dict(re.findall(r"^\((\w)\) (.+)$", question, re.MULTILINE))
 
 
 def favoured(finding: str, choices: Mapping[str, str]) -> str | None:
@@ -73,7 +67,7 @@ class Competent(Scripted):
         if wanted is not None and not found:
             images = [ref.name for ref in images_of([opening])][: wanted.card.images[1]]
             return AssistantMessage("", (ToolCall("c", wanted.card.name, {"images": images}),))
-        choices = options(question)
+        choices = dict(re.findall(r"^\((\w)\) (.+)$", question, re.MULTILINE))
         letter = favoured("\n".join(found), choices)
         guess = random.Random(f"{call.question}/{len(messages)}").choice(sorted(choices))
         return AssistantMessage(f"Answer: ({letter or guess})")
@@ -108,11 +102,6 @@ def asked(folder: Path, mode: ToolOutput) -> ResolvedRun:
     return plan
 
 
-def scored(plan: ResolvedRun, solver: str = "controller") -> Scored:
-    (found,) = score_run(plan.folder, ScoreOptions(), (solver,))
-    return found
-
-
 def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, ResolvedRun]) -> None:
     mine, foreign = (finding_texts(runs[mode]) for mode in ("real", "shuffled"))
     assert mine.keys() == foreign.keys()
@@ -138,8 +127,7 @@ def finding_texts(plan: ResolvedRun) -> dict[str, str]:
 def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_path: Path) -> None:
     """After all controls the real findings are answered from the cache, and they are the same."""
     before = finding_texts(runs["real"])
-    config = replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6)
-    plan = prepare(config)
+    plan = prepare(replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6))
     plan = replace(plan, resources=replace(plan.resources, model=Competent()))
     asyncio.run(ask_run(plan, lambda *_: None))
     again = finding_texts(plan)
@@ -158,7 +146,7 @@ def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, Resolv
 
 
 def test_runs_that_no_label_sets_apart_carry_where_they_lie(runs: dict[str, ResolvedRun]) -> None:
-    one = scored(runs["real"])
+    (one,) = score_run(runs["real"].folder, ScoreOptions(), ("controller",))
     names = [named.solver for named in unique([one, one, one], ["runs/a", "runs/b", "runs/b"])]
     assert names == ["controller (runs/a)", "controller (runs/b) #1", "controller (runs/b) #2"]
     assert [named.solver for named in unique([one], ["runs/a"])] == ["controller"]

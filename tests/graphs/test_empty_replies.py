@@ -52,8 +52,7 @@ def test_an_empty_description_is_asked_for_once_more(ask: Any) -> None:
 @pytest.mark.parametrize("name", ASKING)
 def test_a_refusal_of_the_provider_is_not_asked_for_again(ask: Any, name: str) -> None:
     first = ["a grey picture"] if name == "caption" else []
-    refusal = AssistantMessage(refusal="content_filter")
-    reply, model = ask(name, [*first, refusal, "never asked for"])
+    reply, model = ask(name, [*first, AssistantMessage(refusal="content_filter"), "never asked for"])
     assert (reply.text, faults(reply)) == ("", 0)
     assert Fault.REFUSAL in [step.fault for step in reply.steps]
     assert model.replies == ["never asked for"]

@@ -45,12 +45,10 @@ async def test_ten_images_and_ten_calls_add_under_100_kb(service: CachedTools, f
     assert (reply.outcome, reply.usage.tool_calls) == (Outcome.ANSWERED, CALLS)
     assert [step.fault for step in reply.steps if step.kind == "tool"] == [None] * CALLS
 
-    attempt = Attempt("q1", (Exchange(prompt, reply),), 1.0)
-    log = len(attempt_line(attempt))
+    log = len(attempt_line(Attempt("q1", (Exchange(prompt, reply),), 1.0)))
     state = model.calls[-1][0]
     pictures = images_of(state)
     assert len(pictures) >= 2 * CALLS
-    held = len(json.dumps([asdict(message) for message in state]))
-    assert log + held < LIMIT_BYTES
+    assert log + len(json.dumps([asdict(message) for message in state])) < LIMIT_BYTES
     # The same pictures inline would be far above it.
     assert sum(len(service.store.read(ref.image)) for ref in pictures) > 20 * LIMIT_BYTES

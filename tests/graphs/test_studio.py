@@ -121,8 +121,7 @@ def test_paths_and_uploads_are_one_question_and_stay_in_the_chat(studio: str, pu
         found: dict[str, Any] = called(studio, f"/threads/{thread}/runs/wait", asked)
         return found
 
-    text = {"type": "text", "text": puzzle.text}
-    check_solved(said([text, *images[1:]], "1.jpg"), puzzle)
+    check_solved(said([{"type": "text", "text": puzzle.text}, *images[1:]], "1.jpg"), puzzle)
     # What comes next in the chat is about the same uploads.
     again = said(puzzle.text, "1.jpg")
     check_solved({**again, "messages": again["messages"][4:]}, puzzle)

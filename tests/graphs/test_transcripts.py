@@ -31,10 +31,6 @@ KEEP_IMAGES = 8
 HEADINGS: Mapping[Role, str] = {"system": "system", "user": "human", "assistant": "ai", "tool": "tool"}
 
 
-# Of a model that is opened and never asked: another one takes its place.
-NOWHERE = ModelSettings(base_url="http://127.0.0.1:9/v1")
-
-
 @dataclass(frozen=True)
 class Case:
     """Which generated question holds an ask of the kind, and what the model does in each ask of its dialogue."""
@@ -105,7 +101,8 @@ def planned(kind: Kind, folder: Path) -> ResolvedRun:
             case.benchmark,
             ("controller",),
             "openai:mock",
-            model_settings=NOWHERE,
+            # Of a model that is opened and never asked: another one takes its place.
+            model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1"),
             data=str(folder / "data"),
             tasks=(case.task,),
             settings=case.settings,

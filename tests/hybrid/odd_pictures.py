@@ -3,7 +3,6 @@
 for odd in ODD: odd.data()          # the file; `odd.seen` says which picture a person sees in it
 """
 
-import io
 import struct
 import zlib
 from collections.abc import Callable
@@ -15,6 +14,8 @@ import numpy.typing as npt
 from PIL import Image, ImageCms, ImageDraw, ImageOps
 from PIL.PngImagePlugin import PngInfo
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
+
+from tests.saved import saved
 
 Seen = Literal["colours", "grey", "over white", "grey over white", "two tones", "any", "nothing"]
 
@@ -51,12 +52,6 @@ def seen(how: Seen) -> npt.NDArray[np.int16] | None:
     return np.asarray(pictures[how], np.int16) if how in pictures else None
 
 
-def file(picture: Image.Image, form: str, **options: Any) -> bytes:
-    data = io.BytesIO()
-    picture.save(data, form, **options)
-    return data.getvalue()
-
-
 def rgba() -> Image.Image:
     picture = scene()
     # Colour under full transparency is black, as drawing programs leave it.
@@ -74,8 +69,7 @@ def palette(*, transparent: bool) -> Image.Image:
     picture = scene().quantize(64)
     if not transparent:
         return picture
-    values = np.where(np.asarray(alpha()) > 0, np.asarray(picture), 255).astype(np.uint8)
-    made = Image.fromarray(values, "P")
+    made = Image.fromarray(np.where(np.asarray(alpha()) > 0, np.asarray(picture), 255).astype(np.uint8), "P")
     made.putpalette((picture.getpalette() or [])[:192] + [0] * 576)
     return made
 
@@ -122,35 +116,35 @@ def turned(form: str, orientation: int, **options: Any) -> bytes:
     if form == "TIFF":
         tags = ImageFileDirectory_v2()
         tags[274] = orientation
-        return file(picture, form, tiffinfo=tags, **options)
+        return saved(picture, form, tiffinfo=tags, **options)
     exif = Image.Exif()
     exif[0x0112] = orientation
-    return file(picture, form, exif=exif, **options)
+    return saved(picture, form, exif=exif, **options)
 
 
 def xmp_turned(form: str) -> bytes:
     xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf tiff:Orientation="3"/></x:xmpmeta>'
     picture = scene().transpose(Image.Transpose.ROTATE_180)
     if form == "JPEG":
-        return file(picture, form, quality=95, xmp=xmp)
+        return saved(picture, form, quality=95, xmp=xmp)
     notes = PngInfo()
     notes.add_itxt("XML:com.adobe.xmp", xmp.decode(), zip=True)
-    return file(picture, form, pnginfo=notes)
+    return saved(picture, form, pnginfo=notes)
 
 
 def animated(form: str) -> bytes:
     other = ImageOps.invert(scene())
-    return file(scene(), form, save_all=True, append_images=[other, scene()], duration=100)
+    return saved(scene(), form, save_all=True, append_images=[other, scene()], duration=100)
 
 
 def animated_grey_gif() -> bytes:
     grey = scene().convert("L")
-    return file(grey, "GIF", save_all=True, append_images=[ImageOps.invert(grey)], duration=100)
+    return saved(grey, "GIF", save_all=True, append_images=[ImageOps.invert(grey)], duration=100)
 
 
 def cmyk_jpeg(adobe: bool, transform: int = 0) -> bytes:
     """A CMYK JPEG, with Adobe's marker (then its values are inverted) or without one."""
-    data = file(scene().convert("CMYK"), "JPEG", quality=95)
+    data = saved(scene().convert("CMYK"), "JPEG", quality=95)
     at = data.index(b"Adobe") - 4
     if adobe:
         return data[: at + 15] + bytes([transform]) + data[at + 16 :]
@@ -197,31 +191,31 @@ class Odd:
 
 
 ODD = (
-    Odd("PNG", lambda: file(scene(), "PNG"), plain=True, off=0),
-    Odd("JPEG", lambda: file(scene(), "JPEG", quality=95), plain=True, off=6),
-    Odd("JPEG progressive", lambda: file(scene(), "JPEG", quality=95, progressive=True), plain=True, off=6),
-    Odd("JPEG grey", lambda: file(scene().convert("L"), "JPEG", quality=95), "grey", plain=True, off=3),
+    Odd("PNG", lambda: saved(scene(), "PNG"), plain=True, off=0),
+    Odd("JPEG", lambda: saved(scene(), "JPEG", quality=95), plain=True, off=6),
+    Odd("JPEG progressive", lambda: saved(scene(), "JPEG", quality=95, progressive=True), plain=True, off=6),
+    Odd("JPEG grey", lambda: saved(scene().convert("L"), "JPEG", quality=95), "grey", plain=True, off=3),
     Odd("PNG interlaced", interlaced, plain=True, off=0),
-    Odd("PNG grey", lambda: file(scene().convert("L"), "PNG"), "grey", plain=True, off=0),
+    Odd("PNG grey", lambda: saved(scene().convert("L"), "PNG"), "grey", plain=True, off=0),
     Odd("PNG gamma", lambda: png_with(b"gAMA", struct.pack(">I", 100000)), plain=True, off=0),
     Odd("PNG chromaticities", lambda: png_with(b"cHRM", struct.pack(">8I", *range(8))), plain=True, off=0),
-    Odd("PNG sRGB profile", lambda: file(scene(), "PNG", icc_profile=srgb()), plain=True, off=0),
-    Odd("JPEG other profile", lambda: file(scene(), "JPEG", quality=95, icc_profile=profile()), plain=True, off=6),
-    Odd("JPEG upright by EXIF", lambda: file(scene(), "JPEG", quality=95, exif=Image.Exif()), plain=True, off=6),
-    Odd("PNG palette", lambda: file(palette(transparent=False), "PNG"), off=6),
-    Odd("PNG palette, one transparent", lambda: file(palette(transparent=True), "PNG", transparency=255), "any"),
+    Odd("PNG sRGB profile", lambda: saved(scene(), "PNG", icc_profile=srgb()), plain=True, off=0),
+    Odd("JPEG other profile", lambda: saved(scene(), "JPEG", quality=95, icc_profile=profile()), plain=True, off=6),
+    Odd("JPEG upright by EXIF", lambda: saved(scene(), "JPEG", quality=95, exif=Image.Exif()), plain=True, off=6),
+    Odd("PNG palette", lambda: saved(palette(transparent=False), "PNG"), off=6),
+    Odd("PNG palette, one transparent", lambda: saved(palette(transparent=True), "PNG", transparency=255), "any"),
     Odd(
         "PNG palette, table of alpha",
-        lambda: file(palette(transparent=True), "PNG", transparency=bytes(range(256))),
+        lambda: saved(palette(transparent=True), "PNG", transparency=bytes(range(256))),
         "any",
     ),
-    Odd("PNG palette RGBA", lambda: file(rgba().quantize(64), "PNG"), "over white", off=8),
-    Odd("PNG LA", lambda: file(la(), "PNG"), "grey over white"),
-    Odd("PNG RGBA", lambda: file(rgba(), "PNG"), "over white"),
-    Odd("PNG RGBA opaque", lambda: file(scene().convert("RGBA"), "PNG"), off=0),
-    Odd("PNG RGB with a colour key", lambda: file(scene(), "PNG", transparency=(10, 10, 10)), "any"),
-    Odd("PNG grey with a key", lambda: file(scene().convert("L"), "PNG", transparency=10), "any"),
-    Odd("PNG one bit", lambda: file(scene().convert("1", dither=Image.Dither.NONE), "PNG"), "two tones", off=0),
+    Odd("PNG palette RGBA", lambda: saved(rgba().quantize(64), "PNG"), "over white", off=8),
+    Odd("PNG LA", lambda: saved(la(), "PNG"), "grey over white"),
+    Odd("PNG RGBA", lambda: saved(rgba(), "PNG"), "over white"),
+    Odd("PNG RGBA opaque", lambda: saved(scene().convert("RGBA"), "PNG"), off=0),
+    Odd("PNG RGB with a colour key", lambda: saved(scene(), "PNG", transparency=(10, 10, 10)), "any"),
+    Odd("PNG grey with a key", lambda: saved(scene().convert("L"), "PNG", transparency=10), "any"),
+    Odd("PNG one bit", lambda: saved(scene().convert("1", dither=Image.Dither.NONE), "PNG"), "two tones", off=0),
     Odd("PNG 16-bit grey", lambda: png(grey16(), 0, 16), "grey"),
     Odd("PNG 12 bits in 16", lambda: png(grey16(4095) * 16, 0, 16), "grey"),
     Odd("PNG 12 bits at the foot of 16", lambda: png(grey16(4095), 0, 16), "any"),
@@ -233,21 +227,21 @@ ODD = (
         "grey over white",
     ),
     Odd("PNG 16-bit RGBA", lambda: png(np.dstack([deep(), np.asarray(alpha(), np.uint16) * 257]), 6, 16), "over white"),
-    Odd("TIFF 16-bit grey", lambda: file(Image.fromarray(grey16()), "TIFF"), "grey"),
+    Odd("TIFF 16-bit grey", lambda: saved(Image.fromarray(grey16()), "TIFF"), "grey"),
     Odd(
         "TIFF 16-bit grey, big-endian",
-        lambda: file(Image.frombytes("I;16B", (40, 24), grey16().astype(">u2").tobytes()), "TIFF"),
+        lambda: saved(Image.frombytes("I;16B", (40, 24), grey16().astype(">u2").tobytes()), "TIFF"),
         "grey",
     ),
     Odd(
-        "TIFF float", lambda: file(Image.fromarray(np.asarray(scene().convert("L"), np.float32) / 255), "TIFF"), "grey"
+        "TIFF float", lambda: saved(Image.fromarray(np.asarray(scene().convert("L"), np.float32) / 255), "TIFF"), "grey"
     ),
-    Odd("TIFF 32-bit", lambda: file(Image.fromarray(np.asarray(scene().convert("L"), np.int32)), "TIFF"), "grey"),
-    Odd("TIFF negative", lambda: file(Image.fromarray(-np.ones((24, 40), np.float32)), "TIFF"), "nothing"),
-    Odd("TIFF LAB", lambda: file(Image.new("LAB", (40, 24), (120, 10, 200)), "TIFF"), "any"),
-    Odd("TIFF CMYK", lambda: file(scene().convert("CMYK"), "TIFF"), off=2),
-    Odd("TIFF RGBA", lambda: file(rgba(), "TIFF"), "over white"),
-    Odd("TIFF pages", lambda: file(scene(), "TIFF", save_all=True, append_images=[ImageOps.invert(scene())]), off=0),
+    Odd("TIFF 32-bit", lambda: saved(Image.fromarray(np.asarray(scene().convert("L"), np.int32)), "TIFF"), "grey"),
+    Odd("TIFF negative", lambda: saved(Image.fromarray(-np.ones((24, 40), np.float32)), "TIFF"), "nothing"),
+    Odd("TIFF LAB", lambda: saved(Image.new("LAB", (40, 24), (120, 10, 200)), "TIFF"), "any"),
+    Odd("TIFF CMYK", lambda: saved(scene().convert("CMYK"), "TIFF"), off=2),
+    Odd("TIFF RGBA", lambda: saved(rgba(), "TIFF"), "over white"),
+    Odd("TIFF pages", lambda: saved(scene(), "TIFF", save_all=True, append_images=[ImageOps.invert(scene())]), off=0),
     Odd("JPEG CMYK", lambda: cmyk_jpeg(adobe=False), "any"),
     Odd("JPEG CMYK, Adobe's, inverted", lambda: cmyk_jpeg(adobe=True), off=8),
     Odd("JPEG YCCK", lambda: cmyk_jpeg(adobe=True, transform=2), "any"),
@@ -258,19 +252,19 @@ ODD = (
     Odd("TIFF turned, compressed", lambda: turned("TIFF", 8, compression="tiff_lzw"), off=0),
     Odd("JPEG turned by XMP", lambda: xmp_turned("JPEG"), off=8),
     Odd("PNG turned by XMP", lambda: xmp_turned("PNG"), off=0),
-    Odd("GIF", lambda: file(scene().quantize(64), "GIF"), off=6),
+    Odd("GIF", lambda: saved(scene().quantize(64), "GIF"), off=6),
     Odd("GIF animated", lambda: animated("GIF"), off=8),
     Odd("GIF animated, grey", animated_grey_gif, "grey", off=3),
     Odd("PNG animated", lambda: animated("PNG"), off=0),
     Odd("WebP animated", lambda: animated("WEBP"), off=12),
-    Odd("WebP", lambda: file(scene(), "WEBP", lossless=True), plain=True, off=0),
-    Odd("WebP RGBA", lambda: file(rgba(), "WEBP", lossless=True), "over white"),
-    Odd("BMP", lambda: file(scene(), "BMP"), plain=True, off=0),
+    Odd("WebP", lambda: saved(scene(), "WEBP", lossless=True), plain=True, off=0),
+    Odd("WebP RGBA", lambda: saved(rgba(), "WEBP", lossless=True), "over white"),
+    Odd("BMP", lambda: saved(scene(), "BMP"), plain=True, off=0),
     Odd("BMP with alpha", bmp_with_alpha, "over white"),
-    Odd("MPO", lambda: file(scene(), "MPO", save_all=True, append_images=[scene()], quality=95), plain=True, off=6),
-    Odd("one column", lambda: file(scene().crop((0, 0, 1, 24)), "PNG"), "any", plain=True),
-    Odd("one row, grey with alpha", lambda: file(la().crop((0, 5, 40, 6)), "PNG"), "any"),
-    Odd("truncated", lambda: file(scene(), "JPEG", quality=95)[:-300], "nothing"),
+    Odd("MPO", lambda: saved(scene(), "MPO", save_all=True, append_images=[scene()], quality=95), plain=True, off=6),
+    Odd("one column", lambda: saved(scene().crop((0, 0, 1, 24)), "PNG"), "any", plain=True),
+    Odd("one row, grey with alpha", lambda: saved(la().crop((0, 5, 40, 6)), "PNG"), "any"),
+    Odd("truncated", lambda: saved(scene(), "JPEG", quality=95)[:-300], "nothing"),
     Odd(
         "a bomb",
         lambda: png(np.zeros((1, 1)), 0, 8).replace(struct.pack(">II", 1, 1), struct.pack(">II", 2**30, 2**30)),

@@ -8,6 +8,7 @@ import pytest
 import hybrid
 from hybrid.log.folder import RunFolder
 from hybrid.solving.agent import Agent
+from tests.tables import cases
 
 SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 4, "concurrency": 1, "out": "run"}
 SAID = {"role": "assistant", "content": "Answer: (A)"}
@@ -42,10 +43,7 @@ def test_calls_without_tokens_are_said_in_the_row_of_their_solver() -> None:
     assert said in hybrid.compare("run", only=["outcomes"]).render()
 
 
-@pytest.mark.parametrize(
-    ("budget", "asked"),
-    [({"run_max_cost": 200e-6}, 2), ({"run_max_tokens": 300}, 3), ({"run_max_calls": 1}, 1), ({"run_max_cost": 1}, 4)],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_spent_budget_of_the_run_leaves_questions_open"))
 def test_a_spent_budget_of_the_run_leaves_questions_open(budget: dict[str, Any], asked: int) -> None:
     options = {**SAMPLE, "solvers": Agent(ask_with_price), "model_arg": {"price": "1/2"}}
     hybrid.run("blink", **options, **budget)
@@ -64,8 +62,7 @@ def test_a_spent_budget_of_a_question_ends_its_next_ask(limit: dict[str, Any]) -
     # ActiView asks several times: for a view, then for the answer.
     asked: dict[str, Any] = {"data": "sample", "task": "counting", "limit": 1, "model_arg": {"price": "1/2"}}
     hybrid.run("actiview", **asked, out="run", solvers=Agent(ask_with_price))
-    asks = [len(one.exchanges) for one in RunFolder(Path("run")).recorded("agent").by_id.values()]
-    assert max(asks) > 1
+    assert max([len(one.exchanges) for one in RunFolder(Path("run")).recorded("agent").by_id.values()]) > 1
     hybrid.run("actiview", **asked, **limit, out="limited", solvers=Agent(ask_with_price))
     for one in RunFolder(Path("limited")).recorded("agent").by_id.values():
         outcomes = [exchange.reply.outcome.value for exchange in one.exchanges]

@@ -1,7 +1,6 @@
 """The image store: bytes as they came, sizes as a person sees them, and errors that say where."""
 
 import hashlib
-import io
 import struct
 import subprocess
 import sys
@@ -22,18 +21,13 @@ from hybrid.errors import DataError
 from hybrid.images import MAX_PIXELS, ImageStore, decode, encode, home, inspect
 from hybrid.log.files import write_atomic
 from hybrid.types import StoredImage
+from tests.saved import saved
 from tests.tables import cases
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> ImageStore:
     return ImageStore(tmp_path / "images")
-
-
-def saved(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    picture.save(buffer, kind, **options)
-    return buffer.getvalue()
 
 
 def corner_picture() -> Image.Image:

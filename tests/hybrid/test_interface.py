@@ -31,7 +31,6 @@ from tests.runnable import Page
 from tests.tables import cases
 
 PAGE = Page.read("docs/python.md")
-PANDAS = importlib.util.find_spec("pandas") is not None
 
 
 @pytest.fixture
@@ -55,7 +54,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
 
 
 @pytest.mark.system
-@pytest.mark.skipif(not PANDAS, reason="pandas is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
 def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     for block in PAGE.of("python"):
@@ -65,8 +64,7 @@ def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixtur
         assert np.array_equal(np.asarray(saved), np.asarray(finding.images[0]))
     assert (again.text, again.data) == (finding.text, finding.data)
     assert set(report.as_json()["solvers"]) == {"mllm", "specialist"}
-    printed = capsys.readouterr().out
-    assert printed.startswith(f"{finding}\n{report}\n")
+    assert capsys.readouterr().out.startswith(f"{finding}\n{report}\n")
     # The commands print the same of the same run.
     for words, said in (
         (["score", "runs/blink"], str(hybrid.score("runs/blink")) + "\n"),
@@ -119,8 +117,7 @@ def test_what_cannot_be_read_or_is_no_argument_is_an_error(here: Path) -> None:
 
 async def test_a_tool_runs_where_a_loop_is_running(here: Path) -> None:
     assert asyncio.get_running_loop()
-    finding = hybrid.tool("depth").run("photo.jpg", backend="classical")
-    assert finding.backend == "classical"
+    assert hybrid.tool("depth").run("photo.jpg", backend="classical").backend == "classical"
 
 
 def test_a_configuration_may_be_handed_in_whole(here: Path) -> None:

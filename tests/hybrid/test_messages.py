@@ -66,5 +66,4 @@ def test_a_finding_with_nothing_to_show_says_so(show: Any, finding: Finding) -> 
 
 
 def test_data_and_confidence_never_reach_the_model() -> None:
-    parts = finding_parts(Finding("Said.", {"secret": 41}, 0.123, "learned", "9"), [], "both")
-    assert parts == ("Said.",)
+    assert finding_parts(Finding("Said.", {"secret": 41}, 0.123, "learned", "9"), [], "both") == ("Said.",)

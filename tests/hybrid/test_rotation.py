@@ -34,8 +34,7 @@ def test_the_right_words_stay_right(words: list[str], form: str, data: st.DataOb
     turned = rotated(question, places)
     assert turned is not None
     assert turned.choices == tuple(words[places:] + words[:places])
-    letter = str(turned.target).strip("()")
-    assert turned.choices[LETTERS.index(letter)] == words[right]
+    assert turned.choices[LETTERS.index(str(turned.target).strip("()"))] == words[right]
     assert turned.text == asked(list(turned.choices), form).text
     assert (turned.id, turned.base, turned.unit) == (f"{question.id}#r{places}", question.id, question.unit)
 

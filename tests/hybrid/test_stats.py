@@ -141,8 +141,7 @@ class Sums:
         return [s for s in sorted({cell.stratum for cell in self.cells}) if self.denominator(s) > 0]
 
     def clusters(self, stratum: str | None = None) -> list[str]:
-        kept = {c.cluster for c in self.cells if c.denominator > 0 and stratum in (None, c.stratum)}
-        return sorted(kept)
+        return sorted({c.cluster for c in self.cells if c.denominator > 0 and stratum in (None, c.stratum)})
 
     def weight(self, stratum: str) -> float:
         if self.macro:

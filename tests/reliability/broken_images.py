@@ -6,16 +6,17 @@ case.data, case.size           # a size of None: the image cannot be used, and c
 
 from __future__ import annotations
 
-import io
 import struct
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from PIL import Image, ImageCms
+
+from tests.saved import saved
 
 # Width and height in pixels of most images here.
 WIDE = (12, 8)
@@ -40,13 +41,6 @@ def picture(mode: str = "RGB", size: tuple[int, int] = WIDE) -> Image.Image:
     return Image.fromarray(noise).convert(mode)
 
 
-def encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
-    """The bytes of an image file."""
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return buffer.getvalue()
-
-
 def chunk(name: bytes, data: bytes) -> bytes:
     """A chunk of a PNG file."""
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
@@ -62,28 +56,27 @@ def rotated(orientation: int) -> bytes:
     """A JPEG whose EXIF says how a viewer turns it."""
     exif = Image.Exif()
     exif[0x0112] = orientation
-    return encoded(picture(), "JPEG", exif=exif)
+    return saved(picture(), "JPEG", exif=exif)
 
 
 def sixteen_bits() -> bytes:
     """A PNG of 16-bit grey."""
-    return encoded(Image.fromarray(np.arange(96, dtype=np.uint16).reshape(8, 12) * 600), "PNG")
+    return saved(Image.fromarray(np.arange(96, dtype=np.uint16).reshape(8, 12) * 600), "PNG")
 
 
 def palette() -> bytes:
     """A PNG with a palette of which one entry is transparent."""
-    return encoded(picture("P"), "PNG", transparency=0)
+    return saved(picture("P"), "PNG", transparency=0)
 
 
 def animated(kind: str) -> bytes:
     """Three frames."""
-    return encoded(picture(), kind, save_all=True, append_images=[picture("RGB"), picture("L").convert("RGB")])
+    return saved(picture(), kind, save_all=True, append_images=[picture("RGB"), picture("L").convert("RGB")])
 
 
 def not_a_number() -> bytes:
     """A TIFF whose resolution is no number: a fraction of 0 / 0."""
-    sound = encoded(picture(), "TIFF", resolution=72.0)
-    return sound.replace(struct.pack("<II", 72, 1), struct.pack("<II", 0, 0))
+    return saved(picture(), "TIFF", resolution=72.0).replace(struct.pack("<II", 72, 1), struct.pack("<II", 0, 0))
 
 
 def profile() -> bytes:
@@ -91,28 +84,28 @@ def profile() -> bytes:
     return ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
 
-JPEG, PNG = encoded(picture(), "JPEG"), encoded(picture(), "PNG")
+JPEG, PNG = saved(picture(), "JPEG"), saved(picture(), "PNG")
 
 SOUND: Final[Mapping[str, Case]] = {
     "JPEG": Case(lambda: JPEG, WIDE),
     "PNG": Case(lambda: PNG, WIDE),
-    "wrong extension": Case(lambda: encoded(picture(), "BMP"), WIDE),
-    "CMYK": Case(lambda: encoded(picture("CMYK"), "JPEG"), WIDE),
+    "wrong extension": Case(lambda: saved(picture(), "BMP"), WIDE),
+    "CMYK": Case(lambda: saved(picture("CMYK"), "JPEG"), WIDE),
     "16 bits": Case(sixteen_bits, WIDE),
-    "1 bit": Case(lambda: encoded(picture("1"), "PNG"), WIDE),
+    "1 bit": Case(lambda: saved(picture("1"), "PNG"), WIDE),
     "palette with transparency": Case(palette, WIDE),
-    "grey with alpha": Case(lambda: encoded(picture("LA"), "PNG"), WIDE),
+    "grey with alpha": Case(lambda: saved(picture("LA"), "PNG"), WIDE),
     "animated GIF": Case(lambda: animated("GIF"), WIDE),
     "animated WebP": Case(lambda: animated("WEBP"), WIDE),
-    "MPO": Case(lambda: encoded(picture(), "MPO", save_all=True, append_images=[picture()]), WIDE),
-    "TIFF": Case(lambda: encoded(picture(), "TIFF"), WIDE),
-    "floating point": Case(lambda: encoded(Image.fromarray(np.full((8, 12), np.nan, np.float32)), "TIFF"), WIDE),
+    "MPO": Case(lambda: saved(picture(), "MPO", save_all=True, append_images=[picture()]), WIDE),
+    "TIFF": Case(lambda: saved(picture(), "TIFF"), WIDE),
+    "floating point": Case(lambda: saved(Image.fromarray(np.full((8, 12), np.nan, np.float32)), "TIFF"), WIDE),
     **{f"EXIF orientation {n}": Case(partial(rotated, n), WIDE if n < 5 else WIDE[::-1]) for n in range(1, 9)},
     "EXIF orientation that does not exist": Case(lambda: rotated(9), WIDE),
-    "1 x 1": Case(lambda: encoded(picture(size=(1, 1)), "PNG"), (1, 1)),
-    "30000 x 10": Case(lambda: encoded(picture(size=(30_000, 10)), "PNG"), (30_000, 10)),
-    "embedded colour profile": Case(lambda: encoded(picture(), "PNG", icc_profile=profile()), WIDE),
-    "colour profile that is none": Case(lambda: encoded(picture(), "JPEG", icc_profile=b"\0" * 200), WIDE),
+    "1 x 1": Case(lambda: saved(picture(size=(1, 1)), "PNG"), (1, 1)),
+    "30000 x 10": Case(lambda: saved(picture(size=(30_000, 10)), "PNG"), (30_000, 10)),
+    "embedded colour profile": Case(lambda: saved(picture(), "PNG", icc_profile=profile()), WIDE),
+    "colour profile that is none": Case(lambda: saved(picture(), "JPEG", icc_profile=b"\0" * 200), WIDE),
     "resolution that is no number": Case(not_a_number, WIDE),
     "something after its end": Case(lambda: PNG + b"\0" * 1000 + b"<script>", WIDE),
 }
@@ -129,8 +122,8 @@ BROKEN: Final[Mapping[str, Case]] = {
     "PostScript": Case(
         lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(/etc/passwd) (r) file\n%%EOF\n", None
     ),
-    "unsupported format": Case(lambda: encoded(picture(), "PPM"), None),
-    "icon": Case(lambda: encoded(picture(size=(16, 16)), "ICO"), None),
+    "unsupported format": Case(lambda: saved(picture(), "PPM"), None),
+    "icon": Case(lambda: saved(picture(size=(16, 16)), "ICO"), None),
     "header of 60000 x 60000": Case(lambda: png(60_000, 60_000, b"\0" * 1000), None),
     "decompression bomb": Case(lambda: png(12_000, 12_000, b"\0" * 10_000_000), None),
     "size of nothing": Case(lambda: png(0, 0, b""), None),

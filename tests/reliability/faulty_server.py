@@ -118,8 +118,7 @@ def seeded(share: float, faults: Sequence[Fault] = FAULTS, seed: int = 0) -> Pla
     """Each of the faults with that probability; the same for the same request of the same question."""
 
     def plan(request: Request) -> Fault | None:
-        drawn = random.Random(f"{seed}/{request.question}/{request.before}").random()
-        place = int(drawn / share)
+        place = int(random.Random(f"{seed}/{request.question}/{request.before}").random() / share)
         return faults[place] if place < len(faults) else None
 
     return plan

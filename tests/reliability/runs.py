@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # No command of these tests takes so long: a process that does is killed and its test fails.
 END_S = 240
+# The folder of so many questions.
+Questions = Callable[[int], Path]
 MODEL = ("--model", "openai:mock")
 CONTROLLER = ("--solver", "controller", "--tools", "crop")
 MLLM = ("--solver", "mllm")
@@ -37,8 +40,7 @@ class Files:
         """Numbers of the finished questions: the whole lines of attempts.jsonl that hold an answer."""
         if not self.attempts.exists():
             return set()
-        lines = self.attempts.read_bytes().split(b"\n")[:-1]
-        rows = map(json.loads, lines)
+        rows = map(json.loads, self.attempts.read_bytes().split(b"\n")[:-1])
         return {number_of(row["id"]) for row in rows if "exchanges" in row}
 
     def bytes(self) -> dict[str, bytes]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from faulty_server import Fault, FaultyServer, always, only
-from runs import MODEL, Files, Process
+from runs import MODEL, Files, Process, Questions
 
 from hybrid.log.folder import RunFolder
-from tests.ended import Ended
+from tests.ended import Command
 
 COUNT = 4
 TOOLS = ("crop", "jigsaw", "depth")
@@ -36,12 +36,12 @@ def identity(run: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def data(questions: Callable[[int], Path]) -> Path:
+def data(questions: Questions) -> Path:
     return questions(COUNT)
 
 
 @pytest.mark.system
-def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:
+def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
         ended = hybrid(*told(data, server.url, out, "--add-one", "--json"))
@@ -69,9 +69,7 @@ def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, h
 
 
 @pytest.mark.system
-def test_a_model_that_is_offered_no_tool_is_told_of_none(
-    data: Path, tmp_path: Path, hybrid: Callable[..., Ended]
-) -> None:
+def test_a_model_that_is_offered_no_tool_is_told_of_none(data: Path, tmp_path: Path, hybrid: Command) -> None:
     with FaultyServer() as server:
         assert hybrid(*told(data, server.url, tmp_path / "out", "--vary", "crop")).code == LEFT_OUT
         assert [seen.request.offers_tools for seen in server.seen].count(False) == COUNT
@@ -83,7 +81,7 @@ def test_a_model_that_is_offered_no_tool_is_told_of_none(
 
 
 @pytest.mark.system
-def test_the_table_is_printed_again_without_a_model(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:
+def test_the_table_is_printed_again_without_a_model(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
         ended = hybrid(*told(data, server.url, out, "--vary", "crop,depth"))
@@ -101,7 +99,7 @@ def test_the_table_is_printed_again_without_a_model(data: Path, tmp_path: Path, 
 
 @pytest.mark.system
 def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
-    data: Path, tmp_path: Path, hybrid: Callable[..., Ended]
+    data: Path, tmp_path: Path, hybrid: Command
 ) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
@@ -123,7 +121,7 @@ def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
 
 @pytest.mark.slow
 def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
-    data: Path, tmp_path: Path, hybrid: Callable[..., Ended], process: Callable[..., Process]
+    data: Path, tmp_path: Path, hybrid: Command, process: Callable[..., Process]
 ) -> None:
     out = tmp_path / "out"
     with FaultyServer(latency_s=0.1) as server:
@@ -137,8 +135,7 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
         assert (len(before["full"]), len(before["none"])) == (COUNT, COUNT)
         assert len(before["without-crop"]) < COUNT
         server.latency_s = 0.0
-        ended = hybrid(*words)
-        assert ended.code == LEFT_OUT
+        assert hybrid(*words).code == LEFT_OUT
     open_questions = sum(COUNT - len(each) for each in before.values())
     # Of a question in flight what the model had said is known.
     assert 2 * open_questions - 1 <= len(server.seen) - mark <= 2 * open_questions
@@ -146,18 +143,14 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
 
 
 @pytest.mark.system
-def test_a_refusal_ends_all_and_a_failed_question_is_named(
-    data: Path, tmp_path: Path, hybrid: Callable[..., Ended]
-) -> None:
+def test_a_refusal_ends_all_and_a_failed_question_is_named(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer(plan=always(Fault.WRONG_KEY)) as server:
-        ended = hybrid(*told(data, server.url, out, "--vary", "depth"))
-        assert (ended.code, ended.out) == (2, "")
+        ended = hybrid(*told(data, server.url, out, "--vary", "depth"), code=2)
         assert "401 Unauthorized" in ended.err
         assert {path.name for path in out.iterdir()} == {"full"}
         server.plan = only({2: Fault.BAD_REQUEST})
-        ended = hybrid(*told(data, server.url, out, "--vary", "depth", "--json"))
-    assert ended.code == 3
+        ended = hybrid(*told(data, server.url, out, "--vary", "depth", "--json"), code=3)
     named = [line.partition(": ")[2] for line in ended.err.splitlines() if line.startswith("failed: ")]
     runs = ("full", "no tool", "without depth")
     assert [line.partition(": ")[0] for line in named] == [f"val_Spatial_Relation_2 ({run})" for run in runs]
@@ -168,7 +161,7 @@ def test_a_refusal_ends_all_and_a_failed_question_is_named(
 
 
 @pytest.mark.system
-def test_a_run_of_another_configuration_is_refused(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:
+def test_a_run_of_another_configuration_is_refused(data: Path, tmp_path: Path, hybrid: Command) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
         assert hybrid(*told(data, server.url, out, "--vary", "depth")).code == 0

@@ -84,10 +84,7 @@ def sap_rows(pictures: Sequence[bytes]) -> list[dict[str, Any]]:
     ]
 
 
-MvpRow = dict[str, Any]
-
-
-def mvp_row(number: int) -> MvpRow:
+def mvp_row(number: int) -> dict[str, Any]:
     return {
         "question_id": number,
         "id": number,
@@ -265,8 +262,7 @@ def test_a_second_file_of_hvsbench_that_cannot_be_used_is_missing_from_each_type
 ) -> None:
     folder = hvs_folder(tmp_path / "data", GOOD)
     table(folder / "data" / "test-1.parquet", hvs_rows(GOOD, "Q5"))
-    second = table(folder / "data" / "test-2.parquet", hvs_rows(GOOD, "Q5"))
-    spoilt(kind, second)
+    spoilt(kind, table(folder / "data" / "test-2.parquet", hvs_rows(GOOD, "Q5")))
     found = read("hvsbench", folder, store)
     assert sound(found) == {f"{task}_{number}" for task in ("Q2", "Q5") for number in range(6)}
     assert set(broken(found)) == {f"{task}:data_test-2.parquet" for task in ("Q2", "Q5")}
@@ -335,8 +331,7 @@ def test_text_that_is_not_utf_8_costs_its_row(blink: Path, store: ImageStore) ->
     raw = pa.array([b"sound", b"sound", b"\xff\xfe\x80", b"sound", b"sound", b"sound"])
     text = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
     pq.write_table(whole.set_column(whole.column_names.index("prompt"), "prompt", text), path, row_group_size=2)
-    found = read("blink", blink, store)
-    (fault,) = broken(found).items()
+    (fault,) = broken(read("blink", blink, store)).items()
     assert fault[0] == "val_Counting_2"
     assert "row 3, column prompt: cannot be read ('utf-8' codec" in fault[1]
 

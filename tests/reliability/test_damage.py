@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, MLLM, Files, Process, words
+from runs import CONTROLLER, MLLM, Files, Process, Questions, words
 
-from tests.ended import Ended
+from tests.ended import Command, Ended
 
 COUNT = 12
 
@@ -26,7 +26,7 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture
 def run(
-    server: FaultyServer, questions: Callable[[int], Path], hybrid: Callable[..., Ended], tmp_path: Path
+    server: FaultyServer, questions: Questions, hybrid: Command, tmp_path: Path
 ) -> tuple[Files, Callable[..., Ended]]:
     """A finished run, and the command that continues it with some words more."""
     files = Files(tmp_path / "run", "mllm")
@@ -44,8 +44,7 @@ Run = tuple[Files, Callable[..., Ended]]
 def test_a_last_line_that_was_cut_is_asked_again_and_nothing_else(run: Run, server: FaultyServer) -> None:
     files, again = run
     scores, mark = files.scores, len(server.seen)
-    whole = files.attempts.read_bytes()
-    files.attempts.write_bytes(whole[:-20])
+    files.attempts.write_bytes(files.attempts.read_bytes()[:-20])
     assert again().code == 0
     assert sum(server.asked(mark).values()) == 1
     assert files.scores == scores
@@ -54,15 +53,14 @@ def test_a_last_line_that_was_cut_is_asked_again_and_nothing_else(run: Run, serv
 
 @pytest.mark.parametrize("damage", [b'{"id": "val_Spatial_Rel', b"\x00" * 40, b"[]", b"\xff\xfe"])
 def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_question(
-    run: Run, hybrid: Callable[..., Ended], server: FaultyServer, damage: bytes
+    run: Run, hybrid: Command, server: FaultyServer, damage: bytes
 ) -> None:
     files, again = run
     scores, mark = files.scores, len(server.seen)
     lines = files.attempts.read_bytes().split(b"\n")
     lines[4] = damage
     files.attempts.write_bytes(b"\n".join(lines))
-    scored = hybrid("score", files.path, "--json")
-    assert scored.code == 3
+    scored = hybrid("score", files.path, "--json", code=3)
     assert "attempts.jsonl, line 5" in scored.err
     assert json.loads(scored.out)["n"] == COUNT
     assert again().code == 0
@@ -70,11 +68,10 @@ def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_
     assert files.scores == scores
 
 
-def test_lines_that_vanish_are_missed(run: Run, hybrid: Callable[..., Ended], server: FaultyServer) -> None:
+def test_lines_that_vanish_are_missed(run: Run, hybrid: Command, server: FaultyServer) -> None:
     files, again = run
     scores, mark = files.scores, len(server.seen)
-    lines = files.attempts.read_bytes().splitlines(keepends=True)
-    files.attempts.write_bytes(b"".join(lines[: COUNT // 2]))
+    files.attempts.write_bytes(b"".join(files.attempts.read_bytes().splitlines(keepends=True)[: COUNT // 2]))
     scored = hybrid("score", files.path, "--json")
     assert scored.code != 0
     assert "attempts.jsonl" in scored.err
@@ -83,12 +80,11 @@ def test_lines_that_vanish_are_missed(run: Run, hybrid: Callable[..., Ended], se
     assert files.scores == scores
 
 
-def test_half_of_the_questions_is_no_run(run: Run, hybrid: Callable[..., Ended]) -> None:
+def test_half_of_the_questions_is_no_run(run: Run, hybrid: Command) -> None:
     files, _ = run
     path = files.path / "questions.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[: COUNT // 2]))
-    scored = hybrid("score", files.path, "--json")
-    assert scored.code == 2
+    scored = hybrid("score", files.path, "--json", code=2)
     assert scored.out == ""
     assert "questions.jsonl" in scored.err
     assert scored.err.count("\n") == 1
@@ -110,7 +106,7 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("damage", MANIFESTS)
 def test_a_damaged_manifest_is_one_line_and_nothing_is_written(
-    run: Run, hybrid: Callable[..., Ended], server: FaultyServer, damage: str
+    run: Run, hybrid: Command, server: FaultyServer, damage: str
 ) -> None:
     files, again = run
     (files.path / "manifest.json").write_bytes(MANIFESTS[damage])
@@ -147,11 +143,10 @@ def test_another_configuration_is_refused_with_what_differs(run: Run, server: Fa
 
 
 def test_where_the_server_is_and_how_patiently_it_is_asked_is_no_other_configuration(
-    run: Run, questions: Callable[[int], Path], hybrid: Callable[..., Ended], server: FaultyServer
+    run: Run, questions: Questions, hybrid: Command, server: FaultyServer
 ) -> None:
     files, _ = run
-    lines = files.attempts.read_bytes().splitlines(keepends=True)
-    files.attempts.write_bytes(b"".join(lines[:-1]))
+    files.attempts.write_bytes(b"".join(files.attempts.read_bytes().splitlines(keepends=True)[:-1]))
     before = len(server.seen)
     with FaultyServer() as another:
         patient = ("--model-arg", "timeout_s=20", "--model-arg", "retries=1")
@@ -161,7 +156,7 @@ def test_where_the_server_is_and_how_patiently_it_is_asked_is_no_other_configura
 
 
 def test_a_clock_that_jumps_changes_no_answer(
-    run: Run, questions: Callable[[int], Path], hybrid: Callable[..., Ended], tmp_path: Path, server: FaultyServer
+    run: Run, questions: Questions, hybrid: Command, tmp_path: Path, server: FaultyServer
 ) -> None:
     files, _ = run
     jumped = Files(tmp_path / "jumped", "mllm")
@@ -178,11 +173,7 @@ def test_a_clock_that_jumps_changes_no_answer(
 
 @pytest.mark.system
 def test_a_full_disk_is_one_line_and_what_was_there_stays(
-    tmp_path: Path,
-    questions: Callable[[int], Path],
-    hybrid: Callable[..., Ended],
-    process: Callable[..., Process],
-    server: FaultyServer,
+    tmp_path: Path, questions: Questions, hybrid: Command, process: Callable[..., Process], server: FaultyServer
 ) -> None:
     count = 60
     run = Files(tmp_path / "run", "mllm")
@@ -202,7 +193,7 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(
     assert not finished & set(server.asked(mark))
 
 
-def _questions_bytes(hybrid: Callable[..., Ended], tmp_path: Path, told: list[str]) -> int:
+def _questions_bytes(hybrid: Command, tmp_path: Path, told: list[str]) -> int:
     """The size of the run's questions in its folder, in bytes."""
     place = told.index("--out") + 1
     assert hybrid(*told[:place], tmp_path / "whole", *told[place + 1 :]).code == 0
@@ -229,7 +220,7 @@ def as_anybody() -> Iterator[None]:
 
 
 def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_continued(
-    run: Run, hybrid: Callable[..., Ended], server: FaultyServer, tmp_path: Path
+    run: Run, hybrid: Command, server: FaultyServer, tmp_path: Path
 ) -> None:
     files, again = run
     expected = hybrid("score", files.path, "--json").out
@@ -263,13 +254,12 @@ def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_contin
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(
-    questions: Callable[[int], Path], hybrid: Callable[..., Ended], tmp_path: Path, server: FaultyServer
+    questions: Questions, hybrid: Command, tmp_path: Path, server: FaultyServer
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     mark = len(server.seen)
     for solver in (MLLM, CONTROLLER):
-        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "file" / "run", *solver))
-        assert ended.code == 2
+        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "file" / "run", *solver), code=2)
         assert ended.err.splitlines()[-1].startswith("hybrid: ")
         assert "cannot be written" in ended.err
         assert "Traceback" not in ended.err

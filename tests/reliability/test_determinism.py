@@ -1,14 +1,13 @@
 """The same inputs, seed and model give the same scores, byte for byte, however many questions are in flight."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from faulty_server import FaultyServer
-from runs import CONTROLLER, Files, words
+from runs import CONTROLLER, Files, Questions, words
 
-from tests.ended import Ended
+from tests.ended import Command
 
 pytestmark = pytest.mark.system
 
@@ -16,7 +15,7 @@ COUNT = 40
 
 
 def test_a_recorded_model_gives_the_same_scores_in_every_run(
-    tmp_path: Path, fakes: Any, hybrid: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fakes: Any, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = fakes.blink_folder(tmp_path / "data", 8, 8)
     said = fakes.blink_replies(8, 8)
@@ -30,14 +29,13 @@ def test_a_recorded_model_gives_the_same_scores_in_every_run(
         # Each finds out for itself what its tools say.
         monkeypatch.setenv("HYBRID_HOME", str(tmp_path / f"home-{place}"))
         out = tmp_path / f"run-{place}"
-        ended = hybrid("run", "blink", *told, "--concurrency", in_flight, "--out", out)
-        assert ended.code == 0
+        ended = hybrid("run", "blink", *told, "--concurrency", in_flight, "--out", out, code=0)
         found.append((ended.out.replace(str(out), "RUN"), *(Files(out, solver).scores for solver in solvers)))
     assert found[0] == found[1] == found[2]
 
 
 def test_a_served_model_gives_the_same_scores_in_every_run(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     found = set()
     with FaultyServer() as server:

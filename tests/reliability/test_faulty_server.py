@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FAULTS, Fault, FaultyServer, Request, always, answer_to, only, seeded
-from runs import CONTROLLER, MLLM, Files, Process, words
+from runs import CONTROLLER, MLLM, Files, Process, Questions, words
 
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, FailedRequest
-from tests.ended import Ended
+from tests.ended import Command, Ended
 
 COUNT = 40
 IN_FLIGHT = "16"
@@ -29,11 +29,7 @@ PATIENCE_S = 60
 @pytest.mark.system
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_every_question_ends_answered_or_typed_as_failed(
-    count: int,
-    tmp_path: Path,
-    questions: Callable[[int], Path],
-    hybrid: Callable[..., Ended],
-    monkeypatch: pytest.MonkeyPatch,
+    count: int, tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if count < 1000:
         monkeypatch.setattr("hybrid.models.caller.Backoff", partial(Backoff, base_s=0.02))
@@ -41,16 +37,13 @@ def test_every_question_ends_answered_or_typed_as_failed(
     with FaultyServer(seeded(0.05)) as server:
         told = words(questions(count), server.url, run.path, *CONTROLLER, *PATIENT, *short)
         ended = hybrid(*told)
-        met = {seen.fault for seen in server.seen if seen.fault}
-        assert met == set(FAULTS)
+        assert {seen.fault for seen in server.seen if seen.fault} == set(FAULTS)
         _check_the_numbers(ended, run, count)
         assert ended.report["failed"] <= LOST * count
-        most = max(server.asked().values())
-        assert most <= MAX_REQUESTS
+        assert max(server.asked().values()) <= MAX_REQUESTS
         server.plan = only({})
         finished, mark = run.finished(), len(server.seen)
-        again = hybrid(*told)
-    assert again.code == 0
+        again = hybrid(*told, code=0)
     assert again.report["failed"] == 0
     assert set(server.asked(mark)) == set(range(1, count + 1)) - finished
 
@@ -87,7 +80,7 @@ def _check_the_numbers(ended: Ended, run: Files, count: int) -> None:
 
 
 def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_and_longer_pauses(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A tenth of the pauses that a run makes.
     assert Backoff().base_s == 0.5
@@ -95,8 +88,7 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
     run, failing = Files(tmp_path / "run", "mllm"), (5, 6)
     with FaultyServer(only(dict.fromkeys(failing, Fault.HTTP_500))) as server:
         told = words(questions(COUNT), server.url, run.path, *MLLM, *PATIENT)
-        ended = hybrid(*told)
-        assert ended.code == 3
+        ended = hybrid(*told, code=3)
         assert ended.report["outcomes"] == {"answered": COUNT - 2, "outage": 2}
         asked = server.asked()
         assert {number: asked[number] for number in failing} == dict.fromkeys(failing, 1 + RETRIES)
@@ -119,16 +111,13 @@ def _pauses(server: FaultyServer, number: int) -> list[float]:
     return [after - before for before, after in pairwise(times)]
 
 
-def test_a_wait_that_the_server_asks_for_is_waited(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
-) -> None:
+def test_a_wait_that_the_server_asks_for_is_waited(tmp_path: Path, questions: Questions, hybrid: Command) -> None:
     def first_is_too_many(request: Request) -> Fault | None:
         # Probes of the model name no question, and each would be the first.
         return Fault.RATE_WITH_WAIT if request.question >= 0 and request.before == 0 else None
 
     with FaultyServer(first_is_too_many) as server:
-        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *MLLM, *PATIENT, "--limit", "4"))
-    assert ended.code == 0
+        hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *MLLM, *PATIENT, "--limit", "4"), code=0)
     asked = {number: requests for number, requests in server.asked().items() if number >= 0}
     assert len(asked) == 4
     for number, requests in asked.items():
@@ -137,14 +126,13 @@ def test_a_wait_that_the_server_asks_for_is_waited(
 
 
 def test_a_question_that_is_not_allowed_costs_itself_only(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     refused = {3: Fault.NO_CREDIT, 7: Fault.FORBIDDEN, 12: Fault.NOT_FOUND, 20: Fault.BAD_REQUEST}
     run = Files(tmp_path / "run", "mllm")
     with FaultyServer(only(refused)) as server:
         told = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2", "--json")
-        ended = hybrid(*told)
-        assert ended.code == 3
+        ended = hybrid(*told, code=3)
         assert ended.report["outcomes"] == {"answered": COUNT - 4, "outage": 4}
         assert set(server.asked().values()) == {1}
         for number, fault in refused.items():
@@ -156,13 +144,12 @@ def test_a_question_that_is_not_allowed_costs_itself_only(
 
 
 def test_a_wrong_key_stops_at_once(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk-loopback-only-0123456789"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with FaultyServer(always(Fault.WRONG_KEY)) as server:
-        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *CONTROLLER, *PATIENT))
-    assert ended.code == 2
+        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *CONTROLLER, *PATIENT), code=2)
     assert "401" in ended.err
     assert "Traceback" not in ended.err
     assert len(server.seen) <= int(IN_FLIGHT)
@@ -171,13 +158,11 @@ def test_a_wrong_key_stops_at_once(
 
 
 def test_a_server_that_takes_no_request_at_all_stops_early(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     with FaultyServer(always(Fault.BAD_REQUEST)) as server:
         told = words(questions(100), server.url, tmp_path / "run", *MLLM, "--concurrency", "8", "--json")
-        ended = hybrid(*told)
-        assert ended.code == 2
-        assert "400" in ended.err
+        assert "400" in hybrid(*told, code=2).err
         assert len(server.seen) <= 30
         server.plan = only({})
         assert hybrid(*told).code == 0
@@ -186,11 +171,7 @@ def test_a_server_that_takes_no_request_at_all_stops_early(
 @pytest.mark.system
 @pytest.mark.parametrize("away_s", [0.0, pytest.param(30.0, marks=pytest.mark.slow)])
 def test_a_server_that_goes_away_and_comes_back_costs_no_question(
-    away_s: float,
-    tmp_path: Path,
-    questions: Callable[[int], Path],
-    hybrid: Callable[..., Ended],
-    monkeypatch: pytest.MonkeyPatch,
+    away_s: float, tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 1000 if away_s else 100
     tried, tried_in_vain = Circuit._tried, threading.Event()
@@ -224,7 +205,7 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
 @pytest.mark.system
 @pytest.mark.parametrize("solver", [CONTROLLER, MLLM])
 def test_an_empty_reply_is_asked_again_whoever_asks(
-    solver: tuple[str, ...], tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    solver: tuple[str, ...], tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     def first_is_empty(request: object) -> Fault | None:
         return Fault.EMPTY if getattr(request, "before") == 0 else None  # noqa: B009
@@ -237,7 +218,7 @@ def test_an_empty_reply_is_asked_again_whoever_asks(
 
 @pytest.mark.slow
 def test_a_port_where_nobody_listens_is_given_up(
-    tmp_path: Path, questions: Callable[[int], Path], process: Callable[..., Process]
+    tmp_path: Path, questions: Questions, process: Callable[..., Process]
 ) -> None:
     with FaultyServer() as server:
         url = server.url
@@ -250,7 +231,7 @@ def test_a_port_where_nobody_listens_is_given_up(
 
 @pytest.mark.slow
 def test_a_server_that_is_down_is_given_up_with_the_reason(
-    tmp_path: Path, questions: Callable[[int], Path], process: Callable[..., Process]
+    tmp_path: Path, questions: Questions, process: Callable[..., Process]
 ) -> None:
     began = time.monotonic()
     with FaultyServer(always(Fault.OVERLOADED)) as server:

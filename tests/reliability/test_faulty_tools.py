@@ -7,49 +7,15 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import Files, Process, number_of, words
+from runs import Files, Process, Questions, number_of, words
 
-from tests.ended import Ended
+from tests.ended import Command
+from tests.tables import stored
 from tests.tool_source import tool_source
 
-# Running time of a question: what a tool that hangs is given.
-SECONDS = 5
 # How long the run may go on after its last question, and the process after its report.
 END_S = 10.0
-HEAD = """import ctypes
-import math
-import os
-import signal
-import sys
-import time
-
-import numpy as np
-
-
-def found(data=None, confidence=0.5, pictures=()):
-    return [Evidence("Found.", data or {}, confidence, pictures)]
-
-
-DOES = {
-    "well": found,
-    "hang": lambda: time.sleep(10_000),
-    "hold": lambda: ctypes.PyDLL(None).sleep(10_000),
-    "exit": lambda: sys.exit(0),
-    "die": lambda: os._exit(0),
-    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
-    "memory": lambda: np.zeros(10**15),
-    "defect": lambda: 1 / 0,
-    "nan": lambda: found(confidence=math.nan),
-    "nan data": lambda: found({"depth": math.nan}),
-    "number": lambda: 7,
-    "nothing": lambda: [],
-    "too many": lambda: found() * 3,
-    "line": lambda: found(pictures=(Picture(np.zeros(3, np.uint8)),)),
-    "floats": lambda: found(pictures=(Picture(np.zeros((4, 4, 3))),)),
-    "empty": lambda: found(pictures=(Picture(np.zeros((0, 4, 3), np.uint8)),)),
-    "surrogate": lambda: [Evidence("half \\ud800", {"text": "half \\ud800"}, 0.5)],
-}
-"""
+HEAD = stored(__file__, "HEAD")
 FAULTY = tool_source(
     "faulty", "return [one for request in requests for one in DOES[request.args.do]()]", args="do: str", head=HEAD
 )
@@ -84,9 +50,9 @@ def test_faulty_tools_cost_no_other_question_and_the_run_ends(
     does: tuple[str, ...],
     in_flight: int,
     tmp_path: Path,
-    questions: Callable[[int], Path],
+    questions: Questions,
     process: Callable[..., Process],
-    hybrid: Callable[..., Ended],
+    hybrid: Command,
 ) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "faulty.py").write_text(FAULTY)
@@ -97,7 +63,8 @@ def test_faulty_tools_cost_no_other_question_and_the_run_ends(
     run = Files(tmp_path / "run", "controller")
     with FaultyServer(call=call) as server:
         told = words(questions(len(does)), server.url, run.path, "--solver", "controller", "--tools", "faulty")
-        told += ["--concurrency", str(in_flight), "--max-seconds", str(SECONDS)]
+        # Running time of a question: what a tool that hangs is given.
+        told += ["--concurrency", str(in_flight), "--max-seconds", "5"]
         running = process([str(tmp_path / "more"), *told], program=WITH_THE_TOOL)
         assert running.end() == 0
         ended = time.time()
@@ -114,6 +81,5 @@ def test_faulty_tools_cost_no_other_question_and_the_run_ends(
             assert replies[number]["usage"]["tool_faults"] == 1, it
         elif it == "well":
             assert replies[number]["usage"]["tool_faults"] == 0, it
-    scored = hybrid("score", run.path, "--json")
-    assert scored.code == 0
+    scored = hybrid("score", run.path, "--json", code=0)
     assert json.loads(scored.out)["outcomes"]["answered"] == len(does) - sum(it in HANGING for it in does)

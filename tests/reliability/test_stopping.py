@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import MLLM, Files, Process, words
+from runs import MLLM, Files, Process, Questions, words
 
-from tests.ended import Ended
+from tests.ended import Command
 
 pytestmark = pytest.mark.system
 
@@ -23,8 +23,8 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
     number: signal.Signals,
     code: int,
     tmp_path: Path,
-    questions: Callable[[int], Path],
-    hybrid: Callable[..., Ended],
+    questions: Questions,
+    hybrid: Command,
     process: Callable[..., Process],
 ) -> None:
     data, run = questions(COUNT), Files(tmp_path / "run", "mllm")
@@ -40,22 +40,20 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
         finished, mark = run.finished(), len(server.seen)
         assert finished
         server.latency_s = 0.0
-        ended = hybrid(*told)
-    assert ended.code == 0
+        hybrid(*told, code=0)
     assert run.finished() == set(range(1, COUNT + 1))
     assert not finished & set(server.asked(mark))
 
 
 def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], process: Callable[..., Process]
+    tmp_path: Path, questions: Questions, hybrid: Command, process: Callable[..., Process]
 ) -> None:
     run = Files(tmp_path / "run", "mllm")
     with FaultyServer(latency_s=0.2) as server:
         told = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2")
         running = process(told)
         server.wait_for(4)
-        second = hybrid(*told)
-        assert second.code == 2
+        second = hybrid(*told, code=2)
         assert second.err.splitlines()[-1].startswith("hybrid: ")
         assert "is being written by another process" in second.err
         server.latency_s = 0.0
@@ -65,7 +63,7 @@ def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(
 
 
 def test_a_traced_run_that_is_told_to_stop_writes_the_spans_of_what_it_had_in_flight(
-    tmp_path: Path, questions: Callable[[int], Path], process: Callable[..., Process]
+    tmp_path: Path, questions: Questions, process: Callable[..., Process]
 ) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
     data, spans = questions(COUNT), tmp_path / "spans.jsonl"

@@ -1,13 +1,12 @@
 """Messages about a tool that breaks and a server that fails once: on stderr and in log.txt."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from faulty_server import Fault, FaultyServer, Request
-from runs import MLLM, words
+from runs import MLLM, Questions, words
 
-from tests.ended import Ended
+from tests.ended import Command
 from tests.tool_source import tool_source
 
 BREAKS = tool_source("breaks", 'raise LookupError("no such shelf")')
@@ -25,7 +24,7 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("debug", [True, False])
 def test_the_traceback_of_a_tool_in_a_process_of_its_own(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], debug: bool
+    tmp_path: Path, questions: Questions, hybrid: Command, debug: bool
 ) -> None:
     own = tmp_path / "own"
     own.mkdir()
@@ -33,8 +32,7 @@ def test_the_traceback_of_a_tool_in_a_process_of_its_own(
     more = ("--solver", "controller", "--tools", "breaks", "--tool-path", own, "--json")
     with FaultyServer(call=lambda _: ("breaks", '{"images": ["img:1"]}')) as server:
         told = words(questions(1), server.url, tmp_path / "run", *more)
-        ended = hybrid(*told, *(["--debug"] if debug else []))
-    assert ended.code == 3, ended.err
+        ended = hybrid(*told, *(["--debug"] if debug else []), code=3)
     assert (
         f"breaks ran on none of its 1 calls: the tool failed: LookupError: no such shelf (own/breaks.py, line {LINE})"
         in (ended.err)
@@ -50,14 +48,13 @@ def test_the_traceback_of_a_tool_in_a_process_of_its_own(
 
 @pytest.mark.usefixtures("impatient")
 def test_a_request_that_is_sent_once_more_is_logged_and_counted(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     def once(request: Request) -> Fault | None:
         return (Fault.RATE, Fault.HTTP_500)[request.question % 2] if request.before == 0 else None
 
     with FaultyServer(once) as server:
-        ended = hybrid(*words(questions(2), server.url, tmp_path / "run", *MLLM, "--concurrency", "1"))
-    assert ended.code == 0, ended.err
+        ended = hybrid(*words(questions(2), server.url, tmp_path / "run", *MLLM, "--concurrency", "1"), code=0)
     assert "2 retries" in ended.err
     log = (tmp_path / "run" / "log.txt").read_text()
     assert "openai:mock: request 1 for val_Spatial_Relation_1 failed: " in log

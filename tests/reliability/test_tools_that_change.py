@@ -4,13 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from faulty_server import FaultyServer
-from runs import ROOT, Files, words
+from runs import ROOT, Files, Questions, words
 
 from tests.tool_source import tool_source
 
@@ -46,7 +46,7 @@ def write(folder: Path, word: str, white: str = "255") -> None:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, questions: Callable[[int], Path]) -> Iterator[Checkout]:
+def checkout(tmp_path: Path, questions: Questions) -> Iterator[Checkout]:
     """Offered are crop, of the checkout, and brightness, from outside, which the model calls."""
     path, own = tmp_path / "checkout", tmp_path / "own"
     shutil.copytree(ROOT / "tools", path / "tools", ignore=shutil.ignore_patterns("__pycache__"))

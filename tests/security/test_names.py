@@ -153,8 +153,7 @@ def test_only_the_user_says_where_weights_and_files_are(field: str) -> None:
 )
 def test_what_a_tool_reads_in_a_picture_is_text(store: ImageStore, fakes: Any, text: str) -> None:
     (ref,) = fakes.refs(store, 1)
-    finding = Finding(text, {"text": text}, 0.9, "classical", "1")
-    parts = finding_parts(finding, ["img:1"], "both")
+    parts = finding_parts(Finding(text, {"text": text}, 0.9, "classical", "1"), ["img:1"], "both")
     assert all(isinstance(part, str) for part in parts)
     with touched() as seen:
         messages = arrange([user_message([text, ref, *(part for part in parts if isinstance(part, str))])], 8)

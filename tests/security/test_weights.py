@@ -86,13 +86,10 @@ def test_a_pipe_in_place_of_weights_is_not_waited_for(folder: Path) -> None:
         find_weights(str(folder), download=False)
 
 
-EVIL = "open({marker!r}, 'w').close()\nclass Evil:\n    pass\n"
-
-
 @pytest.mark.parametrize("model_type", ["unheard_of", "depth_anything"])
 def test_code_in_a_checkpoint_is_not_run(folder: Path, tmp_path: Path, model_type: str) -> None:
     marker = tmp_path / "was run"
-    (folder / "evil.py").write_text(EVIL.format(marker=str(marker)))
+    (folder / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\nclass Evil:\n    pass\n")
     names = dict.fromkeys(("AutoConfig", "AutoModel", "AutoModelForDepthEstimation", "AutoProcessor"), "evil.Evil")
     names |= dict.fromkeys(("AutoImageProcessor", "AutoTokenizer", "AutoModelForImageTextToText"), "evil.Evil")
     facts = {"model_type": model_type, "auto_map": names, "processor_class": "Evil", "image_processor_type": "Evil"}

@@ -1,12 +1,11 @@
 """Tiny checkpoints with random weights in the real format, so that learned backends run their true path offline."""
 
 import functools
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.tools.tiny_checkpoints import write
+from tests.tools.tiny_checkpoints import Checkpoints, write
 
 # Fixtures of weights: torch and transformers take seconds to load in each process that tests one of them.
 NETWORKS = frozenset({"depth_checkpoint", "things_checkpoint"})
@@ -21,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def things_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def things_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoints:
     """`things_checkpoint("owlv2")` is the folder of a checkpoint of tiny_checkpoints.toml, made once."""
 
     @functools.cache
@@ -34,6 +33,6 @@ def things_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str
 
 
 @pytest.fixture(scope="session")
-def depth_checkpoint(things_checkpoint: Callable[[str], Path]) -> Callable[[str], Path]:
+def depth_checkpoint(things_checkpoint: Checkpoints) -> Checkpoints:
     """As `things_checkpoint`, by family of depth networks."""
     return things_checkpoint

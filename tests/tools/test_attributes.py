@@ -1,8 +1,5 @@
 """Attributes: what scores say, and SigLIP and CLIP through their processors."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +8,7 @@ from pydantic import ValidationError
 
 from hybrid.errors import ToolError
 from hybrid.tool import Evidence, Request
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.attributes import TOOL, AttributesArgs, LearnedAttributes, confidence, judge
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
@@ -38,7 +35,7 @@ def test_confidence_by_hand():
     assert confidence([1.0, 0.0]) == 0.9
 
 
-def test_siglip_scores_each_text_by_itself(things_checkpoint: Callable[[str], Path]):
+def test_siglip_scores_each_text_by_itself(things_checkpoint: Checkpoints):
     backend = started("attributes", things_checkpoint("siglip"))
     both, alone = ask(backend, "a dog", "A Cat"), ask(backend, "a dog")
     assert both.data["scores"][0]["score_0_1"] == pytest.approx(alone.data["scores"][0]["score_0_1"], abs=1e-5)
@@ -51,7 +48,7 @@ def test_siglip_scores_each_text_by_itself(things_checkpoint: Callable[[str], Pa
     assert region.pictures[0].pixels.shape == PIXELS.shape
 
 
-def test_clip_only_compares(things_checkpoint: Callable[[str], Path]):
+def test_clip_only_compares(things_checkpoint: Checkpoints):
     backend = started("attributes", things_checkpoint("clip"))
     found = ask(backend, "a dog", "a cat", "a dog")
     assert sum(row["score_0_1"] for row in found.data["scores"]) == pytest.approx(1)

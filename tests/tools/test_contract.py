@@ -8,7 +8,6 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -24,6 +23,7 @@ from hybrid.serving.service import CachedTools
 from hybrid.tool import Args, Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 from tests.tables import stored
+from tests.tools.tiny_checkpoints import Checkpoints
 
 PLACES: tuple[dict[str, Json], ...] = stored(__file__, "PLACES")
 BOXES: tuple[dict[str, Json], ...] = stored(__file__, "BOXES")
@@ -64,9 +64,7 @@ def odd_images(stored: ImageStore) -> Mapping[str, StoredImage]:
 
 
 @pytest.fixture(scope="module")
-def weights(
-    depth_checkpoint: Callable[[str], Path], things_checkpoint: Callable[[str], Path]
-) -> Callable[[str], dict[str, str]]:
+def weights(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints) -> Callable[[str], dict[str, str]]:
     """The tiny checkpoints of one tool, with that of the detector where it needs one."""
 
     def get(name: str) -> dict[str, str]:
@@ -157,8 +155,7 @@ async def ask(
     except ToolError as error:
         found = error
     if isinstance(found, ToolError):
-        wrapped = [words for words in WRAPPED if words in str(found)]
-        assert wrapped == [], f"{name}, {about}: {found}"
+        assert [words for words in WRAPPED if words in str(found)] == [], f"{name}, {about}: {found}"
         assert len(str(found)) > 15
         return found
     assert complaints(found, refs) == [], f"{name}, {about}, with {args}"
@@ -166,8 +163,7 @@ async def ask(
 
 
 def test_the_contract_sees_what_breaks_it() -> None:
-    image = StoredImage("0" * 64, 40, 30, "image/png")
-    refs = [ImageRef("img:1", image)]
+    refs = [ImageRef("img:1", StoredImage("0" * 64, 40, 30, "image/png"))]
     good = Finding("one line", {"x_px": 1.5, "count": 2, "points": [{"depth_0_1": 0.5}]}, 0.5, "learned", "1")
     assert complaints(good, refs) == []
     small = ImageRef("", StoredImage("1" * 64, 20, 15, "image/png"), "img:1")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bench.planar_pairs import CHANGES, LEVELS, planar_pair, project, random_homography
+from bench.planar_pairs import CHANGES, planar_pair, project, random_homography
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.images import decode
@@ -43,20 +43,6 @@ def at(*points: tuple[float, float]) -> tuple[CandidateArg, ...]:
 @cache
 def flat_pair(level, answer: int, seed: int = 7) -> Item:
     return planar_pair(np.random.default_rng(seed), SCENE, level, answer)
-
-
-@pytest.mark.parametrize(
-    ("level", "answer"),
-    [*(pytest.param(*case, marks=pytest.mark.system) for case in zip(LEVELS, range(3), strict=True)), ("hard", 3)],
-)
-def test_marked_planar_pairs_are_solved(level, answer: int) -> None:
-    made = flat_pair(level, answer)
-    evidence = ask(made.images, marked=True)
-    assert evidence.data["best"] == "ABCD"[answer]
-    there = project(np.array(made.facts.homography), *made.facts.ref)
-    found = evidence.data["transferred_px"]
-    assert np.hypot(found["x"] - there[0], found["y"] - there[1]) < 4
-    assert evidence.confidence > 0.8
 
 
 @pytest.mark.system
@@ -173,22 +159,17 @@ def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
     assert [one.confidence for one in said] == pytest.approx([said[0].confidence] * 2, abs=0.02)
 
 
-def random_matches() -> Matches:
-    points = np.random.default_rng(3).uniform((0, 0), (400, 300), (2, 60, 2))
-    return Matches(points[0], points[1], np.ones(60), "random")
-
-
 def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
     grey = np.full((300, 400, 3), 128, np.uint8)
     request = Request(
         (grey, grey), CorrespondenceArgs(point=PointArg(x=200, y=180), candidates=at((40, 40), (350, 60)))
     )
-    evidence = solve(request, views_of(request), random_matches())
+    points = np.random.default_rng(3).uniform((0, 0), (400, 300), (2, 60, 2))
+    evidence = solve(request, views_of(request), Matches(points[0], points[1], np.ones(60), "random"))
     assert (evidence.data["transferred_px"], evidence.data["inliers"]) == (None, 0)
     assert "(40, 40)" not in evidence.text
     assert " lies at " not in evidence.text
-    rings = [((200, 180),), ((40, 40), (350, 60))]
-    for picture, spots in zip(evidence.pictures, rings, strict=True):
+    for picture, spots in zip(evidence.pictures, [((200, 180),), ((40, 40), (350, 60))], strict=True):
         away = np.full((300, 400), 255, np.uint8)
         for x, y in spots:
             cv2.rectangle(away, (x - 15, y - 15), (x + 60, y + 20), (0,), -1)
@@ -199,8 +180,7 @@ def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
 
 def test_marks_that_are_not_there_never_become_points() -> None:
     made = flat_pair("mild", 1)
-    bare = (SCENE, SCENE)
-    evidence = ask(bare, marked=True)
+    evidence = ask((SCENE, SCENE), marked=True)
     assert "no point marked REF was found" in evidence.text
     assert (evidence.data["point_px"], evidence.data["candidates"], evidence.pictures) == (None, [], ())
     with pytest.raises(ToolError, match=r"no drawn point 'E' was found \(found: A, B, C, D\)"):
@@ -234,5 +214,4 @@ def test_a_real_pair_has_many_matches_in_the_right_place(shared_data) -> None:
         shrink(decode((shared_data / "pairs" / name).read_bytes(), name), 480)
         for name in ("sacre_coeur1.jpg", "sacre_coeur2.jpg")
     ]
-    found = match_views(view_of(images[0]), view_of(images[1]))
-    assert len(found) > 40
+    assert len(match_views(view_of(images[0]), view_of(images[1]))) > 40

@@ -93,8 +93,7 @@ def test_a_sheet_holds_every_image_at_its_scale(count: int) -> None:
     evidence = ask(*images)
     assert [row["image"] for row in evidence.data["sheet"]] == list(range(1, count + 1))
     (picture,) = evidence.pictures
-    place = places[0][0]
-    assert picture.box.x0 + place.x0 / picture.scale == pytest.approx(0)
+    assert picture.box.x0 + places[0][0].x0 / picture.scale == pytest.approx(0)
     assert (picture.box.y1 - picture.box.y0) * picture.scale == pytest.approx(sheet.shape[0])
     with pytest.raises(ToolError, match="for one image"):
         ask(*images, scale=2)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -19,6 +18,7 @@ from hybrid.images import decode
 from hybrid.tool import Evidence, Pixels, Request
 from tests.tables import cases
 from tests.tools.pictures import markers, picture
+from tests.tools.tiny_checkpoints import Checkpoints
 from tools.depth import (
     TOOL,
     DepthArgs,
@@ -125,9 +125,7 @@ def test_cues_of_any_image_lie_in_0_to_1(seed: int, height: int, width: int):
 
 @given(st.floats(0, 30), st.floats(0, 20))
 def test_a_sample_lies_between_the_cells_around_it(x: float, y: float):
-    values = np.arange(6, dtype=np.float32).reshape(2, 3)
-    found = sample(values, x, y, (20, 30))
-    assert 0 <= found <= 5
+    assert 0 <= sample(np.arange(6, dtype=np.float32).reshape(2, 3), x, y, (20, 30)) <= 5
     assert sample(np.full((4, 4), 0.7, np.float32), x, y, (20, 30)) == pytest.approx(0.7, abs=1e-6)
 
 
@@ -174,7 +172,7 @@ def started(folder: Path) -> LearnedDepth:
     return backend
 
 
-def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint: Callable[[str], Path]):
+def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint: Checkpoints):
     backend = started(depth_checkpoint("depth_anything"))
     images = [picture(90, 120, seed=5), picture(120, 90, seed=6), picture(90, 120, seed=7)]
     together = backend.run([Request((pixels,), PAIR) for pixels in images])
@@ -192,9 +190,7 @@ def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_metric_checkpoints_give_metres_and_nearness_falls_with_them"))
-def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(
-    depth_checkpoint: Callable[[str], Path], family: str
-):
+def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(depth_checkpoint: Checkpoints, family: str):
     (found,) = started(depth_checkpoint(family)).run([Request((picture(80, 100, seed=8),), PAIR)])
     first, second = found.data["points"]
     # An untrained network may see a plane: its depths then differ by less than nearness resolves.
@@ -202,7 +198,7 @@ def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(
     assert " m" in found.text.splitlines()[-1]
 
 
-def test_the_learned_backend_survives_odd_shapes_and_refuses_strips(depth_checkpoint: Callable[[str], Path]):
+def test_the_learned_backend_survives_odd_shapes_and_refuses_strips(depth_checkpoint: Checkpoints):
     backend = started(depth_checkpoint("depth_anything"))
     corner = DepthArgs(points=(PointArg(x=0, y=0),))
     for size in ((1, 1), (3, 20), (1500, 1200)):
@@ -212,11 +208,10 @@ def test_the_learned_backend_survives_odd_shapes_and_refuses_strips(depth_checkp
         backend.run([Request((picture(1, 40, seed=9),), corner)])
 
 
-def test_a_large_image_is_reduced_and_points_stay_in_its_own_pixels(depth_checkpoint: Callable[[str], Path]):
+def test_a_large_image_is_reduced_and_points_stay_in_its_own_pixels(depth_checkpoint: Checkpoints):
     made = item("Relative_Depth", 0, 3)
     large = cv2.resize(made.images[0], None, fx=4, fy=4, interpolation=cv2.INTER_LINEAR)
-    points = tuple(PointArg(x=4 * x, y=4 * y) for x, y in made.facts.points)
-    request = Request((large,), DepthArgs(points=points))
+    request = Request((large,), DepthArgs(points=tuple(PointArg(x=4 * x, y=4 * y) for x, y in made.facts.points)))
     assert max(clean_image(request).shape) == 1024
     for backend in (DepthCues(), started(depth_checkpoint("depth_anything"))):
         (found,) = backend.run([request])
@@ -229,7 +224,7 @@ def test_a_large_image_is_reduced_and_points_stay_in_its_own_pixels(depth_checkp
             assert a["depth_0_1"] == pytest.approx(b["depth_0_1"], abs=0.1)
 
 
-def test_a_configuration_of_older_versions_has_no_scale(depth_checkpoint: Callable[[str], Path], tmp_path: Path):
+def test_a_configuration_of_older_versions_has_no_scale(depth_checkpoint: Checkpoints, tmp_path: Path):
     for family, refused in (("depth_anything", False), ("depth_anything_metric", True)):
         folder = Path(shutil.copytree(depth_checkpoint(family), tmp_path / family))
         config = json.loads((folder / "config.json").read_text())
@@ -241,7 +236,7 @@ def test_a_configuration_of_older_versions_has_no_scale(depth_checkpoint: Callab
             assert started(folder).run([Request((picture(60, 60, seed=0),), DepthArgs())])
 
 
-def test_a_damaged_or_absent_checkpoint_is_refused(depth_checkpoint: Callable[[str], Path], tmp_path: Path):
+def test_a_damaged_or_absent_checkpoint_is_refused(depth_checkpoint: Checkpoints, tmp_path: Path):
     from safetensors.torch import load_file, save_file
 
     good = depth_checkpoint("depth_anything")

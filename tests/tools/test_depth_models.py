@@ -1,21 +1,17 @@
 """Depth networks: which of them predict metres, and where their maps lie on the picture."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from tests.tables import stored
+from tests.tools.tiny_checkpoints import Checkpoints
 from tools.depth.models import DepthModel, depth_map, within
 
 METRES = stored(__file__, "METRES")
 
 
 @pytest.mark.parametrize(("family", "metres"), METRES.items())
-def test_what_a_head_predicts_is_read_from_its_configuration(
-    depth_checkpoint: Callable[[str], Path], family: str, metres: bool
-):
+def test_what_a_head_predicts_is_read_from_its_configuration(depth_checkpoint: Checkpoints, family: str, metres: bool):
     """Larger is nearer in every map, so a head that predicts metres is turned.
 
     Inverse depth: Depth Anything V2 (`DepthAnythingV2.forward`), DPT whatever it was finetuned on (`DPTDepthModel` of
@@ -30,14 +26,13 @@ def test_what_a_head_predicts_is_read_from_its_configuration(
     assert depth_map(predicted, metric=model.metric).nearness.argmax() == (0 if metres else 1)
 
 
-def test_the_border_of_a_picture_at_its_own_size_is_no_part_of_its_map(depth_checkpoint: Callable[[str], Path]):
+def test_the_border_of_a_picture_at_its_own_size_is_no_part_of_its_map(depth_checkpoint: Checkpoints):
     """DINOv2's heads see a picture with a border up to the next 14 px (`CenterPadding` in the authors' notebook).
 
     Half of it, rounded down, is above and left.
     """
     model = DepthModel(str(depth_checkpoint("dpt_dinov2")), "cpu")
-    pixels = np.random.default_rng(0).integers(0, 256, (67, 93, 3)).astype(np.uint8)
-    asked = model.prepare(pixels)
+    asked = model.prepare(np.random.default_rng(0).integers(0, 256, (67, 93, 3)).astype(np.uint8))
     assert asked.values.shape[-2:] == (70, 98)
     bright = asked.values[0].sum(dim=0)
     # The border is 0; what the picture shows is not.

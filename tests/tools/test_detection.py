@@ -1,8 +1,5 @@
 """Detection: geometry of boxes, counts, and every family through its real processor on tiny checkpoints."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +10,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
 from tests.tools.pictures import picture
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools._shared.boxes import overlap
 from tools.detection import TOOL, DetectionArgs, LearnedDetection, confidence, report
 from tools.detection.models import SAME_OBJECT, Detection, Detector, by_phrase, distinct, gather
@@ -103,7 +100,7 @@ def test_wrong_arguments_are_refused(arguments: dict):
 @pytest.mark.parametrize(
     "family", ["owlv2", "grounding_dino", "rt_detr_v2", "rf_detr", "mm_grounding_dino", "d_fine", "deimv2"]
 )
-def test_every_family_answers_through_its_own_processor(things_checkpoint: Callable[[str], Path], family: str):
+def test_every_family_answers_through_its_own_processor(things_checkpoint: Checkpoints, family: str):
     backend, pixels = started("detection", things_checkpoint(family)), picture()
     first, again = (ask(backend, pixels, "people", "cat", threshold=0.02) for _ in range(2))
     assert first.data == again.data
@@ -116,7 +113,7 @@ def test_every_family_answers_through_its_own_processor(things_checkpoint: Calla
 
 
 @pytest.mark.parametrize("family", ["owlv2", "rt_detr_v2", "rf_detr", "d_fine", "deimv2"])
-def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Callable[[str], Path], family: str):
+def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Checkpoints, family: str):
     """OWLv2 pads to a square and the others do not: the decoders are compared with transformers'."""
     import torch
     from PIL import Image
@@ -142,14 +139,14 @@ def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Callabl
     assert [ours.box.x0, ours.box.y0, ours.box.x1, ours.box.y1] == pytest.approx(edges, abs=1e-2)
 
 
-def test_a_closed_set_says_what_it_does_not_know(things_checkpoint: Callable[[str], Path]):
+def test_a_closed_set_says_what_it_does_not_know(things_checkpoint: Checkpoints):
     backend = started("detection", things_checkpoint("rt_detr_v2"))
     assert ask(backend, picture(), "dining tables", "yeti").data["unsupported"] == ["yeti"]
     with pytest.raises(ToolError, match="'yeti' is not among the classes"):
         ask(backend, picture(), "yeti")
 
 
-def test_odd_shapes_and_large_images(things_checkpoint: Callable[[str], Path]):
+def test_odd_shapes_and_large_images(things_checkpoint: Checkpoints):
     backend = started("detection", things_checkpoint("rt_detr_v2"))
     assert ask(backend, picture(120, 1700), "dog").pictures[0].pixels.shape == (120, 1700, 3)
     for size in ((1, 1), (4, 200)):

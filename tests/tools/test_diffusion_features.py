@@ -1,6 +1,5 @@
 """DIFT through diffusers: a small Stable Diffusion in the published layout, as features of semantic correspondence."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.tool.networks import collecting
 from tests.tools.pictures import picture
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools._shared.dense_features import FeatureMap, feature_map
 from tools._shared.diffusers_parts import load_parts
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs
@@ -18,7 +17,7 @@ from tools.semantic_correspondence.models import DRAWS, STEP, DiffusionFeatures
 
 
 @pytest.fixture(scope="module")
-def checkpoint(things_checkpoint: Callable[[str], Path]) -> Path:
+def checkpoint(things_checkpoint: Checkpoints) -> Path:
     return things_checkpoint("stable_diffusion")
 
 
@@ -67,8 +66,7 @@ def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: 
         noised = parts.scheduler.add_noise(latents, noise, torch.tensor([STEP] * DRAWS))
         parts.unet(noised, STEP, encoder_hidden_states=words)
     wanted = caught[0].mean(dim=0).permute(1, 2, 0).numpy()
-    found = map_of(features, pixels, "dog", 3)
-    assert found.vectors == pytest.approx(wanted, abs=1e-4)
+    assert map_of(features, pixels, "dog", 3).vectors == pytest.approx(wanted, abs=1e-4)
 
 
 def test_every_network_says_once_that_it_was_loaded_and_one_is_given_pictures(checkpoint: Path):
@@ -97,6 +95,6 @@ def test_the_layout_of_the_weights_chooses_the_family(checkpoint: Path):
     assert "Basis: features of a network" in first.text
 
 
-def test_another_pipeline_is_refused(things_checkpoint: Callable[[str], Path]):
+def test_another_pipeline_is_refused(things_checkpoint: Checkpoints):
     with pytest.raises(WeightsError, match=r"names 'MarigoldIntrinsicsPipeline'; .*: StableDiffusionPipeline"):
         DenseMatch().setup("cpu", str(things_checkpoint("marigold_iid")))

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tests.tables import cases
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.forensics import TOOL, ForensicsArgs, LearnedForensics, NoiseEvidence, judge
 from tools.forensics.models import IMAGENET, Plan, prepare, read_plan
 
@@ -21,8 +20,7 @@ HALF = (0.5, 0.5, 0.5)
 
 
 def noise(seed: int, level: int, side: int = 96) -> Pixels:
-    rng = np.random.default_rng(seed)
-    return np.clip(120 + rng.normal(0, level, (side, side, 3)), 0, 255).astype(np.uint8)
+    return np.clip(120 + np.random.default_rng(seed).normal(0, level, (side, side, 3)), 0, 255).astype(np.uint8)
 
 
 def test_the_weight_free_backend_never_decides():
@@ -117,7 +115,7 @@ def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int
 
 
 @pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
-def test_both_layouts_load_and_score(things_checkpoint: Callable[[str], Path], layout: str):
+def test_both_layouts_load_and_score(things_checkpoint: Checkpoints, layout: str):
     backend = started("forensics", things_checkpoint(layout))
     images = (noise(0, 5), noise(1, 60), noise(2, 5, 700))
     first, again = (backend.run([Request(images, ForensicsArgs())])[0] for _ in range(2))
@@ -133,11 +131,10 @@ def test_both_layouts_load_and_score(things_checkpoint: Callable[[str], Path], l
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_configuration_that_is_no_detector_is_refused"))
 def test_a_configuration_that_is_no_detector_is_refused(
-    things_checkpoint: Callable[[str], Path], tmp_path: Path, change: dict, message: str
+    things_checkpoint: Checkpoints, tmp_path: Path, change: dict, message: str
 ):
     folder = Path(shutil.copytree(things_checkpoint("timm_detector"), tmp_path / "copy"))
-    config = json.loads((folder / "config.json").read_text()) | change
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | change))
     with pytest.raises(WeightsError, match=message):
         started("forensics", folder)
     with pytest.raises(ToolError, match="before its weights"):

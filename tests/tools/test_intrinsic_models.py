@@ -11,15 +11,13 @@ import pytest
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools._shared.args import PointArg
 from tools.reflectance import TOOL, IntrinsicModel, ReflectanceArgs
 
-Rename = Callable[[dict[str, object]], dict[str, object]]
-
 
 @pytest.fixture(scope="module")
-def checkpoint(things_checkpoint: Callable[[str], Path]) -> Path:
+def checkpoint(things_checkpoint: Checkpoints) -> Path:
     return things_checkpoint("marigold_iid")
 
 
@@ -38,7 +36,7 @@ def scene() -> Pixels:
     return item("Relative_Reflectance", 0, 3).images[0]
 
 
-def change(folder: Path, part: str, how: Rename) -> None:
+def change(folder: Path, part: str, how: Callable[[dict[str, object]], dict[str, object]]) -> None:
     from safetensors.torch import load_file, save_file
 
     (path,) = (folder / part).glob("*.safetensors")
@@ -58,8 +56,7 @@ def test_albedo_has_the_form_of_the_picture_and_depends_on_the_seed_alone(model:
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
     assert model.version.startswith("marigold-iid@")
-    large = np.tile(scene[:200, :300], (3, 4, 1))
-    assert model.albedo(large, 0).shape == (384, 768, 3)
+    assert model.albedo(np.tile(scene[:200, :300], (3, 4, 1)), 0).shape == (384, 768, 3)
     with pytest.raises(ToolError, match="at least 16 px a side"):
         model.albedo(scene[:15], 0)
 

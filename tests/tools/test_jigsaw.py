@@ -96,8 +96,7 @@ def test_a_verdict_is_a_probability_and_does_not_depend_on_the_order(costs: list
 
 @given(st.integers(0, 10_000), st.integers(8, 40))
 def test_correlation_is_bounded_symmetric_and_one_with_itself(seed: int, length: int):
-    rng = np.random.default_rng(seed)
-    first, second = rng.normal(size=(2, length, 3)).astype(np.float32)
+    first, second = np.random.default_rng(seed).normal(size=(2, length, 3)).astype(np.float32)
     assert correlation(first, first) == pytest.approx(1, abs=1e-5)
     assert correlation(first, second) == pytest.approx(correlation(second, first), abs=1e-6)
     assert -1 <= correlation(first, second) <= 1

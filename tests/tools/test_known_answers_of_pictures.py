@@ -6,7 +6,6 @@ Where trained weights cannot be had, a sound network is one that says what is tr
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -19,7 +18,7 @@ from hybrid.serving.input_check import run_probes
 from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
 from tests.tables import cases, stored
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tests.tools.true_depth import Rendered
 from tools._shared.known_answers import depth_item
 from tools.detection import CHECKS as SIGNS
@@ -275,7 +274,7 @@ LOADED = stored(__file__, "LOADED")
 
 @pytest.mark.parametrize(("tool", "checkpoint"), [(tool, name) for tool, names in LOADED.items() for name in names])
 def test_every_network_is_given_its_pictures_as_it_wants_them(
-    things_checkpoint: Callable[[str], Path], tool: str, checkpoint: str
+    things_checkpoint: Checkpoints, tool: str, checkpoint: str
 ):
     assert seen(tool, started(tool, things_checkpoint(checkpoint))) == []
 
@@ -285,7 +284,7 @@ def test_every_network_is_given_its_pictures_as_it_wants_them(
     ("change", "said"), [(lambda p: p[..., ::-1].copy(), "red and blue exchanged"), (lambda p: 255 - p, "inverted")]
 )
 def test_pictures_that_are_changed_on_their_way_are_told(
-    things_checkpoint: Callable[[str], Path], tool: str, checkpoint: str, change: Warp, said: str
+    things_checkpoint: Checkpoints, tool: str, checkpoint: str, change: Warp, said: str
 ):
     backend = started(tool, things_checkpoint(checkpoint))
     own = backend.prepare

@@ -29,8 +29,7 @@ def given_boxes(*boxes: tuple[float, ...]) -> LocalizationArgs:
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=5))
 def test_the_largest_overlap_wins_and_ties_do_not(overlaps: list[float]):
-    candidates = [Candidate(str(n), Box(0, 0, 9, 9)) for n in range(len(overlaps))]
-    fit = judge(overlaps, candidates, 0.9)
+    fit = judge(overlaps, [Candidate(str(n), Box(0, 0, 9, 9)) for n in range(len(overlaps))], 0.9)
     assert 1 / len(overlaps) <= fit.confidence <= 0.9
     if fit.best is not None:
         assert overlaps[fit.best] == max(overlaps)
@@ -40,8 +39,7 @@ def test_the_largest_overlap_wins_and_ties_do_not(overlaps: list[float]):
 def test_the_shared_thing_is_cut_out():
     pixels = np.full((120, 160, 3), (160, 160, 150), np.uint8)
     pixels[40:80, 50:110] = (200, 40, 40)
-    found = cut_shared(pixels, [Box(50, 40, 110, 80), Box(70, 50, 130, 100)])
-    assert iou(found, Box(50, 40, 110, 80)) > 0.85
+    assert iou(cut_shared(pixels, [Box(50, 40, 110, 80), Box(70, 50, 130, 100)]), Box(50, 40, 110, 80)) > 0.85
     assert cut_shared(pixels, [Box(0, 0, 20, 20), Box(100, 100, 120, 120)]) is None
     assert cut_shared(pixels[:10, :10], [Box(0, 0, 9, 9), Box(1, 1, 9, 9)]) is None
 
@@ -71,8 +69,7 @@ def test_drawn_boxes_are_read_from_the_markers():
 @pytest.mark.parametrize("backend", [BoxFit(), DetectedFit()])
 def test_fewer_than_two_drawn_boxes_are_undecided(backend: BoxFit | DetectedFit):
     blank = np.full((60, 80, 3), 90, np.uint8)
-    one = draw_marks(blank, boxes=[LabelledBox(Box(20, 20, 60, 50), "A")])
-    for pixels, count in ((blank, 0), (one, 1)):
+    for pixels, count in ((blank, 0), (draw_marks(blank, boxes=[LabelledBox(Box(20, 20, 60, 50), "A")]), 1)):
         request = Request((pixels,), LocalizationArgs(name="x"), {"markers": (drawn_boxes(pixels),)})
         (found,) = backend.run([request])
         assert (found.data["best"], len(found.data["boxes"])) == (None, count)

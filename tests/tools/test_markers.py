@@ -103,8 +103,7 @@ def test_a_letter_that_is_not_drawn_is_not_found_sure(drawn: str, asked: str, fo
 
 
 def test_a_box_letter_that_is_not_drawn_is_not_found() -> None:
-    scene = boxed_scene(np.random.default_rng(80_100))
-    assert locate(scene.pixels, MarkersArgs(labels=("D",))).confidence < 0.5
+    assert locate(boxed_scene(np.random.default_rng(80_100)).pixels, MarkersArgs(labels=("D",))).confidence < 0.5
 
 
 @pytest.mark.parametrize(("x", "y"), [(3, 100), (130, 9), (130, 196), (257, 24)])

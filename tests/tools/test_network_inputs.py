@@ -5,7 +5,7 @@ picture change the tensor by far more than what is allowed.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from PIL import Image
 
 from hybrid.tool import Pixels
 from hybrid.types import Box
+from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.args import Spot
 from tools._shared.target_heat import TargetHeat
 from tools.depth.models import DepthModel
@@ -28,8 +29,6 @@ from tools.segmentation.models import Prompt, segmenter
 
 SMALL, LARGE = (90, 120), (1500, 3000)
 IMAGENET = (np.array((0.485, 0.456, 0.406)), np.array((0.229, 0.224, 0.225)))
-
-Checkpoints = Callable[[str], Path]
 
 
 def picture(height: int, width: int) -> Pixels:

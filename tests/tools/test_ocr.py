@@ -4,7 +4,6 @@ import importlib.util
 import json
 import re
 import shutil
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.serving.loader import Loader
 from hybrid.tool import Evidence, Request
 from hybrid.types import Box
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.ocr import TOOL, LearnedOcr, OcrArgs, confidence, report
 from tools.ocr.models import BUNDLED, RapidReader, TextLine, reading_order, straighten
 
@@ -54,8 +53,7 @@ def test_a_slanted_line_is_straightened():
     assert crop.shape[1] == pytest.approx(85, abs=1)
     assert (crop > 200).mean() > 0.9
     assert straighten(pixels, quad[:, ::-1].copy() * 0) is None
-    turned = straighten(pixels, np.array([[10, 10], [20, 10], [20, 60], [10, 60]], np.float32))
-    assert turned.shape == (10, 50, 3)
+    assert straighten(pixels, np.array([[10, 10], [20, 10], [20, 60], [10, 60]], np.float32)).shape == (10, 50, 3)
 
 
 @given(st.lists(LINES, max_size=12))
@@ -68,7 +66,7 @@ def test_the_report_is_short_and_holds_every_line(lines: list[TextLine]):
     assert len(found.text.split("\n")) <= 6 + "".join(line.text[:160] for line in lines).count("\n")
 
 
-def test_pp_ocr_reads_through_both_processors(things_checkpoint: Callable[[str], Path]):
+def test_pp_ocr_reads_through_both_processors(things_checkpoint: Checkpoints):
     backend = started("ocr", things_checkpoint("ocr"))
     first, again = (ask(backend) for _ in range(2))
     assert first.data == again.data
@@ -79,10 +77,9 @@ def test_pp_ocr_reads_through_both_processors(things_checkpoint: Callable[[str],
     assert backend.version.startswith(TOOL.backend("learned").version)
 
 
-def test_a_region_is_read_in_pixels_of_the_whole_image(things_checkpoint: Callable[[str], Path]):
+def test_a_region_is_read_in_pixels_of_the_whole_image(things_checkpoint: Checkpoints):
     backend = started("ocr", things_checkpoint("ocr"))
-    region = {"x0": 100, "y0": 10, "x1": 180, "y1": 60}
-    (line,) = ask(backend, box=region).data["lines"]
+    (line,) = ask(backend, box={"x0": 100, "y0": 10, "x1": 180, "y1": 60}).data["lines"]
     assert line["box_px"] == [100, 10, 180, 60]
     large = np.random.default_rng(1).integers(0, 256, (300, 1500, 3)).astype(np.uint8)
     (line,) = ask(backend, large).data["lines"]
@@ -94,12 +91,11 @@ def test_a_region_is_read_in_pixels_of_the_whole_image(things_checkpoint: Callab
 
 
 def test_parts_that_are_absent_damaged_or_without_characters_are_refused(
-    things_checkpoint: Callable[[str], Path], tmp_path: Path
+    things_checkpoint: Checkpoints, tmp_path: Path
 ):
     from safetensors.torch import load_file, save_file
 
-    good = things_checkpoint("ocr")
-    folder = Path(shutil.copytree(good, tmp_path / "copy"))
+    folder = Path(shutil.copytree(things_checkpoint("ocr"), tmp_path / "copy"))
     processor = folder / "rec" / "preprocessor_config.json"
     processor.write_text(processor.read_text().replace('"blank",', ""))
     with pytest.raises(WeightsError, match="lists 37 characters, the network tells 38 apart"):

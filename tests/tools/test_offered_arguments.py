@@ -19,7 +19,6 @@ from hybrid.tool import Tool
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = names("tools")
-every_tool = pytest.mark.parametrize("name", TOOLS)
 
 NUMBER = r"-?\d+(?:\.\d+)?"
 WORDS = re.compile(
@@ -200,7 +199,7 @@ def test_what_does_not_fit_the_schema_is_refused(name: str, field: str) -> None:
                 assert refused(tool, with_value(args, path, value)), (path, value)
 
 
-@every_tool
+@pytest.mark.parametrize("name", TOOLS)
 def test_what_is_missing_or_unknown_is_refused(name: str) -> None:
     tool = load("tools", name)
     required = own(name)["required"]
@@ -209,17 +208,14 @@ def test_what_is_missing_or_unknown_is_refused(name: str) -> None:
     assert all(refused(tool, {key: value for key, value in whole.items() if key != gone}) for gone in required)
 
 
-# Tools that a page makes itself; its own test runs the calls of them.
-MADE_THERE = frozenset({"tally"})
-
-
 def written() -> Iterator[tuple[str, str]]:
     """Every call of a tool in the documents and in the docstrings: its name and the JSON of its arguments."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in [*pages, *sorted((ROOT / "tools").rglob("*.py")), *sorted((ROOT / "hybrid" / "cli").glob("*.py"))]:
         text = path.read_text().replace("\\\n", " ")
         for match in re.finditer(r"tools run (\w+)[^\n`]*?--args ('[^'\n]*')", text):
-            if match[1] not in MADE_THERE:
+            # Tools that a page makes itself; its own test runs the calls of them.
+            if match[1] not in ("tally",):
                 yield match[1], shlex.split(match[2])[0]
         for match in re.finditer(r"--args '(\w+)=(\{[^'\n]*\})'", text):
             yield match[1], match[2]

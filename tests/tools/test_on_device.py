@@ -22,6 +22,7 @@ from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.types import Finding, ImageRef
+from tests.tools.tiny_checkpoints import Checkpoints
 
 # The BEiT of older versions of transformers is scripted, which torch calls deprecated.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:.torch.jit.script(_method)?. is deprecated")]
@@ -44,8 +45,6 @@ FAMILIES = [
 ]
 # Families whose random weights, as transformers draws them, answer nearly one value everywhere.
 FLAT = frozenset((*(family for name, family in FAMILIES if name == "depth"), "grounding_dino", "sam2", "clipseg"))
-# Detectors that know certain names alone.
-CLOSED = frozenset({"rt_detr_v2", "d_fine", "rf_detr"})
 REDUCED = ("depth_anything_v2_small", "siglip2_base", "dinov2_base", "owlv2_base", "vit_small_forensics")
 # Of a finding in float32 on two devices: that of the cards, which is also that of batches.
 TOLERANCE = 1e-3
@@ -87,7 +86,8 @@ def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
 
 def questions(name: str, family: str, count: int = QUESTIONS) -> list[Question]:
     made = [KNOWN[name].make(index, 2000) for index in range(count)]
-    if family in CLOSED:
+    # Detectors that know certain names alone.
+    if family in ("rt_detr_v2", "d_fine", "rf_detr"):
         return [replace(one, args={"names": ["dog", "cat"]}) for one in made]
     words = WORDS.get("clipseg_search" if name == "scanpath" else family)
     return [replace(one, args=words) for one in made] if words else made
@@ -133,7 +133,7 @@ def test_findings_are_those_of_the_cpu_one_by_one(
     family: str,
     found: Callable[..., list[Finding | BaseException]],
     depth_checkpoint: Callable[[Any], Path],
-    things_checkpoint: Callable[[str], Path],
+    things_checkpoint: Checkpoints,
     tmp_path: Path,
 ) -> None:
     weights = (depth_checkpoint if name == "depth" else things_checkpoint)(family)
@@ -191,8 +191,7 @@ def test_trained_aliked_and_lightglue_find_the_same_matches(
     NETWORKS["aliked_lightglue"].build(tmp_path, True)
     asked = questions(name, "aliked_lightglue", 2)
     alone = found(name, tmp_path, asked, "cpu", one_by_one=True)
-    together = found(name, tmp_path, asked, device, dtype="float32")
-    for one, other in zip(alone, together, strict=True):
+    for one, other in zip(alone, found(name, tmp_path, asked, device, dtype="float32"), strict=True):
         assert isinstance(one, Finding), one
         assert isinstance(other, Finding), other
         counts = [(key, one.data[key], other.data[key]) for key in one.data if "match" in key or "best" in key]

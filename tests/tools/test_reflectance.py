@@ -32,8 +32,7 @@ def ask(pixels: Pixels, args: ReflectanceArgs, marks: Finding | None = None) -> 
 def painted(paints: list[tuple[float, float, float]], lights: list[float], side: int = 60) -> Pixels:
     """Columns of paint (linear RGB) by rows of light, with a little noise."""
     cells = np.array(paints)[None, :, :] * np.array(lights)[:, None, None]
-    linear = np.repeat(np.repeat(cells, side, axis=0), side, axis=1)
-    levels = 255 * np.clip(linear, 0, 1) ** (1 / 2.2)
+    levels = 255 * np.clip(np.repeat(np.repeat(cells, side, axis=0), side, axis=1), 0, 1) ** (1 / 2.2)
     return np.clip(levels + np.random.default_rng(0).normal(0, 1.0, levels.shape), 0, 255).astype(np.uint8)
 
 

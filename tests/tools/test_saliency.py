@@ -1,8 +1,6 @@
 """Saliency on generated things that stand out in a known order, on odd images, and the learned path."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from hybrid.benchmarks.actiview.views import GRIDS, lined, whole
 from hybrid.samples.pop_out import Scene
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import LETTERS
+from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.args import BoxArg
 from tools.saliency import SaliencyArgs, SaliencyCues
 from tools.saliency.cues import without_lines
@@ -112,14 +111,11 @@ def test_attention_to_artifacts_is_that_of_their_sound_neighbours():
     assert np.array_equal(mended, attention)
     # Three in a corner: the one in it has no sound neighbour next to it.
     lengths[:2, :2] = 3
-    corner = without_artifacts(np.where(lengths > 2, 900, attention).astype(np.float32), lengths)
-    assert corner.max() <= 19
+    assert without_artifacts(np.where(lengths > 2, 900, attention).astype(np.float32), lengths).max() <= 19
 
 
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
-def test_the_class_tokens_attention_of_the_last_layer_is_read(
-    things_checkpoint: Callable[[str], Path], family: str
-) -> None:
+def test_the_class_tokens_attention_of_the_last_layer_is_read(things_checkpoint: Checkpoints, family: str) -> None:
     """Row 0 of the last layer, mean of the heads, without the columns of the class token and the registers."""
     import torch
 

@@ -1,8 +1,5 @@
 """The second opinion on a jigsaw: asked only where the seams are not decided; DINO on a small checkpoint."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +10,7 @@ from hybrid.errors import ToolError
 from hybrid.serving.input_check import run_probes
 from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Request
+from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.dense_features import DenseFeatures, feature_map
 from tools.jigsaw import (
     DECIDED,
@@ -34,7 +32,7 @@ TIED = (REFERENCE, *PIECES[2:])
 
 
 @pytest.fixture(scope="module")
-def backend(things_checkpoint: Callable[[str], Path]) -> SecondOpinion:
+def backend(things_checkpoint: Checkpoints) -> SecondOpinion:
     made = SecondOpinion()
     made.setup("cpu", str(things_checkpoint("dinov2")))
     return made
@@ -59,8 +57,7 @@ def test_equal_features_leave_a_tie(backend: SecondOpinion):
 
 
 def test_the_network_is_asked_once_for_each_candidate_of_an_undecided_puzzle_only(backend: SecondOpinion):
-    undecided = backend.prepare(Request(TIED, JigsawArgs()))
-    assert len(undecided.wholes) == 2
+    assert len(backend.prepare(Request(TIED, JigsawArgs())).wholes) == 2
     for index in range(2):
         images = item("Jigsaw", index, 3).images
         alone, request = solve(images), Request(images, JigsawArgs())
@@ -82,7 +79,7 @@ def test_whole_seams_need_no_network(backend: SecondOpinion):
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+dinov2@")
 
 
-def test_affinity_is_a_cosine_and_a_strip_is_refused(backend: SecondOpinion, things_checkpoint: Callable[[str], Path]):
+def test_affinity_is_a_cosine_and_a_strip_is_refused(backend: SecondOpinion, things_checkpoint: Checkpoints):
     model = DenseFeatures(str(things_checkpoint("dinov3")), "cpu")
     prepared = model.prepare(np.random.default_rng(0).integers(0, 256, (90, 140, 3)).astype(np.uint8))
     first, again = (affinity(feature_map("jigsaw", prepared, one), 70, 45) for one in model.predict([prepared] * 2))

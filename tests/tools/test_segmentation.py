@@ -1,8 +1,5 @@
 """Segmentation: GrabCut on plain scenes, masks as data, SAM 2 and CLIPSeg through their processors."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import cv2
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from pydantic import ValidationError
 from hybrid.errors import NoBackend, ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools.segmentation import OUTLINE_POINTS, TOOL, GrabCut, LearnedSegmentation, SegmentationArgs, bounds, outline
 from tools.segmentation.models import Prompt, segmenter
 
@@ -73,12 +70,11 @@ def test_bounds_and_outline_follow_any_mask(seed: int):
         assert not mask.any()
         assert line == []
     else:
-        inside = mask[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)]
-        assert inside.sum() == mask.sum()
+        assert mask[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)].sum() == mask.sum()
         assert all(box.x0 <= x < box.x1 and box.y0 <= y < box.y1 for x, y in line)
 
 
-def test_sam_takes_points_and_boxes(things_checkpoint: Callable[[str], Path]):
+def test_sam_takes_points_and_boxes(things_checkpoint: Checkpoints):
     backend, (pixels, _) = started("segmentation", things_checkpoint("sam2")), scene()
     prompts: list[dict] = [
         {"points": [{"x": 60, "y": 70}]},
@@ -100,7 +96,7 @@ def test_sam_takes_points_and_boxes(things_checkpoint: Callable[[str], Path]):
         ask(backend, np.zeros((1, 1, 3), np.uint8), points=[{"x": 0, "y": 0}])
 
 
-def test_sam_3_takes_words_points_and_boxes(things_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch):
+def test_sam_3_takes_words_points_and_boxes(things_checkpoint: Checkpoints, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tools.segmentation.models.PRESENT", 0.2)
     backend, (pixels, _) = started("segmentation", things_checkpoint("sam3")), scene()
     prompts: list[dict] = [
@@ -118,9 +114,7 @@ def test_sam_3_takes_words_points_and_boxes(things_checkpoint: Callable[[str], P
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+sam3_video@")
 
 
-def test_words_of_sam_3_are_cut_out_as_by_the_library(
-    things_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-):
+def test_words_of_sam_3_are_cut_out_as_by_the_library(things_checkpoint: Checkpoints, monkeypatch: pytest.MonkeyPatch):
     import torch
     from PIL import Image
 
@@ -143,16 +137,14 @@ def test_words_of_sam_3_are_cut_out_as_by_the_library(
     assert score == pytest.approx(float(theirs["scores"].max()), abs=1e-5)
 
 
-def test_what_sam_3_does_not_see_is_not_found(
-    things_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-):
+def test_what_sam_3_does_not_see_is_not_found(things_checkpoint: Checkpoints, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tools.segmentation.models.PRESENT", 0.99)
     found = ask(started("segmentation", things_checkpoint("sam3")), scene()[0], words="a unicorn")
     assert found.data["found"] is False
     assert (found.data["score_0_1"], found.data["area_px"], found.confidence) == (0.0, 0, 0.3)
 
 
-def test_clipseg_takes_words(things_checkpoint: Callable[[str], Path]):
+def test_clipseg_takes_words(things_checkpoint: Checkpoints):
     backend, (pixels, _) = started("segmentation", things_checkpoint("clipseg")), scene()
     one, other = ask(backend, pixels, words="a blue disc"), ask(backend, pixels, words="zebra")
     assert one.data["prompt"] == "words"

@@ -1,8 +1,5 @@
 """Semantic correspondence: reading points, interpolation, the order of cosines, DINO through its processor."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +8,7 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.tool import Evidence, Pixels, Request
 from tests.tools.pictures import markers, picture
-from tests.tools.tiny_checkpoints import started
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools._shared.args import Spot
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs, decide, read_spots
 
@@ -37,7 +34,7 @@ def test_the_largest_cosine_wins(cosines: list[float]):
 
 
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
-def test_a_picture_corresponds_with_itself(things_checkpoint: Callable[[str], Path], family: str):
+def test_a_picture_corresponds_with_itself(things_checkpoint: Checkpoints, family: str):
     backend, pixels = started("semantic_correspondence", things_checkpoint(family)), picture()
     args = given_points((90, 20), (30, 40), (100, 80), (10, 80))
     first, again = (ask(backend, (pixels, pixels), args) for _ in range(2))
@@ -48,7 +45,7 @@ def test_a_picture_corresponds_with_itself(things_checkpoint: Callable[[str], Pa
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+dinov")
 
 
-def test_sizes_of_the_images_may_differ(things_checkpoint: Callable[[str], Path]):
+def test_sizes_of_the_images_may_differ(things_checkpoint: Checkpoints):
     backend = started("semantic_correspondence", things_checkpoint("dinov2"))
     found = ask(backend, (picture(60, 90), picture(1500, 1100, 1)), given_points((500, 700), (1000, 1400)))
     assert [one.pixels.shape for one in found.pictures] == [(60, 90, 3), (1500, 1100, 3)]
@@ -68,13 +65,10 @@ def test_points_are_read_from_the_marks():
     assert [spot.label for spot in candidates] == ["A", "B", "C", "D"]
 
 
-def test_points_that_are_not_drawn_are_undecided_and_a_single_candidate_is_a_fault(
-    things_checkpoint: Callable[[str], Path],
-):
+def test_points_that_are_not_drawn_are_undecided_and_a_single_candidate_is_a_fault(things_checkpoint: Checkpoints):
     backend = started("semantic_correspondence", things_checkpoint("dinov2"))
     for args in (SemanticArgs(), SemanticArgs(point={"x": 1, "y": 1})):
-        request = Request((picture(), picture()), args)
-        (evidence,) = backend.run([request])
+        (evidence,) = backend.run([Request((picture(), picture()), args)])
         assert evidence.data["best"] is None
         assert evidence.data["candidates"] == []
         assert "0 candidates in image 2" in evidence.text

@@ -17,6 +17,8 @@ import pytest
 
 from hybrid.registry import load
 
+# The folder of a checkpoint by its name, which is written once a session.
+Checkpoints = Callable[[str], Path]
 CHARACTERS = ["blank", *"0123456789abcdefghijklmnopqrstuvwxyz", " "]
 
 
@@ -147,8 +149,7 @@ def _ocr(folder: Path) -> None:
 
 def _timm_detector(folder: Path) -> None:
     details = {"input_size": [3, 96, 96], "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "crop_pct": 0.9}
-    config = {"architecture": "test_convnext", "num_classes": 1, "pretrained_cfg": details}
-    _timm(folder, "test_convnext", config)
+    _timm(folder, "test_convnext", {"architecture": "test_convnext", "num_classes": 1, "pretrained_cfg": details})
 
 
 def _community_detector(folder: Path) -> None:

@@ -10,8 +10,6 @@ from hybrid.tool import Pixels
 from tools.depth import LearnedDepth
 from tools.depth.models import DepthInput, DepthValues
 
-SKY_M = 1000.0
-
 
 def thumbnail(pixels: Pixels) -> np.ndarray:
     return cv2.resize(pixels, (32, 32), interpolation=cv2.INTER_AREA).astype(float)
@@ -35,7 +33,7 @@ class TrueDepth:
         shown = thumbnail(pixels)
         _, depth = min(self._scenes, key=lambda one: float(np.abs(one[0] - shown).mean()))
         size = (pixels.shape[1], pixels.shape[0])
-        return np.asarray(cv2.resize((1 / np.minimum(depth, SKY_M)).astype(np.float32), size), np.float32)
+        return np.asarray(cv2.resize((1 / np.minimum(depth, 1000.0)).astype(np.float32), size), np.float32)
 
 
 class Rendered(LearnedDepth):

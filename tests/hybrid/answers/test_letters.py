@@ -14,7 +14,6 @@ from tests.tables import cases
 
 UNKNOWN = ("", "", "", "")
 TWO_IMAGES = ("the second image", "the third image")
-FOUR_IMAGES = ("the first image", "the second image", "the third image", "the fourth image")
 POINTS = tuple(f"Point {c}" for c in "ABCD")
 BOXES = ("Box A", "Box B")
 SIDES = ("left", "right")
@@ -26,7 +25,7 @@ MODELS = ("GPT4V", "GPT4o", "QwenVLMax", "llava-v1.6-34b")
 CHOICES = {
     **dict.fromkeys(("Visual_Similarity", "Jigsaw", "Art_Style"), TWO_IMAGES),
     **dict.fromkeys(("Visual_Correspondence", "Semantic_Correspondence", "Functional_Correspondence"), POINTS),
-    "Forensic_Detection": FOUR_IMAGES,
+    "Forensic_Detection": ("the first image", "the second image", "the third image", "the fourth image"),
     "Relative_Depth": DEPTH,
     "Relative_Reflectance": ("A is darker", "B is darker", "About the same"),
     "Object_Localization": BOXES,
@@ -75,16 +74,12 @@ def test_a_reply_that_is_a_choice_is_that_choice(choice: str, place: int) -> Non
     assert parse_letter(choice, choices).value == (named[1] if named else USUAL_LETTERS[place])
 
 
-def _parquet_choices(folder: Path) -> dict[str, tuple[str, ...]]:
-    files = sorted(folder.glob("*/val-*.parquet"))
-    tables = [pq.read_table(file, columns=["idx", "choices"]).to_pylist() for file in files]
-    return {row["idx"]: tuple(row["choices"]) for table in tables for row in table}
-
-
 @pytest.mark.system
 @pytest.mark.shared_data
 def test_agrees_with_the_published_letters(shared_data: Path) -> None:
-    real = _parquet_choices(shared_data / "blink")
+    files = sorted((shared_data / "blink").glob("*/val-*.parquet"))
+    tables = [pq.read_table(file, columns=["idx", "choices"]).to_pylist() for file in files]
+    real = {row["idx"]: tuple(row["choices"]) for table in tables for row in table}
     agree: Counter[str] = Counter()
     rows: Counter[str] = Counter()
     for model in MODELS:

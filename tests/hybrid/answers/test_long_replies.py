@@ -168,8 +168,7 @@ def test_an_order_of_26_letters_is_read(count: int, random: Any) -> None:
     letters = list(LETTERS[:count])
     random.shuffle(letters)
     for gap in (", ", " > "):
-        found = parse(f"Answer: {gap.join(letters)}", Kind.ORDER, ("",) * count)
-        assert found.value == "".join(letters)
+        assert parse(f"Answer: {gap.join(letters)}", Kind.ORDER, ("",) * count).value == "".join(letters)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_speaker_is_no_letter"))

@@ -3,7 +3,6 @@
 Every text here is written out by hand; a picture is `<N>`, counted in the order of the question's own pictures.
 """
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.tool import Tool
 from tests.fakes import Scripted
+from tests.saved import saved
 from tests.tables import stored
 
 Heard = tuple[str, list[str]]
@@ -75,9 +75,7 @@ def expected(name: str) -> dict[str, list[list[Heard]]]:
 
 
 def picture(shade: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (40, 30), (shade, 90, 190)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return saved(Image.new("RGB", (40, 30), (shade, 90, 190)))
 
 
 @pytest.fixture
@@ -140,8 +138,7 @@ def actiview(tmp_path: Path) -> Path:
 
 
 async def test_actiview_sends_the_lines_and_then_the_parts_chosen(actiview: Path) -> None:
-    heard = await sent("actiview", actiview, {"actiview0001": ("1, 4", "B")})
-    assert heard == expected("actiview")
+    assert (await sent("actiview", actiview, {"actiview0001": ("1, 4", "B")})) == expected("actiview")
 
 
 async def test_hvsbench_sends_the_question_and_the_picture(tmp_path: Path) -> None:

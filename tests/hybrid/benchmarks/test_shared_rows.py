@@ -1,6 +1,5 @@
 """Rows whose images are stored ahead: the same rows, in their order, with what is wrong where it is wrong."""
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,31 +9,25 @@ from PIL import Image
 from hybrid.benchmarks._shared.rows import DataRow, stored_ahead
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
+from tests.saved import saved
 
 COLUMNS = ("image_1", "image_2")
 
 
 def png(grey: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("L", (8, 6), grey).save(buffer, "PNG")
-    return buffer.getvalue()
+    return saved(Image.new("L", (8, 6), grey))
 
 
 def row(number: int, **cells: object) -> DataRow:
     return DataRow({"image_1": {"bytes": png(number), "path": "x.png"}, **cells}, f"row {number}")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(tmp_path)
-
-
-def test_the_rows_before_damage_come_before_its_error(store: ImageStore) -> None:
+def test_the_rows_before_damage_come_before_its_error(tmp_path: Path) -> None:
     def source() -> Iterator[DataRow]:
         yield from map(row, range(10))
         raise DataError("the file cannot be read to its end")
 
-    rows = stored_ahead(source(), store, COLUMNS)
+    rows = stored_ahead(source(), ImageStore(tmp_path), COLUMNS)
     assert [next(rows).where for _ in range(10)] == [f"row {number}" for number in range(10)]
     with pytest.raises(DataError, match="to its end"):
         next(rows)

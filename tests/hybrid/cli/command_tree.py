@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from hybrid.cli import cli
+from tests.ended import Words
 
-Words = tuple[str, ...]
 # A model that could be asked; no server listens there.
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
 # Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only.
@@ -103,8 +103,7 @@ def replaced(command: click.Command, base: Words, param: click.Parameter, value:
         while place := next((at for at, word in enumerate(told) if word in param.opts), None):
             del told[place : place + 2]
         return (*told, f"{name}={value}" if name.startswith("--") else name)
-    parsed = command.make_context("x", list(base), resilient_parsing=True)
-    before: Any = parsed.params.get(param.name or "")
+    before: Any = command.make_context("x", list(base), resilient_parsing=True).params.get(param.name or "")
     given = before if isinstance(before, tuple) else (before,)
     first = str(given[0]) if given else ""
     if first not in base:

@@ -2,20 +2,21 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import tools
 from bench._chat_server import chat_server
 from hybrid import plugins
 from hybrid.config.plugin_path import PATH
 from hybrid.plugins import KINDS
 from hybrid.registry import load
-from tests.ended import Ended, ended
+from tests.ended import Command, Words, ended
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -27,25 +28,25 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugins._entry_points.cache_clear()
     for package, places in before.items():
         sys.modules[package].__path__[:] = places
-    ours = str(before["tools"][0])
+    outside = (*(f"{package}." for package in before), "red_package", "own_package")
     for name in set(sys.modules) - modules:
-        if name.startswith(("tools.", "red_package")) and not str(sys.modules[name].__file__).startswith(ours):
+        package, _, thing = name.rpartition(".")
+        if name.startswith(outside) and not Path(str(sys.modules[name].__file__)).is_relative_to(ROOT):
             del sys.modules[name]
-            vars(tools).pop(name.removeprefix("tools."), None)
+            if package in sys.modules:
+                vars(sys.modules[package]).pop(thing, None)
     importlib.invalidate_caches()
 
 
 @pytest.fixture
-def command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., Ended]:
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
     """Runs `hybrid` with these words, from an empty working directory."""
     monkeypatch.chdir(tmp_path)
     return partial(ended, capsys, monkeypatch)
 
 
 @pytest.fixture
-def blink(tmp_path: Path, fakes: Any) -> tuple[str, ...]:
+def blink(tmp_path: Path, fakes: Any) -> Words:
     """The words after `hybrid run` for three puzzles and three relations, all answered "(A)" by a recorded model."""
     data = fakes.blink_folder(tmp_path / "blink")
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies())

@@ -8,12 +8,13 @@ from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command
 from hybrid.config import Price, RunConfig
 from hybrid.errors import UsageError
+from tests.ended import Words
 from tests.tables import cases
 
 MODEL = ("--model", "openai:gpt-4o")
 
 
-def options(*settings: str, more: tuple[str, ...] = ()) -> RunConfig:
+def options(*settings: str, more: Words = ()) -> RunConfig:
     words = ["blink", *MODEL, *more, *(word for item in settings for word in ("--setting", item))]
     return config_of(command.make_context("run", words).params)
 

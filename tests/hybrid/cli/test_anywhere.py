@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.registry import names
+from tests.ended import Words
 
 ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("tools", "graphs", "baselines")
@@ -25,7 +26,7 @@ def started(folder: Path, *words: str, path: str | None = str(ROOT)) -> str:
 
 @pytest.mark.system
 @pytest.mark.parametrize("words", [("-m", "hybrid"), ("-P", "-m", "hybrid")])
-def test_packages_of_the_same_names_beside_it_are_not_taken(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_packages_of_the_same_names_beside_it_are_not_taken(tmp_path: Path, words: Words) -> None:
     (tmp_path / "hybrid").mkdir()
     for room in ROOMS:
         (tmp_path / room).mkdir()

@@ -1,17 +1,14 @@
 """`hybrid study` of a model that was trained with tools: what their form brings, and what fewer pictures cost."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
+from tests.ended import Command
 from tests.servers import JsonHandler, LocalServer, listening
-
-Command = Callable[..., Any]
-
 
 TRAINED = "image_zoom_in_tool"
 
@@ -57,8 +54,7 @@ def test_a_study_says_what_the_form_of_the_tools_brings_and_keeps_what_was_writt
 ) -> None:
     with listening(LocalServer(Zoomer)) as server:
         words = ("--model", "openai:Qwen3-VL-8B", "--base-url", server.url, "--tools", "crop", "--allow", "blind")
-        ended = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study")
-    assert ended.code == 0, ended.err
+        ended = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study", code=0)
     said = " ".join(ended.out.split())
     assert (
         "In the form in which it was trained (qwen3-vl) the model does better with the same tools: 100 points (95 % CI"
@@ -70,19 +66,16 @@ def test_a_study_says_what_the_form_of_the_tools_brings_and_keeps_what_was_writt
     kept = json.loads((tmp_path / "study" / "latest-picture" / "manifest.json").read_text())["identity"]["model"]
     assert kept["keep_pictures"] == "latest"
     run = tmp_path / "study" / "as-trained"
-    written = command(
-        "export", run / "controller", "--to", "conversations", "-o", tmp_path / "rows", "--allow", "test-split"
+    command(
+        "export", run / "controller", "--to", "conversations", "-o", tmp_path / "rows", "--allow", "test-split", code=0
     )
-    assert written.code == 0, written.err
     row = json.loads((tmp_path / "rows" / "conversations.jsonl").read_text().splitlines()[0])
     calls = [call["function"] for message in row["messages"] for call in message.get("tool_calls", ())]
     assert [call["name"] for call in calls] == ["image_zoom_in_tool"] * 2
     assert calls[1]["arguments"] == {"bbox_2d": [100, 100, 500, 500], "label": "it", "img_idx": 0}
     assert row["tools"][0]["function"]["parameters"]["required"] == ["bbox_2d", "label", "img_idx"]
-    site = command("report", run, "-o", tmp_path / "site")
-    assert site.code == 0, site.err
-    pages = "".join(path.read_text() for path in (tmp_path / "site").rglob("*.js*"))
-    assert "ran as crop on img:1" in pages
+    command("report", run, "-o", tmp_path / "site", code=0)
+    assert "ran as crop on img:1" in "".join(path.read_text() for path in (tmp_path / "site").rglob("*.js*"))
 
 
 @pytest.mark.system
@@ -91,8 +84,7 @@ def test_a_model_that_calls_once_is_not_asked_with_fewer_pictures(
 ) -> None:
     with listening(LocalServer(OnceOnly)) as server:
         words = ("--model", "openai:gpt-4o", "--base-url", server.url, "--tools", "crop", "--allow", "blind")
-        ended = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study")
-    assert ended.code == 0, ended.err
+        ended = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study", code=0)
     assert "a tool's latest picture alone stays): nothing in it would differ, so it is left out" in ended.err
     assert not (tmp_path / "study" / "latest-picture").exists()
     assert not (tmp_path / "study" / "as-trained").exists()

@@ -1,15 +1,13 @@
 """`hybrid compare` as typed: the same p in every command, what is refused, and the numbers of the published data."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.ended import Command, Words
 from tests.hybrid.cli.test_score import saved
-
-Command = Callable[..., Any]
 
 TITLE = "Which solver is better on the same questions?\n"
 
@@ -28,42 +26,32 @@ def differences(out: str, quantity: str = "difference", metric: str = "accuracy_
 
 @pytest.mark.system
 def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
+    command: Command, blink: Words, tmp_path: Path
 ) -> None:
     solvers = ("--solver", "specialist", "--solver", "mllm", "--solver", "arbiter")
-    ran = command("run", *blink, *solvers)
-    assert ran.code == 0, ran.err
-    told = headline(ran.out)
+    told = headline(command("run", *blink, *solvers, code=0).out)
     assert len(told) == 3
     assert headline(command("score", tmp_path / "run").out) == told
     assert headline(command("compare", tmp_path / "run").out) == told
-    rows = differences(command("compare", tmp_path / "run", "--json").out)
-    for row in rows:
+    for row in differences(command("compare", tmp_path / "run", "--json").out):
         if row["a"] == "mllm":
             (line,) = [line for line in told if line.startswith(row["b"])]
             assert line.split()[-1] == (f"{row['p']:.3f}" if "p" in row else "-")
 
     # A baseline and pairs choose what is tested.
     def pairs(*words: str) -> set[tuple[str, str]]:
-        ended = command("compare", tmp_path / "run", *words, "--json")
-        assert ended.code == 0, ended.err
+        ended = command("compare", tmp_path / "run", *words, "--json", code=0)
         return {(row["a"], row["b"]) for row in differences(ended.out)}
 
     assert pairs("--baseline", "arbiter") == {("arbiter", "mllm"), ("arbiter", "specialist")}
     assert pairs("--pairs", "specialist:mllm") == {("specialist", "mllm")}
-    ended = command("compare", tmp_path / "run", "--baseline", "nobody")
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("compare", tmp_path / "run", "--baseline", "nobody", code=2)
     assert "there is no such solver; there are: specialist, mllm, arbiter" in ended.err
 
 
-@pytest.fixture
-def controls(tmp_path: Path, made_up_runs: Any) -> tuple[Path, ...]:
-    """A real run, and the controller's runs with blank and with shuffled tools."""
-    found: tuple[Path, ...] = made_up_runs.write(tmp_path, "blink", size=5).paths
-    return found
-
-
-def test_what_is_printed_can_be_chosen(command: Command, controls: tuple[Path, ...]) -> None:
+def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, made_up_runs: Any) -> None:
+    # A real run, and the controller's runs with blank and with shuffled tools.
+    controls = made_up_runs.write(tmp_path, "blink", size=5).paths
     head, _, ceiling = command("compare", *controls, "--only", "ceiling").out.partition("\n\n")
     assert head.startswith("No answer counts as a guess on average in every number here")
     assert ceiling.startswith("How much of what its parts know")
@@ -74,17 +62,14 @@ def test_what_is_printed_can_be_chosen(command: Command, controls: tuple[Path, .
     assert short.endswith("\nMore: --all, or --only NAME: differences, helped, gain, evidence, chance, ...\n")
     for form in ("--json", "--csv"):
         for words in (("--all",), ("--only", "gain")):
-            refused = command("compare", *controls, *words, form)
-            assert (refused.code, refused.out) == (2, "")
+            refused = command("compare", *controls, *words, form, code=2)
             assert f"{form} has every number: leave them out" in refused.err
-    unknown = command("compare", *controls, "--only", "gains")
-    assert (unknown.code, unknown.out) == (2, "")
+    unknown = command("compare", *controls, "--only", "gains", code=2)
     assert (
         "--only gains: there is no such section (did you mean 'gain'?); it has: metrics, differences, " in unknown.err
     )
     for margin in ("0", "1", "-0.1", "a"):
-        refused = command("compare", *controls, "--margin", margin)
-        assert (refused.code, refused.out) == (2, "")
+        refused = command("compare", *controls, "--margin", margin, code=2)
         assert "--margin" in refused.err
 
 
@@ -94,8 +79,7 @@ def test_published_numbers_are_below_when_asked_for(command: Command, tmp_path: 
         words = (name, path, "--benchmark", "blink")
         assert "published, Table" not in command(*words).out
         assert "published, Table" in command(*words, "--published").out
-        refused = command(*words, "--published", "--json")
-        assert (refused.code, refused.out) == (2, "")
+        command(*words, "--published", "--json", code=2)
 
 
 @pytest.mark.shared_data
@@ -103,8 +87,7 @@ def test_unread_replies_of_a_published_model(command: Command, tmp_path: Path, s
     (tmp_path / "Jigsaw.json").symlink_to(shared_data / "blink_outputs" / "QwenVLMax" / "Jigsaw.json")
     for rule, right in (("wrong", 6), ("chance", 77)):
         words = ("score", tmp_path, "--benchmark", "blink", "--field", "text", "--json", "--abstain", rule)
-        report = json.loads(command(*words).out)
-        assert report["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(right / 150)
+        assert json.loads(command(*words).out)["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(right / 150)
 
 
 @pytest.mark.system

@@ -3,15 +3,14 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.shell_completion import ShellComplete
 
 from hybrid.cli import COMPLETE, cli
 from hybrid.registry import names, solver_names
+from tests.ended import Command
 
 HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml")
 
@@ -72,8 +71,6 @@ def test_a_shell_is_answered_without_heavy_imports() -> None:
 
 @pytest.mark.system
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_asks_by_the_protocol(command: Callable[..., Any], shell: str) -> None:
-    ended = command("completion", shell)
-    assert ended.code == 0
-    assert f"{COMPLETE}={shell}_complete" in ended.out
+def test_the_script_asks_by_the_protocol(command: Command, shell: str) -> None:
+    assert f"{COMPLETE}={shell}_complete" in command("completion", shell, code=0).out
     assert command("completion", "tcsh").code == 2

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.log.manifest import seal_of
+from tests.ended import Command, Words
 from tests.tables import cases
 
-Command = Callable[..., Any]
 FULL = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["FULL"]
 
 
@@ -51,8 +51,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
 )
 def test_what_does_not_fit_is_one_line_with_its_place(command: Command, tmp_path: Path, text: str, told: str) -> None:
     written(tmp_path / "run.yaml", text)
-    ended = command("run", "blink", "--config", "run.yaml")
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("run", "blink", "--config", "run.yaml", code=2)
     assert f"run.yaml{'' if told[0] in 'iwv' else ', '}" in ended.err
     assert told in ended.err
     assert ended.err.count("\n") == 1
@@ -94,8 +93,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
     found["task"] = st.lists(text.map(str.strip).filter(bool), min_size=1, max_size=2)
     found["weights"] = st.dictionaries(st.sampled_from(["ocr", "depth"]), text, max_size=2)
     found["mcp-image"] = st.dictionaries(st.sampled_from(["a_look", "b"]), text, min_size=1, max_size=2)
-    price = {name: found.pop(name) for name in ("model-arg",)}
-    return st.fixed_dictionaries(price, optional=found)
+    return st.fixed_dictionaries({name: found.pop(name) for name in ("model-arg",)}, optional=found)
 
 
 def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
@@ -134,8 +132,7 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
 
 
 def manifest(path: Path, options: Mapping[str, Any]) -> Path:
-    identity = {"benchmark": "blink", "split": "val"}
-    content = {"format": 2, "identity": identity, "solvers": {}, "options": options}
+    content = {"format": 2, "identity": {"benchmark": "blink", "split": "val"}, "solvers": {}, "options": options}
     return written(path, json.dumps({**content, "sha256": seal_of(content)}))
 
 
@@ -151,7 +148,7 @@ def test_the_manifest_of_a_run_derives_its_configuration_again(tmp_path: Path, o
 
 
 def test_a_run_and_its_manifest_share_their_folder(
-    command: Command, blink: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    command: Command, blink: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = [*blink[:-2], "--solver", "mllm", "--limit", "2", "--max-turns", "3"]
     first = json.loads(command("run", *words, "--json").out)
@@ -162,8 +159,7 @@ def test_a_run_and_its_manifest_share_their_folder(
     assert not told.keys() & NOT_KEPT
     assert "device" not in told
     for given_back in (first["run"], Path(first["run"], "manifest.json")):
-        again = json.loads(command("run", "--config", given_back, "--json").out)
-        assert again == first
+        assert json.loads(command("run", "--config", given_back, "--json").out) == first
     saved = written(Path("saved.json"), Path(first["run"], "manifest.json").read_text())
     other = json.loads(command("run", "--config", saved, "--max-turns", "4", "--dry-run", "--json").out)
     assert other["run"] != first["run"]

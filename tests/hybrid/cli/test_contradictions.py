@@ -1,35 +1,25 @@
 """Options that say two things are refused, and those that change nothing are told."""
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hybrid.cli._options import FORMS
-
-Command = Callable[..., Any]
-
-
-@pytest.fixture
-def run(command: Command, blink: tuple[str, ...], tmp_path: Path) -> Path:
-    """A finished run of a model alone."""
-    assert command("run", *blink, "--solver", "mllm").code == 0
-    return tmp_path / "run"
+from tests.ended import Command, Words
 
 
 @pytest.mark.parametrize("words", [("compare", "run"), ("ablate", "--report", "run")], ids=["compare", "ablate"])
-def test_two_forms_of_one_output_are_refused(command: Command, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_two_forms_of_one_output_are_refused(command: Command, tmp_path: Path, words: Words) -> None:
     (tmp_path / "run").mkdir()
     for one, other in itertools.combinations(FORMS, 2):
-        ended = command(*words, f"--{other}", f"--{one}")
-        assert (ended.code, ended.out) == (2, "")
+        ended = command(*words, f"--{other}", f"--{one}", code=2)
         assert ended.err == f"hybrid: --{one} and --{other} are forms of one output: give one of them\n"
 
 
-def test_each_form_alone_is_printed(command: Command, run: Path) -> None:
-    began = {form: command("compare", run, f"--{form}") for form in FORMS}
+def test_each_form_alone_is_printed(command: Command, blink: Words) -> None:
+    command("run", *blink, "--solver", "mllm", code=0)
+    began = {form: command("compare", "run", f"--{form}") for form in FORMS}
     assert {ended.code for ended in began.values()} == {0}
     assert began["json"].out.startswith("{")
     assert began["csv"].out.splitlines()[0].count(",") > 3
@@ -39,8 +29,7 @@ def test_each_form_alone_is_printed(command: Command, run: Path) -> None:
 
 def test_an_ablation_that_is_only_printed_takes_no_option_of_asking(command: Command, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    ended = command("ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet")
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet", code=2)
     assert ended.err == "hybrid: --report prints what is there: leave out --limit, --model\n"
     # These it heeds: what is wrong is the folder.
     assert "holds no ablation" in command("ablate", "--report", "run", "--solver", "controller", "--csv").err

@@ -2,17 +2,15 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.ended import Command, Words
 from tests.tables import cases
 
 pytestmark = pytest.mark.system  # the run that is damaged is made by the command, with its worker
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +20,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(command: Command, blink: tuple[str, ...], tmp_path: Path, hybrid_home: Path, made: Path) -> Path:
+def run(command: Command, blink: Words, tmp_path: Path, hybrid_home: Path, made: Path) -> Path:
     """A finished run of six questions by two solvers, and a home with its images and findings: a copy for each test."""
     if not list(made.iterdir()):
         assert command("run", *blink, "--solver", "mllm", "--solver", "specialist").code == 0
@@ -34,7 +32,7 @@ def run(command: Command, blink: tuple[str, ...], tmp_path: Path, hybrid_home: P
     return tmp_path / "run"
 
 
-def again(command: Command, blink: tuple[str, ...], *more: object) -> Any:
+def again(command: Command, blink: Words, *more: object) -> Any:
     return command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json", *more)
 
 
@@ -44,7 +42,7 @@ def lines(path: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("how", ["half of the lines", "in a line", "a line is garbage", "a line is another", "twice"])
 def test_questions_that_are_not_all_there_are_refused_and_made_anew(
-    command: Command, blink: tuple[str, ...], run: Path, how: str
+    command: Command, blink: Words, run: Path, how: str
 ) -> None:
     path = run / "questions.jsonl"
     whole, rows = path.read_bytes(), lines(path)
@@ -57,8 +55,7 @@ def test_questions_that_are_not_all_there_are_refused_and_made_anew(
     }
     content, told = damage[how]
     path.write_bytes(content)
-    scored = command("score", run, "--json")
-    assert scored.code == 2
+    scored = command("score", run, "--json", code=2)
     assert scored.out == ""
     assert told in scored.err
     assert scored.err.count("\n") == 1
@@ -73,9 +70,7 @@ def test_questions_that_are_not_all_there_are_refused_and_made_anew(
     assert command("score", run, "--json").code == 0
 
 
-def test_questions_are_not_made_anew_from_a_part_of_the_data(
-    command: Command, blink: tuple[str, ...], run: Path
-) -> None:
+def test_questions_are_not_made_anew_from_a_part_of_the_data(command: Command, blink: Words, run: Path) -> None:
     path = run / "questions.jsonl"
     path.write_bytes(b"".join(lines(path)[:3]))
     ended = again(command, blink, "--limit", "2")
@@ -85,7 +80,7 @@ def test_questions_are_not_made_anew_from_a_part_of_the_data(
 
 
 def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
-    command: Command, blink: tuple[str, ...], run: Path
+    command: Command, blink: Words, run: Path
 ) -> None:
     whole = command("score", run, "--json").out
     path = run / "mllm" / "attempts.jsonl"
@@ -94,8 +89,7 @@ def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
     scored = command("score", run, "--json")
     found = json.loads(scored.out)["solvers"]["mllm"]
     assert (found["n"], found["failed"], found["outcomes"]["outage"]) == (6, 2, 2)
-    compared = command("compare", run)
-    for ended in (scored, compared):
+    for ended in (scored, command("compare", run)):
         assert (ended.code, f"failed: {told}" in ended.err) == (3, True)
     resumed = again(command, blink)
     assert resumed.code == 0
@@ -119,9 +113,7 @@ def test_a_changed_manifest_is_refused_in_one_sentence(command: Command, run: Pa
     manifest["identity"]["benchmark"] = "mvp_bench"
     path.write_text(json.dumps(manifest))
     for words in (("score", run), ("compare", run), ("report", run, "-o", run.parent / "site")):
-        ended = command(*words)
-        assert (ended.code, ended.out) == (2, "")
-        assert f"hybrid: {path} was changed after it was written" in ended.err
+        assert f"hybrid: {path} was changed after it was written" in command(*words, code=2).err
 
 
 def test_a_damaged_manifest_is_one_line(command: Command, run: Path) -> None:

@@ -4,23 +4,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.registry import load
-
-Command = Callable[..., Any]
+from tests.ended import Command
 
 
 def test_missing_images_are_named(command: Command, tmp_path: Path) -> None:
     load("hybrid.benchmarks", "mvp_bench").generate(tmp_path / "data", ("yes_no",), 2, 0)
     image = sorted((tmp_path / "data" / "Images" / "Single_Images").iterdir())[0]
     image.unlink()
-    ended = command("data", "check", tmp_path / "data", "--benchmark", "mvp_bench")
-    assert ended.code == 3
+    ended = command("data", "check", tmp_path / "data", "--benchmark", "mvp_bench", code=3)
     assert f"Single_Images/{image.name} is not under" in ended.out
 
 

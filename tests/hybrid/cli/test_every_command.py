@@ -5,7 +5,6 @@ import itertools
 import os
 import stat
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ import pytest
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
+from tests.ended import Command, Words
 from tests.hybrid.cli import command_tree
 
-Command = Callable[..., Any]
 SLOW = frozenset({("quickstart",), ("tools", "gallery")})
 KINDS = (
     *("a folder", "a file", "a link to nothing", "a link to itself", "below a file", "a name too long"),
@@ -30,14 +29,14 @@ FULL = "a full disk"
 ENDS = {0, 2, 3}
 
 
-TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
+TREE: dict[Words, click.Command] = command_tree.commands()
 # Commands that work for seconds each time, or start a process where no finding is kept yet.
 WORKING = frozenset(
     {("quickstart",), ("ablate",), ("study",), ("tools", "check"), ("run",), ("tools", "run"), ("completion",)}
 )
 
 
-def of_all(*leave_out: tuple[str, ...]) -> Any:
+def of_all(*leave_out: Words) -> Any:
     """A case for every command but those, under its words; one of `WORKING` is a system test."""
     return pytest.mark.parametrize(
         "words",
@@ -70,8 +69,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Pat
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
         asyncio.run(ask_run(prepare(asked), lambda *_: None))
-    found = command_tree.Given(folder / "run", data, model, images / "photo.png", folder / "free")
-    return found, folder / "home"
+    return command_tree.Given(folder / "run", data, model, images / "photo.png", folder / "free"), folder / "home"
 
 
 @pytest.fixture
@@ -117,7 +115,7 @@ def told_well(ended: Any, what: str) -> None:
         )
 
 
-def refused(words: tuple[str, ...], one: click.Command) -> list[tuple[click.Parameter, str]]:
+def refused(words: Words, one: click.Command) -> list[tuple[click.Parameter, str]]:
     """Each option and argument that takes a path with every place, and with one place each that takes any text."""
     waits = words in command_tree.WAITING
     paths = [param for param in one.params if isinstance(param.type, click.Path)]
@@ -129,7 +127,7 @@ def refused(words: tuple[str, ...], one: click.Command) -> list[tuple[click.Para
 
 @of_all()
 def test_a_path_that_the_system_refuses_is_one_line(
-    command: Command, given: Any, places: dict[str, str], words: tuple[str, ...]
+    command: Command, given: Any, places: dict[str, str], words: Words
 ) -> None:
     one = TREE[words]
     base = given.words_of(words, one)
@@ -151,7 +149,7 @@ KEYED = {
 
 
 @of_all(*command_tree.WAITING)
-def test_a_path_behind_a_word_too(command: Command, given: Any, places: dict[str, str], words: tuple[str, ...]) -> None:
+def test_a_path_behind_a_word_too(command: Command, given: Any, places: dict[str, str], words: Words) -> None:
     one = TREE[words]
     base = given.words_of(words, one)
     patterns = [(param, pattern) for param in one.params for pattern in KEYED.get(param.opts[0], ())]
@@ -162,7 +160,7 @@ def test_a_path_behind_a_word_too(command: Command, given: Any, places: dict[str
 
 @of_all(*command_tree.WAITING)
 def test_a_home_that_the_system_refuses_is_one_line(
-    command: Command, given: Any, places: dict[str, str], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    command: Command, given: Any, places: dict[str, str], words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = given.words_of(words, TREE[words])
     for kind in ("a file", "where nothing can be made"):
@@ -172,7 +170,7 @@ def test_a_home_that_the_system_refuses_is_one_line(
 
 @of_all(*command_tree.WAITING)
 def test_it_succeeds_as_these_tests_call_it_and_ends_quietly_when_nobody_reads(
-    command: Command, given: Any, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    command: Command, given: Any, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pipe is closed before the first word is written."""
     base = given.words_of(words, TREE[words])
@@ -207,7 +205,7 @@ INTERRUPTING = _Interrupting()
 
 @of_all(*command_tree.WAITING)
 def test_an_interruption_is_one_line_and_130(
-    command: Command, given: Any, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, given: Any, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = given.words_of(words, TREE[words])
     INTERRUPTING.below = str(tmp_path)

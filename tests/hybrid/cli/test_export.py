@@ -1,20 +1,18 @@
 """`hybrid export` as a user has it: what it prints, what it refuses, and what `hybrid score` makes of its files."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench._chat_server import chat_server
+from tests.ended import Command, Words
 from tests.tables import cases
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture
-def run(blink: tuple[str, ...], command: Command, tmp_path: Path) -> Path:
+def run(blink: Words, command: Command, tmp_path: Path) -> Path:
     assert command("run", *blink, "--solver", "mllm").code == 0
     return tmp_path / "run"
 
@@ -31,8 +29,7 @@ def test_training_data_are_counted_and_of_no_published_split(
         assert command("run", "blink", "--data", "sample", *words, "--out", "own").code == 0
         assert command("run", "blink", "--data", folder, *words, "--out", "published").code == 0
     for form in ("conversations", "sharegpt"):
-        ended = command("export", "own", "--to", form, "--only", "all", "-o", form, "--json")
-        assert ended.code == 0
+        ended = command("export", "own", "--to", form, "--only", "all", "-o", form, "--json", code=0)
         told = json.loads(ended.out)
         rows = Path(form, "conversations.jsonl").read_text().splitlines()
         assert (told["rows"], told["left_out"], told["notes"]) == (len(rows), {}, [])
@@ -49,7 +46,7 @@ def test_training_data_are_counted_and_of_no_published_split(
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_option_of_other_formats_is_refused"))
 def test_an_option_of_other_formats_is_refused(
-    run: Path, command: Command, form: str, words: tuple[str, ...], option: str
+    run: Path, command: Command, form: str, words: Words, option: str
 ) -> None:
     ended = command("export", run, "--to", form, *words, "-o", "a")
     assert (ended.code, ended.err) == (2, f"hybrid: {option}: the format {form} takes no such option\n")

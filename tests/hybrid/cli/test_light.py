@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,14 +16,13 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load, names
 from hybrid.serving.sources import Sources
 from hybrid.types import Fault
+from tests.tables import stored
 
 pytestmark = pytest.mark.system
 
-# Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # Runs first in each Python that finds it: packages are as if they were not installed, in worker processes too.
-WITHOUT = TEXT["WITHOUT"]
-COMMANDS = TEXT["COMMANDS"]
+WITHOUT = stored(__file__, "WITHOUT")
+COMMANDS = stored(__file__, "COMMANDS")
 # The extra `diffusers` brings `local`.
 ABSENT = sorted({*LOCAL, "diffusers"})
 # The rest is what `pip install -e .` installs.
@@ -87,8 +85,7 @@ def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path:
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert (manifest["environment"]["torch"], manifest["environment"]["transformers"]) == (None, None)
     assert manifest["environment"]["numpy"]
-    tools = manifest["solvers"]["specialist"]["tools"]
-    assert tools["depth"]["backend"].startswith("classical:")
+    assert manifest["solvers"]["specialist"]["tools"]["depth"]["backend"].startswith("classical:")
     # Weights are absent too, as every run says that finds none.
     assert any(line.startswith("depth: weights absent: ") for line in manifest["notices"])
 
@@ -178,7 +175,7 @@ def tool_faults(run: Path, solver: str) -> list[Fault | None]:
     return [step.fault for step in steps if step.kind == "tool"]
 
 
-OUTSIDE = TEXT["OUTSIDE"]
+OUTSIDE = stored(__file__, "OUTSIDE")
 
 
 def test_without_any_extra_what_needs_one_is_said_in_a_line(

@@ -1,7 +1,7 @@
 """The commands that show and check: tools, benchmarks, data, plan."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,8 @@ from PIL import Image
 
 from hybrid.cli import cli
 from hybrid.cli.run import command as run
+from tests.ended import Command, Words
 from tests.tables import cases
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture
@@ -26,26 +25,23 @@ def puzzle(tmp_path: Path, fakes: Any) -> list[Path]:
 
 @pytest.mark.system
 def test_a_tool_runs_on_files(command: Command, puzzle: list[Path], tmp_path: Path) -> None:
-    ended = command("tools", "run", "jigsaw", *puzzle, "--picture", tmp_path / "seams.png", "--json")
-    assert ended.code == 0
+    ended = command("tools", "run", "jigsaw", *puzzle, "--picture", tmp_path / "seams.png", "--json", code=0)
     found = json.loads(ended.out)
     assert (found["data"]["best"], found["backend"]) == (0, "classical")
     assert 0 <= found["confidence"] <= 1
     with Image.open(tmp_path / "seams.png") as picture:
         assert picture.format == "PNG"
-    plain = command("tools", "run", "jigsaw", *puzzle)
-    assert plain.out.startswith(found["text"])
+    assert command("tools", "run", "jigsaw", *puzzle).out.startswith(found["text"])
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_arguments_are_one_line", list))
 def test_wrong_arguments_are_one_line(command: Command, puzzle: list[Path], words: list[str], message: str) -> None:
-    ended = command("tools", "run", "jigsaw", *puzzle, *words)
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("tools", "run", "jigsaw", *puzzle, *words, code=2)
     assert message in ended.err
     assert ended.err.count("\n") == 1
 
 
-def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(group: click.Group, *above: str) -> Iterator[tuple[Words, click.Command]]:
     """Every command below a group, with the words that call it."""
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -57,7 +53,7 @@ def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...],
 
 
 @pytest.mark.parametrize(("words", "below"), list(commands(cli)))
-def test_help_fits_a_screen(words: tuple[str, ...], below: click.Command) -> None:
+def test_help_fits_a_screen(words: Words, below: click.Command) -> None:
     shown = below.get_help(click.Context(below, info_name=" ".join(words), terminal_width=80)).splitlines()
     assert len(shown) <= (45 if words == ("run",) else 40)
     # Examples are lines to be pasted and not folded.

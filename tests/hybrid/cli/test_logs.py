@@ -1,18 +1,15 @@
 """The log of a run, and how much of it is shown."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from hybrid.log.folder import LOG
 from hybrid.running.run_log import run_log
 from hybrid.secrets import keep_secret
+from tests.ended import Command, Words
 
-Command = Callable[..., Any]
 
-
-def test_quiet_shows_no_progress(command: Command, blink: tuple[str, ...]) -> None:
+def test_quiet_shows_no_progress(command: Command, blink: Words) -> None:
     told = command("run", *blink, "--solver", "mllm", "--quiet")
     assert (told.code, told.err) == (0, "")
     assert told.out

@@ -56,8 +56,7 @@ def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes:
 def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path, hybrid_home: Path, fakes: Any) -> None:
     photo = tmp_path / "photo.png"
     photo.write_bytes(fakes.encoded(fakes.pixels(1, (200, 200))))
-    code = TEXT["a_full_disk_is_one_line"]
-    done = started("-B", "-c", code, "tools", "run", "markers", photo)
+    done = started("-B", "-c", TEXT["a_full_disk_is_one_line"], "tools", "run", "markers", photo)
     assert done.returncode == 2
     assert done.stderr.startswith("hybrid: ")
     assert done.stderr.endswith(": File too large\n")

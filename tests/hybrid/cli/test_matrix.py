@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 
 from hybrid.config import parse_price
 from hybrid.running.cost_estimate import CostEstimate, ManyEstimate, SolverEstimate, Spent
-
-Command = Callable[..., Any]
+from tests.ended import Command
 
 
 @pytest.fixture
@@ -37,8 +35,7 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     told = json.loads(dry.out)
     assert (told["number_of_runs"], told["total"]["questions"]) == (4, 8 * 4)
 
-    first = command("run", "--config", matrix, "--json")
-    assert first.code == 0, first.err
+    first = command("run", "--config", matrix, "--json", code=0)
     found = json.loads(first.out)
     assert len({run["run"] for run in found["runs"]}) == 4
     assert [run["chosen"]["tool-output"] for run in found["runs"]] == ["real", "blank", "real", "blank"]
@@ -111,5 +108,4 @@ def test_each_run_has_its_own_price() -> None:
     assert both.cost_usd == {"low": 10.0, "expected": 10.0, "high": 10.0}
     assert both.as_json()["total"]["cost_usd"]["high"] == 10.0  # type: ignore[index,call-overload]
     assert "10.00" in both.as_text()
-    unknown = ManyEstimate({"a": one("1/1", 1_000_000), "b": one(None, 5)})
-    assert unknown.cost_usd is None
+    assert ManyEstimate({"a": one("1/1", 1_000_000), "b": one(None, 5)}).cost_usd is None

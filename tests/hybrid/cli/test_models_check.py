@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.ended import Command
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
 
-Command = Callable[..., Any]
 TEXT_CALL = '```json\n{"tool": "crop", "images": ["img:1"], "args": {}}\n```'
 
 
@@ -148,14 +148,12 @@ def test_the_command_that_is_printed_runs_as_printed(command: Command, tmp_path:
     able = Able(tools="m does not support tools", in_text=True, disc="(700, 220)", pictures=2)
     with listening(Model(able)) as server:
         words = ("openai:k", "--base-url", f"{server.url}/v1", "--model-arg", "price=1/2", "--max-tokens", "900")
-        ended = command("models", "check", *words)
-        *_, line = ended.out.strip().splitlines()
+        *_, line = command("models", "check", *words).out.strip().splitlines()
         assert line.startswith("hybrid run blink ")
         assert "--model-arg price=1/2 " in line
         assert "--max-tokens 900 " in line
         assert "--tool-calling text" in line
-        ran = command(*shlex.split(line)[1:], "--out", "out")
-    assert ran.code == 0
+        command(*shlex.split(line)[1:], "--out", "out", code=0)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["identity"]["frame"] == "thousandths"
 
 
@@ -188,7 +186,6 @@ def test_a_server_that_does_not_answer_is_one_line(
 ) -> None:
     with listening(LocalServer(bad(answer))) as server:
         words: Sequence[str] = ("--base-url", f"{server.url}/v1", "--model-arg", "timeout_s=0.2")
-        ended = command("models", "check", "openai:k", *words)
-    assert (ended.code, ended.out) == (2, "")
+        ended = command("models", "check", "openai:k", *words, code=2)
     (line,) = ended.err.strip().splitlines()
     assert said in line

@@ -2,15 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.display.terminal import NARROW, display_width
+from tests.ended import Command, Words
 
-Command = Callable[..., Any]
 NUMBER = re.compile(r"[-+<]?[0-9][0-9,.]*(?:/[0-9.]+)?")
 
 
@@ -31,11 +30,10 @@ def test_every_number_of_a_comparison_is_there(
     for words in (("compare", *made.paths, "--all"), ("compare", made.real, "--only", "metrics,tasks")):
         wide, narrow = both(command, *words)
         assert max(map(display_width, wide.splitlines())) > NARROW
-        lost = Counter(NUMBER.findall(wide)) - Counter(NUMBER.findall(narrow))
-        assert not lost
+        assert not (Counter(NUMBER.findall(wide)) - Counter(NUMBER.findall(narrow)))
 
 
-def test_runs_list_and_dry_runs(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+def test_runs_list_and_dry_runs(command: Command, blink: Words, tmp_path: Path) -> None:
     words = ("run", *blink, "--solver", "mllm")
     both(command, *words, "--dry-run")
     wide, narrow = both(command, *words)

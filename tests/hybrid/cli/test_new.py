@@ -4,23 +4,21 @@ import os
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from hybrid import plugins
+from tests.ended import Command
 
 ROOT = Path(plugins.__file__).parents[1]
 
 
-def test_a_new_plugin_repository_is_written_whole(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_new_plugin_repository_is_written_whole(command: Command, tmp_path: Path) -> None:
     """That its tests pass at once, docs/plugins.md shows."""
     out = tmp_path / "glow"
-    ended = command("new", "plugin", "glow", "-o", out)
-    assert ended.out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
+    assert command("new", "plugin", "glow", "-o", out).out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
     assert f'path = "{Path(plugins.__file__).parents[1].as_posix()}"' in (out / "pyproject.toml").read_text()
     for line in (out / "pyproject.toml").read_text().splitlines():
         if line.startswith("glow_"):
@@ -38,7 +36,7 @@ def test_a_new_plugin_repository_is_written_whole(command: Callable[..., Any], t
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not installed")
-def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Command, tmp_path: Path) -> None:
     """By each command of its README and of its CI, as they are printed there. uv asks the package index."""
     out = tmp_path / "glow"
     assert command("new", "plugin", "glow", "-o", out).code == 0

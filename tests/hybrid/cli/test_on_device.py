@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.ended import Words
+
 pytestmark = pytest.mark.gpu
 
 
@@ -20,7 +22,7 @@ def hybrid(folder: Path, *words: str, devices: str | None = None) -> subprocess.
 
 
 @pytest.mark.parametrize("model", [(), ("--model", "embedded")])
-def test_cuda_without_a_driver_is_refused_before_the_first_question(tmp_path: Path, model: tuple[str, ...]) -> None:
+def test_cuda_without_a_driver_is_refused_before_the_first_question(tmp_path: Path, model: Words) -> None:
     solvers = ("mllm", "specialist") if model else ("specialist",)
     words = ("run", "blink", "--data", "sample", "--limit", "2", "--solver", ",".join(solvers), *model)
     ended = hybrid(tmp_path, *words, "--device", "cuda", "--out", "run", devices="")

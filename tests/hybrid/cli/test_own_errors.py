@@ -2,9 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ from PIL import Image
 
 import hybrid
 from hybrid.errors import DataError, ToolError
+from tests.ended import Command, Words
 from tests.tables import cases
 
 pytestmark = pytest.mark.system
@@ -21,7 +20,7 @@ OWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-
 
 
 @pytest.fixture(autouse=True)
-def mine(command: Callable[..., Any], tmp_path: Path, tools_as_they_were: None) -> Path:
+def mine(command: Command, tmp_path: Path, tools_as_they_were: None) -> Path:
     """A folder with the tool that `tools new` writes, and a picture beside it."""
     assert command("tools", "new", "bad", "--path", "mine").code == 0
     Image.fromarray(np.full((20, 30, 3), 90, np.uint8)).save("photo.png")
@@ -37,7 +36,7 @@ def break_(file: Path, before: str, line: str = '{}["nokey"]') -> str:
     return f"{file.parent.name}/{file.name}, line {at + 1}"
 
 
-def test_a_tool_that_raises(command: Callable[..., Any], mine: Path) -> None:
+def test_a_tool_that_raises(command: Command, mine: Path) -> None:
     place = break_(mine / "bad.py", "found = []")
     ended = command("tools", "run", "bad", "photo.png", "--path", "mine")
     assert (ended.code, ended.err) == (3, f"hybrid: the tool failed: KeyError: 'nokey' ({place})\n")
@@ -48,7 +47,7 @@ def test_a_tool_that_raises(command: Callable[..., Any], mine: Path) -> None:
         hybrid.tool("bad", path="mine").run("photo.png")
 
 
-def test_a_card_whose_comma_was_forgotten(command: Callable[..., Any], mine: Path) -> None:
+def test_a_card_whose_comma_was_forgotten(command: Command, mine: Path) -> None:
     file = mine / "bad.py"
     text = file.read_text()
     assert '"Mean of all channels."),)' in text
@@ -58,7 +57,7 @@ def test_a_card_whose_comma_was_forgotten(command: Callable[..., Any], mine: Pat
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_other_things_that_raise"))
-def test_other_things_that_raise(command: Callable[..., Any], mine: Path, folder: str, words: tuple[str, ...]) -> None:
+def test_other_things_that_raise(command: Command, mine: Path, folder: str, words: Words) -> None:
     for kind in ("tools", folder):
         (mine / kind).mkdir()
     file = mine / folder / "own.py"
@@ -70,17 +69,16 @@ def test_other_things_that_raise(command: Callable[..., Any], mine: Path, folder
     assert f"KeyError: 'nokey' ({place})" in ended.err
 
 
-def test_a_name_of_the_project_is_refused_where_it_is_meant(command: Callable[..., Any], mine: Path) -> None:
+def test_a_name_of_the_project_is_refused_where_it_is_meant(command: Command, mine: Path) -> None:
     (mine / "depth.py").write_text((mine / "bad.py").read_text().replace('"bad"', '"depth"'))
     for words in (("run", "depth", "photo.png"), ("show", "depth"), ("check", "depth")):
-        ended = command("tools", *words, "--path", "mine")
-        assert ended.code == 2
+        ended = command("tools", *words, "--path", "mine", code=2)
         assert "there is a tool 'depth' already" in ended.err
         assert "rename one of them" in ended.err
     assert "--path DIR finds one of your own" in command("tools", "show", "brightness").err
 
 
-def test_the_licence_of_a_tool_from_outside_is_not_ours(command: Callable[..., Any]) -> None:
+def test_the_licence_of_a_tool_from_outside_is_not_ours(command: Command) -> None:
     assert "licence      not stated" in command("tools", "show", "bad", "--path", "mine").out
     assert "that of this project" in command("tools", "show", "crop").out
 
@@ -92,7 +90,7 @@ def test_a_tool_object_is_run_and_a_missing_picture_is_named() -> None:
         hybrid.tool(TOOL).run("nowhere.png")
 
 
-def test_a_new_recipe_runs_as_it_stands(command: Callable[..., Any]) -> None:
+def test_a_new_recipe_runs_as_it_stands(command: Command) -> None:
     assert "next: hybrid run traffic" in command("new", "recipe", "traffic").out
     ended = command("run", "traffic", "--data", "sample", "--limit", "2", "--solver", "chance", "--path", "mine")
     assert ended.code == 0, ended.err

@@ -7,7 +7,6 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,13 @@ import pytest
 from PIL import Image
 
 import tools
-from hybrid import plugins
+from tests.ended import Command, Words
 from tests.tables import cases
 
 JIGSAW = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2")
 
 
-@pytest.fixture(autouse=True)
-def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing that a test has looked in, or imported from there, is known to another."""
-    monkeypatch.delenv(plugins.PATH_VARIABLE, raising=False)
-    before = list(tools.__path__)
-    yield
-    tools.__path__[:] = before
-    forget()
+pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 def forget() -> None:
@@ -49,7 +41,7 @@ def template_test(tmp_path: Path) -> Any:
 
 
 @pytest.fixture(params=[(), ("--module",)], ids=["transformers", "module"])
-def path(request: pytest.FixtureRequest, command: Callable[..., Any], tmp_path: Path) -> tuple[str, ...]:
+def path(request: pytest.FixtureRequest, command: Command, tmp_path: Path) -> Words:
     """The words that find the tool; its tiny checkpoint is in `tiny`, one with random weights in `random`."""
     assert command("tools", "new", "likeness", "--learned", *request.param, "--path", "mine").code == 0
     written = template_test(tmp_path)
@@ -58,15 +50,13 @@ def path(request: pytest.FixtureRequest, command: Callable[..., Any], tmp_path: 
     return ("--path", "mine")
 
 
-def test_a_module_is_asked_for_with_a_network(command: Callable[..., Any]) -> None:
-    refused = command("tools", "new", "likeness", "--module", "--path", "mine")
-    assert (refused.code, "add --learned" in refused.err) == (2, True)
+def test_a_module_is_asked_for_with_a_network(command: Command) -> None:
+    assert "add --learned" in command("tools", "new", "likeness", "--module", "--path", "mine", code=2).err
 
 
 @pytest.mark.slow
-def test_random_weights_fail_the_known_answers(command: Callable[..., Any], path: tuple[str, ...]) -> None:
-    checked = command("tools", "check", "likeness", "--weights", "random", *path)
-    assert checked.code == 3
+def test_random_weights_fail_the_known_answers(command: Command, path: Words) -> None:
+    checked = command("tools", "check", "likeness", "--weights", "random", *path, code=3)
     assert "1 of 1 wrong" in checked.out
     assert "failed: the same pattern in another light, which random weights miss: 0 of 6 right" in checked.out
     ran = command("run", *JIGSAW, "--solver", "specialist", "--weights", "likeness=random", *path, "--out", "refused")
@@ -77,7 +67,7 @@ def test_random_weights_fail_the_known_answers(command: Callable[..., Any], path
 @pytest.mark.slow
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_preprocessing_is_found"))
 def test_wrong_preprocessing_is_found(
-    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path, right: str, wrong: str, said: str | None
+    command: Command, path: Words, tmp_path: Path, right: str, wrong: str, said: str | None
 ) -> None:
     """By the test that the template writes; where colours are wrong by `hybrid tools check`, too."""
     written = tmp_path / "mine" / "likeness.py"
@@ -93,7 +83,7 @@ def test_wrong_preprocessing_is_found(
 
 
 @pytest.mark.slow
-def test_it_is_listed_checked_and_run(command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path) -> None:
+def test_it_is_listed_checked_and_run(command: Command, path: Words, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     assert "likeness" in command("tools", "list", *path).out
@@ -109,18 +99,14 @@ def test_it_is_listed_checked_and_run(command: Callable[..., Any], path: tuple[s
     lost = min(name for name in tensors if name.endswith("weight"))
     tensors.pop(lost)
     save_file(tensors, damaged, {"format": "pt"})
-    refused = command("tools", "check", "likeness", "--weights", "tiny", *path)
-    assert (refused.code, lost in refused.err) == (2, True)
+    assert lost in command("tools", "check", "likeness", "--weights", "tiny", *path, code=2).err
 
 
 @pytest.mark.slow
-def test_its_rule_serves_every_solver_that_follows_rules(
-    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_its_rule_serves_every_solver_that_follows_rules(command: Command, path: Words, tmp_path: Path) -> None:
     solvers = [word for name in ("mllm", "specialist", "arbiter", "verify") for word in ("--solver", name)]
     weights = ("--weights", "likeness=tiny", *path)
-    ended = command("run", *JIGSAW, "--model", "embedded", *solvers, *weights, "--out", "real")
-    assert ended.code == 0, ended.err
+    ended = command("run", *JIGSAW, "--model", "embedded", *solvers, *weights, "--out", "real", code=0)
     assert "note: likeness answers 'Jigsaw' instead of the project's rule" in ended.err
     for solver in ("specialist", "arbiter", "verify"):
         attempts = (tmp_path / "real" / solver / "attempts.jsonl").read_text()
@@ -128,30 +114,23 @@ def test_its_rule_serves_every_solver_that_follows_rules(
         assert '"jigsaw"' not in attempts
     assert command("calibrate", "real", "-o", "trust.json", *path).code == 0
     assert "likeness" in (tmp_path / "trust.json").read_text()
-    compared = command("compare", "real", "--only", "evidence", *path)
-    assert (compared.code, "verify" in compared.out) == (0, True)
+    assert "verify" in command("compare", "real", "--only", "evidence", *path, code=0).out
 
 
 @pytest.mark.slow
-def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(
-    command: Callable[..., Any], path: tuple[str, ...]
-) -> None:
+def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(command: Command, path: Words) -> None:
     """The three runs of docs/add-a-tool.md end as rows of one table, each with a number."""
     weights = ("--model", "embedded", "--weights", "likeness=tiny", *path)
     alone = ("--solver", "specialist", "--solver", "mllm", "--solver", "verify")
     assert command("run", *JIGSAW, *alone, *weights, "--out", "real").code == 0
     assert command("run", *JIGSAW, "--solver", "verify", *weights, "--tool-output", "blank", "--out", "blank").code == 0
-    compared = command("compare", "real", "blank", "--json", *path)
-    assert compared.code == 0, compared.err
-    rows = json.loads(compared.out)["solvers"]
+    rows = json.loads(command("compare", "real", "blank", "--json", *path, code=0).out)["solvers"]
     assert [(row["run"], row["n"]) for row in rows.values()] == [("real", 2)] * 3 + [("blank", 2)]
     assert all(0 <= row["metrics"]["accuracy_macro"] <= 1 for row in rows.values())
 
 
 @pytest.mark.slow
-def test_its_rule_that_raises_costs_its_own_answers(
-    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_its_rule_that_raises_costs_its_own_answers(command: Command, path: Words, tmp_path: Path) -> None:
     written = tmp_path / "mine" / "likeness.py"
     written.write_text(
         written.read_text().replace('OneCall("likeness", later_image)', 'OneCall("likeness", later_image, len)')

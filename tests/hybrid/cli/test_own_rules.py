@@ -3,7 +3,7 @@
 import json
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from hybrid.config import ServiceOptions
 from hybrid.scoring.sections.evidence import CLASSES
 from hybrid.serving.described import Describer
+from tests.ended import Command
 from tests.servers import JsonHandler, LocalServer, listening
 
 RULED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["RULED"]
@@ -84,19 +85,13 @@ ILL = {
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ("holds", "grows") else []) for name in ILL]
 )
 def test_a_rule_that_goes_wrong_costs_its_own_question(
-    name: str,
-    command: Callable[..., Any],
-    asked: tuple[object, ...],
-    own: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, command: Command, asked: tuple[object, ...], own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run goes on with the next questions and the other solvers."""
     does, limits, said = ILL[name]
     (own / "ruled.py").write_text(RULED.replace('"ILL"', does))
     monkeypatch.setattr("hybrid.cli.describer", lambda: Describer(limits))
-    ended = command("run", *asked, "--solver", "specialist,arbiter,chance", "--out", "run")
-    assert ended.code == 0, ended.err
+    command("run", *asked, "--solver", "specialist,arbiter,chance", "--out", "run", code=0)
     outcomes = {
         "specialist": ["answered"] * 3 + ["tool_fault"],
         "arbiter": ["answered"] * 4,
@@ -116,7 +111,7 @@ def test_a_rule_that_goes_wrong_costs_its_own_question(
 
 @pytest.mark.system
 def test_its_rule_is_evidence_for_every_solver_and_calibrated(
-    command: Callable[..., Any], asked: tuple[object, ...], own: Path, tmp_path: Path
+    command: Command, asked: tuple[object, ...], own: Path, tmp_path: Path
 ) -> None:
     path = ("--path", own)
     ended = command("run", *asked, "--solver", "mllm,specialist,verify,controller", "--tools", "ruled", "--out", "run")
@@ -131,11 +126,9 @@ def test_its_rule_is_evidence_for_every_solver_and_calibrated(
         ("controller", "over-trust"): own_ids[:2],
         ("controller", "correct adoption"): own_ids[2:],
     }
-    counted = command("calibrate", "run", "-o", "trust.json", "--folds", "2", "--json", *path)
-    assert counted.code == 0, counted.err
+    counted = command("calibrate", "run", "-o", "trust.json", "--folds", "2", "--json", *path, code=0)
     assert "ruled" in json.dumps(json.loads(counted.out)["measured"])
-    trusted = command("run", *asked, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted")
-    assert trusted.code == 0, trusted.err
+    command("run", *asked, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted", code=0)
     steps = [step for one in attempts(tmp_path / "trusted", "arbiter") for ask in one["steps"] for step in ask]
     weighed = [step["data"]["tool"] for step in steps if step["kind"] == "rule"]
     # It was right for two of four. Each fold counts what is not in it, next to two answers at the rate of a guess.

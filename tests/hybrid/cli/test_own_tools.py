@@ -5,10 +5,8 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,12 +17,11 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.registry import described_by, load, loaded, look_also_in, names, outside
 from hybrid.serving.contract import breaches
-from tests.tables import cases
+from tests.ended import Command, Words
+from tests.tables import cases, stored
 
-# Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # A whole tool.
-FORTY_LINES = TEXT["FORTY_LINES"]
+FORTY_LINES = stored(__file__, "FORTY_LINES")
 
 
 pytestmark = pytest.mark.usefixtures("tools_as_they_were")
@@ -47,14 +44,12 @@ def photo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.system
-def test_every_command_that_names_a_tool_finds_it(command: Callable[..., Any], own: Path, photo: Path) -> None:
+def test_every_command_that_names_a_tool_finds_it(command: Command, own: Path, photo: Path) -> None:
     path = ("--path", own)
     assert "there are: " in command("tools", "show", "redness").err
     assert "Says which share" in command("tools", "show", "redness", *path).out
-    ended = command("tools", "run", "redness", photo, *path, "--json")
-    assert json.loads(ended.out)["data"] == {"red_0_1": 1.0}
-    listed = command("tools", "list", *path)
-    assert listed.code == 0
+    assert json.loads(command("tools", "run", "redness", photo, *path, "--json").out)["data"] == {"red_0_1": 1.0}
+    listed = command("tools", "list", *path, code=0)
     assert [line.split()[0] for line in listed.out.splitlines() if line.startswith("red")] == ["redness"]
     assert command("tools", "check", "redness", *path, "--contract").out == "redness: keeps the contract\n"
 
@@ -97,7 +92,7 @@ def test_of_two_tools_with_one_name_neither_has_it(own: Path, tmp_path: Path) ->
         load("tools", "redness")
 
 
-def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ended = command("tools", "list", "--path", "nowhere")
     assert (ended.code, ended.err) == (2, "hybrid: --path nowhere: there is no such folder\n")
@@ -112,27 +107,24 @@ BROKEN = {name: (text, said) for name, text, said in cases(__file__, "BROKEN")[1
 
 
 @pytest.mark.system
-def test_a_broken_file_costs_a_line_with_its_place(command: Callable[..., Any], own: Path) -> None:
+def test_a_broken_file_costs_a_line_with_its_place(command: Command, own: Path) -> None:
     for name, (code, _) in BROKEN.items():
         (own / f"{name}.py").write_text(code)
-    listed = command("tools", "list", "--path", own)
-    assert listed.code == 3
+    listed = command("tools", "list", "--path", own, code=3)
     lines = listed.err.splitlines()
     for name, (_, said) in BROKEN.items():
         assert len([line for line in lines if line.startswith(f"{name}: ") and said in line]) == 1, name
     assert {"redness", "depth"} <= {line.split()[0] for line in listed.out.splitlines()}
-    shown = command("tools", "show", "unclosed", "--path", own)
-    assert shown.code == 2
+    shown = command("tools", "show", "unclosed", "--path", own, code=2)
     assert BROKEN["unclosed"][1] in shown.err
     assert shown.err.count("\n") == 1
 
 
 @pytest.mark.system
-def test_no_command_imports_it_or_ends_with_it(command: Callable[..., Any], own: Path) -> None:
+def test_no_command_imports_it_or_ends_with_it(command: Command, own: Path) -> None:
     (own / "ends.py").write_text("import os\nos._exit(4)\n")
     (own / "stops.py").write_text("raise SystemExit(0)\n")
-    listed = command("tools", "list", "--path", own)
-    assert listed.code == 3
+    listed = command("tools", "list", "--path", own, code=3)
     ended, stopped = (line for line in listed.err.splitlines() if line.startswith(("ends:", "stops:")))
     assert ended.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
     assert stopped.endswith("stops.py:1: cannot be imported: SystemExit: 0")
@@ -148,7 +140,7 @@ ILL = {
 
 @pytest.mark.system
 def test_a_call_that_hangs_or_ends_its_process_costs_neither_the_command_nor_the_page(
-    command: Callable[..., Any], own: Path, photo: Path, tmp_path: Path
+    command: Command, own: Path, photo: Path, tmp_path: Path
 ) -> None:
     for name, (before, does, _) in ILL.items():
         text = FORTY_LINES.replace('name="redness"', f'name="{name}"')
@@ -160,8 +152,7 @@ def test_a_call_that_hangs_or_ends_its_process_costs_neither_the_command_nor_the
         assert (ended.code, ended.out, ended.err) == (3, "", f"hybrid: {said}\n")
     (tmp_path / "photos").mkdir()
     photo.rename(tmp_path / "photos" / "photo.png")
-    drawn = command("tools", "gallery", tmp_path / "photos", "-o", "page", "--backend", "classical", *words)
-    assert drawn.code == 0, drawn.err
+    command("tools", "gallery", tmp_path / "photos", "-o", "page", "--backend", "classical", *words, code=0)
     page = (tmp_path / "page" / "index.html").read_text()
     for name, (*_, said) in ILL.items():
         assert f'<b>{name}</b><p class="said" dir="auto">{said}</p>' in page
@@ -198,20 +189,14 @@ def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: 
     assert code(tmp_path / "moved") != before
 
 
-def _looked_up(own: Path) -> Any:
-    look_also_in([own], "--path")
-    return load("tools", "redness")
-
-
 @pytest.mark.system
-def test_the_contract_says_what_is_broken(command: Callable[..., Any], own: Path) -> None:
+def test_the_contract_says_what_is_broken(command: Command, own: Path) -> None:
     broken = FORTY_LINES.replace('"red_0_1"', '"red"').replace("raise ToolError", "raise ValueError")
     broken = broken.replace("light is red.", "red.").replace(
         'limits="Says nothing about what the image shows."', 'limits="x"'
     )
     (own / "redness.py").write_text(broken)
-    ended = command("tools", "check", "redness", "--path", own, "--contract")
-    assert ended.code == 3
+    ended = command("tools", "check", "redness", "--path", own, "--contract", code=3)
     for words in (
         "limits of less than 30",
         "a plain call: red has no unit",
@@ -224,11 +209,13 @@ def test_the_contract_says_what_is_broken(command: Callable[..., Any], own: Path
 def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
     drawn = FORTY_LINES.replace("share = float(", "import itertools\n            share = next(DRAWS) * float(")
     (own / "redness.py").write_text("import itertools\nDRAWS = itertools.cycle((1, 0.5, 0.25))\n" + drawn)
-    assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ("the same question has two findings",)
+    look_also_in([own], "--path")
+    found = breaches("redness", load("tools", "redness"), ServiceOptions("classical"))
+    assert found == ("the same question has two findings",)
 
 
 # A tool with a learned backend only, which takes whatever a file holds and has no known answers.
-LEARNED = TEXT["LEARNED"]
+LEARNED = stored(__file__, "LEARNED")
 
 
 @pytest.fixture
@@ -258,19 +245,17 @@ def learned(tmp_path: Path) -> Callable[..., Path]:
 @pytest.mark.system
 @pytest.mark.parametrize("words", [("check", "lacking"), ("run", "lacking", "photo.png", "--unchecked-weights")])
 def test_tensors_that_no_file_holds_are_an_error_for_it_too(
-    command: Callable[..., Any], learned: Callable[..., Path], photo: Path, words: tuple[str, ...]
+    command: Command, learned: Callable[..., Path], photo: Path, words: Words
 ) -> None:
-    ended = command("tools", *words, "--path", learned("lacking", without=["1.weight", "4.bias"]))
-    assert ended.code == 2
+    ended = command("tools", *words, "--path", learned("lacking", without=["1.weight", "4.bias"]), code=2)
     assert "does not fit the network parts.net: 2 of its tensors are in no weight file (1.weight, 4.bias)" in ended.err
 
 
 @pytest.mark.system
-def test_a_check_that_asks_nothing_says_so(command: Callable[..., Any], learned: Callable[..., Path]) -> None:
+def test_a_check_that_asks_nothing_says_so(command: Command, learned: Callable[..., Path]) -> None:
     tool = learned("hidden") / "hidden.py"
     tool.write_text(tool.read_text().replace('self.parts = {"net": network()}', "return"))
-    ended = command("tools", "check", "hidden", "--path", tool.parent)
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("tools", "check", "hidden", "--path", tool.parent, code=2)
     assert "nothing was checked: hidden has no images with known answers" in ended.err
 
 

@@ -1,16 +1,13 @@
 """`hybrid plan`: questions for a difference, and a difference for questions."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from bench.sentences import Design, drawn, write
+from tests.ended import Command, Words
 from tests.tables import cases
-
-Command = Callable[..., Any]
 
 
 def test_questions_for_a_difference_and_back_with_what_is_assumed(command: Command) -> None:
@@ -49,8 +46,7 @@ def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Co
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_plan_that_cannot_be_made_is_one_line"))
-def test_a_plan_that_cannot_be_made_is_one_line(command: Command, words: tuple[str, ...], said: str) -> None:
-    ended = command("plan", *words)
-    assert (ended.code, ended.out) == (2, "")
+def test_a_plan_that_cannot_be_made_is_one_line(command: Command, words: Words, said: str) -> None:
+    ended = command("plan", *words, code=2)
     assert said in ended.err
     assert "Traceback" not in ended.err

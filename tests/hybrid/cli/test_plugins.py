@@ -1,20 +1,14 @@
 """Things from outside of the project, of every kind: found in one way, named in the manifest, left out where bad."""
 
-import importlib
 import json
 import re
 import sys
-import tomllib
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hybrid import plugins
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.config.plugin_path import PATH
 from hybrid.plugins import KINDS
 from hybrid.registry import load, look_also_in, names
 from hybrid.running.resolve import prepare
@@ -22,49 +16,16 @@ from hybrid.serving import supervisor
 from hybrid.serving.described import Describer
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_outside
-from tests.tables import cases
+from tests.ended import Command
+from tests.tables import cases, stored
 from tools.rules import tools_asked
 
-# Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-SOLVER = TEXT["SOLVER"]
-BENCHMARK = TEXT["BENCHMARK"]
-MODEL = TEXT["MODEL"]
-SECTION = TEXT["SECTION"]
-EXPORTER = TEXT["EXPORTER"]
-TOOL = """
-from hybrid.tool import Args, BackendCard, Card, Tool
-
-TOOL = Tool(Card("{name}", "Says nothing.", "All.", (BackendCard("classical", "1", object, "nothing"),)), Args)
-"""
 # A whole thing of each kind, by the folder of the kind.
-TEXTS = {
-    "tools": TOOL,
-    "graphs": SOLVER,
-    "baselines": SOLVER,
-    "benchmarks": BENCHMARK,
-    "models": MODEL,
-    "sections": SECTION,
-    "exports": EXPORTER,
-}
+TEXTS: dict[str, str] = stored(__file__, "TEXTS")
+TOOL, SOLVER, SECTION = (TEXTS[folder] for folder in ("tools", "baselines", "sections"))
 
 
-@pytest.fixture(autouse=True)
-def as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing that a test has looked in, or imported from there, is known to another."""
-    monkeypatch.delenv(PATH.variable, raising=False)
-    before = {kind.package: plugins.folders(kind.package) for kind in KINDS}
-    modules = set(sys.modules)
-    yield
-    plugins._entry_points.cache_clear()
-    for package, places in before.items():
-        sys.modules[package].__path__[:] = places
-    for name in set(sys.modules) - modules:
-        package, _, thing = name.rpartition(".")
-        if thing.startswith("own_") or name.startswith("own_"):
-            del sys.modules[name]
-            vars(sys.modules[package]).pop(thing, None) if package in sys.modules else None
-    importlib.invalidate_caches()
+pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 @pytest.fixture
@@ -109,8 +70,7 @@ def test_every_kind_is_found_and_loaded_in_one_way(
         assert name in names(kind.package), kind
         first = load(kind.package, name)
         assert load(kind.package, name) is first
-        code = code_outside(kind.package, name)
-        assert re.fullmatch("[0-9a-f]{12}", code or "")
+        assert re.fullmatch("[0-9a-f]{12}", code_outside(kind.package, name) or "")
     assert code_outside("baselines", "chance") is None, "a file of the project"
 
 
@@ -130,12 +90,11 @@ def test_the_hash_of_a_thing_is_over_what_it_imports_from_outside(own: Path) -> 
 
 @pytest.mark.system
 def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
-    own: Path, command: Callable[..., Any], tmp_path: Path
+    own: Path, command: Command, tmp_path: Path
 ) -> None:
     run, path = tmp_path / "run", ("--path", own)
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")
-    ended = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path)
-    assert ended.code == 0, ended.err
+    ended = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path, code=0)
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["identity"]["plugins"] == {
         f"{folder}/own_{folder}": code_outside(package, f"own_{folder}")
@@ -181,14 +140,13 @@ BAD: dict[str, tuple[str, str]] = {name: (text, why) for name, text, why in case
 
 @pytest.mark.system
 def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
-    own: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]
+    own: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     for name, (text, _) in BAD.items():
         write(own, "baselines", name if name in ("chance", "Capital") else f"own_{name}", text)
     late(monkeypatch, "own_hangs")
     monkeypatch.setattr("hybrid.cli.describer", describer)
-    listed = command("solvers", "list", "--json", "--path", own)
-    assert listed.code == 0
+    listed = command("solvers", "list", "--json", "--path", own, code=0)
     there = {one["name"] for one in json.loads(listed.out)["solvers"]}
     assert {"chance", "mllm", "controller", "own_baselines", "own_graphs"} <= there
     assert not {"Capital", *(f"own_{name}" for name in BAD)} & there
@@ -203,7 +161,7 @@ def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
 
 @pytest.mark.system
 def test_a_statistic_that_raises_costs_its_own_rows(
-    own: Path, command: Callable[..., Any], chance_run: Path, capsys: pytest.CaptureFixture[str]
+    own: Path, command: Command, chance_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(own, "sections", "own_faulty", SECTION.replace("    yield", "    1 / 0\n    yield"))
     write(own, "sections", "own_wrong", "SECTION = 3\n")
@@ -216,7 +174,7 @@ def test_a_statistic_that_raises_costs_its_own_rows(
 
 
 @pytest.fixture
-def chance_run(command: Callable[..., Any], tmp_path: Path) -> Path:
+def chance_run(command: Command, tmp_path: Path) -> Path:
     """Two generated questions, answered by chance."""
     run = tmp_path / "by_chance"
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--solver", "chance", "--out", run)
@@ -225,21 +183,19 @@ def chance_run(command: Callable[..., Any], tmp_path: Path) -> Path:
 
 
 @pytest.mark.system
-def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path, command: Callable[..., Any]) -> None:
+def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path, command: Command) -> None:
     faulty = SOLVER.replace("    async", "    def required_tools(self, *_):\n        return {}[1]\n\n    async")
     write(own, "baselines", "own_needy", faulty)
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own)
-    ended = command("run", "blink", *words, "--solver", "own_needy")
-    assert ended.code == 2
+    ended = command("run", "blink", *words, "--solver", "own_needy", code=2)
     assert "own_needy.py: its required_tools raises KeyError: 1" in ended.err
 
 
 @pytest.mark.system
-def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Callable[..., Any]) -> None:
+def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Command) -> None:
     write(own, "models", "own_three", "MODEL = lambda name, settings, store: 3\n")
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own, "--solver", "mllm")
-    ended = command("run", "blink", *words, "--model", "own_three:x")
-    assert ended.code == 2
+    ended = command("run", "blink", *words, "--model", "own_three:x", code=2)
     assert "own_three.py gives a int and no ChatModel" in ended.err
 
 

@@ -1,7 +1,6 @@
 """A file of one's own from `hybrid data template` to a report: each command on it, as on any benchmark."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ from PIL import Image
 
 import hybrid
 from hybrid.errors import UsageError
+from tests.ended import Command, Words
 from tests.tables import stored
 
-Command = Callable[..., Any]
 # All are right but the third.
 REPLIES = stored(__file__, "REPLIES")
 
@@ -27,7 +26,7 @@ def file(command: Command, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def words(file: Path, tmp_path: Path, fakes: Any) -> tuple[str, ...]:
+def words(file: Path, tmp_path: Path, fakes: Any) -> Words:
     """`hybrid run FILE` with a recorded model."""
     model = fakes.recordings(tmp_path / "model", REPLIES)
     return ("run", str(file), "--model", f"replay:{model}", "--solver", "mllm", "--solver", "chance")
@@ -42,44 +41,35 @@ def metrics(ended: Any, solver: str = "mllm") -> dict[str, float]:
 def test_the_template_is_whole_in_every_ending(command: Command, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"questions{ending}"
     assert command("data", "template", "-o", path).code == 0
-    ended = command("data", "check", path, "--json")
-    assert ended.code == 0
-    report = json.loads(ended.out)
+    report = json.loads(command("data", "check", path, "--json", code=0).out)
     kinds = {kind for task in report["tasks"].values() for kind in task["kinds"]}
     assert kinds == {"choice", "yes_no", "integer", "number", "text", "point", "box"}
     assert report["doubtful"] == [f"{path}: columns that are not used: comment"]
-    again = command("data", "template", "-o", path)
-    assert (again.code, "is there already" in again.err) == (2, True)
+    assert "is there already" in command("data", "template", "-o", path, code=2).err
 
 
-def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: tuple[str, ...]) -> None:
+def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: Words) -> None:
     with file.open("a") as lines:
         lines.write(json.dumps({"id": "q8", "image": "away.png", "question": "?", "answer": "yes"}) + "\n")
     why = f"{file}:8, column image: there is no file 'away.png' inside {file.parent}"
-    checked = command("data", "check", file)
-    assert (checked.code, f"broken: q8: {why}" in checked.out) == (3, True)
+    assert f"broken: q8: {why}" in command("data", "check", file, code=3).out
     for refused in (command("data", "check", file, "--strict"), command(*words, "--strict")):
         assert refused.code == 2
         assert f"--strict: 1 rows cannot be used:\n  q8: {why}" in refused.err
-    ended = command(*words, "--json")
-    assert ended.code == 3
+    ended = command(*words, "--json", code=3)
     assert f"failed: q8 (mllm): {why}" in ended.err
     assert json.loads(ended.out)["solvers"]["mllm"]["failed"] == 1
 
 
-def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: Words, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    first = command(*words, "--out", run, "--limit", "3", "--json")
-    assert "3 questions, run folder" in first.err
-    ended = command(*words, "--out", run, "--json")
-    assert ended.code == 0
+    assert "3 questions, run folder" in command(*words, "--out", run, "--limit", "3", "--json").err
+    ended = command(*words, "--out", run, "--json", code=0)
     assert metrics(ended)["accuracy_macro"] == pytest.approx(6 / 7)
     assert metrics(ended)["iou"] == 1.0
     assert metrics(ended)["f1"] is None or metrics(ended)["f1"] == 0.0
     assert command(*words, "--out", run, "--json").out == ended.out
-    compared = command("compare", run, "--json")
-    assert compared.code == 0
-    assert "accuracy_macro" in compared.out
+    assert "accuracy_macro" in command("compare", run, "--json", code=0).out
     assert command("score", run, "--json").code == 0
     assert command("report", run, "-o", tmp_path / "site").code == 0
     assert "Which shape is on the left?" in "".join(page.read_text() for page in (tmp_path / "site").rglob("*.js")), (
@@ -90,10 +80,8 @@ def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: tup
 def test_a_path_is_the_data(command: Command, file: Path, tmp_path: Path) -> None:
     refused = command("run", file, "--data", tmp_path, "--solver", "chance")
     assert (refused.code, "this path is the data; leave out --data" in refused.err) == (2, True)
-    absent = command("run", tmp_path / "no.csv", "--solver", "chance")
-    assert (absent.code, "there is no such file" in absent.err) == (2, True)
-    unknown = command("run", "blinc", "--solver", "chance")
-    assert (unknown.code, "did you mean 'blink'" in unknown.err) == (2, True)
+    assert "there is no such file" in command("run", tmp_path / "no.csv", "--solver", "chance", code=2).err
+    assert "did you mean 'blink'" in command("run", "blinc", "--solver", "chance", code=2).err
     assert command("run", "questions", "--data", file, "--solver", "chance").code == 0
     config = tmp_path / "run.yaml"
     config.write_text(f"benchmark: {file}\nsolver: chance\nlimit: 2\n")
@@ -109,8 +97,7 @@ def test_questions_from_python_are_the_same_rows(file: Path, fakes: Any, tmp_pat
     ]
     model = fakes.recordings(tmp_path / "model", {str(number): "(A)" for number in range(1, 6)})
     options = {"solvers": ["mllm"], "model": f"replay:{model}", "out": str(tmp_path / "run")}
-    report = hybrid.run(questions=made, **options)
-    (scored,) = report.solvers
+    (scored,) = hybrid.run(questions=made, **options).solvers
     assert [score.correct for score in scored.scores] == [1.0] * 5
     assert {score.groups["form"] for score in scored.scores} == set("01234")
     assert len(list((hybrid_home / "questions").iterdir())) == 1

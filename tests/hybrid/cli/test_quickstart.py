@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from hybrid.cli.quickstart import ABOUT, BENCHMARK, MISHAPS, TASKS, mishaps
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored
 from hybrid.types import Outcome, Score, Usage
+from tests.ended import Command
 
-Command = Callable[..., Any]
 RUNS = ("blink", "blink-blank")
 
 
@@ -36,8 +35,7 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     monkeypatch.delenv("UV", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     words = ("quickstart", "--limit", 5, "--out", "quick")
-    first = command(*words)
-    assert first.code == 0, first.err
+    first = command(*words, code=0)
 
     # Sentences first, then the solvers, then a row for each task, then what to do; no progress among them.
     head, solvers, tasks, *_ = first.out.split("\n\n")
@@ -99,8 +97,7 @@ def test_a_folder_that_can_be_none_is_refused_before_anything_is_drawn(
 ) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
-    ended = command("quickstart", "--out", out)
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("quickstart", "--out", out, code=2)
     assert ended.err.splitlines()[-1].startswith(f"hybrid: {out}/blink cannot be written: ")
     assert not (hybrid_home / "samples").exists()
 

@@ -8,11 +8,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
+from tests.ended import Command, Words
 from tests.tables import cases
 
 COUNT = 28
@@ -23,13 +23,7 @@ def run(large_run: Callable[[int], Path]) -> Path:
     return large_run(COUNT)
 
 
-@pytest.fixture
-def kept(large_runs: Callable[[int], Path]) -> Path:
-    """The run, to be read only."""
-    return large_runs(COUNT) / "run"
-
-
-def test_a_report_is_written_and_may_replace_itself(command: Callable[..., Any], run: Path, tmp_path: Path) -> None:
+def test_a_report_is_written_and_may_replace_itself(command: Command, run: Path, tmp_path: Path) -> None:
     for errors in ("1", "2"):
         ended = command("report", run, "-o", tmp_path / "site", "--sample-errors", errors)
         assert (ended.code, ended.out) == (0, f"wrote {tmp_path / 'site' / 'index.html'}\n")
@@ -38,26 +32,23 @@ def test_a_report_is_written_and_may_replace_itself(command: Callable[..., Any],
     assert (tmp_path / "site" / "index.html").is_file()
 
 
-def test_another_folder_is_left_alone(command: Callable[..., Any], run: Path) -> None:
-    ended = command("report", run, "-o", run)
-    assert ended.code == 2
-    assert "holds something else than a report" in ended.err
+def test_another_folder_is_left_alone(command: Command, run: Path) -> None:
+    assert "holds something else than a report" in command("report", run, "-o", run, code=2).err
     assert (run / "manifest.json").is_file()
     assert not list(run.glob("*/scores.jsonl"))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_options_are_one_line"))
-def test_wrong_options_are_one_line(command: Callable[..., Any], kept: Path, words: tuple[str, ...], told: str) -> None:
-    ended = command("report", kept, *words)
-    assert ended.code == 2
-    assert told in ended.err
+def test_wrong_options_are_one_line(
+    command: Command, large_runs: Callable[[int], Path], words: Words, told: str
+) -> None:
+    assert told in command("report", large_runs(COUNT) / "run", *words, code=2).err
 
 
-def test_a_damaged_run_is_reported_and_named(command: Callable[..., Any], run: Path) -> None:
+def test_a_damaged_run_is_reported_and_named(command: Command, run: Path) -> None:
     path = run / "mllm" / "attempts.jsonl"
     path.write_bytes(b"{}\n" + path.read_bytes())
-    ended = command("report", run, "--json")
-    assert ended.code == 3
+    ended = command("report", run, "--json", code=3)
     assert "failed: " in ended.err
     assert any("attempts.jsonl, line 1" in line for line in json.loads(ended.out)["blink"]["warnings"])
 
@@ -75,8 +66,7 @@ def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
     line = process.stderr.readline()
     url = re.match(r"(http://127\.0\.0\.1:\d+/) shows", line)
     assert url is not None, line
-    answer = httpx.get(url[1] + "live.json", trust_env=False)
-    assert answer.json()["answers"] == 3 * COUNT
+    assert httpx.get(url[1] + "live.json", trust_env=False).json()["answers"] == 3 * COUNT
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate()
     assert (process.returncode, rest) == (0, "ended; the run is as it was\n")

@@ -1,17 +1,13 @@
 """`hybrid run`: exit codes, what stands on stdout, and errors in one line."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.ended import Command, Words
 from tests.tables import cases
-
-Words = tuple[str, ...]
-
-Command = Callable[..., Any]
 
 
 @pytest.mark.system
@@ -20,8 +16,7 @@ def test_a_broken_image_costs_one_question_and_the_code_is_3(
 ) -> None:
     rows = [{**fakes.jigsaw_row(1), "image_1": b"broken"}, fakes.jigsaw_row(2), fakes.jigsaw_row(3)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
-    ended = command("run", *blink, "--solver", "specialist", "--json")
-    assert ended.code == 3
+    ended = command("run", *blink, "--solver", "specialist", "--json", code=3)
     report = json.loads(ended.out)["solvers"]["specialist"]
     assert report["outcomes"] == {"broken": 1, "answered": 2, "abstained": 3}
     (line,) = [line for line in ended.err.splitlines() if line.startswith("failed: ")]
@@ -31,25 +26,20 @@ def test_a_broken_image_costs_one_question_and_the_code_is_3(
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_wrong_option_is_one_line_and_code_2", list))
 def test_a_wrong_option_is_one_line_and_code_2(command: Command, blink: Words, words: list[str], message: str) -> None:
-    ended = command("run", *blink, *words)
-    assert ended.code == 2
+    ended = command("run", *blink, *words, code=2)
     assert ended.out == ""
-    told = [line for line in ended.err.splitlines() if message in line]
-    assert len(told) == 1
+    assert len([line for line in ended.err.splitlines() if message in line]) == 1
     assert "Traceback" not in ended.err
 
 
 @pytest.mark.system
 def test_hidden_answers_run_and_are_submitted(command: Command, tmp_path: Path, fakes: Any) -> None:
-    rows = [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)]
-    fakes.write_task(tmp_path / "data", "Jigsaw", rows, "test")
+    fakes.write_task(tmp_path / "data", "Jigsaw", [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)], "test")
     words = ("blink", "--data", tmp_path / "data", "--split", "test", "--out", tmp_path / "run")
-    ended = command("run", *words, "--solver", "specialist", "--json")
-    assert ended.code == 0
+    ended = command("run", *words, "--solver", "specialist", "--json", code=0)
     assert json.loads(ended.out) == {"run": str(tmp_path / "run"), "solvers": {}}
     assert "the answers of test are hidden" in ended.err
-    scored = command("score", tmp_path / "run", "--json")
-    assert scored.code == 0
+    scored = command("score", tmp_path / "run", "--json", code=0)
     assert json.loads(scored.out) == {"run": str(tmp_path / "run"), "solvers": {}}
     submission = json.loads((tmp_path / "run" / "specialist" / "submission.json").read_text())
     assert submission == {"test_Jigsaw_1": "(A)", "test_Jigsaw_2": "(A)"}
@@ -60,9 +50,7 @@ def test_hidden_answers_run_and_are_submitted(command: Command, tmp_path: Path, 
 
 def test_the_program_is_also_a_module(command: Command) -> None:
     assert command("--version").out.startswith("hybrid, version ")
-    helped = command("--help")
-    assert helped.code == 0
-    assert "Ask a benchmark's questions" in helped.out
+    assert "Ask a benchmark's questions" in command("--help", code=0).out
 
 
 @pytest.mark.system
@@ -72,20 +60,16 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(command: Command,
     (folder / "model.safetensors").write_bytes(b"never loaded: the one question is a puzzle")
     words = [word if word != "classical" else "auto" for word in blink]
     words += ["--solver", "specialist", "--limit", "1", "--weights", f"detection={folder}", "--device", "cpu"]
-    checked = command("run", *words, "--json")
-    assert checked.code == 0, checked.err
+    command("run", *words, "--json", code=0)
     assert '"unchecked_weights"' not in (tmp_path / "run" / "manifest.json").read_text()
-    refused = command("run", *words, "--unchecked-weights", "--json")
-    assert refused.code == 2
+    refused = command("run", *words, "--unchecked-weights", "--json", code=2)
     assert 'solver specialist.unchecked_weights: null -> ["' in refused.err
     words[words.index("--out") + 1] = str(tmp_path / "second")
-    ended = command("run", *words, "--unchecked-weights", "--json")
-    assert ended.code == 0, ended.err
+    command("run", *words, "--unchecked-weights", "--json", code=0)
     label = "unchecked weights: detection"
     manifest = json.loads((tmp_path / "second" / "manifest.json").read_text())
     assert label in manifest["labels"]
     assert "detection" in manifest["solvers"]["specialist"]["unchecked_weights"]
     assert label in json.loads(command("score", tmp_path / "second", "--json").out)["labels"]
     assert label in command("score", tmp_path / "second").out
-    compared = command("compare", tmp_path / "run", tmp_path / "second").out
-    assert label in compared
+    assert label in command("compare", tmp_path / "run", tmp_path / "second").out

@@ -5,8 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
-import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,10 @@ import pytest
 
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
-from tests.ended import Ended
+from tests.ended import Command, Ended, Words
+from tests.tables import stored
 
-Command = Callable[..., Any]
-
-
-# Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-ONE_AFTER_THE_OTHER = TEXT["ONE_AFTER_THE_OTHER"]
+ONE_AFTER_THE_OTHER = stored(__file__, "ONE_AFTER_THE_OTHER")
 
 
 def hybrid(*commands: Sequence[object], limit: int | None = None, before: Sequence[str] = ()) -> list[Ended]:
@@ -82,13 +77,12 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     assert json.loads(ended.out)["solvers"]["mllm"]["n"] == len(done)
     assert path.read_bytes().startswith(before)
     assert hidden(tmp_path / "run") == []
-    again = command(*words)
-    assert again.code == 0
+    assert command(*words).code == 0
     assert sorted(whole(path)) == sorted(fakes.blink_replies(3, 20))
 
 
 @pytest.mark.system
-def test_a_disk_without_room_is_one_line(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_disk_without_room_is_one_line(command: Command, blink: Words, tmp_path: Path) -> None:
     words = ("run", *blink, "--solver", "mllm")
     assert command(*words, "--limit", "2").code == 0
     kept = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
@@ -110,7 +104,7 @@ class Unscorable(Blink):
 
 
 def test_a_question_that_cannot_be_scored_costs_itself(
-    command: Command, blink: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, blink: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hybrid.benchmarks import blink as module
 
@@ -118,8 +112,7 @@ def test_a_question_that_cannot_be_scored_costs_itself(
     told = "failed: val_Jigsaw_2 (mllm): cannot be scored: IndexError: string index out of range"
     told += " (cli/test_run_ends.py, line"
     for words in (("run", *blink, "--solver", "mllm", "--json"), ("score", tmp_path / "run", "--json")):
-        ended = command(*words)
-        assert ended.code == 3
+        ended = command(*words, code=3)
         assert told in ended.err
         found = json.loads(ended.out)
         found = found.get("solvers", {"mllm": found})["mllm"]
@@ -129,7 +122,7 @@ def test_a_question_that_cannot_be_scored_costs_itself(
 
 
 def test_a_run_that_is_being_written_can_be_scored_and_not_written(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
+    command: Command, blink: Words, tmp_path: Path
 ) -> None:
     words = ("run", *blink, "--solver", "mllm", "--json")
     first = command(*words)
@@ -143,7 +136,7 @@ def test_a_run_that_is_being_written_can_be_scored_and_not_written(
     assert json.loads(scored.out) == json.loads(first.out)["solvers"]["mllm"]
 
 
-SLOW_TO_END = TEXT["SLOW_TO_END"]
+SLOW_TO_END = stored(__file__, "SLOW_TO_END")
 
 
 @pytest.mark.system

@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.system
+from tests.ended import Command, Words
 
-Command = Callable[..., Any]
+pytestmark = pytest.mark.system
 
 
 @pytest.fixture
-def words(blink: tuple[str, ...], tmp_path: Path) -> Callable[[Path], list[str]]:
+def words(blink: Words, tmp_path: Path) -> Callable[[Path], list[str]]:
     """The words of a run of jigsaws and relations, of which a jigsaw is asked, with weights for what relations need."""
 
     def with_weights(folder: Path) -> list[str]:
@@ -32,18 +31,15 @@ def test_known_weights_that_saw_the_images_are_refused_by_name(
 ) -> None:
     # A folder of the hub's cache is what it is called; the large model is not for commercial use.
     folder = tmp_path / "models--depth-anything--Depth-Anything-V2-Large-hf" / "snapshots" / "1"
-    refused = command(*words(folder), "--dry-run")
-    assert refused.code == 2
+    refused = command(*words(folder), "--dry-run", code=2)
     assert "depth: licence CC-BY-NC-4.0 (--allow non-commercial)" in refused.err
     assert "overlap" not in refused.err, "the jigsaws and relations come from TARA and VSR"
-    opened = command(*words(folder), "--allow", "non-commercial", "--json")
-    assert opened.code == 0, opened.err
+    opened = command(*words(folder), "--allow", "non-commercial", "--json", code=0)
     assert "note: non-commercial: depth\n" in opened.err
 
 
 @pytest.mark.parametrize(("samples", "said"), [(2, True), (3, False)])
 def test_two_samples_are_said_to_change_no_vote(command: Command, samples: int, said: bool) -> None:
     asked = ("run", "blink", "--data", "sample", "--model", "embedded", "--solver", "mllm", "--limit", "1", "--dry-run")
-    ended = command(*asked, "--setting", f"samples={samples}")
-    assert ended.code == 0, ended.err
+    ended = command(*asked, "--setting", f"samples={samples}", code=0)
     assert ("note: --setting samples=2 doubles the calls and changes no vote" in ended.err) == said

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,15 @@ import pytest
 
 pytest.importorskip("mcp")
 
+from tests.ended import Command, Words
 from tests.hybrid.integrations.served import PLAIN_IMAGES, plain
 from tests.tables import cases
 
 pytestmark = pytest.mark.system
 
-Command = Callable[..., Any]
-
 
 @pytest.fixture
-def asking(server: str, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+def asking(server: str, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> Words:
     """The words of a run of a controller on one puzzle, with a model behind a server."""
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
     data = fakes.blink_folder(tmp_path / "blink", 1, 0)
@@ -27,44 +25,38 @@ def asking(server: str, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPa
     return tuple(map(str, words))
 
 
-def test_a_dry_run_lists_what_is_offered(command: Command, asking: tuple[str, ...]) -> None:
+def test_a_dry_run_lists_what_is_offered(command: Command, asking: Words) -> None:
     told = [word for name in PLAIN_IMAGES for word in ("--mcp-image", f"{name}=image")]
-    ended = command(*asking, "--mcp", plain(), *told, "--dry-run", "--json")
-    assert ended.code == 0, ended
+    ended = command(*asking, "--mcp", plain(), *told, "--dry-run", "--json", code=0)
     (note,) = [one for one in json.loads(ended.out)["notes"] if one.startswith("MCP server plain (Plain 1.0, ")]
     assert note.endswith("offers: plain_look, plain_dies, plain_odd, plain_refuses, plain_unwilling, plain_variables")
 
 
 def test_without_the_package_one_line_says_what_to_do(
-    command: Command, asking: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    command: Command, asking: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "hybrid.integrations.mcp.client", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
-    ended = command(*asking, "--mcp", plain())
-    assert (ended.code, ended.out) == (2, "")
+    ended = command(*asking, "--mcp", plain(), code=2)
     wanted = f"hybrid: --mcp needs the package mcp: uv pip install -e '{Path(__file__).resolve().parents[3]}[mcp]' ("
     assert ended.err.splitlines()[-1].startswith(wanted)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_words_are_said_in_one_line_without_secrets"))
 def test_wrong_words_are_said_in_one_line_without_secrets(
-    command: Command, asking: tuple[str, ...], words: tuple[str, ...], said: str
+    command: Command, asking: Words, words: Words, said: str
 ) -> None:
-    ended = command(*asking, *words)
-    assert (ended.code, ended.out) == (2, "")
+    ended = command(*asking, *words, code=2)
     assert said in ended.err
     assert len(ended.err.splitlines()) == 1
     assert "hidden-word" not in ended.err
 
 
-def test_a_run_from_a_file_is_given_back_as_a_configuration(
-    command: Command, asking: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_run_from_a_file_is_given_back_as_a_configuration(command: Command, asking: Words, tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
     tools = {"tools": ["crop", "plain_look"], "mcp": [plain()], "mcp-image": {"plain_look": "image:base64"}}
     path.write_text(json.dumps(tools))
-    ended = command(*asking, "--config", path, "--json")
-    assert ended.code == 0, ended
+    ended = command(*asking, "--config", path, "--json", code=0)
     run = Path(json.loads(ended.out)["run"])
     manifest = json.loads((run / "manifest.json").read_text())
     assert {key: manifest["options"][key] for key in ("mcp", "mcp-image")} == {
@@ -76,6 +68,5 @@ def test_a_run_from_a_file_is_given_back_as_a_configuration(
     assert (again.code, again.out) == (0, ended.out)
     assert len(json.loads((run / "manifest.json").read_text())["commands"]) == 2
     # How the image is sent decides what the tool is.
-    other = command("run", "--config", run, "--mcp-image", "plain_look=image", "--out", run)
-    assert other.code == 2
+    other = command("run", "--config", run, "--mcp-image", "plain_look=image", "--out", run, code=2)
     assert "solver controller.tools.plain_look.code: " in other.err

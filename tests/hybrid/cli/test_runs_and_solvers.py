@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load_solver, solver_names
-
-Command = Callable[..., Any]
+from tests.ended import Command
 
 
 @pytest.fixture
@@ -26,8 +24,7 @@ def runs(tmp_path: Path, made_up_runs: Any) -> Path:
 
 
 def by_name(command: Command, *words: object) -> dict[str, Any]:
-    ended = command("runs", "list", *words, "--json")
-    assert ended.code == 0
+    ended = command("runs", "list", *words, "--json", code=0)
     return {Path(run["path"]).name: run for run in json.loads(ended.out)["runs"]}
 
 
@@ -67,8 +64,7 @@ def test_where_no_run_is_nothing_is_listed(command: Command, tmp_path: Path) -> 
 
 
 def test_every_solver_is_listed_with_a_line_of_its_own(command: Command) -> None:
-    listed = command("solvers", "list")
-    assert listed.code == 0
+    listed = command("solvers", "list", code=0)
     assert [line.split()[0] for line in listed.out.splitlines()] == list(solver_names())
     found = json.loads(command("solvers", "list", "--json").out)["solvers"]
     assert [(one["name"], one["role"], one["needs_model"]) for one in found] == [

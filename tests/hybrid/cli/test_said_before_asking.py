@@ -1,6 +1,5 @@
 """Wrong values are usage errors of one line before anything is asked."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +7,13 @@ import pytest
 
 from hybrid.errors import UsageError
 from hybrid.serving.loader import refuse_absent
+from tests.ended import Command, Words
 from tests.tables import cases
-
-Command = Callable[..., Any]
 
 
 @pytest.mark.system
 def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
+    command: Command, blink: Words, tmp_path: Path
 ) -> None:
     import torch
 
@@ -23,9 +21,7 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
     if not torch.cuda.is_available():
         said = "hybrid: --device cuda:64: torch sees no CUDA device on this machine\n"
     for words in (("run", *blink), ("tools", "run", "crop", __file__), ("tools", "check", "markers")):
-        ended = command(*words, "--device", "cuda:64")
-        assert (ended.code, ended.out) == (2, "")
-        assert ended.err.startswith(said)
+        assert command(*words, "--device", "cuda:64", code=2).err.startswith(said)
     assert not (tmp_path / "run").exists()
     dry = command("run", *blink, "--device", "cuda:64", "--dry-run")
     assert (dry.code, "missing: --device cuda:64: torch sees n" in dry.out) == (2, True)
@@ -38,21 +34,17 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
 
 @pytest.mark.parametrize(*cases(__file__, "test_texts_that_would_replace_nothing"))
 def test_texts_that_would_replace_nothing(
-    command: Command, blink: tuple[str, ...], tmp_path: Path, text: str, message: str
+    command: Command, blink: Words, tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "texts.toml").write_text(text)
-    ended = command("run", *blink, "--prompts", tmp_path / "texts.toml")
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("run", *blink, "--prompts", tmp_path / "texts.toml", code=2)
     assert ended.err.startswith(f"hybrid: --prompts {tmp_path / 'texts.toml'}: {message}")
     assert ended.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("words", [("score",), ("compare",), ("report", "-o", "site")])
-def test_a_group_that_no_question_has(
-    command: Command, tmp_path: Path, made_up_runs: Any, words: tuple[str, ...]
-) -> None:
+def test_a_group_that_no_question_has(command: Command, tmp_path: Path, made_up_runs: Any, words: Words) -> None:
     made = made_up_runs.write(tmp_path, "mvp_bench", size=2)
-    ended = command(*words, made.real, "--by", "granularity")
-    assert (ended.code, ended.out) == (2, "")
+    ended = command(*words, made.real, "--by", "granularity", code=2)
     assert ended.err.splitlines()[-1].startswith("hybrid: --by granularity: these questions have no such group; there ")
     assert command(*words, made.real, "--by", "level").code == 0

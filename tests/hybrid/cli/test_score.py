@@ -1,15 +1,12 @@
 """`hybrid score`, `compare` and `calibrate`: one JSON object, imports, and several paths at once."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hybrid.log.folder import RunFolder
-
-Command = Callable[..., Any]
+from tests.ended import Command, Words
 
 
 def saved(folder: Path, replies: dict[int, str]) -> Path:
@@ -45,16 +42,13 @@ def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
     assert report["labels"] == ["imported (stored)"]
     assert (tmp_path / "run" / "llava-v1.6-34b" / "attempts.jsonl").exists()
     assert json.loads(command("score", tmp_path / "run", "--json").out) == report
-    again = command(*words)
-    assert (again.code, again.out) == (2, "")
-    assert "the folder is not empty" in again.err
+    assert "the folder is not empty" in command(*words, code=2).err
 
 
 @pytest.mark.system
-def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+def test_from_a_run_to_a_trust_file(command: Command, blink: Words, tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
-    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--folds", "3")
-    assert ended.code == 0
+    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--folds", "3", code=0)
     assert "jigsaw" in ended.out
     assert len(json.loads((tmp_path / "trust.json").read_text())["folds"]) == 3
 
@@ -67,29 +61,23 @@ def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tm
         shown = [one for one in measured if choice == ("--all",) or one["tool"] == "mllm"]
         assert len(table.splitlines()) == 4 + len(shown)
         assert all(f" {one['route']} " in table and f"{one['right']:g}/{one['n']}" in table for one in shown)
-    refused = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--only", "jigsw")
-    assert refused.code == 2
+    refused = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--only", "jigsw", code=2)
     assert "jigsaw" in refused.err
-    both = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--all", "--json")
-    assert both.code == 2
+    assert command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--all", "--json").code == 2
 
     words = [word if not word.endswith("/run") else str(tmp_path / "second") for word in blink]
-    trusting = command("run", *words, "--solver", "arbiter", "--trust", tmp_path / "trust.json", "--json")
-    assert trusting.code == 0
+    trusting = command("run", *words, "--solver", "arbiter", "--trust", tmp_path / "trust.json", "--json", code=0)
     assert json.loads(trusting.out)["solvers"]["arbiter"]["n"] == 6
 
 
 @pytest.mark.system
-def test_unchecked_weights_are_said_when_they_are_counted(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_unchecked_weights_are_said_when_they_are_counted(command: Command, blink: Words, tmp_path: Path) -> None:
     command("run", *blink, "--solver", "specialist", "--json")
     folder = RunFolder(tmp_path / "run")
     content = folder.manifest
     content["solvers"]["specialist"]["unchecked_weights"] = ["jigsaw", "ocr"]
     folder.write_manifest(content)
-    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json")
-    assert ended.code == 0
+    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", code=0)
     assert "unchecked weights: jigsaw answered without having been asked for known answers" in ended.err
     assert "ocr" not in ended.err
     assert json.loads((tmp_path / "trust.json").read_text())["measured"]["unchecked"] == ["jigsaw"]

@@ -2,15 +2,14 @@
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.benchmarks.mvp_bench.sample import TASKS, write
-
-Command = Callable[..., Any]
+from tests.ended import Command
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +40,7 @@ def predicted(data: Path, folder: Path, model: str, seed: int) -> Path:
 
 
 def score(command: Command, data: Path, *words: object) -> Any:
-    ended = command("score", *words, "--benchmark", "mvp_bench", "--data", data, "--json")
-    assert ended.code == 0, ended.err
-    return json.loads(ended.out)
+    return json.loads(command("score", *words, "--benchmark", "mvp_bench", "--data", data, "--json", code=0).out)
 
 
 @pytest.mark.parametrize("order", [("m.jsonl", "mcq_m.jsonl"), ("mcq_m.jsonl", "m.jsonl")])
@@ -64,6 +61,4 @@ def test_files_that_contradict_each_other_are_refused(command: Command, data: Pa
     with (folder / "mcq_m.jsonl").open("a") as file:
         file.write("".join(f"{json.dumps(row)}\n" for row in mixed))
     words = (folder / "m.jsonl", folder / "mcq_m.jsonl", "--benchmark", "mvp_bench", "--data", data)
-    ended = command("score", *words)
-    assert ended.code == 2
-    assert "has another reply in" in ended.err
+    assert "has another reply in" in command("score", *words, code=2).err

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.ended import Words
+
 pytestmark = pytest.mark.system
 
 # The thread that writes answers waits for the disk when the first question is finished.
@@ -18,7 +20,6 @@ WATCHED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="
 # Libraries that only a learned tool needs.
 LEARNED = {"torch", "torchvision", "transformers", "timm", "kornia"}
 GRAPHS = {"langchain_core", "langchain", "langgraph"}
-ARRAYS = {"numpy", "cv2", "pyarrow", "scipy"}
 
 
 def imported(tmp_path: Path, *words: str) -> tuple[set[str], set[str]]:
@@ -33,14 +34,14 @@ def imported(tmp_path: Path, *words: str) -> tuple[set[str], set[str]]:
     return set(first), set(last)
 
 
-def asking(url: str, data: Path) -> tuple[str, ...]:
+def asking(url: str, data: Path) -> Words:
     return ("run", "mvp_bench", "--data", str(data), "--model", "openai:mock", "--base-url", url)
 
 
 def test_a_pure_mllm_needs_no_tool_no_graph_and_no_array(server: str, photographs: Path, tmp_path: Path) -> None:
     first, last = imported(tmp_path, *asking(server, photographs), "--solver", "mllm")
     assert "aiohttp" in first
-    assert first & (LEARNED | GRAPHS | ARRAYS) == set()
+    assert first & (LEARNED | GRAPHS | {"numpy", "cv2", "pyarrow", "scipy"}) == set()
     assert last & (LEARNED | GRAPHS | {"openai"}) == set()
 
 
@@ -72,5 +73,4 @@ def test_a_person_is_told_at_once_and_a_log_is_not() -> None:
         os.close(theirs)
     assert said[0] == "crystal: making ready ..."
     assert said[1].startswith("hybrid: no 'crystal' in hybrid.benchmarks/")
-    logged = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert logged.stderr.splitlines() == said[1:]
+    assert subprocess.run(words, capture_output=True, text=True, check=False).stderr.splitlines() == said[1:]

@@ -1,23 +1,20 @@
 """`hybrid study`: a small study of generated questions from end to end, its estimate, recorded results, refusals."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.ended import Command, Words
 from tests.tables import cases
 
-Command = Callable[..., Any]
 SAMPLE = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "embedded")
 
 
 @pytest.mark.system
 def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(command: Command, tmp_path: Path) -> None:
     words = ("study", *SAMPLE, "--backend", "classical", "-o", tmp_path / "study")
-    ended = command(*words)
-    assert ended.code == 0, ended.err
+    ended = command(*words, code=0)
     assert "Accuracy is 1.000 with tools (controller), 0.500 alone (mllm); no difference\nshown: " in ended.out
     for table in (
         *("gain of controller over mllm, 2 questions", "effects on accuracy_macro", "only with tools"),
@@ -46,8 +43,7 @@ def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(comman
 
 
 def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path: Path) -> None:
-    ended = command("study", *SAMPLE, "--depth", "full", "-o", tmp_path / "study", "--dry-run", "--json")
-    assert ended.code == 0, ended.err
+    ended = command("study", *SAMPLE, "--depth", "full", "-o", tmp_path / "study", "--dry-run", "--json", code=0)
     told = json.loads(ended.out)
     assert list(told["runs"]) == [
         *("with-tools", "blank-tools", "other-findings", "oracle", "findings-as-text", "findings-as-pictures"),
@@ -60,8 +56,7 @@ def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path
 def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_path: Path) -> None:
     (tmp_path / "alone.csv").write_text("id,correct\na,0\nb,1\nc,0\n")
     (tmp_path / "tools.csv").write_text("id,correct,calls\na,1,1\nb,1,0\nc,0,2\n")
-    ended = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv")
-    assert ended.code == 0, ended.err
+    ended = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", code=0)
     assert "gain of tools over alone, 3 questions" in ended.out
     assert "no presence, result or loop" in ended.err
     latex = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--latex").out
@@ -71,7 +66,7 @@ def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_pa
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_studied_is_named"))
-def test_what_cannot_be_studied_is_named(command: Command, words: tuple[str, ...], named: str, tmp_path: Path) -> None:
+def test_what_cannot_be_studied_is_named(command: Command, words: Words, named: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,correct\nq,1\n")
     ended = command("study", *words)
     assert ended.code != 0

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.ended import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 
 pytestmark = pytest.mark.system
 
-Command = Callable[..., Any]
 # A body, or the pieces of a stream, and its status.
 Says = tuple[Any, int]
 
@@ -129,7 +129,7 @@ def asked(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     ],
 )
 def test_a_server_that_checks_is_given_what_it_wants(
-    server: Callable[..., Says], words: tuple[str, ...], terms: list[str], asked: Callable[..., Any]
+    server: Callable[..., Says], words: Words, terms: list[str], asked: Callable[..., Any]
 ) -> None:
     ended, manifest, attempts = asked(server, *words)
     assert ended.code == 0, ended.err
@@ -154,7 +154,7 @@ def test_a_server_that_checks_is_given_what_it_wants(
     ],
 )
 def test_what_cannot_go_on_ends_with_the_option_that_allows_it(
-    server: Callable[..., Says], words: tuple[str, ...], said: str, asked: Callable[..., Any]
+    server: Callable[..., Says], words: Words, said: str, asked: Callable[..., Any]
 ) -> None:
     ended, _, attempts = asked(server, *words)
     assert (ended.code, attempts) == (2, [])

@@ -1,7 +1,7 @@
 """`hybrid tools run NAME IMAGE... --args JSON --picture OUT.png` for every tool that answers without weights."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ from hybrid import images
 from hybrid.benchmarks.blink.sample import item
 from hybrid.registry import load, names
 from hybrid.tool import Tool
+from tests.ended import Command
 from tests.tables import stored
 
-WEIGHT_FREE = [name for name in names("tools") if load("tools", name).backend("classical")]
 # BLINK tasks whose generated images a tool is for; another one gets as many as it takes of a rendered scene.
 TASKS: Mapping[str, str] = stored(__file__, "TASKS")
 # Arguments of a plain call; a tool that is not named, such as one that was added, is called without any.
@@ -23,9 +23,9 @@ ARGS: Mapping[str, Mapping[str, Any]] = stored(__file__, "ARGS")
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("name", WEIGHT_FREE)
+@pytest.mark.parametrize("name", [name for name in names("tools") if load("tools", name).backend("classical")])
 def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
-    command: Callable[..., Any], tmp_path: Path, name: str
+    command: Command, tmp_path: Path, name: str
 ) -> None:
     tool: Tool = load("tools", name)
     fewest, most = tool.card.images
@@ -48,20 +48,17 @@ def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
         assert picture.format == "PNG"
         # A picture is an overlay of an input's size; what crop cuts out is enlarged, and the puzzle is put together.
         assert picture.size in {pixels.shape[1::-1] for pixels in images} or name in ("crop", "jigsaw")
-    plain = command("tools", "run", name, *words)
-    assert plain.code == 0
-    *lines, last = plain.out.splitlines()
+    *lines, last = command("tools", "run", name, *words, code=0).out.splitlines()
     assert "\n".join(lines) == found["text"]
     assert last == f"confidence {found['confidence']:.2f}, classical backend, version {found['version']}"
 
 
 def test_an_image_file_beyond_the_limit_is_not_read(
-    command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Image.new("RGB", (9, 9)).save(tmp_path / "large.png")
     monkeypatch.setattr(images, "MAX_BYTES", 20)
-    ended = command("tools", "run", "markers", tmp_path / "large.png")
-    assert ended.code == 2
+    ended = command("tools", "run", "markers", tmp_path / "large.png", code=2)
     assert f"{tmp_path}/large.png has " in ended.err
     assert "at most 20 are read" in ended.err
     command("tools", "gallery", tmp_path, "-o", "page")

@@ -1,19 +1,13 @@
 """`hybrid tools serve`: what is said before anything is served; `tests/hybrid/integrations` talks to it."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
+from tests.ended import Command, Words
 from tests.tables import cases
 
 pytest.importorskip("mcp")
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_words_are_said_before_anything_is_served"))
-def test_wrong_words_are_said_before_anything_is_served(
-    command: Callable[..., Any], words: tuple[str, ...], said: str
-) -> None:
-    ended = command("tools", "serve", *words)
-    assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
+def test_wrong_words_are_said_before_anything_is_served(command: Command, words: Words, said: str) -> None:
+    assert said in command("tools", "serve", *words, code=2).err

@@ -4,13 +4,13 @@ import hashlib
 import json
 import shutil
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.weights import find_weights
+from tests.ended import Command, Words
 
 EYE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["EYE"]
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+def own(tmp_path_factory: pytest.TempPathFactory) -> Words:
     """The words that bring the tool `eye`."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "eye.py").write_text(EYE)
@@ -45,7 +45,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
 
 @pytest.mark.system
 def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path
+    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
 ) -> None:
     sha = hub.commit("made/tiny", tiny)
     sizes = {path.name: path.stat().st_size for path in tiny.iterdir()}
@@ -54,8 +54,7 @@ def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
     dry = command("tools", "fetch", "eye", "--dry-run", *own)
     assert (dry.code, dry.out.splitlines()[0]) == (0, told)
     assert hub.contents == []
-    ended = command("tools", "fetch", "eye", *own, "-o", "weights.json")
-    assert ended.code == 0, ended.err
+    ended = command("tools", "fetch", "eye", *own, "-o", "weights.json", code=0)
     snapshot = tmp_path / "cache" / "models--made--tiny" / "snapshots" / sha
     first, licence, trained, here, hashed, answers, following = (line.split() for line in ended.out.splitlines())
     assert " ".join(first) == told
@@ -79,7 +78,7 @@ def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
 
 @pytest.mark.system
 def test_one_broken_tool_loses_no_other_and_ends_with_3(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path
+    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
 ) -> None:
     hub.commit("made/tiny", tiny)
     pickles = tmp_path / "pickles"
@@ -95,8 +94,7 @@ def test_one_broken_tool_loses_no_other_and_ends_with_3(
         "depth": str(pickles),
     }
     words = [word for name, where in named.items() for word in ("--weights", f"{name}={where}")]
-    ended = command("tools", "fetch", *named, "eye", *words, *own, "-o", "out.json")
-    assert ended.code == 3
+    ended = command("tools", "fetch", *named, "eye", *words, *own, "-o", "out.json", code=3)
     said = dict(line.split(": ", 1) for line in ended.err.splitlines() if line.partition(":")[0] in named)
     assert "fail 1 of 1 known answers" in said["similarity"], "random numbers are no DINOv2"
     assert said["saliency"] == f"weights absent: made/pickles has no .safetensors file at {hub.url}"
@@ -110,13 +108,10 @@ def test_one_broken_tool_loses_no_other_and_ends_with_3(
 
 
 @pytest.mark.system
-def test_a_server_that_fails_is_named_and_what_came_is_kept(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...]
-) -> None:
+def test_a_server_that_fails_is_named_and_what_came_is_kept(command: Command, hub: Any, tiny: Path, own: Words) -> None:
     hub.commit("made/tiny", tiny)
     hub.faults.append("404")
-    ended = command("tools", "fetch", "eye", *own)
-    assert ended.code == 3
+    ended = command("tools", "fetch", "eye", *own, code=3)
     assert f"eye: weights absent: made/tiny cannot be fetched from {hub.url} (" in ended.err
     assert "HF_ENDPOINT names a mirror" in ended.err
     assert "--from DIR" in ended.err
@@ -126,11 +121,10 @@ def test_a_server_that_fails_is_named_and_what_came_is_kept(
 @pytest.mark.system
 @pytest.mark.parametrize("place", ["made/tiny", "made--tiny"])
 def test_a_folder_of_repositories_serves_as_the_hub(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path, place: str
+    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path, place: str
 ) -> None:
     shutil.copytree(tiny, tmp_path / "usb" / place)
-    ended = command("tools", "fetch", "eye", "--from", "usb", *own)
-    assert ended.code == 0, ended.err
+    ended = command("tools", "fetch", "eye", "--from", "usb", *own, code=0)
     assert "  licence      MIT" in ended.out.splitlines()
     assert hub.requests == []
     # Found by its id from now on, with what its card knows; only what is read was taken.
@@ -148,14 +142,12 @@ def test_a_folder_of_repositories_serves_as_the_hub(
 
 @pytest.mark.system
 def test_a_folder_that_names_code_is_not_taken(
-    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path
+    command: Command, hub: Any, tiny: Path, own: Words, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(tiny, tmp_path / "usb" / "made" / "tiny")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "_attn_implementation": "evil/kernel"}))
-    ended = command("tools", "fetch", "eye", "--from", "usb", *own)
-    assert ended.code == 3
-    assert "names code to fetch and run" in ended.err
+    assert "names code to fetch and run" in command("tools", "fetch", "eye", "--from", "usb", *own, code=3).err
     assert not (tmp_path / "cache").exists()
 
 
@@ -169,36 +161,27 @@ def test_a_folder_that_names_code_is_not_taken(
         pytest.param(("depth", "--device", "cuda:999"), "torch sees", marks=pytest.mark.system),  # It loads torch.
     ],
 )
-def test_fetch_refuses_what_has_no_weights(command: Callable[..., Any], words: tuple[str, ...], said: str) -> None:
-    ended = command("tools", "fetch", "--dry-run", *words)
-    assert ended.code == 2
-    assert said in ended.err
+def test_fetch_refuses_what_has_no_weights(command: Command, words: Words, said: str) -> None:
+    assert said in command("tools", "fetch", "--dry-run", *words, code=2).err
 
 
 @pytest.mark.system
-def test_absent_weights_name_the_command(
-    command: Callable[..., Any], tiny: Path, own: tuple[str, ...], hub: Any
-) -> None:
-    auto = command("tools", "check", "eye", *own)
-    assert auto.code == 2
+def test_absent_weights_name_the_command(command: Command, tiny: Path, own: Words, hub: Any) -> None:
+    auto = command("tools", "check", "eye", *own, code=2)
     assert "weights absent: made/tiny is not on disk (`hybrid tools fetch eye` fetches it)" in auto.err
     named = command("tools", "check", "eye", *own, "--weights", "no/where")
     assert f"weights absent: no/where is not at {hub.url}" in named.err
 
 
 @pytest.mark.system
-def test_check_prints_each_image_and_ends_with_0_or_3(command: Callable[..., Any]) -> None:
-    passed = command("tools", "check", "saliency", "--backend", "classical")
-    assert passed.code == 0, passed.err
+def test_check_prints_each_image_and_ends_with_0_or_3(command: Command) -> None:
+    passed = command("tools", "check", "saliency", "--backend", "classical", code=0)
     assert passed.out.splitlines()[0].startswith("0 of 1 wrong: saliency, classical backend")
     assert "ok     dark on bright" in passed.out
-    failed = command("tools", "check", "similarity", "--backend", "classical")
-    assert failed.code == 3
+    failed = command("tools", "check", "similarity", "--backend", "classical", code=3)
     first, *each, said = failed.out.splitlines()
     assert any(line.startswith("missed ") for line in each)
     assert "failed: the same pattern in another light: " in said
     assert "at least 7 wanted" in said
     assert first.startswith("1 of 1 wrong: similarity, ")
-    missed = command("tools", "check", "depth", "--backend", "classical")
-    assert missed.code == 3
-    assert "WRONG  nearer point" in missed.out
+    assert "WRONG  nearer point" in command("tools", "check", "depth", "--backend", "classical", code=3).out

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from hybrid.log.folder import LOG
 from hybrid.secrets import redact
+from tests.ended import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
 
-Command = Callable[..., Any]
 LOST = "--trace otlp: spans are lost, and the run goes on: "
 KEY = "zq71-collector-0123456789"
 
@@ -71,12 +71,8 @@ def away(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def test_a_collector_gets_the_spans(
-    command: Command, blink: tuple[str, ...], collector: Collector, monkeypatch: pytest.MonkeyPatch
+    command: Command, blink: Words, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{KEY},x-version=4")
     assert command("run", *blink, "--solver", "mllm", "--trace", "otlp").code == 0
@@ -86,8 +82,7 @@ def test_a_collector_gets_the_spans(
     assert headers["content-type"] == "application/x-protobuf"
     assert headers["authorization"] == f"Bearer {KEY}"
     resource = ExportTraceServiceRequest.FromString(body).resource_spans[0].resource
-    told = {one.key: one.value.string_value for one in resource.attributes}
-    assert told["service.name"] == "hybrid"
+    assert {one.key: one.value.string_value for one in resource.attributes}["service.name"] == "hybrid"
     names = [span.name for span in collector.spans()]
     assert sorted(set(names)) == ["chat model", "question mllm", "run blink"]
     assert [names.count(name) for name in sorted(set(names))] == [6, 6, 1]
@@ -95,9 +90,7 @@ def test_a_collector_gets_the_spans(
 
 
 @pytest.mark.system
-def test_a_collector_that_is_away_costs_a_line(
-    command: Command, blink: tuple[str, ...], away: None, tmp_path: Path
-) -> None:
+def test_a_collector_that_is_away_costs_a_line(command: Command, blink: Words, away: None, tmp_path: Path) -> None:
     plain = command("run", *blink[:-1], tmp_path / "plain", "--solver", "mllm", "--solver", "arbiter", "--quiet")
     traced = command("run", *blink, "--solver", "mllm", "--solver", "arbiter", "--trace", "otlp", "--quiet")
     assert traced.code == plain.code
@@ -113,7 +106,7 @@ def test_a_collector_that_is_away_costs_a_line(
 
 
 def test_a_collector_that_refuses_is_named_with_its_reason(
-    command: Command, blink: tuple[str, ...], collector: Collector, tmp_path: Path
+    command: Command, blink: Words, collector: Collector, tmp_path: Path
 ) -> None:
     collector.status = 401
     assert command("run", *blink, "--solver", "mllm", "--trace", "otlp").code == 0
@@ -122,12 +115,12 @@ def test_a_collector_that_refuses_is_named_with_its_reason(
 
 
 def test_a_configuration_names_it_too_and_every_run_of_a_matrix_adds_its_lines(
-    command: Command, blink: tuple[str, ...], tmp_path: Path
+    command: Command, blink: Words, tmp_path: Path
 ) -> None:
     config = {"trace": "spans.jsonl", "trace-text": True, "solver": ["mllm"], "format-line": ["on", "off"]}
     (tmp_path / "run.json").write_text(json.dumps(config))
     assert command("run", "--config", "run.json", *blink).code == 0
-    rows = lines(Path("spans.jsonl"))
+    rows = [json.loads(line) for line in Path("spans.jsonl").read_text().splitlines()]
     assert [row["name"] for row in rows].count("run blink") == 2
     chats = [row["attributes"] for row in rows if row["name"] == "chat model"]
     assert len(chats) == 12
@@ -137,12 +130,11 @@ def test_a_configuration_names_it_too_and_every_run_of_a_matrix_adds_its_lines(
 
 
 def test_a_trace_without_the_extra_says_how_to_get_it(
-    command: Command, blink: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    command: Command, blink: Words, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delitem(sys.modules, "hybrid.tracing.open_telemetry", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    told = command("run", *blink, "--trace", "otlp")
-    assert told.code == 2
+    told = command("run", *blink, "--trace", "otlp", code=2)
     (line,) = [line for line in told.err.splitlines() if line.startswith("hybrid: ")]
     assert re.search(r"uv pip install -e '\S+\[trace\]'", line)
     assert not (tmp_path / "run").exists()
@@ -151,18 +143,17 @@ def test_a_trace_without_the_extra_says_how_to_get_it(
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_traced_is_refused_before_anything_is_asked"))
 def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
     command: Command,
-    blink: tuple[str, ...],
+    blink: Words,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    words: tuple[str, ...],
+    words: Words,
     variable: tuple[str, str] | None,
     told: str,
 ) -> None:
     (tmp_path / "folder.jsonl").mkdir()
     if variable is not None:
         monkeypatch.setenv(*variable)
-    ended = command("run", *blink, "--trace", *words)
-    assert ended.code == 2
+    ended = command("run", *blink, "--trace", *words, code=2)
     (line,) = [line for line in ended.err.splitlines() if line.startswith("hybrid: ")]
     assert told in line
     assert not (tmp_path / "run" / "mllm").exists()
@@ -170,7 +161,7 @@ def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
 
 
 @pytest.mark.system
-def test_a_run_without_it_imports_none_of_it(blink: tuple[str, ...]) -> None:
+def test_a_run_without_it_imports_none_of_it(blink: Words) -> None:
     words = [sys.executable, "-X", "importtime", "-m", "hybrid", "run", *blink, "--solver", "mllm", "--limit", "1"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert "hybrid.running.run" in done.stderr

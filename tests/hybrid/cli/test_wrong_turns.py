@@ -2,17 +2,17 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.registry import load
+from tests.ended import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
 
-Command = Callable[..., Any]
 BENCHMARKS = ("blink", "actiview", "mvp_bench", "mm_sap", "hvsbench")
 NO_MODEL = ("--solver", "chance", "--dry-run")
 
@@ -92,10 +92,8 @@ def test_no_key_and_no_such_provider(asking: Command, model: str, told: str) -> 
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_misspelt_word_is_answered_with_the_nearest"))
-def test_a_misspelt_word_is_answered_with_the_nearest(command: Command, words: tuple[str, ...], told: str) -> None:
-    ended = command(*words)
-    assert (ended.code, ended.out) == (2, "")
-    assert told in ended.err
+def test_a_misspelt_word_is_answered_with_the_nearest(command: Command, words: Words, told: str) -> None:
+    assert told in command(*words, code=2).err
 
 
 def test_a_misspelt_variable_is_told_of(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,8 +161,7 @@ def runs(samples: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 def test_runs_that_cannot_be_compared(command: Command, runs: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     blink = runs / "blink"
-    ended = command("compare", blink, runs / "mm_sap")
-    assert (ended.code, ended.out) == (2, "")
+    ended = command("compare", blink, runs / "mm_sap", code=2)
     assert "two benchmarks cannot be compared" in ended.err
     assert ended.err.endswith("\nname runs of one of them; `hybrid report` takes both\n")
     for again in (blink, f"{blink}/.", os.path.relpath(blink)):
@@ -178,14 +175,12 @@ def test_runs_that_cannot_be_compared(command: Command, runs: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     "words", [("compare",), ("score",), ("report", "-o", "site"), ("view",), ("judge", "--model", "embedded")]
 )
-def test_what_is_no_run(command: Command, runs: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_what_is_no_run(command: Command, runs: Path, tmp_path: Path, words: Words) -> None:
     (tmp_path / "empty").mkdir()
     assert "empty is not a run" in the_message(command(words[0], "empty", *words[1:]))
     above = the_message(command(words[0], runs, *words[1:]))
     assert f"it holds runs: name them, such as {runs / 'blink'} (`hybrid runs list {runs}` shows all)" in above
-    ended = command(words[0], "absent", *words[1:])
-    assert ended.code == 2
-    assert "'absent' does not exist" in ended.err
+    assert "'absent' does not exist" in command(words[0], "absent", *words[1:], code=2).err
 
 
 def test_a_solver_where_a_run_is_wanted(command: Command, runs: Path) -> None:

@@ -18,8 +18,7 @@ CELL = st.text(max_size=12) | st.text(alphabet='|\\`*_<>&~$[](){}#%^-",\n\r\t \x
 
 @st.composite
 def tables(draw: st.DrawFn) -> Table:
-    width = draw(st.integers(1, 4))
-    row = st.tuples(*[CELL] * width)
+    row = st.tuples(*[CELL] * draw(st.integers(1, 4)))
     columns = tuple(Column(name, draw(st.sampled_from(["left", "right"]))) for name in draw(row))
     return Table(draw(CELL), columns, tuple(draw(st.lists(row, max_size=4))), tuple(draw(st.lists(CELL, max_size=2))))
 
@@ -61,8 +60,7 @@ def test_markdown_defuses_links_and_html() -> None:
 
 @given(tables())
 def test_csv_reads_back_exactly(table: Table) -> None:
-    rows = list(csv.reader(io.StringIO(as_csv(table), newline="")))
-    assert rows == [list(table.names), *map(list, table.rows)]
+    assert list(csv.reader(io.StringIO(as_csv(table), newline=""))) == [list(table.names), *map(list, table.rows)]
 
 
 def test_credit_out_of_a_count_is_printed_whole() -> None:
@@ -138,8 +136,7 @@ def compared(draw: st.DrawFn) -> Table:
         st.lists(st.sampled_from(["right", "right", "left"]), max_size=12)
     )
     columns = tuple(Column(draw(HEADING), side) for side in sides)
-    row = st.tuples(*(NAME if side == "left" else NUMBER for side in sides))
-    rows = draw(st.lists(row, max_size=6))
+    rows = draw(st.lists(st.tuples(*(NAME if side == "left" else NUMBER for side in sides)), max_size=6))
     if draw(st.booleans()):
         rows = [(rows[0][0], *each[1:]) for each in rows]
     notes = tuple(draw(st.lists(st.text(max_size=200), max_size=2)))

@@ -77,16 +77,13 @@ def session() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-FITS = re.compile(rb"Image (\d) continues")
-
-
 def said(body: bytes) -> bytes:
     """A call of jigsaw while tools are offered, and the letter of the image that its finding names; "(A)" to a question
     about a cat; else a description."""
     if offers_tools(body) and not tool_results(body):
         call = tool_call(json.dumps({"images": ["img:1", "img:2", "img:3"]}), "jigsaw")
         return framed(answer_body(call, "tool_calls"))
-    fits = FITS.search(body)
+    fits = re.compile(rb"Image (\d) continues").search(body)
     letter = {b"2": "A", b"3": "B"}[fits[1]] if fits else "A" if CAT.search(body) else None
     return framed(answer_body({"content": f"Answer: ({letter})" if letter else "a cat and a mat"}, "stop"))
 
@@ -246,8 +243,7 @@ def attempts(run: ResolvedRun, solver: str) -> dict[str, Attempt]:
 
 def figures(scored: Scored) -> tuple[object, ...]:
     """The metrics and, by question, the verdicts."""
-    metrics = [(one.name, one.value, one.n) for one in scored.metrics]
-    return metrics, {score.id: score for score in scored.scores}
+    return [(one.name, one.value, one.n) for one in scored.metrics], {score.id: score for score in scored.scores}
 
 
 def written(run: ResolvedRun, solver: str = "mllm") -> list[str]:
@@ -337,8 +333,7 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     assert (end.failures, end.stopped, end.answered) == ((), None, 12)
     assert written(run) == sorted(question.id for question in run.sound)
     # What was said before is not said again; what was lost on the way is.
-    descriptions = Counter(body for body in server.bodies if not CAT.search(body))
-    assert sorted(descriptions.values()) == [1] * 12
+    assert sorted(Counter(body for body in server.bodies if not CAT.search(body)).values()) == [1] * 12
     assert len(server.cats()) == 12 + in_flight
     assert [line for line in watched.told if "was lost (ActorDiedError)" in line and f"({in_flight})" in line]
     # A description that is known costs no call of the budget.

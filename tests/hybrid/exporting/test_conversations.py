@@ -77,8 +77,7 @@ def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path:
 
 
 def test_a_conversation_whose_pictures_were_not_all_kept_is_left_out(tmp_path: Path) -> None:
-    made = write(tmp_path, solvers=("controller",), keep_images=1)
-    rows, written = exported(made.path, tmp_path / "out")
+    rows, written = exported(write(tmp_path, solvers=("controller",), keep_images=1).path, tmp_path / "out")
     assert written.left_out["requests left older pictures out (--keep-pictures)"] == 2
     assert set(rows) == {"val_Jigsaw_2", "val_Jigsaw_3", "val_Relative_Depth_2"}
 
@@ -260,8 +259,7 @@ def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_pa
     )
     plan = replace(plan, resources=replace(plan.resources, model=model))
     assert asyncio.run(ask_run(plan, lambda *_: None)) == ()
-    written = EXPORTER.export(ExportedRun.at(tmp_path / "run"), tmp_path / "out", ALL)
-    assert written.left_out == {}
+    assert EXPORTER.export(ExportedRun.at(tmp_path / "run"), tmp_path / "out", ALL).left_out == {}
     first, second = map(json.loads, (tmp_path / "out" / "conversations.jsonl").read_text().splitlines())
     assert (first["id"], first["ask"], second["ask"]) == (second["id"], 0, 1)
     assert [len(first["tools"]), len(second["tools"])] == [1, 0]

@@ -57,15 +57,13 @@ def the_home_of_the_run(traced: Path, monkeypatch: pytest.MonkeyPatch, hybrid_ho
 
 
 def exported(traced: Path, path: Path, images: Any = "attached") -> Any:
-    written = EXPORTER.export(ExportedRun.at(traced / "specialist"), path, ExportOptions(images))
-    assert written.paths == (path,)
+    assert EXPORTER.export(ExportedRun.at(traced / "specialist"), path, ExportOptions(images)).paths == (path,)
     return read_eval_log(str(path))
 
 
 def test_a_run_is_a_folder_of_logs_that_the_viewer_lists(traced: Path, tmp_path: Path) -> None:
     written = EXPORTER.export(ExportedRun.at(traced), tmp_path / "logs", ExportOptions("none"))
-    listed = list_eval_logs(str(tmp_path / "logs"), formats=["eval", "json"])
-    assert len(listed) == len(written.paths) == 2
+    assert len(list_eval_logs(str(tmp_path / "logs"), formats=["eval", "json"])) == len(written.paths) == 2
     logs = [read_eval_log(str(path)) for path in written.paths]
     assert {log.eval.solver for log in logs} == {"specialist", "chance"}
     # They are logs of one run, and each is a task of its own, now and when the run is exported again.
@@ -244,8 +242,7 @@ async def test_the_messages_of_an_agent_of_inspect_become_steps(fakes: Any) -> N
     ]
     prompt = Prompt(("Which one?",), Kind.CHOICE, ("A", "B"))
     ctx = fakes.context_of(prompt)
-    reply = await Agent(lambda _: messages).ask(prompt, ctx)
-    assert reply.text == "(A)"
+    assert (await Agent(lambda _: messages).ask(prompt, ctx)).text == "(A)"
     assert [(step.kind, step.name, step.text, step.fault) for step in ctx.log.steps[1:3]] == [
         ("tool", "depth", "A is nearer", None),
         ("tool", "web", "too slow", Fault.TOOL_ERROR),

@@ -14,15 +14,11 @@ from hybrid.exporting.submission import EXPORTER as SUBMISSION
 from hybrid.log.folder import RunFolder
 
 
-def table_of(path: Path, out: Path) -> Any:
-    PARQUET.export(ExportedRun.at(path), out, ExportOptions())
-    return pq.read_table(out)
-
-
 def test_a_table_has_a_row_a_question_and_solver(made_up_runs: Any, tmp_path: Path) -> None:
     made = made_up_runs.write(tmp_path, "blink", size=4, failed=2)
     run = ExportedRun.at(made.real)
-    table = table_of(made.real, tmp_path / "run.parquet")
+    PARQUET.export(run, tmp_path / "run.parquet", ExportOptions())
+    table = pq.read_table(tmp_path / "run.parquet")
     rows = table.to_pylist()
     assert [(row["solver"], row["id"]) for row in rows] == [
         (one.solver, score.id) for one in run.scored for score in one.scores

@@ -13,7 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVE = [sys.executable, "-m", "hybrid", "tools", "serve"]
-STRANGE = Path(__file__).with_name("strange_server.py")
 PLAIN = Path(__file__).with_name("plain_server.py")
 # Values of `--mcp-image` for the plain server.
 PLAIN_IMAGES = {f"plain_{name}": "image" for name in ("look", "dies", "odd", "refuses", "unwilling", "variables")}
@@ -64,7 +63,7 @@ def own(home: Path, *words: str) -> str:
 @contextmanager
 def strange_over_http(log: Path) -> Iterator[str]:
     """The foreign server over HTTP: its address."""
-    command = [sys.executable, str(STRANGE), str(log)]
+    command = [sys.executable, str(Path(__file__).with_name("strange_server.py")), str(log)]
     with subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

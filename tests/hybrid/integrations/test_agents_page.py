@@ -52,8 +52,7 @@ class Serves(JsonHandler):
     """Answers a chat completion after a call of a tool of its own, whose messages it sends along."""
 
     def posted(self, body: bytes) -> None:
-        asked = json.loads(body)
-        (message,) = asked["messages"]
+        (message,) = json.loads(body)["messages"]
         assert self.path == "/v1/chat/completions"
         assert any(part.get("image_url", {}).get("url", "").startswith("data:image/") for part in message["content"])
         call = {
@@ -87,8 +86,7 @@ def test_the_page_runs_as_it_is_printed(address: str, tmp_path: Path, monkeypatc
     whole = {(row.section, row.quantity): row for row in rows if not row.group and not row.metric}
     evidence = {name: int(row.value or 0) for (section, name), row in whole.items() if section == "evidence"}
     # Every call is judged: the answer is what the finding comes to.
-    judged = sum(evidence[name] for name in ("correct adoption", "confirmed", "over-trust", "wrong from both"))
-    assert judged == 8
+    assert sum(evidence[name] for name in ("correct adoption", "confirmed", "over-trust", "wrong from both")) == 8
     assert evidence["correct adoption"] > 0
     assert not any(evidence[name] for name in ("no call", "wrong tool", "no finding", "unread", "ignored evidence"))
     gain = {name: row.value for (section, name), row in whole.items() if section == "decomposition"}

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import io
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -32,6 +31,7 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding, ImageRef
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, plain
+from tests.saved import saved
 from tests.tables import cases
 
 
@@ -80,17 +80,14 @@ async def asked(runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | 
 @pytest.mark.system
 async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, ref: ImageRef) -> None:
     def saved(kind: str, **options: Any) -> ImageRef:
-        buffer = io.BytesIO()
-        Image.fromarray(store.pixels(ref.image)).save(buffer, kind, **options)
-        return ImageRef("img:2", store.put(buffer.getvalue(), kind))
+        return ImageRef("img:2", store.put(saved(Image.fromarray(store.pixels(ref.image)), kind, **options), kind))
 
     exif = Image.Exif()
     exif[0x0112] = 6
     async with tools(store) as runner:
         for image, head in ((ref, "png"), (saved("JPEG"), "jpeg")):
             url = f"data:image/{head};base64,{base64.b64encode(store.read(image.image)).decode()}"
-            found = await asked(runner, "plain_look", image)
-            assert found.text == f"{len(url)} characters: {url[:22]}"
+            assert (await asked(runner, "plain_look", image)).text == f"{len(url)} characters: {url[:22]}"
         assert "data:image/png;base64," in (await asked(runner, "plain_look", saved("TIFF"))).text
         turned = saved("JPEG", exif=exif)
         sent, _ = runner._encoder.encoded(turned.image)
@@ -168,9 +165,8 @@ def text(words: str) -> protocol.TextContent:
 
 
 def picture(side: int) -> protocol.ImageContent:
-    buffer = io.BytesIO()
-    Image.fromarray(np.zeros((side, side, 3), np.uint8)).save(buffer, "PNG")
-    return protocol.ImageContent(type="image", data=base64.b64encode(buffer.getvalue()).decode(), mimeType="x/y")
+    data = base64.b64encode(saved(Image.fromarray(np.zeros((side, side, 3), np.uint8)))).decode()
+    return protocol.ImageContent(type="image", data=data, mimeType="x/y")
 
 
 def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore, ref: ImageRef) -> None:
@@ -180,8 +176,7 @@ def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore
     assert [(image.parent, image.image.width) for image in shown.images] == [("img:1", 3)] * MAX_IMAGES
     (chart,) = finding_of("it_draw", "", result(picture(3)), [], store).images
     assert (chart.parent, chart.image.width) == (None, 3)
-    numbers = finding_of("it_look", "", result(structured={"a": 1}), [ref], store)
-    assert numbers.text == '{"a": 1}'
+    assert finding_of("it_look", "", result(structured={"a": 1}), [ref], store).text == '{"a": 1}'
     for failed, words in (
         (result(), "no text, image or structured content"),
         (result(error=True), "does not say why"),

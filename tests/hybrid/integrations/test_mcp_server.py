@@ -5,7 +5,6 @@ import http.client
 import re
 import socket
 import sys
-import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,7 +27,7 @@ from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
 from hybrid.secrets import keep_secret
 from tests.hybrid.integrations.served import SERVE, Served, environment, over_http
-from tests.tables import cases
+from tests.tables import cases, stored
 
 QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
 
@@ -136,9 +135,7 @@ async def test_agents_of_langchain_get_pictures_as_image_blocks(web: Served, fol
     assert "there is no image 'absent.png'" in str(refused.content)
 
 
-# Programs that the tests write or start.
-TEXT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-NOISY = TEXT["NOISY"]
+NOISY = stored(__file__, "NOISY")
 
 
 @pytest.mark.system
@@ -196,7 +193,7 @@ async def test_a_defect_is_an_error_without_the_keys_of_this_machine() -> None:
     assert "secret" not in told.model_dump_json()
 
 
-INITIALIZE = TEXT["INITIALIZE"]
+INITIALIZE = stored(__file__, "INITIALIZE")
 SPOKEN = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -248,7 +245,7 @@ def test_a_port_that_is_taken_is_an_error() -> None:
         listening(first.getsockname()[1])
 
 
-CRASHES = TEXT["CRASHES"]
+CRASHES = stored(__file__, "CRASHES")
 
 
 @pytest.mark.system

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from hybrid.report.payload import (
 )
 from hybrid.scoring.reference import ReferenceKind, ReferenceLine
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
+from tests.saved import saved
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -110,9 +110,7 @@ def drawn(seed: int, *, overlay: bool, side: int = 320) -> bytes:
         (pen.ellipse if rng.random() < 0.5 else pen.rectangle)((x, y, x + size, y + size), fill=colour)
         if overlay:
             pen.rectangle((x - 3, y - 3, x + size + 3, y + size + 3), outline=(255, 0, 200), width=3)
-    data = io.BytesIO()
-    picture.save(data, "PNG")
-    return data.getvalue()
+    return saved(picture)
 
 
 def stored_pictures(root: Path) -> Shown:

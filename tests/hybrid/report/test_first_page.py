@@ -247,8 +247,7 @@ def test_every_chart_is_saved_as_svg_png_and_csv(opened: Any, five: str, tmp_pat
         assert rows
         assert all(float(row["value"]) == float(row["value"]) for row in rows)
     lines = csv.DictReader((tmp_path / "blink-values.csv").read_text().splitlines())
-    first = {row["a"]: float(row["value"]) for row in lines}
-    assert first["mllm"] == made_up.share_of(rows_of(), 1)[0]
+    assert {row["a"]: float(row["value"]) for row in lines}["mllm"] == made_up.share_of(rows_of(), 1)[0]
 
 
 def test_without_scripts_the_headline_is_read(browser: Browser, five: str) -> None:

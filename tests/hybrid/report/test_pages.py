@@ -133,8 +133,7 @@ def test_a_deep_link_opens_its_question_among_those_of_its_filters(opened: Any, 
 
 def test_a_question_shows_each_solvers_way(opened: Any, five: str) -> None:
     row = next(one for one in rows_of() if len(one.verdicts[0].tools) == 2 and says(one.verdicts[0]) == "right")
-    page = opened().open(f"{five}#/blink/q/{quote(row.id)}")
-    column = page.locator(".column").first
+    column = opened().open(f"{five}#/blink/q/{quote(row.id)}").locator(".column").first
     expect(column.locator(".said-verdict")).to_contain_text("right")
     expect(column.locator(".answer-said")).to_have_text(row.verdicts[0].answer)
     expect(column.locator(".outcome")).to_contain_text("letter in brackets")
@@ -153,8 +152,7 @@ def test_an_overlay_slides_over_its_image_and_images_are_enlarged(opened: Any, f
     figure = page.locator(".picture.over").first
     expect(figure.locator("img")).to_have_count(2)
     figure.locator("input[type=range]").fill("30")
-    clip = figure.locator("img").nth(1).evaluate("one => one.style.clipPath")
-    assert clip == "inset(0px 70% 0px 0px)"
+    assert figure.locator("img").nth(1).evaluate("one => one.style.clipPath") == "inset(0px 70% 0px 0px)"
     boxes = figure.locator("img").evaluate_all("all => all.map((one) => JSON.stringify(one.getBoundingClientRect()))")
     assert boxes[0] == boxes[1]
     page.locator(".asked .enlarge").click()

@@ -22,18 +22,14 @@ from tests.hybrid.report import made_up_pages as made_up
 ASSETS = Path(str(files("hybrid.report"))) / "assets"
 
 
-@pytest.fixture
-def two(tmp_path: Path) -> Pages:
-    pages = made_up.five_benchmarks(tmp_path / "store", 250)
-    return replace(pages, benchmarks=pages.benchmarks[:2])
-
-
 def one_benchmark(tmp_path: Path, **changes: Any) -> Pages:
     pages = made_up.five_benchmarks(tmp_path / "store", 12)
     return replace(pages, benchmarks=[replace(pages.benchmarks[0], **changes)])
 
 
-def test_an_image_that_the_store_lost_is_an_error_and_leaves_nothing(two: Pages, tmp_path: Path) -> None:
+def test_an_image_that_the_store_lost_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    pages = made_up.five_benchmarks(tmp_path / "store", 250)
+    two = replace(pages, benchmarks=pages.benchmarks[:2])
     shutil.rmtree(tmp_path / "store")
     with pytest.raises(DataError, match="is not in the store"):
         write_site(two, tmp_path / "site")

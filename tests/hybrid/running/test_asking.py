@@ -27,11 +27,6 @@ def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunCo
     )
 
 
-@pytest.fixture
-def second(config: RunConfig) -> RunConfig:
-    return replace(config, captioner="openai:eyes", captioner_settings=ModelSettings(base_url=KEYED))
-
-
 def with_models(run: ResolvedRun, model: Any, captioner: Any = None) -> ResolvedRun:
     """The run with these models, under the facts of its own."""
     for fake, own in ((model, run.resources.model), (captioner, run.resources.captioner)):
@@ -44,7 +39,8 @@ def go(run: ResolvedRun) -> Any:
     return asyncio.run(ask_run_to_end(run, lambda *_: None, lambda _: None))
 
 
-def test_the_captioner_is_part_of_what_a_run_is_and_its_secrets_are_nowhere(second: RunConfig, fakes: Any) -> None:
+def test_the_captioner_is_part_of_what_a_run_is_and_its_secrets_are_nowhere(config: RunConfig, fakes: Any) -> None:
+    second = replace(config, captioner="openai:eyes", captioner_settings=ModelSettings(base_url=KEYED))
     run = prepare(second)
     assert run.captioner is run.resources.captioner
     told = run.identity["captioner"]
@@ -70,8 +66,7 @@ def test_a_captioner_that_cannot_be_had_is_named_by_its_setting(config: RunConfi
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(UsageError, match="--setting caption-model=openai:eyes: "):
         prepare(replace(config, captioner="openai:eyes"))
-    dry = prepare(replace(config, captioner="openai:eyes"), dry=True)
-    assert "caption-model" in dry.missing[0]
+    assert "caption-model" in prepare(replace(config, captioner="openai:eyes"), dry=True).missing[0]
 
 
 def write_texts(folder: Path, *numbers: int) -> Path:
@@ -99,8 +94,7 @@ def test_supplied_texts_are_named_by_hash_and_counted(config: RunConfig, tmp_pat
     write_texts(tmp_path, 1, 2, 3)
     with pytest.raises(UsageError, match=r"context\.sha256"):
         go(prepare(replace(plain, context=path, context_missing="without")))
-    other = prepare(replace(plain, context=path, out=tmp_path / "other"))
-    assert other.without_text == ()
+    assert prepare(replace(plain, context=path, out=tmp_path / "other")).without_text == ()
 
 
 def test_a_file_of_other_questions_is_refused(config: RunConfig, tmp_path: Path) -> None:

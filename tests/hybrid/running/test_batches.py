@@ -29,7 +29,6 @@ from hybrid.scoring.runs import score_run
 from tests.tables import cases
 
 APIS = {"openai:m": "/v1", "anthropic:m": "", "google_genai:m": ""}
-PRICE = Price(10, 10)
 # Of a request to the server at the ordinary price.
 USD = 1100 * 10 / 1e6
 
@@ -44,7 +43,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def config(tmp_path: Path) -> RunConfig:
     """Six generated questions, each asked twice, with a call of crop between."""
-    settings = ModelSettings(batch=True, price=PRICE)
+    settings = ModelSettings(batch=True, price=Price(10, 10))
     out = tmp_path / "run"
     return RunConfig("blink", ("controller",), "openai:m", data="sample", limit=6, model_settings=settings, out=out,
                      tools=("crop",))  # fmt: skip

@@ -60,8 +60,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
 def asked(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> tuple[ResolvedRun, Any]:
     """A run whose model says these in order."""
     run, queue = prepare(config), fakes.QueueModel(list(replies))
-    settings = replace(run.config.model_settings, price=Price(1.0, 1.0))
-    config = replace(run.config, model_settings=settings)
+    config = replace(run.config, model_settings=replace(run.config.model_settings, price=Price(1.0, 1.0)))
     facts = replace(run.resources, config=config, model=Served(queue) if served else queue)
     return replace(run, resources=replace(facts, run_meter=RunMeter())), queue
 
@@ -131,12 +130,6 @@ async def test_who_is_shown_no_image_is_not_asked(config: RunConfig, fakes: Any,
 DROPPED = AssistantMessage("<think>\nI call crop.\n</think>\n\n", finish_reason="stop")
 
 
-@pytest.fixture
-def calling(config: RunConfig) -> RunConfig:
-    """One question whose model may call a tool."""
-    return replace(config, solvers=("controller",), tools=("crop",))
-
-
 def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
     """The error for a request that a server does not take."""
     error = kind("does not take this request")
@@ -154,8 +147,9 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
     ],
 )
 async def test_calls_that_nothing_reads_are_refused_unless_allowed(
-    calling: RunConfig, fakes: Any, replies: tuple[Any, ...], said: str
+    config: RunConfig, fakes: Any, replies: tuple[Any, ...], said: str
 ) -> None:
+    calling = replace(config, solvers=("controller",), tools=("crop",))
     run, model = asked(calling, fakes, READS, *replies)
     with pytest.raises(UsageError, match=rf"--model queue:model.*{said}.*--allow toolless measures it all the same"):
         await ends(run)

@@ -86,12 +86,6 @@ def test_no_question_at_all_is_an_error() -> None:
         taken({"a": []}, None)
 
 
-@pytest.fixture
-def blink(tmp_path: Path, fakes: Any) -> Path:
-    folder: Path = fakes.blink_folder(tmp_path / "blink")
-    return folder
-
-
 def mounted(folder: Path | str, tmp_path: Path, **changes: Any) -> Mounted:
     options: dict[str, Any] = {"split": None, "tasks": (), "settings": {}, "store": ImageStore(tmp_path / "store")}
     return mount(BENCHMARK, str(folder), **{**options, **changes})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.config import RunConfig, ServiceOptions
+from hybrid.config import RunConfig
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.log.attempts import Recorder
 from hybrid.log.folder import RunFolder
@@ -24,27 +24,14 @@ from hybrid.types import Attempt, Exchange, Fault, Kind, Prompt, Reply
 
 
 @pytest.fixture
-def config(tmp_path: Path, fakes: Any) -> RunConfig:
-    """Three puzzles and three relations, answered "(A)" by a recorded model, one at a time."""
-    replies = fakes.recordings(tmp_path / "model", fakes.blink_replies())
-    return RunConfig(
-        "blink",
-        ("mllm",),
-        f"replay:{replies}",
-        data=str(fakes.blink_folder(tmp_path / "blink")),
-        service=ServiceOptions("classical"),
-        concurrency=1,
-        out=tmp_path / "run",
-    )
-
-
-def with_model(run: ResolvedRun, model: Any) -> ResolvedRun:
-    return replace(run, resources=replace(run.resources, model=model))
+def config(config: RunConfig) -> RunConfig:
+    """One question at a time."""
+    return replace(config, concurrency=1)
 
 
 def failing(config: RunConfig, fakes: Any, **errors: BaseException) -> ResolvedRun:
     run = prepare(config)
-    return with_model(run, fakes.WatchedModel(run.resources.model, errors))
+    return replace(run, resources=replace(run.resources, model=fakes.WatchedModel(run.resources.model, errors)))
 
 
 async def ended(run: ResolvedRun, told: list[str] | None = None) -> RunEnd:
@@ -76,8 +63,7 @@ async def test_any_error_costs_its_own_question(config: RunConfig, fakes: Any, e
 async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
     keep_secret("sk-ends-secret")
     run = failing(config, fakes, val_Jigsaw_2=Outage("401: sk-ends-secret is wrong"))
-    end = await ended(run)
-    assert end.failures[0].error == "401: [redacted] is wrong"
+    assert (await ended(run)).failures[0].error == "401: [redacted] is wrong"
     assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "attempts.jsonl").read_bytes()
 
 

@@ -138,8 +138,7 @@ async def test_a_second_model_has_a_price_and_a_rule_for_images_of_its_own(confi
 
 async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
     # The puzzle is 96 pixels wide and its pieces 48: each is one tile, and so is the sheet.
-    folder = fakes.blink_folder(tmp_path / "puzzle", 1, 0)
-    puzzle = replace(config, data=str(folder))
+    puzzle = replace(config, data=str(fakes.blink_folder(tmp_path / "puzzle", 1, 0)))
     one, three = [(await asked(replace(puzzle, images=form))).expected.input_tokens for form in ("concat", "separate")]
     assert three is not None
     assert one is not None
@@ -196,8 +195,7 @@ def on(folder: Path, benchmark: str, **changes: Any) -> RunConfig:
 async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     # The question is asked again where the reply is the one refusal of its five options.
     refusals = await asked(on(folders("mm_sap"), "mm_sap"))
-    asks = [spent.calls / refusals.questions for _, spent in refusals.levels]
-    assert asks == [1, pytest.approx(1.2), 2]
+    assert [spent.calls / refusals.questions for _, spent in refusals.levels] == [1, pytest.approx(1.2), 2]
     # One part is shown and the question follows, or all four with three asks whether to go on.
     shifts = await asked(on(folders("actiview"), "actiview", settings={"mode": "shift"}))
     assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]

@@ -14,9 +14,8 @@ pytest.importorskip("mcp")
 
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.images import ImageStore
 from hybrid.integrations.mcp import client
-from hybrid.messages import AssistantMessage, ToolCall, images_of
+from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.report.collect import collect_run
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, ask_run_to_end
@@ -90,45 +89,6 @@ def steps(run: ResolvedRun) -> list[Step]:
     return [
         step for one in attempts for exchange in one.exchanges for step in exchange.reply.steps if step.kind == "tool"
     ]
-
-
-@pytest.mark.system
-def test_its_picture_is_in_the_trace_the_store_and_the_report(
-    planned: Planned, stranger: str, web: tuple[str, Path]
-) -> None:
-    run = planned(
-        (stranger,),
-        calls(("strange_invert", {"image": "img:1"}), ("crop", {"images": ["img:2"]})),
-        calls(("strange_invert", {"image": "img:1.1"}), ("strange_measure", {"image": "img:1", "x": 3})),
-        "Answer: (A)",
-        tools=("crop", "strange_measure", "strange_invert"),
-    )
-    assert [tool.card.name for tool in run.resources.tools_offered] == ["crop", "strange_measure", "strange_invert"]
-    end = carried_out(run)
-    assert (end.answered, end.failures, end.stopped) == (1, (), None)
-    assert sorted(web[1].read_text().split()) == ["invert", "invert", "measure"]
-    first, crop, again, measured = steps(run)
-    assert [first.name, crop.name, again.name, measured.name] == [
-        *("strange_invert", "crop", "strange_invert", "strange_measure")
-    ]
-    assert (first.text, first.fault) == ("The picture with its colours inverted.", None)
-    assert (first.data["backend"], first.data["version"]) == ("mcp", f"Strange Server {_version()}")
-    assert first.data["confidence"] == 0.0
-    assert (measured.data["confidence"], measured.data["args"]) == (0.75, {"x": 3})
-    # What was inverted twice is what it was: the bytes went out and came back by reference.
-    store: ImageStore = run.service.store
-    shown = images_of([run.resources.model.calls[0][0][-1]])  # type: ignore[union-attr]
-    assert [image.name for image in (*first.images, *again.images)] == ["img:1.1", "img:1.1.1"]
-    assert (store.pixels(first.images[0].image) == 255 - store.pixels(shown[0].image)).all()
-    assert (store.pixels(again.images[0].image) == store.pixels(shown[0].image)).all()
-    pages = collect_run(run.folder)
-    said = [
-        step for page in pages.benchmarks[0].questions for one in page.solvers for ask in one.asks for step in ask.steps
-    ]
-    picture = next(step for step in said if step.name == "strange_invert").pictures[0]
-    assert (picture.name, picture.over) == ("img:1.1", "img:1")
-    assert picture.file is not None
-    assert first.images[0].image.sha256 in picture.file
 
 
 def _version() -> str:

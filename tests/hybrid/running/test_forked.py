@@ -51,20 +51,17 @@ def said(body: str, *words: object) -> str:
 
 
 def test_values_and_open_files_come_out_of_another_process_and_its_imports_stay_there(tmp_path: Path) -> None:
-    body = TEXT["values_and_open_files_come_out"]
-    assert said(body, tmp_path) == "once alone\n"
+    assert said(TEXT["values_and_open_files_come_out"], tmp_path) == "once alone\n"
 
 
 def test_errors_are_raised_with_their_words_and_defects_with_their_traceback() -> None:
-    body = TEXT["errors_are_raised_with_their_words"]
-    lines = said(body).splitlines()
+    lines = said(TEXT["errors_are_raised_with_their_words"]).splitlines()
     assert lines[:2] == ["DataError False no column", "FileNotFoundError False [Errno 2] not there: 'a.json'"]
     assert lines[2:] == ["KeyError True 'q1'", "RuntimeError True Traceback (most recent call last):"]
 
 
 def test_it_is_one_step_ahead_and_ends_wherever_it_is_when_it_is_closed() -> None:
-    body = TEXT["it_is_one_step_ahead_and"]
-    assert said(body) == "the end " * 41
+    assert said(TEXT["it_is_one_step_ahead_and"]) == "the end " * 41
 
 
 @pytest.mark.parametrize(
@@ -108,8 +105,7 @@ def test_a_signal_ends_both(number: signal.Signals, tmp_path: Path) -> None:
     cleaned = tmp_path / "cleaned"
     with program(body, cleaned) as process:
         assert process.stdout is not None
-        child = int(process.stdout.readline())
-        assert child != process.pid
+        assert int(process.stdout.readline()) != process.pid
         os.kill(process.pid, number)
         # Ends when no process has it open any more.
         process.stdout.read()
@@ -118,8 +114,7 @@ def test_a_signal_ends_both(number: signal.Signals, tmp_path: Path) -> None:
 
 
 def test_beside_another_thread_nothing_is_forked() -> None:
-    threads = TEXT["beside_another_thread_nothing_is_forked"]
-    assert said(threads) == "True\n"
+    assert said(TEXT["beside_another_thread_nothing_is_forked"]) == "True\n"
 
 
 RUN = TEXT["RUN"]

@@ -31,13 +31,6 @@ def bench(name: str) -> Benchmark:
     return found
 
 
-@pytest.fixture
-def blink(tmp_path: Path, fakes: Any) -> Path:
-    """BLINK data of two tasks in a folder, three questions each."""
-    folder: Path = fakes.blink_folder(tmp_path / "blink")
-    return folder
-
-
 def made(tmp_path: Path, name: str) -> Path:
     folder = tmp_path / f"made-{name}"
     bench(name).generate(folder, TASKS[name], 3, 0)

@@ -15,7 +15,6 @@ from hybrid.tool import Provenance, Tool
 from hybrid.weights import provenance_of
 
 LEARNED = {"depth": "learned:1:abc"}
-SOURCES = ("COCO-FreeView", "DIW")
 
 
 def tool(*trained_on: str, non_commercial: bool = False, **changes: Any) -> Tool:
@@ -29,7 +28,7 @@ def tool(*trained_on: str, non_commercial: bool = False, **changes: Any) -> Tool
 
 
 def closed(
-    one: Tool, sources: tuple[str, ...] = SOURCES, weights: Mapping[str, str] | None = None
+    one: Tool, sources: tuple[str, ...] = ("COCO-FreeView", "DIW"), weights: Mapping[str, str] | None = None
 ) -> tuple[Caveat, ...]:
     return permissions.closed([one], LEARNED, weights or {}, sources)
 

@@ -1,32 +1,20 @@
 """`--setting repeats=K` in a run: folders and seeds of their own, resumed and extended, refused where it is vain."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.config import ModelSettings, RunConfig
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
 
-WARM = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0, seed=3)
-
 
 @pytest.fixture
-def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunConfig:
+def config(config: RunConfig, monkeypatch: pytest.MonkeyPatch) -> RunConfig:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    return RunConfig(
-        "blink",
-        ("mllm", "chance", "specialist"),
-        "openai:m",
-        model_settings=WARM,
-        data=str(fakes.blink_folder(tmp_path / "blink")),
-        service=ServiceOptions("classical"),
-        out=tmp_path / "run",
-        repeats=2,
-        seed=1,
-    )
+    warm = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0, seed=3)
+    solvers = ("mllm", "chance", "specialist")
+    return replace(config, solvers=solvers, model="openai:m", model_settings=warm, repeats=2, seed=1)
 
 
 def test_a_repetition_is_no_word_of_the_command_line(config: RunConfig) -> None:

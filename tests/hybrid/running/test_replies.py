@@ -37,8 +37,7 @@ def test_a_line_that_is_none_costs_its_own_call(tmp_path: Path, line: bytes) -> 
     opened(tmp_path).keep(CALL, "sha", b"said")
     path = tmp_path / "replies.jsonl"
     path.write_bytes(path.read_bytes() + line)
-    log = opened(tmp_path)
-    log.keep(CALL, "second", b"said again")
+    opened(tmp_path).keep(CALL, "second", b"said again")
     found = opened(tmp_path)
     assert (found.said(CALL, "sha"), found.said(CALL, "second")) == (b"said", b"said again")
 

@@ -6,32 +6,12 @@ from typing import Any
 
 import pytest
 
-from hybrid.config import RunConfig, ServiceOptions, ToolOutput
+from hybrid.config import RunConfig, ToolOutput
 from hybrid.errors import UsageError
 from hybrid.models.base import ModelRefused
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import UnfinishedQuestion, ask_run
 from tests.tables import cases
-
-
-@pytest.fixture
-def data(tmp_path: Path, fakes: Any) -> Path:
-    folder: Path = fakes.blink_folder(tmp_path / "blink")
-    return folder
-
-
-@pytest.fixture
-def config(tmp_path: Path, data: Path, fakes: Any) -> RunConfig:
-    """Three puzzles and three relations, answered "(A)" by a recorded model."""
-    replies = fakes.recordings(tmp_path / "model", fakes.blink_replies())
-    return RunConfig(
-        "blink",
-        ("mllm",),
-        f"replay:{replies}",
-        data=str(data),
-        service=ServiceOptions("classical"),
-        out=tmp_path / "run",
-    )
 
 
 def quiet(solver: str, finished: int, total: int) -> None:
@@ -78,22 +58,21 @@ async def test_another_configuration_is_refused_with_the_difference(
 
 
 async def test_changed_data_or_recordings_are_another_configuration(
-    config: RunConfig, data: Path, tmp_path: Path, fakes: Any
+    config: RunConfig, blink: Path, tmp_path: Path, fakes: Any
 ) -> None:
     await ran(prepare(config))
     fakes.recordings(tmp_path / "model", fakes.blink_replies(text="(B)"))
     with pytest.raises(UsageError, match=r"model\.files_sha256"):
         await ran(prepare(config))
     fakes.recordings(tmp_path / "model", fakes.blink_replies())
-    fakes.write_task(data, "Jigsaw", [fakes.jigsaw_row(1)])
+    fakes.write_task(blink, "Jigsaw", [fakes.jigsaw_row(1)])
     with pytest.raises(UsageError, match=r"2 of its questions are others now .*no longer there"):
         await ran(prepare(config))
 
 
 @pytest.mark.parametrize("mode", ["blank", "shuffled", "oracle"])
 async def test_solvers_with_rules_live_with_every_control(config: RunConfig, mode: ToolOutput) -> None:
-    run = prepare(replace(config, solvers=("arbiter", "specialist"), tool_output=mode))
-    assert await ran(run) == ()
+    assert await ran(prepare(replace(config, solvers=("arbiter", "specialist"), tool_output=mode))) == ()
 
 
 async def test_an_unknown_solver_or_a_missing_model_is_a_wrong_option(config: RunConfig) -> None:

@@ -2,22 +2,18 @@
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hybrid.config import RunConfig, ServiceOptions
+from hybrid.config import RunConfig
 from hybrid.images import home
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 
 
 @pytest.fixture
-def config(tmp_path: Path, fakes: Any) -> RunConfig:
-    data = fakes.blink_folder(tmp_path / "blink")
-    service = ServiceOptions("classical")
-    return RunConfig("blink", ("chance",), data=str(data), service=service, out=tmp_path / "run")
+def config(config: RunConfig) -> RunConfig:
+    return replace(config, solvers=("chance",), model=None)
 
 
 async def asked(config: RunConfig) -> ResolvedRun:

@@ -20,13 +20,12 @@ from hybrid.running.tools_in_use import ToolChoice, ToolsInUse, tools_in_use
 
 ROOT = Path(hybrid.__file__).parent.parent
 CLASSICAL = ServiceOptions("classical")
-ROUTES = tuple(load("hybrid.benchmarks", "blink").card.tasks)
 
 
 def used(*solvers: str, tools_offered: tuple[str, ...] = (), service: ServiceOptions = CLASSICAL) -> ToolsInUse:
     asked = {name: load_solver(name) for name in solvers}
     choice = ToolChoice(tools_offered or names("tools"), tools_offered)
-    return tools_in_use(asked, "blink", choice, service, ROUTES)
+    return tools_in_use(asked, "blink", choice, service, tuple(load("hybrid.benchmarks", "blink").card.tasks))
 
 
 def test_what_a_backend_needs_is_needed_with_that_backend_alone(tmp_path: Path) -> None:

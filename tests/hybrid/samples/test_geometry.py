@@ -57,8 +57,7 @@ def test_the_depth_map_belongs_to_the_picture_even_when_mirrored() -> None:
         item = made("depth", seed)
         assert isinstance(item.facts, DepthFacts)
         near = 1 / item.facts.depth_m
-        grey = cv2.cvtColor(item.images[0], cv2.COLOR_RGB2GRAY).astype(np.float32)
-        steps = np.abs(np.diff(grey, axis=1))
+        steps = np.abs(np.diff(cv2.cvtColor(item.images[0], cv2.COLOR_RGB2GRAY).astype(np.float32), axis=1))
         edges = np.abs(np.diff(near, axis=1)) > 0.05
         if edges.sum() > 100:
             fits.append(steps[edges].mean() > steps[edges[:, ::-1]].mean())

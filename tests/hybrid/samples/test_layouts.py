@@ -28,8 +28,7 @@ def test_footprints_of_a_random_scene_do_not_meet(seed: int) -> None:
                 solid.radius if isinstance(solid, Ball) else float(np.hypot(*solid.half[:2]))
                 for solid in (first, second)
             )
-            gap = np.hypot(first.centre[0] - second.centre[0], first.centre[1] - second.centre[1])
-            assert gap > 0.95 * reach
+            assert np.hypot(first.centre[0] - second.centre[0], first.centre[1] - second.centre[1]) > 0.95 * reach
 
 
 @settings(max_examples=6)

@@ -74,8 +74,7 @@ def test_named_objects_have_their_colour_in_the_picture() -> None:
         item = made("relation", seed)
         assert isinstance(item.facts, RelationFacts)
         for name, (x0, y0, x1, y1) in zip((item.facts.first, item.facts.second), item.facts.boxes, strict=True):
-            middle = coloured(item.images[0], name.colour)[int(y0) : int(y1), int(x0) : int(x1)]
-            assert middle.mean() > 0.4
+            assert coloured(item.images[0], name.colour)[int(y0) : int(y1), int(x0) : int(x1)].mean() > 0.4
 
 
 def test_brightness_times_light_explains_the_picture_of_reflectance() -> None:

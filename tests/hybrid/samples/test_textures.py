@@ -47,5 +47,4 @@ def test_a_large_footprint_reads_the_mean_of_the_pattern() -> None:
     far = sample(surface, *grid(), np.full((24, 24), 5.0, np.float32))
     assert far.mean() == pytest.approx(0.4, abs=0.01)
     assert far.std() < 0.02
-    near = sample(surface, *grid(), np.full((24, 24), 1e-3, np.float32))
-    assert near.std() > 0.1
+    assert sample(surface, *grid(), np.full((24, 24), 1e-3, np.float32)).std() > 0.1

@@ -37,8 +37,7 @@ async def crowd(meter: RunMeter, calls: int, fails: frozenset[int] = frozenset()
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_exactly_as_many_calls_are_made_as_allowed(limit: int, calls: int) -> None:
     meter = RunMeter(RunLimits(model_calls=limit))
-    ends = asyncio.run(crowd(meter, calls))
-    assert ends.count("made") == min(limit, calls)
+    assert asyncio.run(crowd(meter, calls)).count("made") == min(limit, calls)
     assert (meter.used.model_calls, meter.pending) == (min(limit, calls), 0)
     assert meter.used.input_tokens == 7 * min(limit, calls)
 

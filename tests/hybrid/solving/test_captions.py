@@ -171,8 +171,7 @@ async def test_an_outage_of_the_captioner_costs_the_question(ask: Ask, fakes: An
     with pytest.raises(Outage):
         await ask(captioner=fakes.QueueModel([Outage("away")]), **shared)
     # What was described before is kept, and the rest is asked for again.
-    reply = await ask(captioner=fakes.QueueModel(["a cat", "a dog"]), **shared)
-    assert reply.outcome is Outcome.ANSWERED
+    assert (await ask(captioner=fakes.QueueModel(["a cat", "a dog"]), **shared)).outcome is Outcome.ANSWERED
 
 
 async def test_budgets_hold_for_captions(ask: Ask, fakes: Any) -> None:
@@ -192,5 +191,4 @@ async def test_captions_are_words_where_answers_are_likelihoods(ask: Ask, fakes:
             return AssistantMessage("Answer: (B)", likelihood={"A": 0.2, "B": 0.8})
 
     model = Scorer(["a cat", "a dog"])
-    reply = await ask(model=model, answer="likelihood")
-    assert (reply.text, model.replies) == ("Answer: (B)", [])
+    assert ((await ask(model=model, answer="likelihood")).text, model.replies) == ("Answer: (B)", [])

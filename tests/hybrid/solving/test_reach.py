@@ -50,8 +50,7 @@ class Spy(Solver):
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         self.found += reachable([prompt, ctx])
-        names = [image.name for image in prompt.images]
-        await ctx.tool("jigsaw", names, {})
+        await ctx.tool("jigsaw", [image.name for image in prompt.images], {})
         await ctx.model([ctx.message(prompt)])
         self.calls += 1
         self.found += reachable([prompt, ctx])

@@ -78,8 +78,7 @@ NAMES = ("img:1", "img:2", "img:3")
 
 
 async def say(prompt: Prompt, ctx: SolverContext) -> Reply:
-    message = await ctx.model([ctx.message(prompt)])
-    return Reply(message.text)
+    return Reply((await ctx.model([ctx.message(prompt)])).text)
 
 
 async def solve(prompt: Prompt, ctx: SolverContext) -> Reply:
@@ -147,8 +146,7 @@ async def test_a_model_that_takes_too_long_spends_the_seconds(start: Start, prom
     session = start(say, model=model, limits=Limits(seconds=0.05))
     reply = await session.ask(prompt)
     assert (reply.outcome, reply.text) == (Outcome.BUDGET, "")
-    again = await session.ask(prompt)
-    assert again.outcome is Outcome.BUDGET
+    assert (await session.ask(prompt)).outcome is Outcome.BUDGET
     assert len(model.calls) == 1
 
 

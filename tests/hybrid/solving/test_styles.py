@@ -105,8 +105,7 @@ def serve() -> Iterator[Callable[[Trained], str]]:
     def start(model: Trained) -> str:
         class Handler(JsonHandler):
             def posted(self, body: bytes) -> None:
-                message = model.message(json.loads(body))
-                choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+                choices = [{"index": 0, "finish_reason": "stop", "message": model.message(json.loads(body))}]
                 usage = {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909}
                 self.answer({"id": "1", "model": "m", "choices": choices, "usage": usage})
 
@@ -213,8 +212,7 @@ async def test_other_tools_keep_our_form_beside_it(tmp_path: Path, serve: Callab
     model = Trained("deepeyes", (64, 64))
     style, url = read_style(FOLDER / "deepeyes.toml"), serve(model)
     chosen = {"tools": ("crop", "markers"), "tool_style": "deepeyes"}
-    run = prepare(configured(tmp_path, url, MODELS["deepeyes"], **chosen))
-    assert await ask_run(run, lambda *_: None) == ()
+    assert await ask_run(prepare(configured(tmp_path, url, MODELS["deepeyes"], **chosen)), lambda *_: None) == ()
     system = model.asked[-1]["messages"][0]["content"]
     assert system.startswith(style.system)
     assert "- markers:" in system

@@ -114,15 +114,13 @@ async def test_the_trace_keeps_both_and_an_error_says_what_the_model_wrote(
 ) -> None:
     store = ImageStore(tmp_path)
     image = ImageRef("img:1", store.put_pixels(np.zeros((600, 800, 3), np.uint8)))
-    box = {"x0": 100.0, "y0": 40.0, "x1": 130.0, "y1": 90.0}
-    finding, step = await called(frame, store, image, {"box": box})
+    finding, step = await called(frame, store, image, {"box": {"x0": 100.0, "y0": 40.0, "x1": 130.0, "y1": 90.0}})
     # The crop is widened to whole pixels of the original.
     assert numbers(finding.text)[1:5] == pytest.approx([100.0, 130.0, 40.0, 90.0], abs=1.25)
     assert (step.data["shown"], step.text != finding.text) == (finding.text, True)
     (crop,) = finding.images
     assert crop.box == Box(*(step.data["data"]["crops"][0]["box_px"]))
-    outside = {"x0": 5100.0, "y0": 40.0, "x1": 5130.0, "y1": 90.0}
-    error, step = await called(frame, store, image, {"box": outside})
+    error, step = await called(frame, store, image, {"box": {"x0": 5100.0, "y0": 40.0, "x1": 5130.0, "y1": 90.0}})
     assert numbers(str(error))[1:5] == pytest.approx([5100, 40, 5130, 90], abs=0.02)
     assert str(error).endswith("230 x 173 px")
     assert step.text.endswith("800 x 600 px")

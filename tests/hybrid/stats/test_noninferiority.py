@@ -40,8 +40,7 @@ def tango(helped: int, harmed: int, n: int, difference: float) -> float:
 def tango_interval(helped: int, harmed: int, n: int) -> tuple[float, float]:
     middle, z = (helped - harmed) / n, norm.ppf(0.975)
     low = brentq(lambda d: tango(helped, harmed, n, d) - z, -1 + 1e-9, middle)
-    high = brentq(lambda d: tango(helped, harmed, n, d) + z, middle, 1 - 1e-9)
-    return low, high
+    return low, brentq(lambda d: tango(helped, harmed, n, d) + z, middle, 1 - 1e-9)
 
 
 def test_the_reference_is_what_was_published() -> None:

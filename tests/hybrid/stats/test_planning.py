@@ -6,6 +6,7 @@ import pytest
 from bench.sentences import pair
 from hybrid.errors import UsageError
 from hybrid.stats import Design, contrast, detectable_difference, measured_design, power_of, sample_size
+from tests.tables import cases
 
 ONE = Design.of((1,))
 
@@ -19,16 +20,7 @@ def test_of_one_task_it_is_connor_s_number(difference: float, discordant: float 
     assert sample_size(ONE, difference, discordant).questions == pytest.approx(questions, rel=0.08)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "rows", "discordant"),
-    [
-        ((29,), 1, 0.4),
-        ((120, 60, 20), 1, 0.2),
-        ((100, 50, 10), 1, 0.4),
-        ((120, 60, 20), 5, 0.4),
-        ((200, 20, 20), 1, 0.2),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_is_planned_is_found_as_often_as_claimed"))
 def test_what_is_planned_is_found_as_often_as_claimed(sizes: tuple[int, ...], rows: int, discordant: float) -> None:
     least, rng = detectable_difference(Design.of(sizes, rows), discordant), np.random.default_rng(7)
     found = [contrast(*pair(rng, sizes, discordant, least, rows)).p_value for _ in range(600)]
@@ -58,16 +50,7 @@ def test_a_design_is_measured_of_two_solvers() -> None:
     assert share == pytest.approx(0.2, abs=0.06)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((0,), "needs 0 <"),
-        ((0.3, 0.2), "needs 0 <"),
-        ((0.1, 1.2), "--discordant"),
-        ((0.1, None, 1.0), "power"),
-        ((0.1, None, 0.8, 0.9), "level"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_planned_is_refused"))
 def test_what_cannot_be_planned_is_refused(arguments: tuple[float, ...], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         sample_size(ONE, *arguments)

@@ -164,8 +164,7 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
     run = prepare(replace(config, solvers=("controller",)))
     spans, _ = asked(run, fakes.QueueModel(said), text=text)
     everything = "\n".join(one.to_json() for one in spans)
-    question = run.sound[0]
-    for told in (CANARY, json.dumps(question.text.splitlines()[0])[1:-1], "img:1"):
+    for told in (CANARY, json.dumps(run.sound[0].text.splitlines()[0])[1:-1], "img:1"):
         assert (told in everything) is text
     for never in (KEY, "base64", "target"):
         assert never not in everything

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hybrid.serving.loader import Loader
 from hybrid.tool import Request, Stages, Tool
 from hybrid.types import Json
 from tests.tables import cases, stored
+from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.batches import by_form, together
 
 SIZES = ((120, 90), (90, 120), (120, 90), (200, 60))
@@ -26,9 +27,7 @@ NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel", 
 
 
 @pytest.fixture
-def checkpoint(
-    depth_checkpoint: Callable[[str], Path], things_checkpoint: Callable[[str], Path], tmp_path: Path
-) -> Callable[[str], Path]:
+def checkpoint(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints, tmp_path: Path) -> Checkpoints:
     def get(family: str) -> Path:
         found = (depth_checkpoint if family.startswith("depth") else things_checkpoint)(family)
         if family != "efficientloftr":
@@ -106,7 +105,7 @@ def test_every_learned_backend_that_promises_batches_keeps_to_the_stages_and_sta
 
 @pytest.mark.parametrize(("name", "family"), FAMILIES)
 def test_a_batch_finds_what_each_request_finds_alone(
-    name: str, family: str, checkpoint: Callable[[str], Path], passes: list[str]
+    name: str, family: str, checkpoint: Checkpoints, passes: list[str]
 ) -> None:
     tool: Tool = load("tools", name)
     card = tool.backend("learned")
@@ -137,7 +136,7 @@ def test_a_batch_finds_what_each_request_finds_alone(
 
 
 @pytest.mark.parametrize(("name", "family"), FAMILIES)
-def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: Callable[[str], Path]) -> None:
+def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: Checkpoints) -> None:
     import torch
 
     tool: Tool = load("tools", name)
@@ -177,8 +176,7 @@ def test_to_cuda_a_batch_goes_through_pinned_memory_without_waiting(monkeypatch:
 
     monkeypatch.setattr(torch, "empty", pinned)
     monkeypatch.setattr(torch.Tensor, "to", there)
-    batch = together([torch.ones(1, 2), torch.zeros(2, 2)], "cuda:1")
-    assert batch.tolist() == [[1, 1], [0, 0], [0, 0]]
+    assert together([torch.ones(1, 2), torch.zeros(2, 2)], "cuda:1").tolist() == [[1, 1], [0, 0], [0, 0]]
     assert went == [True, ("cuda:1", (3, 2), True)]
 
 

@@ -12,13 +12,14 @@ import pytest
 from hybrid.errors import WeightsError
 from hybrid.tool.checkpoint import Checkpoint, content_hash, load_module, load_verified
 from hybrid.tool.networks import collecting
+from tests.tools.tiny_checkpoints import Checkpoints
 
 AUTO = "AutoModelForDepthEstimation"
 Damage = Callable[[Path], object]
 
 
 @pytest.fixture
-def damaged(depth_checkpoint: Callable[[str], Path], tmp_path: Path) -> Path:
+def damaged(depth_checkpoint: Checkpoints, tmp_path: Path) -> Path:
     """A copy of a good checkpoint that a test may spoil."""
     return Path(shutil.copytree(depth_checkpoint("depth_anything"), tmp_path / "copy"))
 
@@ -149,7 +150,7 @@ def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> N
         load_module(module(), str(tmp_path))
 
 
-def test_pictures_are_made_on_the_host_wherever_the_network_is(depth_checkpoint: Callable[[str], Path]) -> None:
+def test_pictures_are_made_on_the_host_wherever_the_network_is(depth_checkpoint: Checkpoints) -> None:
     """A GPU resizes to other pixels; a machine without one would refuse to make them there."""
     import torch
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,15 +57,10 @@ class Changed(Stages[Any, PreparedPair, Matches]):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def backends(home: Path) -> dict[str, Changed]:
+def backends(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Changed]:
     """The real backends; each keeps what its network found."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HYBRID_HOME", str(home))
+        patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
         made = {}
         for name in TOOLS:
             backend = load("tools", name).backend("learned").make()

@@ -20,6 +20,7 @@ from hybrid.serving.known_answers import Checked, failures, run_checks
 from hybrid.serving.loader import Loader
 from hybrid.tool import CheckCase, Evidence, Pixels, Tool
 from tests.tables import stored
+from tests.tools.tiny_checkpoints import Checkpoints
 from tests.tools.true_depth import Rendered
 from tools._shared.known_answers import DEPTH_ANSWERS, depth_item
 from tools._shared.target_heat import SearchInput
@@ -74,7 +75,7 @@ def test_true_depth_is_taken_and_its_negative_is_not(tmp_path: Path) -> None:
         Loader(BackendChoice("learned", {"depth": folder(tmp_path)}, device="other")).load(depth_tool(-1))
 
 
-def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callable[[str], Path]) -> None:
+def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Checkpoints) -> None:
     named = {"depth": str(depth_checkpoint("depth_anything"))}
     with pytest.raises(WeightsError, match="known answers"):
         Loader(BackendChoice("learned", named)).load(TOOL)
@@ -82,7 +83,7 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callabl
 
 
 @pytest.fixture
-def told(depth_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def told(depth_checkpoint: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A command that runs depth in this process: what a worker says is asked in other tests."""
 
     def here(*named: Any, isolated: bool, **more: Any) -> ServiceOptions:
@@ -108,8 +109,7 @@ def test_on_the_command_line_they_are_taken_when_asked_for_and_with_a_note(told:
 
 @pytest.mark.system
 def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_somewhere() -> None:
-    ratios = [max(one.facts.depths_m) / min(one.facts.depths_m) for one in depth_scenes()]
-    assert min(ratios) > 2.2
+    assert min([max(one.facts.depths_m) / min(one.facts.depths_m) for one in depth_scenes()]) > 2.2
     assert {one.answer for one in depth_scenes()} == {0, 1}
 
 
@@ -181,8 +181,7 @@ def test_what_is_asked_of_features_is_more_than_their_mean_colours(name: str, co
     asked = [(known, check_case) for known, check_case in zip(tool.checks, cases_of(name), strict=True) if known.series]
     assert len(asked) == count
     if name == "semantic_correspondence":
-        right = sum(_by_colour(check_case) for _, check_case in asked)
-        assert right < asked[0][0].series.least
+        assert sum(_by_colour(check_case) for _, check_case in asked) < asked[0][0].series.least
     elif name == "jigsaw":
         # Pieces are of equal colours: no mean tells them apart.
         for _, check_case in asked:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
+from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.match_models import MatchModel
 from tools._shared.transformers_matchers import coarse_matches, fine_offsets, match_pairs
 from tools._shared.view_matches import Matches, View, view_of
@@ -30,12 +30,12 @@ TOLERANCE_PX = 0.01
 
 
 @pytest.fixture(scope="module")
-def checkpoint(things_checkpoint: Callable[[str], Path]) -> Callable[[str], Path]:
+def checkpoint(things_checkpoint: Checkpoints) -> Checkpoints:
     return things_checkpoint
 
 
 def test_lightglue_with_a_detector_that_the_library_lacks_is_refused(
-    things_checkpoint: Callable[[str], Path], tmp_path: Path
+    things_checkpoint: Checkpoints, tmp_path: Path
 ) -> None:
     """As published for DISK, whose code a checkpoint would bring."""
     folder = Path(shutil.copytree(things_checkpoint("lightglue"), tmp_path / "copy"))
@@ -53,8 +53,7 @@ def pair() -> tuple[Pixels, Pixels]:
 
 
 def test_loftr_of_kornia_is_read_from_a_state_dict(checkpoint, pair) -> None:
-    folder = checkpoint("kornia")
-    model = MatchModel(str(folder), "cpu")
+    model = MatchModel(str(checkpoint("kornia")), "cpu")
     assert model.version.startswith("kornia_loftr@")
     small = [np.ascontiguousarray(pixels[100:196, 100:228]) for pixels in pair]
     found = match(model, view_of(small[0]), view_of(small[1]))
@@ -104,8 +103,7 @@ def test_cells_with_equal_features_are_paired() -> None:
 def test_a_border_and_a_threshold_leave_cells_out() -> None:
     import torch
 
-    first = 10 * torch.eye(20)
-    coarse = torch.stack([first.T.reshape(20, 4, 5)] * 2)
+    coarse = torch.stack([(10 * torch.eye(20)).T.reshape(20, 4, 5)] * 2)
     inner = SimpleNamespace(**{**vars(CONFIG), "coarse_matching_border_removal": 1})
     assert coarse_matches(coarse, inner)[0][:, 0].tolist() == [6, 7, 8, 11, 12, 13]
     strict = SimpleNamespace(**{**vars(CONFIG), "coarse_matching_threshold": 1.1})
@@ -132,8 +130,7 @@ def test_the_second_stage_moves_towards_the_likelier_neighbour() -> None:
     first[0, 27, 4] = 1
     # The inner pixel (4, 4) is read at row 4, column 4 of the padded window; the neighbour to the right is preferred.
     second[0, 4 * 10 + 5, 4] = 1000
-    offset = fine_offsets(first, second, CONFIG)[1][0]
-    assert offset.tolist() == pytest.approx([4 - 3.5 + 1, 4 - 3.5], abs=1e-3)
+    assert fine_offsets(first, second, CONFIG)[1][0].tolist() == pytest.approx([4 - 3.5 + 1, 4 - 3.5], abs=1e-3)
 
 
 def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:

@@ -175,8 +175,7 @@ def test_in_fewer_bits_places_stay_exact_and_scores_are_rounded(model: MatchMode
         rounded = model.predict([asked])[0]
     assert {tuple(point) for point in rounded.first} & {tuple(point) for point in exact.first}
     assert not np.array_equal(exact.scores, rounded.scores)
-    away = np.hypot(*(rounded.first - rounded.second - (32, 16)).T)
-    assert np.mean(away < 1) > 0.98
+    assert np.mean(np.hypot(*(rounded.first - rounded.second - (32, 16)).T) < 1) > 0.98
     assert model.predict([asked])[0].scores.tobytes() == exact.scores.tobytes()
 
 
@@ -209,8 +208,7 @@ def test_off_the_cpu_views_of_one_shape_share_passes_and_each_pair_gets_its_own_
     together = model._match(pairs)
     handle.remove()
     assert passes == [3, 2, 1]
-    alone = [model._match([pair])[0] for pair in pairs]
-    for batched, single in zip(together, alone, strict=True):
+    for batched, single in zip(together, [model._match([pair])[0] for pair in pairs], strict=True):
         assert len(batched) == len(single) > 20
         assert np.abs(batched.first - single.first).max() < 0.01
         assert np.abs(batched.second - single.second).max() < 0.01

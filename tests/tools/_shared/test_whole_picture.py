@@ -1,7 +1,5 @@
 """Inputs of the networks that give features: the tensor of the reference processor, of the whole picture."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +8,7 @@ from PIL import Image
 
 from hybrid.serving.input_check import chart
 from hybrid.tool import Pixels, Request
+from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureInput
 from tools._shared.reading import square_side
 from tools.attributes import TextScorer
@@ -34,8 +33,7 @@ def reference(pixels: Pixels, family: str, height: int, width: int) -> np.ndarra
 
 def photo(height: int, width: int) -> Pixels:
     """A chart with soft noise, so that interpolations differ."""
-    rng = np.random.default_rng(0)
-    noise = rng.normal(0, 12, (height, width, 3))
+    noise = np.random.default_rng(0).normal(0, 12, (height, width, 3))
     return np.clip(chart(height, width) + noise, 0, 255).astype(np.uint8)
 
 
@@ -48,7 +46,7 @@ def far_from(values: Any, wanted: np.ndarray) -> float:
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
 @pytest.mark.parametrize("size", [(600, 900), (90, 70), (3, 20)])
 def test_dense_features_and_attention_get_the_whole_picture_normalised(
-    things_checkpoint: Callable[[str], Path], family: str, size: tuple[int, int]
+    things_checkpoint: Checkpoints, family: str, size: tuple[int, int]
 ) -> None:
     folder, pixels = str(things_checkpoint(family)), photo(*size)
     patch = 14 if family == "dinov2" else 16
@@ -63,13 +61,13 @@ def test_dense_features_and_attention_get_the_whole_picture_normalised(
 
 @pytest.mark.parametrize(("family", "side"), [("dinov2", 70), ("siglip", 64)])
 def test_similarity_compares_the_whole_picture_squeezed_to_a_square(
-    things_checkpoint: Callable[[str], Path], family: str, side: int
+    things_checkpoint: Checkpoints, family: str, side: int
 ) -> None:
     model, pixels = Features(str(things_checkpoint(family)), "cpu"), photo(120, 400)
     assert far_from(model.prepare(pixels), reference(pixels, family, side, side)) <= 3
 
 
-def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Callable[[str], Path]) -> None:
+def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Checkpoints) -> None:
     """The authors' centre crop of a picture of 16 : 9 would not see its outer quarters."""
     import torch
     import transformers
@@ -84,9 +82,7 @@ def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Callabl
 
 
 @pytest.mark.parametrize("family", ["siglip", "clip"])
-def test_attributes_gets_what_the_familys_own_processor_makes(
-    things_checkpoint: Callable[[str], Path], family: str
-) -> None:
+def test_attributes_gets_what_the_familys_own_processor_makes(things_checkpoint: Checkpoints, family: str) -> None:
     import torch
     import transformers
 
@@ -98,7 +94,7 @@ def test_attributes_gets_what_the_familys_own_processor_makes(
 
 
 def test_semantic_correspondence_scales_a_large_picture_only_to_what_the_network_takes(
-    things_checkpoint: Callable[[str], Path],
+    things_checkpoint: Checkpoints,
 ) -> None:
     backend, pixels = DenseMatch(), photo(960, 1280)
     backend.setup("cpu", str(things_checkpoint("dinov2")))

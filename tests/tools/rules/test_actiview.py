@@ -10,6 +10,7 @@ from hybrid.answers.views import ViewPlan
 from hybrid.benchmarks.actiview.views import GRIDS as THEIRS
 from hybrid.errors import NoBackend
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
+from tests.tools.rules.asking import said
 from tools.rules import ask_specialists as ask_rules
 from tools.rules.actiview import GRIDS
 
@@ -33,11 +34,6 @@ def boxes(key: str, *middles: tuple[float, float], name: str = "cup", saliency: 
     return Finding("", {key: rows}, 0.7, "learned", "1")
 
 
-async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
-    ctx = fakes.context_of(asked, findings=list(findings))
-    return await ask_rules(asked, ctx), ctx.tool.calls
-
-
 def test_the_grids_are_the_benchmarks() -> None:
     assert GRIDS == THEIRS
 
@@ -57,8 +53,7 @@ MORE = "The question about the whole picture is: What colour is the cup?\nReply 
 
 async def test_going_on_needs_a_detector_and_a_name(fakes: Any) -> None:
     assert (await said(fakes, shown(MORE, Kind.CONTINUE), ABSENT))[0] is None
-    nameless = shown("The question about the whole picture is: Why?", Kind.CONTINUE)
-    assert await said(fakes, nameless) == (None, [])
+    assert await said(fakes, shown("The question about the whole picture is: Why?", Kind.CONTINUE)) == (None, [])
 
 
 @pytest.mark.parametrize(("middles", "answer"), [((), "Answer: 1, 3"), (((10, 10),), "Answer: no")])
@@ -81,8 +76,7 @@ async def test_without_a_question_or_a_grid_it_abstains(fakes: Any, text: str, c
 
 
 async def test_a_first_plan_says_what_points_there(fakes: Any) -> None:
-    asked = whole("Why?", Kind.VIEW_PLAN)
-    found, _ = await said(fakes, asked, boxes("objects", (10, 10), (390, 190)))
+    found, _ = await said(fakes, whole("Why?", Kind.VIEW_PLAN), boxes("objects", (10, 10), (390, 190)))
     assert json.loads(found.answer) == {"part": "1, 4", "reason": "saliency points there"}
     assert (found.tool, found.confidence) == ("saliency", 0.2)
 

@@ -14,6 +14,7 @@ from hybrid.scoring.runs import score_run
 from hybrid.tool.rules import ORDINALS
 from hybrid.types import Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from tests.tables import cases
+from tests.tools.rules.asking import said
 from tests.tools.specialist_run import specialist_run
 from tools._shared.boxes import overlap
 from tools.rules import ask_specialists as ask_rules
@@ -22,17 +23,10 @@ from tools.saliency.rules import _around, rank_in
 
 IMAGE = StoredImage("0" * 64, 400, 200, "image/png")
 BOXES = (Box(0, 0, 50, 50), Box(100, 0, 150, 50), Box(200, 0, 250, 50))
-RANKS = ("the most salient", "the second most salient", "the third most salient")
 
 
 def prompt(route: str, kind: Kind, choices: tuple[str, ...] = (), text: str = "Which?", **facts: Any) -> Prompt:
     return Prompt((text, ImageRef("img:1", IMAGE)), kind, choices, given=Given(**facts), route=route)
-
-
-async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
-    """The rules' answers, and the calls that they made."""
-    ctx = fakes.context_of(asked, findings=list(findings))
-    return await ask_rules(asked, ctx), ctx.tool.calls
 
 
 @pytest.mark.parametrize("route", ["Q1", "Q3", "Q4"])
@@ -78,8 +72,7 @@ def test_any_wording_is_a_rank_or_none(text: str) -> None:
 
 @given(st.lists(st.tuples(st.floats(-2, 900), st.floats(-2, 900)), min_size=1, max_size=5))
 def test_a_box_around_a_fixation_lies_in_the_image(spots: list[tuple[float, float]]) -> None:
-    path = Scanpath(tuple(x for x, _ in spots), tuple(y for _, y in spots), ())
-    for box in _around(path, IMAGE):
+    for box in _around(Scanpath(tuple(x for x, _ in spots), tuple(y for _, y in spots), ()), IMAGE):
         assert 0 <= box.x0 < box.x1 <= IMAGE.width
         assert 0 <= box.y0 < box.y1 <= IMAGE.height
         assert overlap(box, box) == pytest.approx(1)
@@ -89,8 +82,7 @@ def test_a_box_around_a_fixation_lies_in_the_image(spots: list[tuple[float, floa
 def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
     """Five questions a type, of which a guess gets at most the second number right."""
     least = {"Q1": (4, 2), "Q2": (4, 2), "Q3": (3, 1), "Q4": (4, 3), "Q6": (4, 2), "Q8": (5, 3), "Q11": (4, 3)}
-    tasks = (*least, "Q9", "Q12")
-    BENCHMARK.generate(tmp_path / "data", tasks, 5, 0)
+    BENCHMARK.generate(tmp_path / "data", (*least, "Q9", "Q12"), 5, 0)
     plan = specialist_run("hvsbench", tmp_path, data=str(tmp_path / "data"), seed=3)
     (scored,) = score_run(plan.folder, ScoreOptions(abstain="wrong"))
     right = {task: sum(s.correct or 0 for s in scored.scores if s.task == task) for task in least}

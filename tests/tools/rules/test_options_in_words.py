@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hybrid.errors import NoBackend
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tests.tables import cases
+from tests.tools.rules.asking import said
 from tests.tools.specialist_run import specialist_run
 from tools._shared.question_words import asked_question, asks_for_text, named_things
 from tools.rules import ask_specialists as ask_rules
@@ -34,11 +35,6 @@ def counts(**numbers: int) -> Finding:
 def fits(best: int, *scores: float, compares: bool = False) -> Finding:
     rows = [{"score_0_1": score, "fits": None if compares else score >= 0.5} for score in scores]
     return Finding("", {"best": best, "scores": rows, "compares": compares}, 0.7, "learned", "1")
-
-
-async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
-    ctx = fakes.context_of(asked, findings=list(findings))
-    return await ask_rules(asked, ctx), ctx.tool.calls
 
 
 async def test_a_named_thing_that_is_not_there_is_refused(fakes: Any) -> None:

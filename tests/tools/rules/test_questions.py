@@ -22,11 +22,9 @@ from tools.detection.models import Detection
 from tools.markers import MarkersArgs, locate
 from tools.rules import ask_specialists as ask_rules
 
-SURE = 0.8
-
 
 def finding(data: Mapping[str, Json]) -> Finding:
-    return Finding("", data, SURE, "learned", "1")
+    return Finding("", data, 0.8, "learned", "1")
 
 
 def seen(*boxes: tuple[str, float, tuple[float, ...]], names: Sequence[str] = ()) -> Finding:

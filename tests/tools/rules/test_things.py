@@ -18,6 +18,7 @@ from hybrid.types import ImageRef, Outcome
 from hybrid.weights import backends_in_use
 from tests.tables import stored
 from tests.tools.specialist_run import specialist_run
+from tests.tools.tiny_checkpoints import Checkpoints
 
 # Arguments of a call of each tool without a weight-free backend.
 LEARNED_ONLY: dict[str, dict[str, Any]] = stored(__file__, "LEARNED_ONLY")
@@ -63,7 +64,7 @@ async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., Ca
 
 
 async def test_what_rests_on_another_tools_weights_is_learned_with_them(
-    service: Callable[..., CachedTools], things_checkpoint: Callable[[str], Path], tmp_path: Path
+    service: Callable[..., CachedTools], things_checkpoint: Checkpoints, tmp_path: Path
 ):
     folder, nowhere = str(things_checkpoint("rt_detr_v2")), {"detection": str(tmp_path / "nowhere")}
     pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
@@ -93,9 +94,7 @@ async def test_what_rests_on_another_tools_weights_is_learned_with_them(
     assert backends_in_use(tools, "classical", {}) == {"relation": "absent", "localization": "classical:box-cut-1"}
 
 
-async def test_depth_is_asked_at_what_was_detected(
-    service: Callable[..., CachedTools], things_checkpoint: Callable[[str], Path]
-):
+async def test_depth_is_asked_at_what_was_detected(service: Callable[..., CachedTools], things_checkpoint: Checkpoints):
     """The whole chain: boxes of the detection tool, the depth tool at both middles, then the relation."""
     shared = service(weights={"detection": str(things_checkpoint("rt_detr_v2"))}, unchecked=True)
     pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)

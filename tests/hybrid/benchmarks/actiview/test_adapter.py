@@ -1,6 +1,5 @@
 """ActiView's data: questions, settings, views, bad input."""
 
-import io
 import json
 import re
 import shutil
@@ -24,6 +23,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, decode
 from hybrid.types import BrokenQuestion
 from tests.hybrid.benchmarks import mounted
+from tests.saved import saved
 from tests.tables import cases
 
 asked, sound = partial(mounted.asked, BENCHMARK), partial(mounted.sound, BENCHMARK)
@@ -195,11 +195,8 @@ def test_flags_that_do_not_give_the_views_are_reported(
 
 
 def test_odd_pictures_are_read(copy: Path, tmp_path: Path) -> None:
-    buffer = io.BytesIO()
-    Image.new("L", (1, 1), 7).save(buffer, "PNG")
-    row = json.loads((copy / "asset" / "data.json").read_text())["data"][0]
-    for name in row["images"]:
-        (copy / name).write_bytes(buffer.getvalue())
+    for name in json.loads((copy / "asset" / "data.json").read_text())["data"][0]["images"]:
+        (copy / name).write_bytes(saved(Image.new("L", (1, 1), 7)))
     found = {question.id: question for question in sound(copy, tmp_path)}
     assert {(image.width, image.height) for image in found["actiview0001"].images} == {(1, 1)}
     broken = [question for question in asked(copy, tmp_path, splits="9") if isinstance(question, BrokenQuestion)]

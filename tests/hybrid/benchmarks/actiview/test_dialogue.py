@@ -118,8 +118,7 @@ def test_oracle_views(folder: Path, store: ImageStore) -> None:
 
 def test_concatenated_parts(folder: Path, store: ImageStore) -> None:
     question = question_of(folder, store, images="concat")
-    choice = run(question, ["1, 3, 4", "A"])[1].prompt
-    (picture,) = choice.images
+    (picture,) = run(question, ["1, 3, 4", "A"])[1].prompt.images
     part = question.images[2]
     assert (picture.image.width, picture.image.height) == (3 * part.width, part.height)
     pixels, upper_right = store.pixels(picture.image), store.pixels(question.images[4])
@@ -149,7 +148,8 @@ def test_every_row_of_parts_is_there_when_shifting(folder: Path, store: ImageSto
 
 
 def test_described_parts(folder: Path, store: ImageStore) -> None:
-    question = replace_start(question_of(folder, store, mode="shift", images="description"), 1)
+    question = question_of(folder, store, mode="shift", images="description")
+    question = replace(question, protocol={**question.protocol, "start": 1})
     exchanges = run(question, ["yes", "a grey wall", "yes", "a door", "no", "A"])
     assert [each.prompt.kind for each in exchanges] == [
         Kind.CONTINUE,
@@ -199,7 +199,3 @@ def test_an_ask_that_failed_fails_the_question(folder: Path, store: ImageStore) 
     exchanges[0] = replace(exchanges[0], reply=Reply("1", Outcome.NOT_RECORDED))
     score = BENCHMARK.score(question, exchanges, ScoreOptions())
     assert (score.correct, score.outcome) == (0.0, Outcome.NOT_RECORDED)
-
-
-def replace_start(question: Question, start: int) -> Question:
-    return replace(question, protocol={**question.protocol, "start": start})

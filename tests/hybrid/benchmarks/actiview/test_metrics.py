@@ -152,8 +152,7 @@ def test_verdicts() -> None:
     assert BENCHMARK.score_stored(question, "B. thing b").outcome is Outcome.UNPARSED
     prompt = Prompt(("What?",), Kind.CHOICE, question.choices)
     abstained = [Exchange(prompt, Reply("1")), Exchange(prompt, Reply("", Outcome.ABSTAINED))]
-    unread = [Exchange(prompt, Reply("1")), Exchange(prompt, Reply("I cannot say."))]
-    for without in (abstained, unread):
+    for without in (abstained, [Exchange(prompt, Reply("1")), Exchange(prompt, Reply("I cannot say."))]):
         assert BENCHMARK.score(question, without, ScoreOptions(abstain="chance")).correct == 0.25
         assert BENCHMARK.score(question, without, ScoreOptions()).correct == 0.0
     assert BENCHMARK.score_stored(question, "B. thing b", ScoreOptions(abstain="chance")).correct == 0.25

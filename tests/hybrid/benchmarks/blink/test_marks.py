@@ -29,15 +29,10 @@ def ground(number: int = 3) -> Pixels:
     return background(generator("evaluate", number), "blobs", 260, 340)
 
 
-@pytest.fixture(scope="module")
-def marked() -> Pixels:
-    return draw_marks(ground(), POINTS)
-
-
 @given(st.integers(4, 20), st.sampled_from(["red", "white", "gray"]))
 @settings(max_examples=12)
-def test_radius_and_colour_are_those_asked_for(marked: Pixels, radius: int, color: str) -> None:
-    taken = taken_off(marked, ("A", "B"))
+def test_radius_and_colour_are_those_asked_for(radius: int, color: str) -> None:
+    taken = taken_off(draw_marks(ground(), POINTS), ("A", "B"))
     again = drawn_again(taken, read_restyle(f"radius:{radius},color:{color}"))
     rgb = RGB["grey" if color == "gray" else color]  # type: ignore[index]
     for mark in taken.marks:

@@ -83,8 +83,7 @@ def test_the_cell_that_two_tables_print_differently_says_so() -> None:
 
 @cache
 def percent(folder: Path, who: str) -> dict[str, float]:
-    path = folder / "blink_outputs" / FOLDERS[who]
-    scored = score_predictions(path, BENCHMARK, "stored", ScoreOptions())
+    scored = score_predictions(folder / "blink_outputs" / FOLDERS[who], BENCHMARK, "stored", ScoreOptions())
     tasks = {task: [s.correct or 0.0 for s in scored.scores if s.task == task] for task in TASKS}
     found = {task: 100 * sum(right) / len(right) for task, right in tasks.items()}
     return {**found, "accuracy_macro": sum(found.values()) / 14}

@@ -18,23 +18,18 @@ CHANCE = ScoreOptions(abstain="chance")
 WRONG = ScoreOptions(abstain="wrong")
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("hvsbench")
-    write(folder, tuple(TASKS), PER_TASK, 0)
-    return folder
-
-
 def source(folder: Path, *tasks: str, **chosen: str) -> Source:
     store = ImageStore(folder / "store")
     return mount(BENCHMARK, str(folder), split=None, tasks=tasks, settings=chosen, store=store).source
 
 
 @pytest.fixture(scope="module")
-def asked(sample: Path) -> dict[str, Question]:
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Question]:
     """The first question of every type."""
+    folder = tmp_path_factory.mktemp("hvsbench")
+    write(folder, tuple(TASKS), PER_TASK, 0)
     found: dict[str, Question] = {}
-    for question in questions(BENCHMARK, source(sample), None):
+    for question in questions(BENCHMARK, source(folder), None):
         assert isinstance(question, Question)
         found.setdefault(question.task, question)
     return found

@@ -1,6 +1,5 @@
 """HVSBench row by row: what makes a question unusable, and what tells questions apart."""
 
-import io
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,20 +16,15 @@ from hybrid.benchmarks.hvsbench.sample import schema
 from hybrid.images import ImageStore
 from hybrid.running.data import mount
 from hybrid.types import BrokenQuestion, Exchange, Prompt, Question, Reply
+from tests.saved import saved
 from tests.tables import cases
 
 HUMAN = "X = [0.5, 0.2, 0.8] Y = [0.5, 0.3, 0.6] T = [100, 200, 300]"
 
 
-def picture() -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (40, 30), (9, 90, 200)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 GOOD: dict[str, Any] = {
     "index": 7,
-    "image": {"bytes": picture(), "path": None},
+    "image": {"bytes": saved(Image.new("RGB", (40, 30), (9, 90, 200))), "path": None},
     "question": "Which is more salient? [A] the dog [B] the cat",
     "question_type": "Q5",
     "answer": "A",

@@ -28,8 +28,7 @@ def test_the_official_columns_and_every_type(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "data" / FILE_NAME)
     assert table.schema.names == COLUMNS
     assert str(table.schema.field("index").type) == "int64"
-    features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
-    assert features["image"] == {"_type": "Image"}
+    assert json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["image"] == {"_type": "Image"}
     found = rows(tmp_path)
     assert [row["question_type"] for row in found] == [task for task in TASKS for _ in range(2)]
     assert len({row["index"] for row in found}) == len(found)

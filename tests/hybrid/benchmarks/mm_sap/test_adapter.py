@@ -1,7 +1,6 @@
 """MM-SAP's data and dialogue: columns, shuffles, the second pass, bad input."""
 
 import asyncio
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,6 +22,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.types import BrokenQuestion, Exchange, Kind, Prompt, Question, Reply
 from tests.hybrid.benchmarks import mounted
+from tests.saved import saved
 from tests.tables import cases
 
 asked, sound = partial(mounted.asked, BENCHMARK), partial(mounted.sound, BENCHMARK)
@@ -32,9 +32,7 @@ OPTIONS = ["red", "green", "blue", "white", REFUSAL]
 
 
 def picture() -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (4, 3), (9, 90, 190)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return saved(Image.new("RGB", (4, 3), (9, 90, 190)))
 
 
 def table(folder: Path, rows: Sequence[Mapping[str, Any]], name: str = "BasicVisQA") -> Path:
@@ -90,8 +88,7 @@ def test_columns_are_found_under_many_names(tmp_path: Path, changed: dict[str, o
     folder = tmp_path / "data"
     (folder / "pictures").mkdir(parents=True)
     (folder / "pictures" / "a.png").write_bytes(picture())
-    values = {key: value for key, value in row(**changed).items() if value is not None}
-    table(folder, [values])
+    table(folder, [{key: value for key, value in row(**changed).items() if value is not None}])
     (question,) = sound(folder, tmp_path, shuffles="stored")
     assert question.text == "What colour?"
     assert question.choices[:4] == ("red", "green", "blue", "white")
@@ -162,8 +159,7 @@ def test_picture_paths_stay_inside_the_folder(tmp_path: Path) -> None:
 
 
 def one(sample: Path, tmp_path: Path, name: str, **given_settings: str) -> Question:
-    store = ImageStore(tmp_path / "store")
-    source = Source(sample, store, "test", (name,), {"shuffles": "1", **given_settings})
+    source = Source(sample, ImageStore(tmp_path / "store"), "test", (name,), {"shuffles": "1", **given_settings})
     question = next(BENCHMARK.questions(source))
     assert isinstance(question, Question)
     return question
@@ -182,5 +178,4 @@ def test_the_second_pass_follows_from_the_reply_alone(text: str) -> None:
         {"correct": 0, "refusal": 1},
         protocol={"refusal": 1, "refusal_prompt": False},
     )
-    counts = {len(run(replace(question, task=name), [text, "A"])) for name in SETS}
-    assert len(counts) == 1
+    assert len({len(run(replace(question, task=name), [text, "A"])) for name in SETS}) == 1

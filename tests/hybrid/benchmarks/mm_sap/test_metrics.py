@@ -1,6 +1,6 @@
 """MM-SAP's numbers: the paper's totals from its own columns, verdicts, rates, spread."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.mm_sap import BENCHMARK
 from hybrid.benchmarks.mm_sap.sample import REFUSAL
 from hybrid.scoring.published import published
-from hybrid.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Reply, Score
+from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply, Score
 
 ROWS = published("mm_sap")
 CHOICES = ("a cat", "a dog", REFUSAL, "a cow", "a hen")
@@ -62,10 +62,6 @@ def scored(question: Question, first: str, second: str | None = None) -> Score:
     return BENCHMARK.score(question, exchanges(first, second), ScoreOptions())
 
 
-def named(scores: Sequence[Score]) -> dict[str, Metric]:
-    return {metric.name: metric for metric in BENCHMARK.summarise(scores)}
-
-
 def test_accuracy_times_rate_is_kk_but_for_two_cells() -> None:
     scores, rates = columns("Table 1"), columns("Table 2")
     apart = set()
@@ -107,7 +103,7 @@ def test_the_identities_of_the_paper(answers: list[tuple[str, int, int]]) -> Non
     scores = []
     for number, (task, first, second) in enumerate(answers):
         scores.append(scored(question_of(number, task), "ABCDE"[first], "ABCD"[second] if first == 2 else None))
-    value = {name: metric.value or 0.0 for name, metric in named(scores).items()}
+    value = {metric.name: metric.value or 0.0 for metric in BENCHMARK.summarise(scores)}
     sizes = {task: sum(task == name for name, _, _ in answers) for task in SIZES}
     kk = {task: value.get(f"score_kk.{task}", 0.0) for task in SIZES if task != "BeyondVisQA"}
     ku = {task: value.get(f"score_ku.{task}", 0.0) for task in SIZES if task != "BasicVisQA"}

@@ -96,8 +96,7 @@ def test_empty_replies_and_failures_are_never_right(sample: Path, store: ImageSt
 def test_the_official_rules_differ_between_the_single_run_and_the_rotations(sample: Path, store: ImageStore) -> None:
     found = {question.id: question for question in read(sample, store, mcq="both") if question.kind is Kind.CHOICE}
     rotated = next(question for question in found.values() if question.id.endswith("#circ1"))
-    plain = found[rotated.base]
-    for question, official in ((plain, 1.0), (rotated, 0.0)):
+    for question, official in ((found[rotated.base], 1.0), (rotated, 0.0)):
         reply = Reply(f"({question.target})")
         assert [correct for correct, _ in verdicts(question, reply)] == [1.0, official]
 

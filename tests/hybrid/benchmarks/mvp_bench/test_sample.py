@@ -4,19 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from hybrid.benchmarks.mvp_bench.sample import TASKS, write
-from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, ImagePair, pair
+from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, pair
 
 
-@pytest.fixture(scope="module")
-def pairs() -> list[ImagePair]:
-    return [pair(index, 5) for index in range(12)]
-
-
-def test_a_pair_differs_in_one_attribute(pairs: list[ImagePair]) -> None:
-    for index, made in enumerate(pairs):
+def test_a_pair_differs_in_one_attribute() -> None:
+    for index, made in enumerate(pair(index, 5) for index in range(12)):
         first, second = made.names
         assert made.edit == EDITS[index % 4]
         if made.edit == "count":

@@ -2,7 +2,6 @@
 
 import base64
 import csv
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.running.data import mount, questions
 from hybrid.types import BrokenQuestion, Question
+from tests.saved import saved
 
 
 class Made:
@@ -29,9 +29,7 @@ class Made:
 
     @staticmethod
     def png(colour: tuple[int, int, int] = (9, 90, 190)) -> bytes:
-        buffer = io.BytesIO()
-        Image.new("RGB", (40, 30), colour).save(buffer, "PNG")
-        return buffer.getvalue()
+        return saved(Image.new("RGB", (40, 30), colour))
 
     def base64(self, colour: tuple[int, int, int] = (9, 90, 190)) -> str:
         return base64.b64encode(self.png(colour)).decode()
@@ -69,8 +67,7 @@ class Made:
         bench = load("hybrid.benchmarks", benchmark)
         store = ImageStore(self.folder / "store")
         chosen = {"split": None, "tasks": (), "settings": {}, **given}
-        mounted = mount(bench, str(data), store=store, **chosen)
-        return list(questions(bench, mounted.source, chosen.get("limit")))
+        return list(questions(bench, mount(bench, str(data), store=store, **chosen).source, chosen.get("limit")))
 
     def sound(self, data: Path, benchmark: str = "questions", **given: Any) -> list[Question]:
         found = self.asked(data, benchmark, **given)

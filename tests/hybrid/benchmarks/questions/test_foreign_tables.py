@@ -61,8 +61,7 @@ def test_what_a_writer_has_quoted_is_read_as_it_was(
     path = folder / ("questions.csv" if separator == "," else "questions.tsv")
     with path.open("w", newline="") as file:
         csv.writer(file, delimiter=separator).writerows([HEAD, *([f"q{n}", *row] for n, row in enumerate(table))])
-    read = [row for _, row in table_of(folder, path).scan(HEAD)]
-    for written, row in zip(table, read, strict=True):
+    for written, row in zip(table, [row for _, row in table_of(folder, path).scan(HEAD)], strict=True):
         assert not isinstance(row, DataError)
         expected = {name: text for name, text in zip(HEAD[1:], written, strict=True) if text}
         assert {name: row.values.get(name) for name in expected} == expected

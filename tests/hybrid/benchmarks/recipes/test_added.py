@@ -18,13 +18,6 @@ PAGE = (ROOT / "docs/recipes.md").read_text()
 MINE = stored(__file__, "MINE")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks/mine.yaml").write_text(MINE)
-    return tmp_path
-
-
 def hybrid(*words: object) -> tuple[int, str]:
     command = [*forked(), "-m", "hybrid", *map(str, words)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -32,9 +25,11 @@ def hybrid(*words: object) -> tuple[int, str]:
 
 
 @pytest.mark.system
-def test_one_file_is_a_benchmark_that_runs_and_is_scored(folder: Path) -> None:
-    words = ("mine", "--path", folder, "--data", "sample", "--limit", 4, "--solver", "chance", "--json")
-    code, said = hybrid("run", *words, "--out", folder / "run")
+def test_one_file_is_a_benchmark_that_runs_and_is_scored(tmp_path: Path) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks/mine.yaml").write_text(MINE)
+    words = ("mine", "--path", tmp_path, "--data", "sample", "--limit", 4, "--solver", "chance", "--json")
+    code, said = hybrid("run", *words, "--out", tmp_path / "run")
     assert code == 0, said
     found = json.loads(said[said.index("\n{") if not said.startswith("{") else 0 : said.rindex("}") + 1])
     scored = found.get("solvers", {}).get("chance", found)
@@ -47,5 +42,4 @@ def test_every_recipe_has_a_line_of_its_page() -> None:
 
 
 def test_the_page_names_every_scene() -> None:
-    named = PAGE.partition("`samples:`")[2]
-    assert sorted(re.findall(r"`(\w+)`", named)) == sorted(SCENES)
+    assert sorted(re.findall(r"`(\w+)`", PAGE.partition("`samples:`")[2])) == sorted(SCENES)

@@ -1,0 +1,22 @@
+"""Data that runs are made of."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.config import RunConfig, ServiceOptions
+
+
+@pytest.fixture
+def blink(tmp_path: Path, fakes: Any) -> Path:
+    """BLINK data of two tasks in a folder, three questions each."""
+    return Path(fakes.blink_folder(tmp_path / "blink"))
+
+
+@pytest.fixture
+def config(tmp_path: Path, blink: Path, fakes: Any) -> RunConfig:
+    """Three puzzles and three relations, answered "(A)" by a recorded model."""
+    model = f"replay:{fakes.recordings(tmp_path / 'model', fakes.blink_replies())}"
+    service = ServiceOptions("classical")
+    return RunConfig("blink", ("mllm",), model, data=str(blink), service=service, out=tmp_path / "run")

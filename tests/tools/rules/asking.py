@@ -1,0 +1,12 @@
+"""The rules of the specialists as a test asks them."""
+
+from typing import Any
+
+from hybrid.types import Finding, Prompt
+from tools.rules import ask_specialists
+
+
+async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
+    """The rules' answers, and the calls that they made, where the tools find this."""
+    ctx = fakes.context_of(asked, findings=list(findings))
+    return await ask_specialists(asked, ctx), ctx.tool.calls
