@@ -50,9 +50,10 @@ class Connection:
         parts = urlsplit(self.base_url)
         return redact(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
 
-    def metadata(self, settings: ModelSettings) -> dict[str, Json]:
-        """How a server is reached. It is no part of the model's identity: a run may go on with another one."""
-        return {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
+    def metadata(self, settings: ModelSettings, terms: Sequence[str]) -> dict[str, Json]:
+        """How a server is reached, and on what `terms`. It is no part of the model's identity: another may go on."""
+        reached = {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
+        return {**reached, **({"terms": [*terms]} if terms else {})}
 
 
 def connection(provider: Provider, settings: ModelSettings) -> Connection:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import ModelSettings
-from hybrid.display.notes import tell
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message
@@ -114,8 +113,7 @@ class LangChainClient:
 
     def connection(self) -> Mapping[str, Json]:
         """Address without secrets, timeout and retries, and what the server is asked without."""
-        terms = self._terms.changes(PLAIN)
-        return self._connection.metadata(self._settings) | ({"terms": [*terms]} if terms else {})
+        return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Invocation]:
         """The messages in LangChain's form. Raises `DataError` for an image that is not in the store."""
@@ -166,21 +164,15 @@ class LangChainClient:
         said = StatusError(failed.status, summary(error, 4000))
         sent = {*self._options, *(["prompt_cache_key"] if self._row.cache == "key" else [])}
         sent |= {NEWER, OLDER} if self._settings.max_tokens is not None else set()
-        try:
-            terms = learnt(self._terms, said, sent, (), self._settings)
-        except ModelRefused as refused:
-            raise ModelRefused(f"--model {self.name}: {refused}") from error
-        if terms is None or terms == self._terms:
+        terms = learnt(self.name, self._terms, said, sent, (), self._settings)
+        if terms is None:
             return False
-        changes = terms.changes(self._terms)
         if terms != replace(PLAIN, without=terms.without):
             raise ModelRefused(
-                f"--model {self.name}: its server takes requests only where {changes[0]}, which LangChain does not do; "
-                f"{OTHER_WAY}: {failed.text}"
+                f"--model {self.name}: its server takes requests only where {terms.changes(self._terms)[0]}, which "
+                f"LangChain does not do; {OTHER_WAY}: {failed.text}"
             ) from error
-        for change in changes:
-            tell(f"note: {self.name}: from now on {change} ({failed.text})")
-        self._terms, self._chat_models = terms, {}
+        self._terms, self._chat_models = terms.announced(self.name, self._terms, f" ({failed.text})"), {}
         return True
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
