@@ -32,7 +32,6 @@ from hybrid.models.langchain.chat_models import (
 from hybrid.models.langchain.messages import REPAIRS, from_langchain, to_langchain
 from hybrid.models.langchain.pools import OWN_POOL, anthropic_pool, httpx_arguments, openai_pool
 from hybrid.models.options import (
-    client_limits,
     connection,
     image_rules,
     options,
@@ -189,7 +188,9 @@ class LangChainClient:
             own = options_of_repetition(self._options, repetition)
             left_out = self._row.call_options | self._terms.without
             given = {key: value for key, value in own.items() if key not in left_out}
-            arguments: dict[str, Any] = {**client_limits(self._row, self._settings), **given, **self._private()}
+            # One request is limited by our timeout, and the client sends no second one of its own.
+            limits = {self._row.timeout_option: self._settings.timeout_s} if self._row.timeout_option else {}
+            arguments: dict[str, Any] = {**(self._row.no_retries or {}), **limits, **given, **self._private()}
             with warnings.catch_warnings():
                 # An option that the chat model does not know is only warned about there; it is refused below.
                 warnings.filterwarnings("ignore", message=".*is not default parameter", category=UserWarning)
