@@ -46,10 +46,7 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
     """
     word, _, rest = name.partition(":")
     if client is not None:
-        from hybrid.models.caller import Caller
-        from hybrid.models.langchain.client import LangChainClient
-
-        return Caller(LangChainClient(name, settings, store, client), settings)
+        return by_langchain(name, settings, store, client)
     if word not in names(OPENED):
         if why := left_out(OPENED).get(word):
             raise UsageError(f"--model {name!r}: {why}")

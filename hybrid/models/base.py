@@ -73,17 +73,12 @@ class Listener(Protocol):
         """Keep every reply in the log from now on, and ask for none that it holds."""
 
 
-@runtime_checkable
-class ChatModel(Protocol):
-    """An MLLM behind `--model`. Built without loading or connecting; safe for concurrent calls on one event loop."""
+class ModelFacts(Protocol):
+    """The facts of a model, which it and the client of its server tell alike."""
 
     @property
     def name(self) -> str:
         """The name as typed by the user: `openai:gpt-4o`, `replay:DIR`."""
-
-    @property
-    def provider(self) -> str:
-        """The word before the first colon."""
 
     def metadata(self) -> Mapping[str, Json]:
         """The model's part of the manifest: name, settings as sent, versions, hashes; never a secret."""
@@ -93,6 +88,18 @@ class ChatModel(Protocol):
 
         A run shows it, and may go on with another one: it is no part of the model's identity.
         """
+
+    async def close(self) -> None:
+        """Let go of connections and weights. A closed model may not be called again."""
+
+
+@runtime_checkable
+class ChatModel(ModelFacts, Protocol):
+    """An MLLM behind `--model`. Built without loading or connecting; safe for concurrent calls on one event loop."""
+
+    @property
+    def provider(self) -> str:
+        """The word before the first colon."""
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The model's message to a conversation, with `tools` offered.
@@ -104,9 +111,6 @@ class ChatModel(Protocol):
             ModelRefused: the configuration cannot work (key, model name, option).
             WeightsError: local weights that are absent or incomplete.
         """
-
-    async def close(self) -> None:
-        """Let go of connections and weights. A closed model may not be called again."""
 
 
 class ModelOpener(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -46,11 +46,8 @@ _NAMES, _WEAK_NAMES, _GIVEN = (tuple(map(_bare, _DATA[kind])) for kind in ("name
 _BESIDE, _WRAPPERS, _ANSWERS = (frozenset(map(_bare, _DATA[kind])) for kind in ("beside", "wrappers", "answers"))
 
 
-def _any_of(words: Iterable[str]) -> str:
-    return "(?:" + "|".join(words).replace("_", "[_ -]?") + ")"
-
-
-_LISTS = {f"%{kind.upper()}%": _any_of(_DATA[kind]) for kind in ("names", "weak_names", "arguments")}
+_ALTERNATIVES = {kind: "|".join(_DATA[kind]).replace("_", "[_ -]?") for kind in ("names", "weak_names", "arguments")}
+_LISTS = {f"%{kind.upper()}%": f"(?:{words})" for kind, words in _ALTERNATIVES.items()}
 _WORDS = {**_DATA["word"], **_LISTS, "%QUOTE%": QUOTES}
 
 

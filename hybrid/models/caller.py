@@ -15,12 +15,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
-from hybrid.models.base import CallKey, ModelRefused, ReplyLog
+from hybrid.models.base import CallKey, ModelFacts, ModelRefused, ReplyLog
 from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
@@ -50,22 +51,12 @@ class ChatRequest(Generic[Body]):
     images: tuple[SentImage, ...]
 
 
-class ChatClient(Protocol[Body]):
+class ChatClient(ModelFacts, Protocol[Body]):
     """A provider's wire format and connections."""
-
-    @property
-    def name(self) -> str:
-        """The name as typed by the user, `provider:model`."""
 
     @property
     def images(self) -> ImageEncoder:
         """Encodes the images of its requests."""
-
-    def metadata(self) -> Mapping[str, Json]:
-        """As `ChatModel.metadata`."""
-
-    def connection(self) -> Mapping[str, Json]:
-        """As `ChatModel.connection`."""
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
         """The request of arranged messages, with `tools` offered. Called in any thread."""
@@ -78,9 +69,6 @@ class ChatClient(Protocol[Body]):
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
         """The message in bytes that `keep` got. Raises `UnreadableReplyError`."""
-
-    async def close(self) -> None:
-        """Close its connections."""
 
 
 class Caller(Generic[Body]):
@@ -129,21 +117,15 @@ class Caller(Generic[Body]):
             ModelRefused: key, model name, quota or option is rejected.
             DataError: an image is not in the store.
         """
-        if self._as_text:
-            reply = await self._reply(as_text(messages, tools), (), call)
-        else:
-            reply = await self._reply(messages, tools, call)
-        return with_calls(reply, tools, messages, call.call, asked=self._as_text)
-
-    async def _reply(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        shown, offered = (as_text(messages, tools), ()) if self._as_text else (messages, tools)
         with waiting():
-            own = for_model(messages, self.name, self._settings.thoughts)
+            own = for_model(shown, self.name, self._settings.thoughts)
             arranged = arrange(own, self._settings.pictures_kept, asked=bool(self._settings.keep_pictures))
             if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
-                request = self.client.request(arranged, tools, call)
+                request = self.client.request(arranged, offered, call)
             else:
                 # Off the loop: a conversion or a large file would hold up every other call in flight.
-                request = await asyncio.to_thread(self.client.request, arranged, tools, call)
+                request = await asyncio.to_thread(self.client.request, arranged, offered, call)
         said = self._log.said(request.call, request.sha256) if self._log is not None else None
         reply, attempts = None, 0
         # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
@@ -151,22 +133,18 @@ class Caller(Generic[Body]):
             reply = None if said is None else self.client.read(said, request.call)
         if reply is None:
             reply, attempts = await self._sent(request)
-        return replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
+        reply = replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
+        return with_calls(reply, tools, messages, call.call, asked=self._as_text)
 
-    def _keep(self, request: ChatRequest[Body]) -> Keep:
-        replies = self._log
-
-        def keep(reply: bytes) -> None:
-            if replies is not None:
-                # A full disk is no reason to throw a paid reply away: writing the answer will meet and report it.
-                with suppress(OSError):
-                    replies.keep(request.call, request.sha256, reply)
-
-        return keep
+    def _keep(self, request: ChatRequest[Body], reply: bytes) -> None:
+        if self._log is not None:
+            # A full disk is no reason to throw a paid reply away: writing the answer will meet and report it.
+            with suppress(OSError):
+                self._log.keep(request.call, request.sha256, reply)
 
     async def _sent(self, request: ChatRequest[Body]) -> tuple[AssistantMessage, int]:
         """The reply and the number of requests that it took."""
-        call, keep = request.call, self._keep(request)
+        call, keep = request.call, partial(self._keep, request)
         sent = charged = 0
         while True:
             turn = await self._circuit.turn(call.question)

@@ -246,8 +246,7 @@ class Circuit:
         row.pages += failed.is_page
         if not self._successes and limits.pages <= row.pages == row.failures:
             what = f"a page for a browser answers, no model; {CHECK[Failure.ADDRESS]}"
-            self._end(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
-            self._check()
+            raise self._ended(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
         row.since = self._clock() if row.since is None else row.since
         row.failed_questions.add(turn.question)
         if self._open:
@@ -287,8 +286,7 @@ class Circuit:
             what = f"{self._name}: {none} for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
             if not failed.reached or len(row.failed_questions) >= limits.refusals:
                 unmet = f". {UNMET}" if not failed.reached and not self._successes else ""
-                self._end(ServerDown(f"{what}{unmet}"))
-                self._check()
+                raise self._ended(ServerDown(f"{what}{unmet}"))
             # The questions themselves may be what the server cannot answer: they end, and others show whether it can.
             row.failures = 0
             outage = Outage(what)
@@ -311,10 +309,12 @@ class Circuit:
         if now < ends:
             self._next_probe = min(self._next_probe, ends)
 
-    def _end(self, error: HybridError) -> None:
+    def _ended(self, error: HybridError) -> HybridError:
+        """The error to raise now; every later call raises the same."""
         self._over = error
         self._close(False)
         self._in_flight.let_out(all_of_them=True)
+        return error
 
     def refused(self, turn: Turn, failed: FailedRequest) -> HybridError:
         """The error to raise about a request that the server does not take.
@@ -333,17 +333,17 @@ class Circuit:
             if kind is not Failure.KEY:
                 row.refusals += 1
                 row.refused_questions.add(turn.question)
-            if kind in CHECK and not self._successes:
-                self._end(ModelRefused(f"--model {self._name}: rejected by the provider; {CHECK[kind]}: {words}"))
+            check = f"; {CHECK[kind]}" if kind in CHECK else ""
+            refusals = len(row.refused_questions) if self._successes else row.refusals
+            said = ""
+            if check and not self._successes:
+                said = f"rejected by the provider{check}"
             elif row.wrong_keys >= limits.wrong_keys:
-                said = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}: {words}"
-                self._end(ModelRefused(f"--model {self._name}: {said}"))
-            elif len(row.refused_questions) >= limits.refusals or (
-                not self._successes and row.refusals >= limits.refusals
-            ):
-                check = f"; {CHECK[kind]}" if kind in CHECK else ""
-                said = f"--model {self._name}: the last {row.refusals} requests were all refused{check}: {words}"
-                self._end(ModelRefused(said))
+                said = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}"
+            elif refusals >= limits.refusals:
+                said = f"the last {row.refusals} requests were all refused{check}"
+            if said:
+                return self._ended(ModelRefused(f"--model {self._name}: {said}: {words}"))
         if self._over is not None:
             return type(self._over)(str(self._over))
         return Outage(f"{self._name} does not take this request: {words}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -40,8 +40,7 @@ def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | N
     proxies = [os.environ.get(spelling, "") for name in PROXIES for spelling in (name, name.upper())]
     # A proxy may be written without a scheme.
     secrets += [part for one in proxies for part in _of_user(one if "://" in one else f"http://{one}")]
-    secrets += [*_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])]
-    keep_secret(*(value for value in secrets if value.lower() not in _PLACEHOLDERS))
+    _keep([*secrets, *_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])])
 
 
 def keep_words(words: Sequence[str]) -> None:
@@ -57,12 +56,16 @@ def keep_words(words: Sequence[str]) -> None:
             secrets.append(word)
         if "://" in word:
             secrets += _of_user(value if equals else word)
-    keep_secret(*(value for value in secrets if value.lower() not in _PLACEHOLDERS))
+    _keep(secrets)
 
 
 def keep_address(address: str) -> None:
     """Register the secrets in the address of a server: its user, what looks like a token, the values of its query."""
-    keep_secret(*(value for value in _of_address(address) if value.lower() not in _PLACEHOLDERS))
+    _keep(_of_address(address))
+
+
+def _keep(secrets: Iterable[str]) -> None:
+    keep_secret(*(value for value in secrets if value.lower() not in _PLACEHOLDERS))
 
 
 def names_a_secret(name: str) -> bool:

@@ -15,7 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hybrid.images import ImageStore, saved
 from hybrid.messages import AssistantMessage, ImagePart, Message, Part, ToolMessage, UserMessage, images_of
@@ -148,20 +148,19 @@ class ImageEncoder:
         Raises:
             DataError: the store does not hold the image, or it does not decode.
         """
-        if kept := self.kept(image):
-            return kept
+        with self._lock:
+            if (kept := self._texts.get(image.sha256)) is not None:
+                self._texts.move_to_end(image.sha256)
+                return kept
         sent, data = self.load(image)
         encoded = sent, base64.b64encode(data)
-        self._keep(image, encoded)
-        return encoded
-
-    def _keep(self, image: StoredImage, encoded: tuple[StoredImage, bytes]) -> None:
         with self._lock:
             if image.sha256 not in self._texts:
                 self._texts[image.sha256] = encoded
                 self._kept_bytes += len(encoded[1])
             while self._kept_bytes > KEPT_TEXT_BYTES:
                 self._kept_bytes -= len(self._texts.popitem(last=False)[1][1])
+        return encoded
 
     def _is_other_form(self, image: StoredImage) -> bool:
         """Whether the image is too large for the rules, or of a type that they do not know."""
@@ -173,37 +172,31 @@ class ImageEncoder:
 
         Raises `DataError` as `encoded`.
         """
-        if self.kept(image) is not None:
-            return True
-        if image.sha256 in self._converted or self._is_other_form(image):
-            return False
-        try:
-            if self.store.path(image.sha256).stat().st_size > SMALL_BYTES:
+        if image.sha256 not in self._texts:
+            if image.sha256 in self._converted or self._is_other_form(image):
                 return False
-        except OSError:
-            return False
-        self._keep(image, (image, base64.b64encode(self.store.read(image))))
+            try:
+                if self.store.path(image.sha256).stat().st_size > SMALL_BYTES:
+                    return False
+            except OSError:
+                return False
+        self.encoded(image)
         return True
-
-    def kept(self, image: StoredImage) -> tuple[StoredImage, bytes] | None:
-        """The result of `encoded` where it is still in memory, else None."""
-        with self._lock:
-            encoded = self._texts.get(image.sha256)
-            if encoded is not None:
-                self._texts.move_to_end(image.sha256)
-            return encoded
 
     def load(self, image: StoredImage) -> tuple[StoredImage, bytes]:
         """The image to send and its bytes: the original ones unless a rule asks for a conversion."""
-        if done := self._converted.get(image.sha256):
-            return done, self.store.read(done)
-        data = self.store.read(image)
-        if not self._is_other_form(image):
-            return image, data
-        data = saved(scaled(self.store, image, self.rules.max_pixels), image.media_type)
-        converted = self.store.put(data, f"image {image.sha256[:12]}, converted")
-        self._converted[image.sha256] = converted
-        return converted, data
+        sent = self._converted.get(image.sha256, image)
+        data = self.store.read(sent)
+        if sent is image and self._is_other_form(image):
+            data = saved(scaled(self.store, image, self.rules.max_pixels), image.media_type)
+            sent = self._converted[image.sha256] = self.store.put(data, f"image {image.sha256[:12]}, converted")
+        return sent, data
+
+
+def image_block(media_type: str, base64_text: str, detail: str | None = None) -> dict[str, Any]:
+    """An image as a part of a message in OpenAI's form, with the `detail` in which it is looked at."""
+    url = {"url": f"data:{media_type};base64,{base64_text}"}
+    return {"type": "image_url", "image_url": url if detail is None else {**url, "detail": detail}}
 
 
 def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Image.Image:

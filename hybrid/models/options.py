@@ -50,9 +50,10 @@ class Connection:
         parts = urlsplit(self.base_url)
         return redact(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
 
-    def metadata(self, settings: ModelSettings) -> dict[str, Json]:
-        """How a server is reached. It is no part of the model's identity: a run may go on with another one."""
-        return {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
+    def metadata(self, settings: ModelSettings, terms: Sequence[str]) -> dict[str, Json]:
+        """How a server is reached, and on what `terms`. It is no part of the model's identity: another may go on."""
+        reached = {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
+        return {**reached, **({"terms": [*terms]} if terms else {})}
 
 
 def connection(provider: Provider, settings: ModelSettings) -> Connection:
@@ -145,12 +146,6 @@ def options_of_repetition(given: Mapping[str, Json], number: int) -> Mapping[str
     return {**given, "seed": seed_of_repetition(seed, number)}
 
 
-def client_limits(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
-    """The client's keyword arguments that limit one request: its timeout, and no retries of its own."""
-    timeout = {provider.timeout_option: settings.timeout_s} if provider.timeout_option else {}
-    return {**(provider.no_retries or {}), **timeout}
-
-
 def _api(provider: Provider, settings: ModelSettings) -> str:
     api = settings.extra.get("api")
     if api is None:
@@ -190,14 +185,14 @@ def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dic
     if settings.temperature is None:
         return {}
     if provider.no_temperature and re.match(provider.no_temperature, model):
-        if settings.temperature:
-            raise UsageError(f"--model-arg temperature={settings.temperature}: {model} takes no temperature")
-        return {}
-    if provider.effort_excludes_temperature and settings.reasoning_effort is not None:
-        if settings.temperature:
-            raise UsageError(f"--model-arg temperature: {provider.name} takes none together with --reasoning-effort")
-        return {}
-    return {"temperature": settings.temperature}
+        why = f"={settings.temperature}: {model} takes no temperature"
+    elif provider.effort_excludes_temperature and settings.reasoning_effort is not None:
+        why = f": {provider.name} takes none together with --reasoning-effort"
+    else:
+        return {"temperature": settings.temperature}
+    if settings.temperature:
+        raise UsageError(f"--model-arg temperature{why}")
+    return {}
 
 
 def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:

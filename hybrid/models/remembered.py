@@ -31,7 +31,7 @@ def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
     if isinstance(model, Listener):
         model.listen(log)
         return model
-    return RememberedLikelihoods(model, model, log) if isinstance(model, Likelihoods) else RememberedModel(model, log)
+    return RememberedModel(model, log)
 
 
 class RememberedModel:
@@ -43,6 +43,9 @@ class RememberedModel:
         self._tools_offered = ToolsOffered()
         self.name, self.provider = inner.name, inner.provider
         self.metadata, self.connection, self.close = inner.metadata, inner.connection, inner.close
+        if isinstance(inner, Likelihoods):
+            # Scores cost nothing and are not kept.
+            self.likelihood = inner.likelihood
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The message that the log holds for this call and these messages, else the inner model's, which is kept."""
@@ -54,14 +57,6 @@ class RememberedModel:
         with suppress(OSError):
             self._log.keep(call, sha256, message_json(reply))
         return reply
-
-
-class RememberedLikelihoods(RememberedModel):
-    """A `RememberedModel` that scores options too; scores cost nothing and are not kept."""
-
-    def __init__(self, inner: ChatModel, scorer: Likelihoods, log: ReplyLog) -> None:
-        super().__init__(inner, log)
-        self.likelihood = scorer.likelihood
 
 
 def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[str, Any]]) -> str:

@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from hybrid.errors import DataError, NotRecorded, UsageError
 from hybrid.log.files import read_small
@@ -41,22 +41,6 @@ class Recording:
     prompt_sha256: str | None = None
 
 
-class PublishedReply(Protocol):
-    """A row of the outputs that a benchmark published, as `Benchmark.recordings` gives it."""
-
-    @property
-    def id(self) -> str | None:
-        """One of the benchmark's own ids."""
-
-    @property
-    def reply(self) -> str:
-        """Verbatim."""
-
-    @property
-    def where(self) -> str:
-        """File and row, for messages."""
-
-
 # Turns one file (its path for messages, its bytes) into recordings. Raises `DataError` naming file and row.
 Reader = Callable[[Path, bytes], Iterator[Recording]]
 
@@ -65,7 +49,7 @@ def read_published(path: Path, data: bytes) -> Iterator[Recording]:
     """A file of the outputs that a benchmark published, in the layout of that benchmark; without prompts."""
     del data
     for _, benchmark in load_each("hybrid.benchmarks"):
-        rows: Sequence[PublishedReply] | None = benchmark.recordings(path)
+        rows: Sequence[Any] | None = benchmark.recordings(path)
         if rows is not None:
             return (Recording((str(row.id), 0, 0), row.reply, row.where) for row in rows)
     raise DataError(f"{path}: not the saved outputs of a benchmark, in the layout that it published")
@@ -73,30 +57,22 @@ def read_published(path: Path, data: bytes) -> Iterator[Recording]:
 
 def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
     """A file with one call a line."""
-    return (_line(values, where) for values, where in json_lines(path, data))
-
-
-def _line(row: dict[str, Any], where: str) -> Recording:
-    for key in ("id", "text"):
-        if not isinstance(row.get(key), str):
-            raise DataError(f"{where}: {key!r} is absent or not text")
-    place: list[int] = []
-    for key in ("ask", "call"):
-        value = row.get(key, 0)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise DataError(f"{where}: {key!r} is {value!r}, not a whole number from 0")
-        place.append(value)
-    sha = row.get("prompt_sha256")
-    prompt = row.get("prompt")
-    for key, value in (("prompt_sha256", sha), ("prompt", prompt)):
-        if value is not None and not isinstance(value, str):
-            raise DataError(f"{where}: {key!r} is not text")
-    if prompt is not None:
-        of_prompt = prompt_sha256(prompt)
+    for row, where in json_lines(path, data):
+        for key in ("id", "text"):
+            if not isinstance(row.get(key), str):
+                raise DataError(f"{where}: {key!r} is absent or not text")
+        for key in ("ask", "call"):
+            value = row.setdefault(key, 0)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise DataError(f"{where}: {key!r} is {value!r}, not a whole number from 0")
+        sha, prompt = row.get("prompt_sha256"), row.get("prompt")
+        for key in ("prompt_sha256", "prompt"):
+            if not isinstance(row.get(key), str | None):
+                raise DataError(f"{where}: {key!r} is not text")
+        of_prompt = sha if prompt is None else prompt_sha256(prompt)
         if sha not in (None, of_prompt):
             raise DataError(f"{where}: 'prompt_sha256' is not the sha256 of 'prompt'")
-        sha = of_prompt
-    return Recording((row["id"], place[0], place[1]), row["text"], where, sha)
+        yield Recording((row["id"], row["ask"], row["call"]), row["text"], where, of_prompt)
 
 
 def read_attempts(path: Path, data: bytes) -> Iterator[Recording]:

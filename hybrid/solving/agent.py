@@ -25,7 +25,7 @@ from hybrid.errors import BudgetSpent
 from hybrid.images import SHOWN_IMAGES, ImageStore, home
 from hybrid.messages import AssistantMessage, ToolCall, readable, shortened, whole_text, whole_value
 from hybrid.models.chat_completions.codec import wire_messages
-from hybrid.models.images import ImageEncoder, ImageRules, arrange
+from hybrid.models.images import ImageEncoder, ImageRules, arrange, image_block
 from hybrid.models.literals import read_object
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.solving.solver import Solver, SolverContext
@@ -90,9 +90,9 @@ class Agent(Solver):
 
         def block(ref: ImageRef) -> dict[str, Any]:
             sent, data = self._images.encoded(ref.image)
-            url = f"data:{sent.media_type};base64,{data.decode('ascii')}"
-            urls[url] = ref.name
-            return {"type": "image_url", "image_url": {"url": url}}
+            made = image_block(sent.media_type, data.decode("ascii"))
+            urls[made["image_url"]["url"]] = ref.name
+            return made
 
         arranged = arrange([ctx.message(prompt)], keep=0)
         wired = await asyncio.to_thread(wire_messages, arranged, block, "")

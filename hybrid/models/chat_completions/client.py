@@ -16,10 +16,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from hybrid.config import ModelSettings
-from hybrid.display.notes import tell
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SentImage
-from hybrid.models.base import CallKey, ModelRefused
+from hybrid.models.base import CallKey
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import (
     PLACE,
@@ -33,7 +32,7 @@ from hybrid.models.chat_completions.codec import (
 from hybrid.models.chat_completions.terms import PASSED_ON, PLAIN, Terms, learnt
 from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
 from hybrid.models.failures import StatusError, summary
-from hybrid.models.images import ImageEncoder
+from hybrid.models.images import ImageEncoder, image_block
 from hybrid.models.options import Connection, connection, image_rules, options, options_of_repetition, server_metadata
 from hybrid.models.prompt_cache import lane
 from hybrid.models.providers import PROVIDERS
@@ -93,8 +92,7 @@ class ChatCompletionsClient:
 
     def connection(self) -> Mapping[str, Json]:
         """Address without secrets, timeout and retries, and on what other terms than ours the server was asked."""
-        terms = self._terms.changes(PLAIN)
-        return self._connection.metadata(self._settings) | ({"terms": [*terms]} if terms else {})
+        return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
     @property
     def streamed(self) -> bool:
@@ -110,10 +108,7 @@ class ChatCompletionsClient:
             stored, data = self.images.encoded(ref.image)
             sent.append(SentImage(ref.name, ref.image, stored))
             images.append(data)
-            url: dict[str, str] = {"url": f"data:{stored.media_type};base64,{PLACE}"}
-            if self._settings.image_detail is not None:
-                url["detail"] = self._settings.image_detail
-            return {"type": "image_url", "image_url": url}
+            return image_block(stored.media_type, PLACE, self._settings.image_detail)
 
         wired = wire_messages(messages, image, self._model)
         cache_key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
@@ -154,34 +149,31 @@ class ChatCompletionsClient:
             except StatusError as error:
                 # What another request has learnt meanwhile may be all that was wrong with this one.
                 if self._terms == terms:
-                    self._agree(self._learnt(error, terms, body), error)
+                    self._learn(error, body)
                 terms = self._terms
                 body = b"".join(written.on(terms))
             else:
                 if self._wire.streamed and self._settings.stream == "auto":
-                    self._agree(replace(self._terms, stream=True))
+                    streaming = replace(self._terms, stream=True)
+                    self._terms = streaming.announced(self.name, self._terms, ", as it answers so")
                 return reply
 
-    def _agree(self, terms: Terms | None, error: StatusError | None = None) -> None:
-        """Ask by these terms from now on, and say so once. Raises the error where they are no others."""
-        if terms is None or (terms == self._terms and error is not None):
-            assert error is not None  # noqa: S101 - only an error teaches nothing
-            raise error
-        why = f" ({summary(error)})" if error is not None else ", as it answers so"
-        for change in terms.changes(self._terms):
-            tell(f"note: {self.name}: from now on {change}{why}")
-        self._terms = terms
+    def _learn(self, error: StatusError, body: bytes) -> None:
+        """Ask by the terms that the refusal of a body teaches from now on.
 
-    def _learnt(self, error: StatusError, terms: Terms, body: bytes) -> Terms | None:
-        """The terms that a refusal teaches. Raises `ModelRefused`, which names the option that allows the run."""
+        Raises:
+            StatusError: the refusal, where it teaches none.
+            ModelRefused: it names the option that allows the run.
+        """
         asked = json.loads(body)
         options = asked.keys() - {"model", "messages", "tools", "stream"}
-        options |= {"stream", "streaming"} if terms.stream else set()
+        options |= {"stream", "streaming"} if self._terms.stream else set()
         options |= {"detail"} if self._settings.image_detail is not None else set()
-        try:
-            return learnt(terms, error, options, fields_beside(asked["messages"]), self._settings)
-        except ModelRefused as refused:
-            raise ModelRefused(f"--model {self.name}: {refused}") from error
+        beside = fields_beside(asked["messages"])
+        terms = learnt(self.name, self._terms, error, options, beside, self._settings)
+        if terms is None:
+            raise error
+        self._terms = terms.announced(self.name, self._terms, f" ({summary(error)})")
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
         """The message in the body of a reply. Raises `UnreadableReplyError`."""

@@ -1,8 +1,8 @@
 """The JSON of OpenAI's chat completions: requests from messages, messages from replies.
 
     body = b"".join(request_body(name, options, wire_messages(arranged, image, name), tools, images))
-    choice = readable(data)               # raises `UnreadableReplyError` where there is no message in it
-    reply = message(choice, call)         # whatever is readable becomes a message
+    whole = readable(data)                # raises `UnreadableReplyError` where there is no message in it
+    reply = message(whole, call)          # whatever is readable becomes a message
 
 A reply that is malformed but can be read is used: tool arguments that are no JSON object are `invalid_tool_calls`,
 which a controller answers like any other wrong call.
@@ -15,7 +15,6 @@ import math
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hybrid.messages import (
@@ -163,17 +162,8 @@ def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
     return whole
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionChoice:
-    """A reply: the message of its first choice, and the whole body."""
-
-    message: Mapping[str, Any]
-    finish_reason: str | None
-    whole: Mapping[str, Any]
-
-
-def readable(data: bytes) -> CompletionChoice:
-    """The message in the body of a reply.
+def readable(data: bytes) -> dict[str, Any]:
+    """The body of a reply, whose first choice holds a message.
 
     Raises:
         UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
@@ -196,7 +186,7 @@ def readable(data: bytes) -> CompletionChoice:
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
     if not (content or reason or _said_calls(message) or message.get("refusal")):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
-    return CompletionChoice(message, reason if isinstance(reason, str) else None, whole)
+    return whole
 
 
 def _parsed(data: bytes) -> Any:
@@ -216,16 +206,17 @@ def _start(data: bytes) -> str:
     return " ".join(data[:200].decode("utf-8", "replace").split())
 
 
-def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
-    """The message of a reply, with usage and why it ended; a call without an id gets one.
+def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
+    """The message of a `readable` reply, with usage and why it ended; a call without an id gets one.
 
     The words of a refusal that came with an empty text are the text.
     """
-    said = choice.message
+    said, reason = whole["choices"][0]["message"], whole["choices"][0].get("finish_reason")
+    reason = reason if isinstance(reason, str) else None
     calls, invalid = calls_of(_said_calls(said), call)
     text, refusal = _text(said.get("content")), said.get("refusal")
     refusal = refusal if isinstance(refusal, str) and refusal else None
-    counts: Any = choice.whole.get("usage")
+    counts: Any = whole.get("usage")
     read, written = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
     usage = None
     if read is not None or written is not None:
@@ -237,8 +228,8 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
         tuple(calls),
         tuple(invalid),
         usage,
-        choice.finish_reason,
-        refusal or refusal_of(choice.finish_reason),
+        reason,
+        refusal or refusal_of(reason),
         reasoning=thoughts_in(said),
         native=_native(said, call),
     )

@@ -1,6 +1,6 @@
 """The terms on which one server takes requests, learnt from the words of its refusals, once for a run.
 
-    terms = learnt(PLAIN, error, ["seed"], (), settings)    # to ask by from now on; None: it is about another thing
+    terms = learnt(name, PLAIN, error, ["seed"], (), settings)    # to ask by from now on; None: it teaches nothing
 
 Only what means the same is changed without being asked for: the older name of an option, or none for an option that is
 a courtesy. What would change what is measured is refused, with the words that allow it.
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.config import ModelSettings
+from hybrid.display.notes import tell
 from hybrid.models.base import ModelRefused
 from hybrid.models.failures import StatusError, summary
 
@@ -50,16 +51,28 @@ class Terms:
         left_out = sorted(self.without - before.without)
         return said + [f"it is sent no {one}, {CAN_BE_LEFT_OUT.get(one, 'its own word')}" for one in left_out]
 
+    def announced(self, name: str, before: Terms, why: str) -> Terms:
+        """These terms, after a note of how they differ from those before; `why` ends each of its lines."""
+        for change in self.changes(before):
+            tell(f"note: {name}: from now on {change}{why}")
+        return self
+
 
 PLAIN: Final = Terms()  # Those of OpenAI, by which a server is asked that has said nothing else.
 
 
 def learnt(
-    terms: Terms, error: StatusError, options: Collection[str], beside: Collection[str], settings: ModelSettings
+    name: str,
+    terms: Terms,
+    error: StatusError,
+    options: Collection[str],
+    beside: Collection[str],
+    settings: ModelSettings,
 ) -> Terms | None:
-    """The terms for the next request after a refusal of one; None where it is about nothing that was sent.
+    """The terms for the next request after a refusal of one; None where it teaches nothing about what was sent.
 
     Args:
+        name: the model's.
         terms: those of the refused request.
         error: the refusal.
         options: names of what was sent besides the messages.
@@ -69,24 +82,23 @@ def learnt(
     Raises:
         ModelRefused: it is about something that cannot be left out; says by which option it can.
     """
-    said = summary(error, 4000)
+    said, refuses = summary(error, 4000), f"--model {name}: the server"
     if error.status_code not in _STATUSES:
         return None
     if not terms.stream and _STREAMS_ONLY.search(said):
         if settings.stream != "off":
             return replace(terms, stream=True)
-        raise ModelRefused(f"the server only streams, which --stream off does not allow: {summary(error)}")
+        raise ModelRefused(f"{refuses} only streams, which --stream off does not allow: {summary(error)}")
     if settings.thoughts == "drop" and _WANTS_THOUGHTS.search(said):
-        raise ModelRefused(f"the server wants the thoughts back that --reasoning drop leaves out: {summary(error)}")
+        raise ModelRefused(f"{refuses} wants the thoughts back that --reasoning drop leaves out: {summary(error)}")
     names = _named(said, {*options, *beside})
-    if not names:
-        return None
     can_be_left_out = {*CAN_BE_LEFT_OUT, NEWER, *beside} - {*SENT_BACK}
     if refused := [name for name in names if name not in can_be_left_out]:
         remedy = REMEDIES.get(refused[0], f"leave --model-arg {refused[0]} away")
-        raise ModelRefused(f"the server does not take {refused[0]} as it is sent; {remedy}: {summary(error)}")
+        raise ModelRefused(f"{refuses} does not take {refused[0]} as it is sent; {remedy}: {summary(error)}")
     older = OLDER if NEWER in names else terms.max_tokens
-    return replace(terms, max_tokens=older, without=terms.without | {name for name in names if name != NEWER})
+    after = replace(terms, max_tokens=older, without=terms.without | {*names} - {NEWER})
+    return after if after != terms else None
 
 
 def _named(said: str, sent: Collection[str]) -> list[str]:

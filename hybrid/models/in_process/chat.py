@@ -42,7 +42,8 @@ _IN_JSON = ("config", "processor_config", "preprocessor_config", "tokenizer")
 CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
 # Done when the thread takes a request up: what comes before is waiting, and no time of its question.
 Begun = asyncio.Future[None]
-Waiting = tuple[generation.Conversation, generation.Sampling, "asyncio.Future[generation.Spoken]", Begun]
+# A conversation, the seed of its call, and the reply that is waited for.
+Waiting = tuple[generation.Conversation, int, "asyncio.Future[generation.Spoken]", Begun]
 
 
 class HuggingFaceChat:
@@ -118,11 +119,10 @@ class HuggingFaceChat:
         own = seed_of_repetition(self._settings.seed or 0, call.repetition)
         key = f"{own}/{call.question}/{call.ask}/{call.call}"
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
-        sampling = generation.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[generation.Spoken] = loop.create_future()
         begun: Begun = loop.create_future()
-        self._waiting.append((conversation, sampling, future, begun))
+        self._waiting.append((conversation, seed, future, begun))
         # The queue is served once, for all who wait in it.
         if self._serving is None or self._serving.done():
             self._serving = asyncio.create_task(self._serve())
@@ -254,21 +254,19 @@ class HuggingFaceChat:
                 else:
                     future.set_result(one)
 
-    def _generate(
-        self, conversations: list[generation.Conversation], sampling: generation.Sampling
-    ) -> list[generation.Spoken | Exception]:
+    def _generate(self, conversations: list[generation.Conversation], seed: int) -> list[generation.Spoken | Exception]:
         """A reply each, or the error that it ends with. A batch that finds no memory is halved, as are later ones."""
         size = min(self._most, len(conversations))
         if size == len(conversations):
             try:
-                return [*self._load().generate(conversations, sampling)]
+                return [*self._load().generate(conversations, self._settings, seed)]
             except Exception as error:
                 if size == 1 or not is_out_of_memory(error):
                     return [_outage(self.name, error)] * size
             # Not while the error is handled: it holds what its batch has on the device.
             self._most = size = -(-size // 2)
         parts = (conversations[start : start + size] for start in range(0, len(conversations), size))
-        return [one for part in parts for one in self._generate(part, sampling)]
+        return [one for part in parts for one in self._generate(part, seed)]
 
 
 def _extra(settings: ModelSettings) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hybrid.config import ModelSettings
 from hybrid.errors import WeightsError
 from hybrid.thoughts import marks_in
 
@@ -31,15 +32,6 @@ class Spoken:
     input_tokens: int
     output_tokens: int
     cut: bool  # Whether the limit of tokens ended it.
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Settings of generation: at most `max_tokens`, greedy at temperature 0, else sampled from `seed`."""
-
-    max_tokens: int | None = None
-    temperature: float | None = 0.0
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,19 +59,22 @@ class Loaded:
     def _tokenizer(self) -> Any:
         return self.processor.tokenizer
 
-    def generate(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Spoken]:
-        """One reply each, in order. The conversations of one call must offer the same tools."""
+    def generate(self, conversations: Sequence[Conversation], settings: ModelSettings, seed: int) -> list[Spoken]:
+        """One reply each, in order: greedy at temperature 0, else sampled from `seed`.
+
+        The conversations of one call must offer the same tools.
+        """
         import torch
 
         inputs = self._inputs(conversations)
-        limit = sampling.max_tokens or self.model.generation_config.max_new_tokens or DEFAULT_MAX_TOKENS
+        limit = settings.max_tokens or self.model.generation_config.max_new_tokens or DEFAULT_MAX_TOKENS
         decoding: dict[str, Any] = {}
-        if sampling.temperature == 0:
+        if settings.temperature == 0:
             # The sampling values of a checkpoint's own configuration would only be warned about.
             decoding = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-        elif sampling.temperature is not None:
-            decoding = {"do_sample": True, "temperature": sampling.temperature}
-        torch.manual_seed(sampling.seed)
+        elif settings.temperature is not None:
+            decoding = {"do_sample": True, "temperature": settings.temperature}
+        torch.manual_seed(seed)
         with torch.inference_mode():
             out = self.model.generate(**inputs, max_new_tokens=limit, **decoding)
         length = inputs["input_ids"].shape[1]

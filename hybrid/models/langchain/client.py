@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import ModelSettings
-from hybrid.display.notes import tell
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message
@@ -33,7 +32,6 @@ from hybrid.models.langchain.chat_models import (
 from hybrid.models.langchain.messages import REPAIRS, from_langchain, to_langchain
 from hybrid.models.langchain.pools import OWN_POOL, anthropic_pool, httpx_arguments, openai_pool
 from hybrid.models.options import (
-    client_limits,
     connection,
     image_rules,
     options,
@@ -114,8 +112,7 @@ class LangChainClient:
 
     def connection(self) -> Mapping[str, Json]:
         """Address without secrets, timeout and retries, and what the server is asked without."""
-        terms = self._terms.changes(PLAIN)
-        return self._connection.metadata(self._settings) | ({"terms": [*terms]} if terms else {})
+        return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Invocation]:
         """The messages in LangChain's form. Raises `DataError` for an image that is not in the store."""
@@ -166,21 +163,15 @@ class LangChainClient:
         said = StatusError(failed.status, summary(error, 4000))
         sent = {*self._options, *(["prompt_cache_key"] if self._row.cache == "key" else [])}
         sent |= {NEWER, OLDER} if self._settings.max_tokens is not None else set()
-        try:
-            terms = learnt(self._terms, said, sent, (), self._settings)
-        except ModelRefused as refused:
-            raise ModelRefused(f"--model {self.name}: {refused}") from error
-        if terms is None or terms == self._terms:
+        terms = learnt(self.name, self._terms, said, sent, (), self._settings)
+        if terms is None:
             return False
-        changes = terms.changes(self._terms)
         if terms != replace(PLAIN, without=terms.without):
             raise ModelRefused(
-                f"--model {self.name}: its server takes requests only where {changes[0]}, which LangChain does not do; "
-                f"{OTHER_WAY}: {failed.text}"
+                f"--model {self.name}: its server takes requests only where {terms.changes(self._terms)[0]}, which "
+                f"LangChain does not do; {OTHER_WAY}: {failed.text}"
             ) from error
-        for change in changes:
-            tell(f"note: {self.name}: from now on {change} ({failed.text})")
-        self._terms, self._chat_models = terms, {}
+        self._terms, self._chat_models = terms.announced(self.name, self._terms, f" ({failed.text})"), {}
         return True
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
@@ -197,7 +188,9 @@ class LangChainClient:
             own = options_of_repetition(self._options, repetition)
             left_out = self._row.call_options | self._terms.without
             given = {key: value for key, value in own.items() if key not in left_out}
-            arguments: dict[str, Any] = {**client_limits(self._row, self._settings), **given, **self._private()}
+            # One request is limited by our timeout, and the client sends no second one of its own.
+            limits = {self._row.timeout_option: self._settings.timeout_s} if self._row.timeout_option else {}
+            arguments: dict[str, Any] = {**(self._row.no_retries or {}), **limits, **given, **self._private()}
             with warnings.catch_warnings():
                 # An option that the chat model does not know is only warned about there; it is refused below.
                 warnings.filterwarnings("ignore", message=".*is not default parameter", category=UserWarning)

@@ -26,6 +26,7 @@ from hybrid.messages import (
     UserMessage,
 )
 from hybrid.models.chat_completions.codec import as_written, thoughts_in
+from hybrid.models.images import image_block
 from hybrid.models.literals import TWICE, read_object
 from hybrid.models.replies import refusal_of
 from hybrid.types import StoredImage
@@ -67,8 +68,7 @@ def to_langchain(
         sent.append(SentImage(part.ref.name, part.ref.image, image))
         if detail is None and not as_urls:
             return {"type": "image", "base64": text, "mime_type": image.media_type}
-        url = {"url": f"data:{image.media_type};base64,{text}"}
-        return {"type": "image_url", "image_url": url if detail is None else {**url, "detail": detail}}
+        return image_block(image.media_type, text, detail)
 
     out: list[BaseMessage] = []
     for message in messages:

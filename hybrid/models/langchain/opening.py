@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models.base import ChatModel
 
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
-def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    """The model, not connected. Raises `UsageError` for a name without a model."""
+
+def open_model(name: str, settings: ModelSettings, store: ImageStore, client: BaseChatModel | None = None) -> ChatModel:
+    """The model, not connected, or the `client` that is handed in. Raises `UsageError` for a name without a model."""
     word, _, model = name.partition(":")
-    if not model:
+    if not model and client is None:
         raise UsageError(f"--model {name!r}: write {word}:MODEL")
     from hybrid.models.caller import Caller
     from hybrid.models.langchain.client import LangChainClient
 
-    return Caller(LangChainClient(name, settings, store), settings)
+    return Caller(LangChainClient(name, settings, store, client), settings)

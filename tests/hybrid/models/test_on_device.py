@@ -136,10 +136,10 @@ async def test_a_real_shortage_halves_the_batch(
 
     model, sizes, whole = make(card, extra={"batch": 8}), list[int](), Loaded.generate
 
-    def generate(self: Loaded, asked: Any, sampling: Any) -> Any:
+    def generate(self: Loaded, asked: Any, *how: Any) -> Any:
         sizes.append(len(asked))
         block = torch.ones(len(asked) * 100 * 2**20, dtype=torch.uint8, device=card)
-        return whole(self, asked, sampling) if block[0] else None
+        return whole(self, asked, *how) if block[0] else None
 
     asked = conversations(store)
     alone = said(await replies(model, asked))
