@@ -24,8 +24,7 @@ from bench._accuracy import bins, by_confidence, counted
 from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import SETS, STRIDE, Matcher, Options, pairs_of, parse, row_of, side_by_side
-from bench.planar_pairs import CHANGES, random_homography
-from bench.warped_pairs import Array, picture, warped_pair
+from bench.warped_pairs import PLANAR_CHANGES, Array, picture, random_homography, warped_pair
 from hybrid.samples.layouts import backdrop, random_solid, random_texture
 from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, orbit, render
 from hybrid.samples.seeds import generator
@@ -131,7 +130,7 @@ DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
     "shift": _shift,
     "zoom": _zoom,
     "turn": _turn,
-    "plane": lambda rng, width, height: random_homography(rng, (width, height), CHANGES["medium"]),
+    "plane": lambda rng, width, height: random_homography(rng, (width, height), PLANAR_CHANGES["medium"]),
     # The second view is not a warp of the first.
     **dict.fromkeys(("mirrored-view", "unrelated"), lambda *_: np.eye(3)),
 }
