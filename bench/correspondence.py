@@ -19,7 +19,7 @@ import numpy as np
 
 from bench._accuracy import bins, by_confidence, counted, marks_on
 from bench._frame import write_json
-from bench.pair_bench import SETS, Matcher, Options, pairs_of, parse, row_of, side_by_side
+from bench.pair_bench import SETS, Judged, Matcher, Options, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import points_of
 from hybrid.benchmarks.blink.sample import item
 from hybrid.stats import wilson
@@ -46,25 +46,26 @@ class PointCase:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A backend's answer, with its confidences 0..1 and the seconds of the matching.
+class Answer(Judged):
+    """`right` is None where no candidate was chosen.
 
-    `right` is None where it chose no candidate; `off` is how far its point lies from the true one, as a share of
-    image 2's longer side, infinite where it gave none.
+    `off` is how far the point lies from the true one, as a share of image 2's longer side, infinite where none was
+    given.
     """
 
-    right: bool | None
-    confidence: float
-    off: float
-    place_confidence: float
-    method: str
-    seconds: float
+    off: float = np.inf
+    place_confidence: float = 0.0
 
 
 def cases(options: Options, name: str) -> Iterator[PointCase]:
     """The questions of a set."""
     if name == BLINK:
-        yield from _drawn(options)
+        # Generated questions with drawn marks, found as in a run.
+        for index in range(options.pairs):
+            made = item("Visual_Correspondence", index, options.seed)
+            needs = {"markers": tuple(marks_on(pixels, kind="point") for pixels in made.images)}
+            images = (made.images[0], made.images[1])
+            yield PointCase(images, None, LETTERS[made.answer], Request(images, CorrespondenceArgs(), needs), None)
         return
     for number, (pair, rng) in enumerate(pairs_of(options, name)):
         (x, y), spots = points_of(rng, pair)
@@ -78,15 +79,6 @@ def cases(options: Options, name: str) -> Iterator[PointCase]:
         )
 
 
-def _drawn(options: Options) -> Iterator[PointCase]:
-    """Generated questions with drawn marks, found as in a run."""
-    for index in range(options.pairs):
-        made = item("Visual_Correspondence", index, options.seed)
-        needs = {"markers": tuple(marks_on(pixels, kind="point") for pixels in made.images)}
-        images = (made.images[0], made.images[1])
-        yield PointCase(images, None, LETTERS[made.answer], Request(images, CorrespondenceArgs(), needs), None)
-
-
 def answer(options: Options, matcher: Matcher, case: PointCase) -> Answer:
     """The tool's answer to a question with the matches of a matcher."""
     views = views_of(case.chosen)
@@ -95,13 +87,13 @@ def answer(options: Options, matcher: Matcher, case: PointCase) -> Answer:
     best = chosen.data["best"]
     right = None if best is None else best == case.letter
     if case.placed is None or case.there is None:
-        return Answer(right, chosen.confidence, np.inf, 0.0, str(chosen.data["method"]), found.seconds)
+        return Answer(right, chosen.confidence, found.seconds)
     placed = solve(case.placed, views, found.matches)
     point, off = placed.data["transferred_px"], np.inf
     if isinstance(point, dict):
         longer = max(case.images[1].shape[:2])
         off = float(np.hypot(point["x"] - case.there[0], point["y"] - case.there[1])) / longer
-    return Answer(right, chosen.confidence, off, placed.confidence, str(chosen.data["method"]), found.seconds)
+    return Answer(right, chosen.confidence, found.seconds, off, placed.confidence)
 
 
 def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:

@@ -42,10 +42,6 @@ from tools._shared.reading import shrink
 from tools.depth import SAME_ROW, TOOL, DepthArgs, clean_image, spots_of
 from tools.depth.cues import WEIGHTS, WORK_PX, CueMaps, blurred, measure, ranks
 
-# Id, image with its marks, letter of the nearer point.
-Item = tuple[str, Pixels, str]
-Case = Request[DepthArgs]
-
 # The farther of two points is at least this many times as far.
 APART = 1.25
 # Where the rows by confidence begin: about 15 items each.
@@ -56,6 +52,14 @@ RAISED = 0.25
 HAZE_M = (20.0, 400.0)
 NO_HAZE_M = 1e5
 SIZES = ((500, 375), (500, 333), (375, 500))
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A request about one picture, and the letter of the nearer point."""
+
+    request: Request[DepthArgs]
+    nearer: str
 
 
 @dataclass(frozen=True)
@@ -90,27 +94,25 @@ class Difference:
 def read_items(folder: Path) -> list[Item]:
     """The items of `folder/Relative_Depth/val-*.parquet`."""
     rows = blink_rows(folder, "Relative_Depth")
-    return [(one["idx"], decode(one["image_1"]["bytes"], one["idx"]), one["answer"][1]) for one in rows]
+    return [_marked(decode(one["image_1"]["bytes"], one["idx"]), one["answer"]) for one in rows]
 
 
 def generated(number: int, seed: int) -> list[Item]:
     """Rendered scenes with known depth and marks drawn as BLINK draws them."""
     made = (row("Relative_Depth", index, seed) for index in range(number))
-    return [(entry.idx, decode(entry.images[0], entry.idx), entry.answer[1]) for entry in made]
+    return [_marked(decode(entry.images[0], entry.idx), entry.answer) for entry in made]
 
 
-def with_marks(items: Sequence[Item]) -> list[Case]:
-    """Each image as a request with what the markers tool finds on it."""
+def _marked(pixels: Pixels, answer: str) -> Item:
+    """An image with what the markers tool finds on it; `answer` is the right letter in brackets."""
     labels = ("A", "B")
-    return [
-        Request((pixels,), DepthArgs(labels=labels), {"markers": (marks_on(pixels, labels=labels, kind="point"),)})
-        for _, pixels, _ in items
-    ]
+    needs = {"markers": (marks_on(pixels, labels=labels, kind="point"),)}
+    return Item(Request((pixels,), DepthArgs(labels=labels), needs), answer[1])
 
 
-def on_objects(number: int, seed: int) -> tuple[list[Item], list[Case]]:
+def on_objects(number: int, seed: int) -> list[Item]:
     """The middles of the visible parts of two solids, at depths `APART`; the truth is the rendered depth there."""
-    rng, items, requests = generator("evaluate", 13, seed), list[Item](), list[Case]()
+    rng, items = generator("evaluate", 13, seed), list[Item]()
     while len(items) < number:
         view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)
         middles = [found for solid in range(9) if (found := _middle(view.ids == FIRST_SOLID + solid)) is not None]
@@ -121,8 +123,8 @@ def on_objects(number: int, seed: int) -> tuple[list[Item], list[Case]]:
         ]
         if pairs:
             near, far = pairs[int(rng.integers(len(pairs)))]
-            _add(items, requests, f"objects_{len(items)}", view.rgb, near, far)
-    return items, requests
+            items.append(_item(len(items), view.rgb, near, far))
+    return items
 
 
 def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
@@ -134,20 +136,17 @@ def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
     return int(columns[best]), int(rows[best])
 
 
-def _add(
-    items: list[Item], requests: list[Case], name: str, image: Pixels, near: tuple[int, int], far: tuple[int, int]
-) -> None:
-    """A pair of points with its truth; the nearer one is A in every other item."""
-    nearer = "AB"[len(items) % 2]
-    places = {nearer: near, "BA"[len(items) % 2]: far}
+def _item(place: int, image: Pixels, near: tuple[int, int], far: tuple[int, int]) -> Item:
+    """A pair of points; the nearer one is A in every other item."""
+    nearer, farther = "AB"[place % 2], "BA"[place % 2]
+    places = {nearer: near, farther: far}
     points = tuple(PointArg(x=places[label][0], y=places[label][1], label=label) for label in "AB")
-    items.append((name, image, nearer))
-    requests.append(Request((image,), DepthArgs(points=points)))
+    return Item(Request((image,), DepthArgs(points=points)), nearer)
 
 
-def measured(folder: Path, each: int, seed: int) -> tuple[list[Item], list[Case]]:
+def measured(folder: Path, each: int, seed: int) -> list[Item]:
     """`each` pairs of pixels of every photograph of the folder, half of them on one row."""
-    rng, items, requests = np.random.default_rng((seed, 14)), list[Item](), list[Case]()
+    rng, items = np.random.default_rng((seed, 14)), list[Item]()
     for photo in sorted((folder / "rgb").iterdir()):
         image = decode(photo.read_bytes(), photo.name)
         depth = cv2.imread(str(folder / "depth" / f"{photo.stem}.png"), cv2.IMREAD_UNCHANGED)
@@ -157,8 +156,8 @@ def measured(folder: Path, each: int, seed: int) -> tuple[list[Item], list[Case]
         known = np.argwhere(levels > 0)
         for index in range(each):
             near, far = _apart(rng, levels, known, same_row=index % 2 == 0)
-            _add(items, requests, photo.stem, image, near, far)
-    return items, requests
+            items.append(_item(len(items), image, near, far))
+    return items
 
 
 def _apart(
@@ -178,16 +177,14 @@ def _apart(
 def judge(item: Item, evidence: Evidence) -> Answer:
     """Compare the evidence with the letter of the item."""
     nearer, rows = evidence.data["nearer"], evidence.data["rows_differ_px"]
-    same_row = isinstance(rows, (int, float)) and rows <= SAME_ROW * item[1].shape[0]
-    return Answer(0.5 if nearer is None else float(nearer == item[2]), evidence.confidence, same_row)
+    same_row = isinstance(rows, (int, float)) and rows <= SAME_ROW * item.request.images[0].shape[0]
+    return Answer(0.5 if nearer is None else float(nearer == item.nearer), evidence.confidence, same_row)
 
 
-def report(
-    items: Sequence[Item], requests: Sequence[Case], backend: Backend[DepthArgs], *, halves: bool
-) -> list[DepthRow]:
+def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) -> list[DepthRow]:
     """Accuracy by row and confidence, and of two halves of the items, printed."""
     started = time.perf_counter()
-    answers = [judge(item, backend.run([request])[0]) for item, request in zip(items, requests, strict=True)]
+    answers = [judge(item, backend.run([item.request])[0]) for item in items]
     print(f"{1000 * (time.perf_counter() - started) / len(items):.0f} ms an item; undecided items count one half")
     groups = [
         ("all", answers),
@@ -215,15 +212,15 @@ def line(title: str, answers: Sequence[Answer]) -> DepthRow:
     return made
 
 
-def differences(items: Sequence[Item], requests: Sequence[Case]) -> list[Difference]:
+def differences(items: Sequence[Item]) -> list[Difference]:
     """The cues of every item on which both marks are found, turned so that positive is right."""
     found = []
-    for item, request in zip(items, requests, strict=True):
-        spots = {spot.label: spot for spot in spots_of(request)}
+    for item in items:
+        spots = {spot.label: spot for spot in spots_of(item.request)}
         if not {"A", "B"} <= set(spots):
             continue
-        maps, size = measure(clean_image(request)), (item[1].shape[0], item[1].shape[1])
-        near, far = spots[item[2]], spots["B" if item[2] == "A" else "A"]
+        near, far = spots[item.nearer], spots["B" if item.nearer == "A" else "A"]
+        maps, size = measure(clean_image(item.request)), item.request.images[0].shape[:2]
         found.append(_difference(maps, (near.x, near.y), (far.x, far.y), size))
     return found
 
@@ -341,18 +338,18 @@ def fitted(cues: npt.NDArray[np.float64], ridge: float = 1e-3) -> npt.NDArray[np
     return weights
 
 
-def run(title: str, items: Sequence[Item], requests: Sequence[Case], given: argparse.Namespace) -> list[DepthRow]:
+def run(title: str, items: Sequence[Item], given: argparse.Namespace) -> list[DepthRow]:
     """Print the tables of one set of items."""
-    found = sum({"A", "B"} <= {spot.label for spot in spots_of(request)} for request in requests)
+    found = sum({"A", "B"} <= {spot.label for spot in spots_of(item.request)} for item in items)
     print(f"{title}: {len(items)} items, both points known on {found}")
     card = TOOL.backend("learned" if given.weights else "classical")
     if card is None:
         raise SystemExit("the depth tool lacks this backend")
     backend = card.make()
     backend.setup(given.device, given.weights)
-    rows = report(items, requests, backend, halves=title == "BLINK")
+    rows = report(items, backend, halves=title == "BLINK")
     if not given.weights and title == "BLINK":
-        cue_table(differences(items, requests))
+        cue_table(differences(items))
     return rows
 
 
@@ -365,16 +362,13 @@ def main() -> None:
     if given.fit:
         choose(drawn(given.fit, given.seed))
     if given.data is not None:
-        items = read_items(given.data)
-        tables["BLINK"] = run("BLINK", items, with_marks(items), given)
+        tables["BLINK"] = run("BLINK", read_items(given.data), given)
     if given.generated:
-        items = generated(given.generated, given.seed)
-        tables["generated"] = run("generated", items, with_marks(items), given)
+        tables["generated"] = run("generated", generated(given.generated, given.seed), given)
     if given.objects:
-        tables["objects"] = run("objects", *on_objects(given.objects, given.seed), given)
+        tables["objects"] = run("objects", on_objects(given.objects, given.seed), given)
     if given.measured is not None:
-        made = measured(given.measured, given.pairs, given.seed)
-        tables["measured"] = run("measured", *made, given)
+        tables["measured"] = run("measured", measured(given.measured, given.pairs, given.seed), given)
     write_json(given.json, tables)
 
 

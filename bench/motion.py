@@ -23,10 +23,10 @@ import numpy as np
 from bench._accuracy import bins, by_confidence, counted
 from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
-from bench.pair_bench import SETS, STRIDE, Matcher, Options, pairs_of, parse, row_of, side_by_side
+from bench.pair_bench import SETS, STRIDE, Judged, Matcher, Options, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import PLANAR_CHANGES, Array, picture, random_homography, warped_pair
 from hybrid.samples.layouts import backdrop, random_solid, random_texture
-from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, orbit, render
+from hybrid.samples.scenes import Ball, Block, Scene, Solid, orbit, render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Json
@@ -49,16 +49,10 @@ class ViewPair:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A backend's answer about one pair: whether it is right (None: unsure), and its confidence 0..1.
+class Answer(Judged):
+    """`right` is None where it is unsure; by how much its turn is off, and the degenerate geometry that it names."""
 
-    `turn_off_deg` is by how much its turn is off, `seconds` what the matching took, `named` the degenerate geometry.
-    """
-
-    right: bool | None
-    confidence: float
     turn_off_deg: float
-    seconds: float
     named: str | None
 
 
@@ -73,8 +67,11 @@ def pairs(options: Options, name: str) -> Iterator[ViewPair]:
             lens = (float(rng.uniform(0.8, 1.5)) * SIZE[0], *SIZE)
             start = float(rng.uniform(-0.4, 0.4))
             end = start + np.deg2rad(turn) * (1 if side == "right" else -1)
-            one, other = (render(scene, camera(rng, azimuth, lens), rng).rgb for azimuth in (start, end))
-            yield ViewPair((one, other), side, turn)
+            views = []
+            for azimuth in (start, end):
+                distance, height = float(rng.uniform(3.5, 4.5)), float(rng.uniform(0.8, 1.7))
+                views.append(render(scene, orbit((0.0, 0.0, 0.45), distance, azimuth, height, lens), rng).rgb)
+            yield ViewPair((views[0], views[1]), side, turn)
         return
     if name in DEGENERATE:
         yield from _degenerate(options, name)
@@ -136,11 +133,6 @@ DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
 }
 
 
-def camera(rng: np.random.Generator, azimuth: float, lens: tuple[float, int, int]) -> Camera:
-    """A camera on the orbit at a random distance and height."""
-    return orbit((0.0, 0.0, 0.45), float(rng.uniform(3.5, 4.5)), azimuth, float(rng.uniform(0.8, 1.7)), lens)
-
-
 def around(rng: np.random.Generator) -> Scene:
     """A ball or an upright panel at the origin, solids beside and behind it, a wall behind all.
 
@@ -168,7 +160,7 @@ def answer(options: Options, matcher: Matcher, pair: ViewPair) -> Answer:
     said, confidence = said_of(evidence, sideways=sideways)
     right = None if said is None else said == pair.direction
     named = evidence.data["degenerate"]
-    return Answer(right, confidence, off, found.seconds, named if isinstance(named, str) else None)
+    return Answer(right, confidence, found.seconds, off, named if isinstance(named, str) else None)
 
 
 def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -59,16 +59,13 @@ class Matcher:
     match: Callable[[tuple[View, View]], Matches]
 
 
-class Judged(Protocol):
-    """An answer to a pair."""
+@dataclass(frozen=True)
+class Judged:
+    """An answer to a pair: whether it is right (None: undecided), its confidence 0..1, the seconds of the matching."""
 
-    @property
-    def right(self) -> bool | None:
-        """Whether it is right; None where nothing was decided."""
-
-    @property
-    def seconds(self) -> float:
-        """How long the matching took."""
+    right: bool | None
+    confidence: float
+    seconds: float
 
 
 def matcher_of(name: str, tool: Tool, device: str, weights: str | None) -> Matcher:
