@@ -32,14 +32,11 @@ def crop() -> Any:
             images: The names of the images.
             box: The region in pixels: x0, y0, x1, y1.
         """
-        part = await asyncio.to_thread(_cut, Path(store().get("picture")), box)
+        file = Path(store().get("picture")).read_bytes()
+        part = await asyncio.to_thread(lambda: encoded(enlarged(file, box)))
         return [ContentText(text=f"{images[0]} enlarged"), ContentImage(image=data_url(part, "png"))]
 
     return execute
-
-
-def _cut(path: Path, box: dict[str, int]) -> bytes:
-    return encoded(enlarged(path.read_bytes(), box))
 
 
 def remember_picture() -> Any:

@@ -1,13 +1,13 @@
-"""Measure the depth tool: BLINK items, generated scenes, objects of generated scenes, photographs with measured depth.
+"""Measure the depth tool: BLINK items, objects of generated scenes, photographs with measured depth.
 
     python -m bench.depth --data DIR           DIR has BLINK's layout (`DIR/Relative_Depth/val-*.parquet`)
-    python -m bench.depth --generated 200      BLINK's kind of points on rendered scenes
     python -m bench.depth --objects 200        the middles of two objects of a rendered scene, as a model would ask
     python -m bench.depth --measured DIR       `DIR/rgb/NAME.*` and `DIR/depth/NAME.png` (16 bits, 0 unknown)
     python -m bench.depth --fit 160            cues and weights by log loss, on scenes that nothing else is measured on
     python -m bench.depth --data DIR --weights DIR_OR_ID [--device cuda]     the learned backend
 
-An undecided item counts one half. On BLINK items and generated ones points come from the markers tool, as in a run.
+An undecided item counts one half. On BLINK items points come from the markers tool, as in a run; generated ones are
+asked by `bench.reliability --task Relative_Depth`.
 With `--data` and no weights follows what each cue scores alone. `--fit` chose the cues and their weights: on rendered
 scenes of its own seeds, with walls or haze, raised things and a depth of field. `--measured` takes pairs of random
 pixels whose depths differ by a quarter or more, half of them on one row; the demonstration data of Metric3D (three
@@ -30,7 +30,6 @@ import numpy.typing as npt
 from bench._accuracy import bins, blink_rows, marks_on
 from bench._frame import options, write_json
 from bench.picture_changes import compressed
-from hybrid.benchmarks.blink.sample import row
 from hybrid.images import decode
 from hybrid.samples.geometry import steady
 from hybrid.samples.layouts import random_camera, random_scene
@@ -92,22 +91,13 @@ class Difference:
 
 
 def read_items(folder: Path) -> list[Item]:
-    """The items of `folder/Relative_Depth/val-*.parquet`."""
-    rows = blink_rows(folder, "Relative_Depth")
-    return [_marked(decode(one["image_1"]["bytes"], one["idx"]), one["answer"]) for one in rows]
-
-
-def generated(number: int, seed: int) -> list[Item]:
-    """Rendered scenes with known depth and marks drawn as BLINK draws them."""
-    made = (row("Relative_Depth", index, seed) for index in range(number))
-    return [_marked(decode(entry.images[0], entry.idx), entry.answer) for entry in made]
-
-
-def _marked(pixels: Pixels, answer: str) -> Item:
-    """An image with what the markers tool finds on it; `answer` is the right letter in brackets."""
-    labels = ("A", "B")
-    needs = {"markers": (marks_on(pixels, labels=labels, kind="point"),)}
-    return Item(Request((pixels,), DepthArgs(labels=labels), needs), answer[1])
+    """The items of `folder/Relative_Depth/val-*.parquet`, each with what the markers tool finds on it."""
+    items, labels = [], ("A", "B")
+    for one in blink_rows(folder, "Relative_Depth"):
+        pixels = decode(one["image_1"]["bytes"], one["idx"])
+        needs = {"markers": (marks_on(pixels, labels=labels, kind="point"),)}
+        items.append(Item(Request((pixels,), DepthArgs(labels=labels), needs), one["answer"][1]))
+    return items
 
 
 def on_objects(number: int, seed: int) -> list[Item]:
@@ -355,7 +345,7 @@ def run(title: str, items: Sequence[Item], given: argparse.Namespace) -> list[De
 
 def main() -> None:
     """Print the tables that were asked for."""
-    flags = {"--data": Path, "--generated": 0, "--objects": 0, "--measured": Path, "--pairs": 200}
+    flags = {"--data": Path, "--objects": 0, "--measured": Path, "--pairs": 200}
     given = options(__doc__, {**flags, "--seed": 0, "--fit": 0, "--weights": str, "--device": "cpu", "--json": Path})
     cv2.setNumThreads(1)
     tables = dict[str, list[DepthRow]]()
@@ -363,8 +353,6 @@ def main() -> None:
         choose(drawn(given.fit, given.seed))
     if given.data is not None:
         tables["BLINK"] = run("BLINK", read_items(given.data), given)
-    if given.generated:
-        tables["generated"] = run("generated", generated(given.generated, given.seed), given)
     if given.objects:
         tables["objects"] = run("objects", on_objects(given.objects, given.seed), given)
     if given.measured is not None:

@@ -61,11 +61,6 @@ def mean(values: Sequence[float]) -> Mean:
 Correct = Mapping[str, float]
 
 
-def difference(first: Correct, second: Correct) -> Mean:
-    """The mean of first minus second over the questions of both."""
-    return mean([first[name] - second[name] for name in first if name in second])
-
-
 @dataclass(frozen=True)
 class AskedQuestion:
     """A run's outcome: by solver what was right, of each question its task, and how calls were formed."""
@@ -131,7 +126,11 @@ def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, 
         "name": name,
         "n": len(tools),
         **{column: mean(list(values.values())) for column, values in means.items()},
-        **{column: difference(*pair) for column, pair in pairs.items()},
+        # Of first minus second over the questions of both.
+        **{
+            column: mean([first[key] - second[key] for key in first if key in second])
+            for column, (first, second) in pairs.items()
+        },
     }
 
 

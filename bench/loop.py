@@ -24,7 +24,7 @@ import importlib.util
 import statistics
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -92,12 +92,18 @@ def command(
     return [sys.executable, "-m", "hybrid", "run", "blink", *options]
 
 
-def run_client(client: str, questions: Path, in_flight: int, inspect_python: str) -> tuple[Ended, tuple[Served, ...]]:
-    """One run of a client against a fresh server."""
+def run_client(
+    client: str,
+    questions: Path,
+    in_flight: int,
+    inspect_python: str = sys.executable,
+    looks: Sequence[Callable[[int], float]] = (resident_mb,),
+) -> tuple[Ended, tuple[Served, ...]]:
+    """One run of a client against a fresh server; `looks` are those of `measured`."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
         words = command(client, server.url, questions, in_flight, out, inspect_python)
-        return measured(words, environment(out / "home"), out / "output", looks=(resident_mb,)), server.log()
+        return measured(words, environment(out / "home"), out / "output", looks=looks), server.log()
 
 
 def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> LoopRow:

@@ -5,9 +5,9 @@
 
 `parallax` and `straight` pairs are photographs (`--photos`; rendered scenes without) with a plausible depth, seen by a
 second camera to the left or right, or forward, backward, up or down, in another light, blurred and noisy:
-`bench/warped_pairs.py`. `orbit` pairs are rendered: a camera goes by so many degrees round a textured ball or panel
-amid solids before a wall. On `straight` pairs the direction counts, else the side; "unsure" counts as not right.
+`bench/warped_pairs.py`. On `straight` pairs the direction counts, else the side; "unsure" counts as not right.
 The sets of `DEGENERATE` (a picture twice, mirrored, shifted, ...) tell no direction: any that is said is wrong.
+Rendered views of one scene are asked by `bench.reliability --task Multi-view_Reasoning`.
 Constants of the tool were set with `--fit` on the `second` half of the photographs: report the `first`.
 """
 
@@ -25,16 +25,12 @@ from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import SETS, STRIDE, Judged, Matcher, Options, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import PLANAR_CHANGES, Array, picture, random_homography, warped_pair
-from hybrid.samples.layouts import backdrop, random_solid, random_texture
-from hybrid.samples.scenes import Ball, Block, Scene, Solid, orbit, render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Json
 from tools.motion import TOOL, MotionArgs, solve, views_of
 
-ORBITS_DEG: Mapping[str, tuple[int, int]] = {"orbit-5-15": (5, 15), "orbit-15-30": (15, 30), "orbit-30-50": (30, 50)}
 HARD = tuple(one.name for one in SETS if one.kind != "planar")
-SIZE = (640, 480)
 # Least confidences at which a direction given for a degenerate pair is counted.
 SURE = (0.0, 0.6, 0.9)
 
@@ -58,21 +54,6 @@ class Answer(Judged):
 
 def pairs(options: Options, name: str) -> Iterator[ViewPair]:
     """The pairs of a set."""
-    if name in ORBITS_DEG:
-        place = list(ORBITS_DEG).index(name)
-        for index in range(options.pairs):
-            # Two rendered views of one scene, so many degrees of orbit apart.
-            rng = generator(options.purpose, options.seed, 100 + place, index)
-            scene, turn, side = around(rng), float(rng.uniform(*ORBITS_DEG[name])), str(rng.choice(["left", "right"]))
-            lens = (float(rng.uniform(0.8, 1.5)) * SIZE[0], *SIZE)
-            start = float(rng.uniform(-0.4, 0.4))
-            end = start + np.deg2rad(turn) * (1 if side == "right" else -1)
-            views = []
-            for azimuth in (start, end):
-                distance, height = float(rng.uniform(3.5, 4.5)), float(rng.uniform(0.8, 1.7))
-                views.append(render(scene, orbit((0.0, 0.0, 0.45), distance, azimuth, height, lens), rng).rgb)
-            yield ViewPair((views[0], views[1]), side, turn)
-        return
     if name in DEGENERATE:
         yield from _degenerate(options, name)
         return
@@ -133,21 +114,6 @@ DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
 }
 
 
-def around(rng: np.random.Generator) -> Scene:
-    """A ball or an upright panel at the origin, solids beside and behind it, a wall behind all.
-
-    No cube: its four sides carry one texture, so that a turn by 40 degrees looks like one by 50 the other way.
-    """
-    half, surface = float(rng.uniform(0.4, 0.65)), random_texture(rng, 140.0)
-    panel = Block((0.0, 0.0, half), (half, 0.08, half), float(rng.uniform(-0.5, 0.5)), surface)
-    solids: list[Solid] = [panel if rng.random() < 0.5 else Ball((0.0, 0.0, half), half, surface)]
-    for _ in range(12):
-        x, y = float(rng.uniform(-3, 3)), float(rng.uniform(-0.5, 3.2))
-        if len(solids) < 6 and all(np.hypot(x - one.centre[0], y - one.centre[1]) > 1.1 for one in solids):
-            solids.append(random_solid(rng, x, y, random_texture(rng, 130.0), float(rng.uniform(0.2, 0.45))))
-    return backdrop(rng, solids, float(rng.uniform(4.0, 6.5)))
-
-
 def answer(options: Options, matcher: Matcher, pair: ViewPair) -> Answer:
     """The tool's answer to a pair with the matches of a matcher."""
     request = Request(pair.images, MotionArgs())
@@ -197,7 +163,7 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
 
 def main() -> None:
     """Print the tables that were asked for."""
-    options = parse(__doc__, TOOL, (*HARD, *DEGENERATE, *ORBITS_DEG), (*HARD, *DEGENERATE))
+    options = parse(__doc__, TOOL, (*HARD, *DEGENERATE), (*HARD, *DEGENERATE))
     said: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     rows: list[dict[str, Json]] = []
     for name, matcher, answers in side_by_side(options, pairs, answer):
