@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from pathlib import Path
@@ -54,12 +54,6 @@ class Duel:
 Rule = Callable[[Sequence[Duel], Sequence[Duel]], Sequence[bool]]
 
 
-def specialist(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
-    """Always the tool."""
-    del known
-    return [True] * len(asked)
-
-
 def better_by_task(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
     """The one that was right more often on the task; the tool where both were alike."""
     lead: dict[str, float] = {}
@@ -98,19 +92,22 @@ def arbiter(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
     return [_followed(trust, one) for one in asked]
 
 
-def untrained(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
-    """The arbiter without a trust file."""
-    del known
-    return [_followed(Trust(), one) for one in asked]
-
-
 def _followed(trust: Trust, one: Duel) -> bool:
     model = trust.model(one.task, one.usual, None)
     return trust.tool((*TOOL, one.task), one.claimed).worth > model.worth
 
 
-RIVALS: Final[Mapping[str, Rule]] = {"specialist": specialist, "better by task": better_by_task, "logistic": logistic}
-RULES: Final[Mapping[str, Rule]] = {**RIVALS, "no trust file": untrained, "arbiter": arbiter}
+RIVALS: Final[Mapping[str, Rule]] = {
+    # Always the tool.
+    "specialist": lambda known, asked: [True] * len(asked),
+    "better by task": better_by_task,
+    "logistic": logistic,
+}
+RULES: Final[Mapping[str, Rule]] = {
+    **RIVALS,
+    "no trust file": lambda known, asked: [_followed(Trust(), one) for one in asked],
+    "arbiter": arbiter,
+}
 
 
 def out_of_fold(duels: Sequence[Duel]) -> dict[str, float]:
@@ -177,13 +174,6 @@ def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
     }
 
 
-def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
-    """By size, statements and shared hardness what the rules reached in each repeat, skills of all kinds together."""
-    for size, kind, shared in product(SIZES, KINDS, SHARED):
-        drawn = [simulated(skills, kind, size, shared, seed) for skills in SKILLS for seed in range(repeats)]
-        yield f"{size} a task, {kind}{', hard for both' if shared else ''}", [out_of_fold(duels) for duels in drawn]
-
-
 def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
     """A row a group, the mean over what was drawn of it; the last columns are the arbiter's differences."""
     rows, apart = [], []
@@ -203,7 +193,16 @@ def main() -> None:
     benchmark: Benchmark = load("hybrid.benchmarks", "blink")
     pairs = recorded_pairs(given.recorded, benchmark.card.prior_accuracy)
     print(as_markdown(table("recorded", {name: [out_of_fold(duels)] for name, duels in pairs.items()})))
-    print(as_markdown(table("simulated", dict(designs(given.repeats)))))
+    # Skills of all kinds together.
+    reached = {
+        f"{size} a task, {kind}{', hard for both' if shared else ''}": [
+            out_of_fold(simulated(skills, kind, size, shared, seed))
+            for skills in SKILLS
+            for seed in range(given.repeats)
+        ]
+        for size, kind, shared in product(SIZES, KINDS, SHARED)
+    }
+    print(as_markdown(table("simulated", reached)))
 
 
 if __name__ == "__main__":

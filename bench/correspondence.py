@@ -12,6 +12,7 @@ Constants of the tool were set with `--fit` on the `second` half of the photogra
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from bench._accuracy import bins, by_confidence, counted
 from bench._frame import write_json
-from bench.pair_bench import SETS, Judged, Matcher, Options, pairs_of, parse, row_of, side_by_side
+from bench.pair_bench import SETS, Judged, Matcher, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import points_of
 from hybrid.stats import wilson
 from hybrid.tool import Pixels, Request
@@ -55,7 +56,7 @@ class Answer(Judged):
     place_confidence: float
 
 
-def cases(options: Options, name: str) -> Iterator[PointCase]:
+def cases(options: Namespace, name: str) -> Iterator[PointCase]:
     """The questions of a set."""
     for number, (pair, rng) in enumerate(pairs_of(options, name)):
         (x, y), spots = points_of(rng, pair)
@@ -69,7 +70,7 @@ def cases(options: Options, name: str) -> Iterator[PointCase]:
         )
 
 
-def answer(options: Options, matcher: Matcher, case: PointCase) -> Answer:
+def answer(options: Namespace, matcher: Matcher, case: PointCase) -> Answer:
     """The tool's answer to a question with the matches of a matcher."""
     views = views_of(case.chosen)
     found = options.store.match(matcher, views)

@@ -13,6 +13,7 @@ Constants of the tool were set with `--fit` on the `second` half of the photogra
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ import numpy as np
 from bench._accuracy import bins, by_confidence, counted
 from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
-from bench.pair_bench import SETS, STRIDE, Judged, Matcher, Options, pairs_of, parse, row_of, side_by_side
+from bench.pair_bench import SETS, STRIDE, Judged, Matcher, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import PLANAR_CHANGES, Array, picture, random_homography, warped_pair
 from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
@@ -52,7 +53,7 @@ class Answer(Judged):
     named: str | None
 
 
-def pairs(options: Options, name: str) -> Iterator[ViewPair]:
+def pairs(options: Namespace, name: str) -> Iterator[ViewPair]:
     """The pairs of a set."""
     if name in DEGENERATE:
         yield from _degenerate(options, name)
@@ -61,7 +62,7 @@ def pairs(options: Options, name: str) -> Iterator[ViewPair]:
         yield ViewPair(pair.images, pair.direction or "", pair.turn_deg)
 
 
-def _degenerate(options: Options, name: str) -> Iterator[ViewPair]:
+def _degenerate(options: Namespace, name: str) -> Iterator[ViewPair]:
     """Pairs whose geometry does not tell where the camera went; the light changes as much as in the other sets."""
     place = len(SETS) + list(DEGENERATE).index(name)
     for index in range(options.pairs):
@@ -114,7 +115,7 @@ DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
 }
 
 
-def answer(options: Options, matcher: Matcher, pair: ViewPair) -> Answer:
+def answer(options: Namespace, matcher: Matcher, pair: ViewPair) -> Answer:
     """The tool's answer to a pair with the matches of a matcher."""
     request = Request(pair.images, MotionArgs())
     views = views_of(request)
