@@ -195,13 +195,9 @@ def printed(rows: Sequence[Grouped]) -> list[str]:
     """A Markdown table: a row for each setting, metric and number of clusters."""
     heads = ("setting", "metric", "clusters", "difference")
     heads += ("coverage (mean width)", "p < 0.05, linearised", "randomised")
-    return markdown(
-        heads,
-        (
-            (
-                *(one.setting, one.metric, str(one.clusters), f"{one.truth:.3f}"),
-                *(f"{one.coverage:.3f} ({one.width:.2f})", f"{one.linearised:.3f}", f"{one.randomised:.3f}"),
-            )
-            for one in rows
-        ),
-    )
+    lines = []
+    for one in rows:
+        named = (one.setting, one.metric, str(one.clusters), f"{one.truth:.3f}")
+        rates = (f"{one.coverage:.3f} ({one.width:.2f})", f"{one.linearised:.3f}", f"{one.randomised:.3f}")
+        lines.append((*named, *rates))
+    return markdown(heads, lines)

@@ -66,14 +66,8 @@ def main() -> None:
     model = get_model("openai/mock", base_url=given.url, api_key=KEY, responses_api=False)
     remember, crops = solver(remember_picture), tool(crop)
     task = Task(dataset=samples(given.questions), solver=[remember(), use_tools(crops()), generate()])
-    (log,) = eval(
-        task,
-        model=model,
-        max_connections=given.in_flight,
-        max_samples=given.in_flight,
-        log_dir=str(given.out),
-        display="none",
-    )
+    in_flight = {"max_connections": given.in_flight, "max_samples": given.in_flight}
+    (log,) = eval(task, model=model, log_dir=str(given.out), display="none", **in_flight)
     if log.status != "success":
         raise SystemExit(f"Inspect ended with {log.status}: {log.error}")
 

@@ -118,19 +118,10 @@ def run(options: argparse.Namespace, out: Path) -> RunFolder:
     present = tuple(cell.metric for cell in cells() if (options.data / cell.metric).is_dir())
     if not present:
         raise UsageError(f"--data {options.data}: it holds none of the six tasks of Table 2")
-    config = RunConfig(
-        "blink",
-        solvers=(SOLVER,),
-        data=str(options.data),
-        split="val",
-        tasks=present,
-        service=ServiceOptions(
-            options.backend, dict(pair.split("=", 1) for pair in options.weights or ()), options.device
-        ),
-        allow=tuple(options.allow or ()),
-        out=out,
-    )
-    return finished(config)
+    weights = dict(pair.split("=", 1) for pair in options.weights or ())
+    service = ServiceOptions(options.backend, weights, options.device)
+    asked = {"data": str(options.data), "split": "val", "tasks": present, "allow": tuple(options.allow or ())}
+    return finished(RunConfig("blink", (SOLVER,), **asked, service=service, out=out))
 
 
 def main() -> None:

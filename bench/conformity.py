@@ -51,21 +51,11 @@ def measured(behaviour: Behaviour, folder: Path) -> Result:
     said, steps = "", list[Step]()
     with serving(behaviour) as url, quietly():
         settings = ModelSettings(base_url=url, retries=1, seed=0, **behaviour.options)
-        config = RunConfig(
-            "blink",
-            ("controller",),
-            "openai:k",
-            model_settings=settings,
-            data="sample",
-            tasks=(behaviour.task,),
-            limit=1,
-            tools=(behaviour.tool,),
-            service=ServiceOptions("classical"),
-            allow=("blind", "toolless"),
-            out=folder,
-        )
+        model = {"model": "openai:k", "model_settings": settings, "allow": ("blind", "toolless")}
+        asked = {"data": "sample", "tasks": (behaviour.task,), "limit": 1, "tools": (behaviour.tool,)}
+        service = ServiceOptions("classical")
         try:
-            hybrid.run(config)
+            hybrid.run(RunConfig("blink", ("controller",), **model, **asked, service=service, out=folder))
         except HybridError as error:
             said = f"{type(error).__name__}: {error}"
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)

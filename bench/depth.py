@@ -36,6 +36,7 @@ from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import FIRST_SOLID, Camera, render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Backend, Evidence, Pixels, Request
+from hybrid.types import Json
 from tools._shared.args import PointArg
 from tools._shared.reading import shrink
 from tools.depth import SAME_ROW, TOOL, DepthArgs, clean_image, spots_of
@@ -68,17 +69,6 @@ class Answer:
     score: float
     confidence: float
     same_row: bool
-
-
-@dataclass(frozen=True)
-class DepthRow:
-    """One line of a table: accuracy of `n` items, how many were undecided, and the mean confidence."""
-
-    title: str
-    accuracy: float
-    n: int
-    undecided: int
-    confidence: float
 
 
 @dataclass(frozen=True)
@@ -171,7 +161,7 @@ def judge(item: Item, evidence: Evidence) -> Answer:
     return Answer(0.5 if nearer is None else float(nearer == item.nearer), evidence.confidence, same_row)
 
 
-def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) -> list[DepthRow]:
+def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) -> list[dict[str, Json]]:
     """Accuracy by row and confidence, and of two halves of the items, printed."""
     started = time.perf_counter()
     answers = [judge(item, backend.run([item.request])[0]) for item in items]
@@ -191,15 +181,14 @@ def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) 
     return rows
 
 
-def line(title: str, answers: Sequence[Answer]) -> DepthRow:
-    """One group of answers, printed."""
+def line(title: str, answers: Sequence[Answer]) -> dict[str, Json]:
+    """The accuracy of a group of answers, how many were undecided, and the mean confidence; printed."""
     scores = np.array([answer.score for answer in answers])
     undecided = int((scores == 0.5).sum())
     mean = float(np.mean([answer.confidence for answer in answers]))
-    made = DepthRow(title, float(scores.mean()), len(answers), undecided, mean)
-    told = f"{made.accuracy:.3f} of {made.n:3d}, undecided {undecided:2d}, mean confidence {mean:.2f}"
-    print(f"  {title:22s} {told}")
-    return made
+    accuracy, n = float(scores.mean()), len(answers)
+    print(f"  {title:22s} {accuracy:.3f} of {n:3d}, undecided {undecided:2d}, mean confidence {mean:.2f}")
+    return {"title": title, "accuracy": accuracy, "n": n, "undecided": undecided, "confidence": mean}
 
 
 def differences(items: Sequence[Item]) -> list[Difference]:
@@ -328,7 +317,7 @@ def fitted(cues: npt.NDArray[np.float64], ridge: float = 1e-3) -> npt.NDArray[np
     return weights
 
 
-def run(title: str, items: Sequence[Item], given: argparse.Namespace) -> list[DepthRow]:
+def run(title: str, items: Sequence[Item], given: argparse.Namespace) -> list[dict[str, Json]]:
     """Print the tables of one set of items."""
     found = sum({"A", "B"} <= {spot.label for spot in spots_of(item.request)} for item in items)
     print(f"{title}: {len(items)} items, both points known on {found}")
@@ -348,7 +337,7 @@ def main() -> None:
     flags = {"--data": Path, "--objects": 0, "--measured": Path, "--pairs": 200}
     given = options(__doc__, {**flags, "--seed": 0, "--fit": 0, "--weights": str, "--device": "cpu", "--json": Path})
     cv2.setNumThreads(1)
-    tables = dict[str, list[DepthRow]]()
+    tables = dict[str, list[dict[str, Json]]]()
     if given.fit:
         choose(drawn(given.fit, given.seed))
     if given.data is not None:

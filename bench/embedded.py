@@ -14,7 +14,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,19 +75,10 @@ def ask(
     benchmark: str, given: argparse.Namespace, solvers: Sequence[str], output: ToolOutput, out: Path
 ) -> AskedQuestion:
     """Run the solvers and score them."""
-    config = RunConfig(
-        benchmark,
-        tuple(solvers),
-        "embedded",
-        data="sample",
-        limit=given.questions,
-        seed=given.seed,
-        service=ServiceOptions("classical"),
-        tool_output=output,
-        model_settings=replace(ModelSettings(), extra={"batch": given.batch}),
-        concurrency=2 * given.batch,
-        out=out,
-    )
+    asked = {"data": "sample", "limit": given.questions, "seed": given.seed, "concurrency": 2 * given.batch}
+    tools = {"service": ServiceOptions("classical"), "tool_output": output}
+    settings = ModelSettings(extra={"batch": given.batch})
+    config = RunConfig(benchmark, tuple(solvers), "embedded", **asked, **tools, model_settings=settings, out=out)
     with Bars() as bars:
         folder = finished(config, bars)
     scored = score_run(folder, ScoreOptions(abstain="chance"), solvers)

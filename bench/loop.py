@@ -113,17 +113,10 @@ def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: En
     if len(asked) != count:
         raise SystemExit(f"{client} asked {len(asked)} of {count} questions")
     first, last = min(served.began for served in log), max(served.ended for served in log)
-    return LoopRow(
-        client,
-        ended.wall_s,
-        first - ended.began,
-        last - first,
-        1000 * ended.cpu_s / count,
-        1000 * (ended.cpu_s - few.cpu_s) / max(1, count - FEW),
-        ended.peaks_mb[0],
-        len(log),
-        sum(served.request_bytes for served in log) / 1e6,
-    )
+    cpu_ms = (1000 * ended.cpu_s / count, 1000 * (ended.cpu_s - few.cpu_s) / max(1, count - FEW))
+    sent_mb = sum(served.request_bytes for served in log) / 1e6
+    passed_s = (ended.wall_s, first - ended.began, last - first)
+    return LoopRow(client, *passed_s, *cpu_ms, ended.peaks_mb[0], len(log), sent_mb)
 
 
 def compared(found: Mapping[str, Sequence[LoopRow]]) -> list[Compared]:

@@ -149,15 +149,8 @@ def overlapping(seeds: range) -> None:
         how = meeting(first.box, second.box)
         colors = "one colour" if first.color == second.color else "two colours"
         coded = "jpeg" if scene.jpeg_quality is not None else "not coded"
-        for kind in (
-            "all",
-            f"0.{low}-0.{low + 2} shared",
-            how,
-            colors,
-            f"{how}, {colors}",
-            f"on {scene.background}",
-            coded,
-        ):
+        shared, ground = f"0.{low}-0.{low + 2} shared", f"on {scene.background}"
+        for kind in ("all", shared, how, colors, f"{how}, {colors}", ground, coded):
             table[kind].append(right)
     print(f"overlapping pairs: {1000 * seconds / len(seeds):.0f} ms an image")
     for key, values in sorted(table.items()):

@@ -100,12 +100,9 @@ class Outcome:
 
 def copy_of_checkout(folder: Path) -> None:
     """Put the files that git tracks or could track there, as they are in the working tree."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the git of the user
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
+    # The git of the user.
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
     for name in filter(None, listed.stdout.decode().split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

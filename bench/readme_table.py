@@ -46,14 +46,9 @@ def all_measured(data: Path) -> Measured:
 def measure(data: Path, model: str) -> tuple[Scored, ...]:
     """The three solvers on the questions of `data/blink` with the recorded answers of one model."""
     with tempfile.TemporaryDirectory() as folder:
-        config = RunConfig(
-            "blink",
-            solvers=SOLVERS,
-            model=f"replay:{data / 'blink_outputs' / model}",
-            data=str(data / "blink"),
-            service=ServiceOptions("classical"),
-            out=Path(folder) / "run",
-        )
+        recorded, service = f"replay:{data / 'blink_outputs' / model}", ServiceOptions("classical")
+        out = Path(folder) / "run"
+        config = RunConfig("blink", SOLVERS, recorded, data=str(data / "blink"), service=service, out=out)
         return tuple(score_run(finished(config), ScoreOptions(abstain="chance")))
 
 

@@ -139,17 +139,8 @@ def _question(task: str, number: int, rows: int) -> Question:
     identity = f"val_{task}_{number + 1}"
     image = StoredImage(identity.encode().hex().zfill(64)[-64:], 8, 8, "image/png")
     cluster = f"{task}-{number // rows}"
-    return Question(
-        identity,
-        task,
-        (image,),
-        f"Which is it in {identity}?",
-        Kind.CHOICE,
-        ("one", "other"),
-        "(A)",
-        task,
-        cluster=cluster,
-    )
+    asked = (f"Which is it in {identity}?", Kind.CHOICE, ("one", "other"), "(A)")
+    return Question(identity, task, (image,), *asked, task, cluster=cluster)
 
 
 def write(

@@ -84,11 +84,9 @@ def tokenizer(texts: Sequence[str], size: int = SIZE) -> Any:
         ]
     )
     inner.decoder = decoders.ByteLevel()
+    bytes_ = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=size - len(CALLS),
-        special_tokens=list(SPECIAL),
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+        vocab_size=size - len(CALLS), special_tokens=list(SPECIAL), initial_alphabet=bytes_, show_progress=False
     )
     inner.train_from_iterator([*texts, *(*NUMBERS, *WORDS) * SAID], trainer)
     inner.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in CALLS])
