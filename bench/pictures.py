@@ -16,8 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +62,10 @@ def made(out: Path, data: Path | None) -> list[str]:
             hybrid(work, *RUN, "--model", "embedded", "--backend", "classical", *words, "--out", f"runs/{name}")
         hybrid(work, "report", *(f"runs/{name}" for name in RUNS), "-o", "site")
         hybrid(work, "report", "runs/real", "-o", "one")
-        with _browser() as page_of:
-            charts(page_of(work / "site", "#/blink/s/tasks"), "tasks", out / "tasks.png")
+        with _Browser() as browser:
+            charts(browser.open(work / "site", "#/blink/s/tasks"), "tasks", out / "tasks.png")
             question = question_to_show(work / "runs" / "real")
-            conversations(page_of(work / "one", f"#/blink/q/{question}", QUESTION), out / "question.webp")
+            conversations(browser.open(work / "one", f"#/blink/q/{question}", QUESTION), out / "question.webp")
         scene(work, out)
         if data is not None:
             of_recorded(out, work, data)
@@ -79,8 +78,8 @@ def of_recorded(out: Path, work: Path, data: Path) -> None:
     blink = str((data / "blink").resolve())
     hybrid(work, "run", "blink", "--data", blink, "--model", outputs, "--backend", "classical", "--out", "gpt-4o")
     hybrid(work, "report", "gpt-4o", "-o", "recorded")
-    with _browser() as page_of:
-        page = page_of(work / "recorded", "", FIRST_SCREEN)
+    with _Browser() as browser:
+        page = browser.open(work / "recorded", "", FIRST_SCREEN)
         page.wait_for_selector(".front-tasks svg")
         _save(page.screenshot(), out / "report.png")
 
@@ -139,14 +138,24 @@ def scene(work: Path, out: Path) -> None:
         _save((work / f"{name}.png").read_bytes(), out / f"{name}.webp", MAX_EDGE_PX)
 
 
-@contextmanager
-def _browser() -> Iterator[Callable[..., Any]]:
-    """Chromium: what opens a page of a report in it."""
-    from playwright.sync_api import sync_playwright
+class _Browser:
+    """Chromium, and pages of a report in it."""
 
-    def opened(site: Path, where: str, size: Mapping[str, int] | None = None) -> Any:
+    def __enter__(self) -> _Browser:
+        from playwright.sync_api import sync_playwright
+
+        self._playwright = sync_playwright().start()
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        self._browser = self._playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._browser.close()
+        self._playwright.stop()
+
+    def open(self, site: Path, where: str, size: Mapping[str, int] | None = None) -> Any:
         size = size or {"width": WIDTH_PX, "height": 900}
-        page = chromium.new_page(
+        page = self._browser.new_page(
             viewport={"width": size["width"], "height": size["height"]}, device_scale_factor=SCALE, color_scheme="light"
         )
         page.goto((site / "index.html").as_uri() + where)
@@ -154,12 +163,6 @@ def _browser() -> Iterator[Callable[..., Any]]:
         page.wait_for_load_state("networkidle")
         page.evaluate("Promise.all([...document.images].map(one => one.decode().catch(() => null)))")
         return page
-
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield opened
-        chromium.close()
 
 
 def _save(encoded: bytes, path: Path, longest_px: int | None = None) -> None:
