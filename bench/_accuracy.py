@@ -5,11 +5,12 @@ What it prints with `bins` are the lines of `reliability` in the tool's card.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
+from pydantic import BaseModel
 
 from hybrid.display.tables import bounds
 from hybrid.registry import load
@@ -44,14 +45,23 @@ def blink_rows(folder: Path, *tasks: str, columns: Sequence[str] | None = None, 
     return rows
 
 
-def marks_on(pixels: Pixels, **args: Any) -> Finding:
-    """What the markers tool finds on a picture without weights, as another tool is given it in a run."""
-    tool: Tool = load("tools", "markers")
-    card = tool.card.backends[0]
-    backend = card.make()
-    backend.setup("cpu", None)
-    (found,) = backend.run([Request((pixels,), tool.args.model_validate(args))])
+def finding_of(
+    tool: Tool, backend: str, pixels: Pixels, args: BaseModel, needs: Mapping[str, Sequence[Finding]] | None = None
+) -> Finding:
+    """What a backend without weights finds on a picture, as another tool is given it in a run."""
+    card = tool.backend(backend)
+    if card is None:
+        raise SystemExit(f"{tool.card.name} has no backend {backend}")
+    made = card.make()
+    made.setup("cpu", None)
+    (found,) = made.run([Request((pixels,), args, needs or {})])
     return Finding(found.text, found.data, found.confidence, card.name, card.version)
+
+
+def marks_on(pixels: Pixels, **args: Any) -> Finding:
+    """What the markers tool finds on a picture."""
+    tool: Tool = load("tools", "markers")
+    return finding_of(tool, "classical", pixels, tool.args.model_validate(args))
 
 
 def by_confidence(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> list[Bin]:

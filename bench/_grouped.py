@@ -150,23 +150,23 @@ def of_tasks(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list
         yield [_score(place, 0, TASKS[place % len(TASKS)], float(hit)) for place, hit in enumerate(hits)]
 
 
-def _macro(scores: Sequence[Score]) -> Sequence[Metric]:
-    return [accuracy("accuracy_macro", scores, macro=True)]
-
-
 def kinds() -> Iterator[Kind]:
     """Every kind of metric with no difference and with one, then solvers that are equal and not exchangeable."""
     macro = {"accuracy_macro": (1,)}
+
+    def mean_of_tasks(scores: Sequence[Score]) -> Sequence[Metric]:
+        return [accuracy("accuracy_macro", scores, macro=True)]
+
     for setting, gain in (("equal", 0.0), (f"gain {GAIN:g}", GAIN)):
         of_both = {"mAcc": (4, 6), "qAcc.multi": (2,)}
         yield Kind(setting, "MVP-Bench", of_both, MVP_BENCH.summarise, of_pairs, gain)
         yield Kind(setting, "MM-SAP", {"score_sa.total": (1,)}, MM_SAP.summarise, of_shuffles, gain)
         yield Kind(setting, "HVSBench", {"m_dir.q9": (1,)}, hvsbench, of_scanpaths, gain)
-        yield Kind(setting, "BLINK", macro, _macro, of_tasks, gain)
+        yield Kind(setting, "BLINK", macro, mean_of_tasks, of_tasks, gain)
     unequally = partial(of_shuffles, answered=ANSWERED)
     of_answered = {"answer_accuracy.BasicVisQA": (1,)}
     yield Kind("equal, answer unequally often", "MM-SAP", of_answered, MM_SAP.summarise, unequally, 0.0)
-    yield Kind("equal in the mean, tasks not", "BLINK", macro, _macro, of_tasks, 0.0, unlike=True)
+    yield Kind("equal in the mean, tasks not", "BLINK", macro, mean_of_tasks, of_tasks, 0.0, unlike=True)
 
 
 def grouped(simulations: int, seed: int) -> Iterator[Grouped]:
@@ -195,13 +195,9 @@ def printed(rows: Sequence[Grouped]) -> list[str]:
     """A Markdown table: a row for each setting, metric and number of clusters."""
     heads = ("setting", "metric", "clusters", "difference")
     heads += ("coverage (mean width)", "p < 0.05, linearised", "randomised")
-    return markdown(
-        heads,
-        (
-            (
-                *(one.setting, one.metric, str(one.clusters), f"{one.truth:.3f}"),
-                *(f"{one.coverage:.3f} ({one.width:.2f})", f"{one.linearised:.3f}", f"{one.randomised:.3f}"),
-            )
-            for one in rows
-        ),
-    )
+    lines = []
+    for one in rows:
+        named = (one.setting, one.metric, str(one.clusters), f"{one.truth:.3f}")
+        rates = (f"{one.coverage:.3f} ({one.width:.2f})", f"{one.linearised:.3f}", f"{one.randomised:.3f}")
+        lines.append((*named, *rates))
+    return markdown(heads, lines)

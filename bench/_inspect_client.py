@@ -32,14 +32,11 @@ def crop() -> Any:
             images: The names of the images.
             box: The region in pixels: x0, y0, x1, y1.
         """
-        part = await asyncio.to_thread(_cut, Path(store().get("picture")), box)
+        file = Path(store().get("picture")).read_bytes()
+        part = await asyncio.to_thread(lambda: encoded(enlarged(file, box)))
         return [ContentText(text=f"{images[0]} enlarged"), ContentImage(image=data_url(part, "png"))]
 
     return execute
-
-
-def _cut(path: Path, box: dict[str, int]) -> bytes:
-    return encoded(enlarged(path.read_bytes(), box))
 
 
 def remember_picture() -> Any:
@@ -69,14 +66,8 @@ def main() -> None:
     model = get_model("openai/mock", base_url=given.url, api_key=KEY, responses_api=False)
     remember, crops = solver(remember_picture), tool(crop)
     task = Task(dataset=samples(given.questions), solver=[remember(), use_tools(crops()), generate()])
-    (log,) = eval(
-        task,
-        model=model,
-        max_connections=given.in_flight,
-        max_samples=given.in_flight,
-        log_dir=str(given.out),
-        display="none",
-    )
+    in_flight = {"max_connections": given.in_flight, "max_samples": given.in_flight}
+    (log,) = eval(task, model=model, log_dir=str(given.out), display="none", **in_flight)
     if log.status != "success":
         raise SystemExit(f"Inspect ended with {log.status}: {log.error}")
 

@@ -18,7 +18,7 @@ from bench.marked_scenes import marked_scene
 from hybrid.benchmarks.blink.sample import item
 from hybrid.images import ImageStore, encode
 from hybrid.marks.marks_json import marks_from
-from hybrid.samples.item import BoxFacts, CountFacts, Item, RelationFacts, jpeg
+from hybrid.samples.item import BoxFacts, CountFacts, RelationFacts, jpeg
 from hybrid.samples.pop_out import Scene, pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
@@ -55,17 +55,7 @@ class Known:
     make: Callable[[int, int], Question]
 
 
-# By name of the tool, which is that of the function.
-KNOWN: dict[str, Known] = {}
 Maker = Callable[[int, int], Question]
-
-
-def _known(rule: str | None) -> Callable[[Maker], Maker]:
-    def kept(make: Maker) -> Maker:
-        KNOWN[make.__name__] = Known(rule, make)
-        return make
-
-    return kept
 
 
 def _question(pictures: Sequence[Pixels], args: Mapping[str, Json], right: Judgement) -> Question:
@@ -77,20 +67,11 @@ def _is(key: str, wanted: Json) -> Judgement:
     return lambda found, _: None if found.data[key] is None else found.data[key] == wanted
 
 
-def _unjudged(_: Finding, __: ImageStore) -> None:
-    return None
-
-
-def _letter(made: Item) -> str:
-    return "ABCD"[made.answer]
-
-
 def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.random.Generator, Scene]:
     rng = generator("evaluate", seed, index)
     return rng, pop_out(rng, int(rng.integers(fewest, most)))
 
 
-@_known("the colour of a disc, of two")
 def attributes(index: int, seed: int) -> Question:
     """A disc of one colour and two descriptions."""
     colours = {"red": (220, 30, 30), "blue": (30, 30, 220), "green": (30, 160, 40), "yellow": (230, 210, 30)}
@@ -111,20 +92,6 @@ def _blink_form(task: str, key: str, answers: Sequence[Json], args: Mapping[str,
     return make
 
 
-# Marked points in one or two pictures, a picture without a corner and two pieces, two views.
-KNOWN |= {
-    "correspondence": Known("the marked point, of four", _blink_form("Visual_Correspondence", "best", "ABCD", {})),
-    "depth": Known(
-        "the nearer of two marked points", _blink_form("Relative_Depth", "nearer", "AB", {"labels": ["A", "B"]})
-    ),
-    "jigsaw": Known("the piece that continues, of two", _blink_form("Jigsaw", "best", (0, 1), {})),
-    "motion": Known(
-        "the camera's side, left or right", _blink_form("Multi-view_Reasoning", "moved", ("left", "right"), {})
-    ),
-}
-
-
-@_known("every pixel of a box at scale 1")
 def crop(index: int, seed: int) -> Question:
     """A box at its own size."""
     _, scene = _scene(index, seed)
@@ -137,7 +104,6 @@ def crop(index: int, seed: int) -> Question:
     return Question((encode(pixels),), {"box": box_arg(edges), "scale": 1.0}, same)
 
 
-@_known("the number of things of a name")
 def detection(index: int, seed: int) -> Question:
     """How many things of a name there are."""
     made = item("Counting", index, seed)
@@ -151,23 +117,20 @@ def detection(index: int, seed: int) -> Question:
     return _question(made.images, {"names": [name]}, counted)
 
 
-@_known(None)
 def forensics(index: int, seed: int) -> Question:
     """A generated picture and its copy: neither is a photograph, so nothing is right."""
     _, scene = _scene(index, seed)
-    return _question([scene.draw(), item("Relative_Depth", index, seed).images[0]], {}, _unjudged)
+    return _question([scene.draw(), item("Relative_Depth", index, seed).images[0]], {}, lambda found, _: None)
 
 
-@_known("the drawn box that fits, of two")
 def localization(index: int, seed: int) -> Question:
     """BLINK's form: two drawn boxes."""
     made = item("Object_Localization", index, seed)
     assert isinstance(made.facts, BoxFacts)  # noqa: S101 - what this task makes
     args: dict[str, Json] = {"name": str(made.facts.name), "labels": ["A", "B"]}
-    return _question(made.images, args, _is("best", _letter(made)))
+    return _question(made.images, args, _is("best", "AB"[made.answer]))
 
 
-@_known("every mark within 3 px with its letter, and no other")
 def markers(index: int, seed: int) -> Question:
     """Rings of any colour, size and font with letters that are asked for."""
     scene = marked_scene(generator("evaluate", seed, index))
@@ -185,7 +148,6 @@ def markers(index: int, seed: int) -> Question:
     return Question((encode(scene.pixels),), {"labels": labels}, all_found)
 
 
-@_known("every letter and digit of a line in capitals")
 def ocr(index: int, seed: int) -> Question:
     """A word and a number in plain capitals."""
     rng = generator("evaluate", seed, index)
@@ -199,19 +161,17 @@ def ocr(index: int, seed: int) -> Question:
     return _question([canvas], {}, read)
 
 
-@_known("the darker of two marked points, or the same")
 def reflectance(index: int, seed: int) -> Question:
     """BLINK's form: two marked points under light and shade; A, B or the same."""
     made = item("Relative_Reflectance", index, seed)
 
     def judged(finding: Finding, _: ImageStore) -> bool | None:
         verdict = "C" if finding.data["same"] else finding.data["darker"]
-        return None if verdict is None else verdict == _letter(made)
+        return None if verdict is None else verdict == "ABC"[made.answer]
 
     return _question(made.images, {"labels": ["A", "B"]}, judged)
 
 
-@_known("whether it holds")
 def relation(index: int, seed: int) -> Question:
     """Whether a thing is above, beneath, left or right of another."""
     made = item("Spatial_Relation", index, seed)
@@ -225,7 +185,6 @@ def relation(index: int, seed: int) -> Question:
     return _question(made.images, args, _is("holds", facts.holds))
 
 
-@_known("the most salient of three to six things")
 def saliency(index: int, seed: int) -> Question:
     """Three to six coloured things among grey ones, their boxes in any order."""
     rng, scene = _scene(index, seed)
@@ -233,13 +192,11 @@ def saliency(index: int, seed: int) -> Question:
     return _question([scene.draw()], {"boxes": boxes}, _is("most_salient", "0"))
 
 
-@_known(None)
 def scanpath(index: int, seed: int) -> Question:
     """Where people would look is not known of a generated picture."""
-    return _question([_scene(index, seed)[1].draw()], {}, _unjudged)
+    return _question([_scene(index, seed)[1].draw()], {}, lambda found, _: None)
 
 
-@_known("mask of a shape from its box: overlap 0.7, area within 30 %")
 def segmentation(index: int, seed: int) -> Question:
     """A plain coloured shape, from the box around it."""
     _, scene = _scene(index, seed, 2, 4)
@@ -256,7 +213,6 @@ def segmentation(index: int, seed: int) -> Question:
     return _question([scene.draw()], {"box": box_arg(thing.box)}, cut_out)
 
 
-@_known("the same thing in a darker copy, of three")
 def semantic_correspondence(index: int, seed: int) -> Question:
     """One of three things, and its darker copy."""
     _, scene = _scene(index, seed, 3, 4)
@@ -267,9 +223,36 @@ def semantic_correspondence(index: int, seed: int) -> Question:
     return _question([picture, darker(picture)], args, _is("best_index", index % 3))
 
 
-@_known("a darker copy, not another picture")
 def similarity(index: int, seed: int) -> Question:
     """A darker copy of the first picture and another picture."""
     picture, other = (item("Relative_Depth", 2 * index + place, seed).images[0] for place in (0, 1))
     pictures = [darker(picture), other]
     return _question([picture, *pictures[:: 1 if index % 2 else -1]], {}, _is("best", 1 - index % 2))
+
+
+# By name of the tool. Those of BLINK's forms show marked points in one or two pictures, a picture without a corner and
+# two pieces, or two views.
+KNOWN: Mapping[str, Known] = {
+    "attributes": Known("the colour of a disc, of two", attributes),
+    "crop": Known("every pixel of a box at scale 1", crop),
+    "detection": Known("the number of things of a name", detection),
+    "forensics": Known(None, forensics),
+    "localization": Known("the drawn box that fits, of two", localization),
+    "markers": Known("every mark within 3 px with its letter, and no other", markers),
+    "ocr": Known("every letter and digit of a line in capitals", ocr),
+    "reflectance": Known("the darker of two marked points, or the same", reflectance),
+    "relation": Known("whether it holds", relation),
+    "saliency": Known("the most salient of three to six things", saliency),
+    "scanpath": Known(None, scanpath),
+    "segmentation": Known("mask of a shape from its box: overlap 0.7, area within 30 %", segmentation),
+    "semantic_correspondence": Known("the same thing in a darker copy, of three", semantic_correspondence),
+    "similarity": Known("a darker copy, not another picture", similarity),
+    "correspondence": Known("the marked point, of four", _blink_form("Visual_Correspondence", "best", "ABCD", {})),
+    "depth": Known(
+        "the nearer of two marked points", _blink_form("Relative_Depth", "nearer", "AB", {"labels": ["A", "B"]})
+    ),
+    "jigsaw": Known("the piece that continues, of two", _blink_form("Jigsaw", "best", (0, 1), {})),
+    "motion": Known(
+        "the camera's side, left or right", _blink_form("Multi-view_Reasoning", "moved", ("left", "right"), {})
+    ),
+}

@@ -65,17 +65,9 @@ def questions(count: int, shown: list[Shown]) -> Iterator[Question]:
             f"Question {number} of this set: look at the marked points and say which of the following describes the "
             f"picture.\nSelect from the following choices.\n(A) {choices[0]}\n(B) {choices[1]}"
         )
-        yield Question(
-            id=f"val_{task}_{number // len(tasks) + 1}",
-            task=task,
-            images=(shown[number % len(shown)].plain,),
-            text=text,
-            kind=Kind.CHOICE,
-            choices=choices,
-            target=f"({LETTERS[number % 2]})",
-            route=task,
-            groups={"images": "1"},
-        )
+        identity, images = f"val_{task}_{number // len(tasks) + 1}", (shown[number % len(shown)].plain,)
+        target = f"({LETTERS[number % 2]})"
+        yield Question(identity, task, images, text, Kind.CHOICE, choices, target, task, groups={"images": "1"})
 
 
 @dataclass(frozen=True)

@@ -57,24 +57,24 @@ def mean_of(values: Sequence[float], weights: Sequence[float] | None = None) -> 
     return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
 
 
-@dataclass(frozen=True)
-class Mean:
-    """A column that is the mean of others, weighted by how many questions stand behind each."""
+def means(
+    grid: Grid,
+    tables: Sequence[str],
+    target: str,
+    parts: Sequence[str],
+    weights: Sequence[float] | None = None,
+    tolerance: float = ROUNDED,
+    how: str = "mean of the row's cells",
+) -> Iterator[Derived]:
+    """The cells of a column that is the mean of others, weighted by how many questions stand behind each.
 
-    tables: Sequence[str]
-    target: str
-    parts: Sequence[str]
-    weights: Sequence[float] | None = None
-    tolerance: float = ROUNDED
-    how: str = "mean of the row's cells"
-
-    def cells(self, grid: Grid) -> Iterator[Derived]:
-        """The target's cell of every row that prints all of the parts."""
-        for row in grid.rows:
-            cell = grid.get(*row, self.target) if row[0] in self.tables else None
-            values = grid.values(row, self.parts)
-            if cell is not None and values is not None:
-                yield Derived(cell, mean_of(values, self.weights), self.how, self.tolerance)
+    It has one for every row of these tables that prints all of the parts.
+    """
+    for row in grid.rows:
+        cell = grid.get(*row, target) if row[0] in tables else None
+        values = grid.values(row, parts)
+        if cell is not None and values is not None:
+            yield Derived(cell, mean_of(values, weights), how, tolerance)
 
 
 def blink(cells: Sequence[Published]) -> Iterator[Derived]:
@@ -82,7 +82,7 @@ def blink(cells: Sequence[Published]) -> Iterator[Derived]:
     # What was recomputed from outputs is no printed cell.
     grid = Grid([cell for cell in cells if "recomputed" not in cell.note])
     tasks = tuple(BLINK_TASKS)
-    yield from Mean(("Table 1", "Table 4"), "accuracy_macro", tasks, how="mean of the row's 14 cells").cells(grid)
+    yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, how="mean of the row's 14 cells")
     for cell in cells:
         if cell.kind == "chance":
             chances = {task: 100 / len(facts.choices) for task, facts in BLINK_TASKS.items()}
@@ -98,7 +98,7 @@ def mvp_bench(cells: Sequence[Published]) -> Iterator[Derived]:
     """Accuracies over both levels, and over both kinds of pictures."""
     grid = Grid(cells)
     for row in DATA["means"]["mvp_bench"]:
-        yield from Mean(**row).cells(grid)
+        yield from means(grid, **row)
 
 
 MM_SAP_SIZES = {"BasicVisQA": 400, "KnowVisQA": 350, "BeyondVisQA": 400}
@@ -165,10 +165,10 @@ def hvsbench(cells: Sequence[Published]) -> Iterator[Derived]:
     sizes = tuple(float(sum(HVS_SIZES[name] for name in names)) for names in HVS_FIELDS.values())
     types = tuple(HVS_SIZES)
     by_fields = "all questions with a right answer, by its five fields"
-    yield from Mean(("Table 3",), "overall_accuracy", fields, sizes, HVS_ROUNDED, by_fields).cells(grid)
+    yield from means(grid, ("Table 3",), "overall_accuracy", fields, sizes, HVS_ROUNDED, by_fields)
     counts = tuple(map(float, HVS_SIZES.values()))
     by_types = "all questions with a right answer, by its eleven types"
-    yield from Mean(("Table 11",), "overall_accuracy", types, counts, HVS_ROUNDED, by_types).cells(grid)
+    yield from means(grid, ("Table 11",), "overall_accuracy", types, counts, HVS_ROUNDED, by_types)
     for _, split, who in (row for row in grid.rows if row[0] == "Table 3"):
         for field, names in HVS_FIELDS.items():
             cell, values = grid.get("Table 3", split, who, field), grid.values(("Table 11", split, who), names)
@@ -185,7 +185,7 @@ def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
     """Averages, and the sums of right answers over categories that give the averages of types and of everything."""
     grid = Grid(cells)
     pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
-    yield from Mean(("Table 2", "Table 7"), "model_avg", pipelines, how="zoom and the four shifts").cells(grid)
+    yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, how="zoom and the four shifts")
     for row in grid.rows:
         if row[0] in MODES:
             yield from _view_counts(grid, row)

@@ -130,12 +130,8 @@ def teach(folder: Path, steps: int = STEPS) -> float:
     tokens = tokenizer()
     model = network(tokens)
     sizes = {"shortest_edge": 56 * 56, "longest_edge": 224 * 224}
-    processor = transformers.Qwen2_5_VLProcessor(
-        transformers.Qwen2VLImageProcessor(size=sizes),
-        tokens,
-        transformers.Qwen2VLVideoProcessor(),
-        chat_template=TEMPLATE,
-    )
+    images, videos = transformers.Qwen2VLImageProcessor(size=sizes), transformers.Qwen2VLVideoProcessor()
+    processor = transformers.Qwen2_5_VLProcessor(images, tokens, videos, chat_template=TEMPLATE)
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
     stream, losses, began = conversations(0), [], time.monotonic()

@@ -54,12 +54,6 @@ class Duel:
 Rule = Callable[[Sequence[Duel], Sequence[Duel]], Sequence[bool]]
 
 
-def specialist(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
-    """Always the tool."""
-    del known
-    return [True] * len(asked)
-
-
 def better_by_task(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
     """The one that was right more often on the task; the tool where both were alike."""
     lead: dict[str, float] = {}
@@ -98,19 +92,22 @@ def arbiter(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
     return [_followed(trust, one) for one in asked]
 
 
-def untrained(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
-    """The arbiter without a trust file."""
-    del known
-    return [_followed(Trust(), one) for one in asked]
-
-
 def _followed(trust: Trust, one: Duel) -> bool:
     model = trust.model(one.task, one.usual, None)
     return trust.tool((*TOOL, one.task), one.claimed).worth > model.worth
 
 
-RIVALS: Final[Mapping[str, Rule]] = {"specialist": specialist, "better by task": better_by_task, "logistic": logistic}
-RULES: Final[Mapping[str, Rule]] = {**RIVALS, "no trust file": untrained, "arbiter": arbiter}
+RIVALS: Final[Mapping[str, Rule]] = {
+    # Always the tool.
+    "specialist": lambda known, asked: [True] * len(asked),
+    "better by task": better_by_task,
+    "logistic": logistic,
+}
+RULES: Final[Mapping[str, Rule]] = {
+    **RIVALS,
+    "no trust file": lambda known, asked: [_followed(Trust(), one) for one in asked],
+    "arbiter": arbiter,
+}
 
 
 def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:

@@ -17,7 +17,6 @@ import io
 import random
 import tempfile
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +38,6 @@ from tools._shared.batches import by_form
 Size = tuple[int, int]
 PASS_S = 0.001
 SIDE_PX = 518
-
-
-@dataclass(frozen=True)
-class Fill:
-    """Shares of full batches, 0..1, of pictures of a task."""
-
-    task: str
-    kind: str
-    pictures: int
-    shapes: int
-    first_come: float
-    lane: float
-    ordered: float
-    most: float
 
 
 def sizes_of(path: Path) -> list[Size]:
@@ -115,8 +100,8 @@ async def passes(forms: Sequence[Hashable], batch: int, in_flight: int, form: Ca
     return made
 
 
-def fills(data: Path, in_flight: int, stream: int) -> Iterator[Fill]:
-    """Two rows a task."""
+def fills(data: Path, in_flight: int, stream: int) -> Iterator[tuple[str, ...]]:
+    """Two rows a task: how many pictures and shapes, and the shares of full batches, 0..1, by each way."""
     tool: Tool = load("tools", "depth")
     batch = max(card.batch for card in tool.card.backends)
     tasks = {path.parent.name: sizes_of(path) for path in sorted(data.glob("*/*.parquet"))}
@@ -130,20 +115,15 @@ def fills(data: Path, in_flight: int, stream: int) -> Iterator[Fill]:
                 asyncio.run(passes([forms[size] for size in in_order(seen)], batch, in_flight, lambda one: one)),
                 len(by_form(found, batch)),
             ]
-            yield Fill(task, kind, len(found), len(set(found)), *(len(found) / number / batch for number in made))
+            shares = (f"{len(found) / number / batch:.2f}" for number in made)
+            yield task, kind, str(len(found)), str(len(set(found))), *shares
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     asked = options(__doc__, {"--data": ..., "--in-flight": 64, "--stream": 2000}, arguments)
     columns = (Column("task", "left"), Column("", "left"), *map(Column, ("pictures", "shapes", "first come")))
-    rows = tuple(
-        (
-            *(one.task, one.kind, str(one.pictures), str(one.shapes)),
-            *map("{:.2f}".format, (one.first_come, one.lane, one.ordered, one.most)),
-        )
-        for one in fills(asked.data, asked.in_flight, asked.stream)
-    )
+    rows = tuple(fills(asked.data, asked.in_flight, asked.stream))
     print(as_text(Table("Fill of batches", (*columns, *map(Column, ("lane", "ordered", "most"))), rows)))
 
 

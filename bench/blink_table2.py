@@ -20,14 +20,14 @@ from bench._frame import parser
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions, accuracy
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.display.tables import Column, Table, as_text
+from hybrid.display.tables import Column, Table, as_text, bounds
 from hybrid.display.tables import accuracy as fraction
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.runs import score_run
-from hybrid.stats import interval
-from hybrid.types import Outcome, Score
+from hybrid.stats import Interval, interval
+from hybrid.types import Outcome
 
 SOLVER = "specialist"
 SOURCE = "Table 2"
@@ -42,27 +42,25 @@ class TableRow:
     n: int = 0
     abstained: int = 0
     value: float | None = None
-    low: float | None = None
-    high: float | None = None
+    around: Interval | None = None
     backends: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
         """Where the published value lies, seen from our interval."""
-        if self.low is None or self.high is None:
+        if self.around is None:
             return "not run"
-        if self.low <= self.cell.value / 100 <= self.high:
+        if self.around.low <= self.cell.value / 100 <= self.around.high:
             return "inside"
-        return "OUTSIDE (ours lower)" if self.cell.value / 100 > self.high else "OUTSIDE (ours higher)"
+        return "OUTSIDE (ours lower)" if self.cell.value / 100 > self.around.high else "OUTSIDE (ours higher)"
 
     def cells(self) -> tuple[str, ...]:
         """The row as text."""
         named = (self.cell.metric, fraction(self.cell.value / 100), self.cell.who)
-        if self.value is None or self.low is None or self.high is None:
+        if self.around is None:
             return (*named, "-", "-", "0", "-", "-", self.verdict)
-        bounds = f"[{fraction(self.low)}, {fraction(self.high)}]"
         counts = (str(self.n), str(self.abstained), ", ".join(self.backends) or "-")
-        return (*named, fraction(self.value), bounds, *counts, self.verdict)
+        return (*named, fraction(self.value), bounds(self.around, 3), *counts, self.verdict)
 
 
 def cells() -> tuple[Published, ...]:
@@ -80,19 +78,14 @@ def compare(folder: RunFolder) -> tuple[TableRow, ...]:
         )
     (scored,) = score_run(folder, ScoreOptions(abstain="chance"), (SOLVER,))
     backends = _backends(folder)
-    return tuple(
-        _row(cell, [score for score in scored.scores if score.task == cell.metric], backends.get(cell.metric, ()))
-        for cell in cells()
-    )
-
-
-def _row(cell: Published, scores: list[Score], backends: tuple[str, ...]) -> TableRow:
-    metric = accuracy("", scores)
-    bounds = interval(metric)
-    if metric.value is None or bounds is None:
-        return TableRow(cell)
-    abstained = sum(score.outcome is Outcome.ABSTAINED for score in scores)
-    return TableRow(cell, len(scores), abstained, metric.value, bounds.low, bounds.high, backends)
+    rows = []
+    for cell in cells():
+        scores = [score for score in scored.scores if score.task == cell.metric]
+        metric = accuracy("", scores)
+        around, abstained = interval(metric), sum(score.outcome is Outcome.ABSTAINED for score in scores)
+        measured = (len(scores), abstained, metric.value, around, backends.get(cell.metric, ()))
+        rows.append(TableRow(cell) if around is None else TableRow(cell, *measured))
+    return tuple(rows)
 
 
 def _backends(folder: RunFolder) -> Mapping[str, tuple[str, ...]]:
@@ -125,19 +118,10 @@ def run(options: argparse.Namespace, out: Path) -> RunFolder:
     present = tuple(cell.metric for cell in cells() if (options.data / cell.metric).is_dir())
     if not present:
         raise UsageError(f"--data {options.data}: it holds none of the six tasks of Table 2")
-    config = RunConfig(
-        "blink",
-        solvers=(SOLVER,),
-        data=str(options.data),
-        split="val",
-        tasks=present,
-        service=ServiceOptions(
-            options.backend, dict(pair.split("=", 1) for pair in options.weights or ()), options.device
-        ),
-        allow=tuple(options.allow or ()),
-        out=out,
-    )
-    return finished(config)
+    weights = dict(pair.split("=", 1) for pair in options.weights or ())
+    service = ServiceOptions(options.backend, weights, options.device)
+    asked = {"data": str(options.data), "split": "val", "tasks": present, "allow": tuple(options.allow or ())}
+    return finished(RunConfig("blink", (SOLVER,), **asked, service=service, out=out))
 
 
 def main() -> None:

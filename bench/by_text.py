@@ -21,10 +21,11 @@ import cv2
 import numpy as np
 
 import hybrid
+from bench._accuracy import finding_of
 from bench._frame import options
 from hybrid.benchmarks.base import Benchmark, show
 from hybrid.benchmarks.questions.reading import ROUTE
-from hybrid.images import ImageStore
+from hybrid.images import ImageStore, decode
 from hybrid.registry import load, load_each
 from hybrid.running.data import mount
 from hybrid.running.data import questions as questions_of
@@ -33,7 +34,7 @@ from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera
 from hybrid.samples.scenes import FIRST_SOLID, render
 from hybrid.samples.seeds import generator
 from hybrid.samples.textures import NAMED_COLOURS
-from hybrid.tool import Pixels, Request, Tool
+from hybrid.tool import Pixels, Tool
 from hybrid.types import LETTERS, Box, Finding, ImageRef, Json, Kind, Outcome, Prompt, Question, StoredImage
 from tools.detection import report
 from tools.detection.models import Detection
@@ -44,7 +45,8 @@ from tools.rules.questions.sentence import Unclear
 WIDTH, HEIGHT = 640, 480
 # Ratio of depths from which one thing is farther than another.
 APART: Final = 1.25
-INK: Final = {"red": (255, 0, 0), "blue": (0, 0, 255)}
+RED: Final = (255, 0, 0)
+BLUE: Final = (0, 0, 255)
 
 
 @dataclass(frozen=True)
@@ -86,16 +88,12 @@ class SceneTools:
             seen = [Detection(one.name, 0.9, one.box) for one in self.solids if one.name in names]
             evidence = report(self.pixels, names, seen, 0.2)
             return Finding(evidence.text, evidence.data, evidence.confidence, "true boxes", "1")
-        card = tool.backend("learned" if name == "relation" else "classical")
-        assert card is not None  # noqa: S101 - each of the other tools asked here has one
-        for need in card.needs:
+        backend = "learned" if name == "relation" else "classical"
+        for need in tool.backend(backend).needs:
             wanted = need.args(arguments) if need.given is None else need.given(arguments, needs)
             if wanted is not None:
                 needs[need.tool] = (await self.tool(need.tool, ("img:1",), wanted),)
-        backend = card.make()
-        backend.setup("cpu", None)
-        (found,) = backend.run([Request((self.pixels,), arguments, needs)])
-        return Finding(found.text, found.data, found.confidence, card.name, card.version)
+        return finding_of(tool, backend, self.pixels, arguments, needs)
 
     def rule(self, name: str, text: str) -> None:
         """Keep why the rule abstains."""
@@ -118,25 +116,13 @@ def scene(rng: np.random.Generator) -> tuple[Pixels, tuple[Solid, ...]]:
     return view.rgb, tuple(found)
 
 
-def boxed(pixels: Pixels, red: Box, blue: Box, width: int) -> Pixels:
-    """The picture with two drawn boxes, after JPEG."""
-    out = pixels.copy()
-    for box, ink in ((red, INK["red"]), (blue, INK["blue"])):
-        cv2.rectangle(out, (int(box.x0), int(box.y0)), (int(box.x1) - 1, int(box.y1) - 1), ink, width)
-    return stored(out)
-
-
-def stored(pixels: Pixels) -> Pixels:
-    """The picture as it comes out of a JPEG file of quality 90."""
-    read = cv2.imdecode(np.frombuffer(jpeg(pixels, 90), np.uint8), cv2.IMREAD_COLOR)
-    assert read is not None  # noqa: S101 - it was just encoded
-    return np.asarray(cv2.cvtColor(read, cv2.COLOR_BGR2RGB), np.uint8)
-
-
 def questions(rng: np.random.Generator, pixels: Pixels, solids: Sequence[Solid]) -> Iterator[Asked]:
     """One question of each row about a scene, where it has one with a clear answer."""
     one, other, twin = solids[0], solids[1], solids[2]
-    shown, plain = boxed(pixels, one.box, other.box, int(rng.integers(2, 5))), stored(pixels)
+    shown, width = pixels.copy(), int(rng.integers(2, 5))
+    for box, ink in ((one.box, RED), (other.box, BLUE)):
+        cv2.rectangle(shown, (int(box.x0), int(box.y0)), (int(box.x1) - 1, int(box.y1) - 1), ink, width)
+    shown, plain = (decode(jpeg(each, 90), "a scene") for each in (shown, pixels))
     pair = (one.name, other.name)
     if max(one.depth_m, other.depth_m) / min(one.depth_m, other.depth_m) > APART:
         nearer = 0 if one.depth_m < other.depth_m else 1
@@ -189,14 +175,6 @@ async def measure(scenes: int, seed: int) -> Mapping[str, Counter[str]]:
     return rows
 
 
-def recipes() -> Iterator[Benchmark]:
-    """The benchmarks that are asked by their text and generate questions."""
-    benchmark: Benchmark
-    for _, benchmark in load_each("hybrid.benchmarks"):
-        if ROUTE in benchmark.card.routes and benchmark.card.sample_tasks:
-            yield benchmark
-
-
 def of_recipe(benchmark: Benchmark, per_task: int, seed: int) -> Counter[str]:
     """How many generated questions of a recipe ask for something clear, and how many are answered without weights."""
     card, limit = benchmark.card, per_task * len(benchmark.card.sample_tasks)
@@ -223,7 +201,10 @@ def main() -> None:
     """Print a line for each row."""
     given = options(__doc__, {"--scenes": 100, "--seed": 0, "--recipes": 0})
     if given.recipes:
-        for benchmark in recipes():
+        # The benchmarks that are asked by their text and generate questions.
+        for _, benchmark in load_each("hybrid.benchmarks"):
+            if ROUTE not in benchmark.card.routes or not benchmark.card.sample_tasks:
+                continue
             counts = of_recipe(benchmark, given.recipes, given.seed)
             print(
                 f"{benchmark.card.name:16} asked {counts['asked']:4} understood {counts['understood']:4} "

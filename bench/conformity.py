@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Final, Literal
 
 import hybrid
 from bench._frame import options
-from bench._scripted_server import Behaviour, behaviours, serving
+from bench._scripted_server import DATA, Behaviour, behaviours, serving
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.display.notes import quietly
 from hybrid.errors import HybridError
@@ -25,24 +26,10 @@ from hybrid.log.attempts import read_attempts
 from hybrid.types import Step
 
 Kind = Literal["call", "repaired", "fault", "nothing", "failed"]
-SAID: Final[Mapping[Kind, str]] = {
-    "call": "call made right",
-    "repaired": "repaired",
-    "fault": "typed fault",
-    "nothing": "nothing run",
-    "failed": "failed",
-}
+_DATA: Final = tomllib.loads(DATA.read_text())
+HEAD: Final[str] = _DATA["head"]
+SAID: Final[Mapping[Kind, str]] = _DATA["said"]
 WORTH: Final[Mapping[Kind, int]] = {"call": 3, "repaired": 2, "fault": 1, "nothing": 1, "failed": 0}
-HEAD: Final = """# Servers and models that break loops of tool calls
-
-Each behaviour is one small server of `bench/conformity.toml`, asked one question by the controller through the real
-client. The bodies are ours, after what the report says. A call is *made right* as it came, *repaired* after it was read
-from text or mended; a *typed fault* is counted and told; *failed* is less than what the behaviour allows.
-
-```sh
-python -m bench.conformity --out bench/results/conformity.md
-```
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +51,11 @@ def measured(behaviour: Behaviour, folder: Path) -> Result:
     said, steps = "", list[Step]()
     with serving(behaviour) as url, quietly():
         settings = ModelSettings(base_url=url, retries=1, seed=0, **behaviour.options)
-        config = RunConfig(
-            "blink",
-            ("controller",),
-            "openai:k",
-            model_settings=settings,
-            data="sample",
-            tasks=(behaviour.task,),
-            limit=1,
-            tools=(behaviour.tool,),
-            service=ServiceOptions("classical"),
-            allow=("blind", "toolless"),
-            out=folder,
-        )
+        model = {"model": "openai:k", "model_settings": settings, "allow": ("blind", "toolless")}
+        asked = {"data": "sample", "tasks": (behaviour.task,), "limit": 1, "tools": (behaviour.tool,)}
+        service = ServiceOptions("classical")
         try:
-            hybrid.run(config)
+            hybrid.run(RunConfig("blink", ("controller",), **model, **asked, service=service, out=folder))
         except HybridError as error:
             said = f"{type(error).__name__}: {error}"
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)

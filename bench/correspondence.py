@@ -6,22 +6,22 @@
 Pairs are photographs (`--photos`; rendered scenes without) warped by a homography or by a plausible depth, in another
 light, blurred, cropped and noisy: `bench/warped_pairs.py`. Each is asked twice with one point: which of four candidates
 it is, and where it is without any (PCK@1, 2, 5 %: within that share of image 2's longer side; no answer is a miss).
-`blink` are the items of `hybrid.benchmarks.blink.sample` with marks drawn, which are found again as in a run.
+Pictures with drawn marks are asked by `bench.reliability --task Visual_Correspondence`.
 Constants of the tool were set with `--fit` on the `second` half of the photographs: report the `first`.
 """
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bench._accuracy import bins, by_confidence, counted, marks_on
+from bench._accuracy import bins, by_confidence, counted
 from bench._frame import write_json
-from bench.pair_bench import SETS, Matcher, Options, pairs_of, parse, row_of, side_by_side
+from bench.pair_bench import SETS, Judged, Matcher, pairs_of, parse, row_of, side_by_side
 from bench.warped_pairs import points_of
-from hybrid.benchmarks.blink.sample import item
 from hybrid.stats import wilson
 from hybrid.tool import Pixels, Request
 from hybrid.types import Json
@@ -31,41 +31,33 @@ from tools.correspondence import TOOL, CorrespondenceArgs, solve, views_of
 SHARES = (0.01, 0.02, 0.05)
 LETTERS = "ABCD"
 HARD = tuple(one.name for one in SETS if one.kind != "straight")
-BLINK = "blink"
 
 
 @dataclass(frozen=True, eq=False)
 class PointCase:
-    """One question: the images, where the point is in image 2 (None: not asked), the right letter, what to ask."""
+    """One question: the images, where the point is in image 2, the right letter, what to ask."""
 
     images: tuple[Pixels, Pixels]
-    there: tuple[float, float] | None
+    there: tuple[float, float]
     letter: str
     chosen: Request[CorrespondenceArgs]
-    placed: Request[CorrespondenceArgs] | None
+    placed: Request[CorrespondenceArgs]
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A backend's answer, with its confidences 0..1 and the seconds of the matching.
+class Answer(Judged):
+    """`right` is None where no candidate was chosen.
 
-    `right` is None where it chose no candidate; `off` is how far its point lies from the true one, as a share of
-    image 2's longer side, infinite where it gave none.
+    `off` is how far the point lies from the true one, as a share of image 2's longer side, infinite where none was
+    given.
     """
 
-    right: bool | None
-    confidence: float
     off: float
     place_confidence: float
-    method: str
-    seconds: float
 
 
-def cases(options: Options, name: str) -> Iterator[PointCase]:
+def cases(options: Namespace, name: str) -> Iterator[PointCase]:
     """The questions of a set."""
-    if name == BLINK:
-        yield from _drawn(options)
-        return
     for number, (pair, rng) in enumerate(pairs_of(options, name)):
         (x, y), spots = points_of(rng, pair)
         right = number % len(spots)
@@ -78,30 +70,19 @@ def cases(options: Options, name: str) -> Iterator[PointCase]:
         )
 
 
-def _drawn(options: Options) -> Iterator[PointCase]:
-    """Generated questions with drawn marks, found as in a run."""
-    for index in range(options.pairs):
-        made = item("Visual_Correspondence", index, options.seed)
-        needs = {"markers": tuple(marks_on(pixels, kind="point") for pixels in made.images)}
-        images = (made.images[0], made.images[1])
-        yield PointCase(images, None, LETTERS[made.answer], Request(images, CorrespondenceArgs(), needs), None)
-
-
-def answer(options: Options, matcher: Matcher, case: PointCase) -> Answer:
+def answer(options: Namespace, matcher: Matcher, case: PointCase) -> Answer:
     """The tool's answer to a question with the matches of a matcher."""
     views = views_of(case.chosen)
     found = options.store.match(matcher, views)
     chosen = solve(case.chosen, views, found.matches)
     best = chosen.data["best"]
     right = None if best is None else best == case.letter
-    if case.placed is None or case.there is None:
-        return Answer(right, chosen.confidence, np.inf, 0.0, str(chosen.data["method"]), found.seconds)
     placed = solve(case.placed, views, found.matches)
     point, off = placed.data["transferred_px"], np.inf
     if isinstance(point, dict):
         longer = max(case.images[1].shape[:2])
         off = float(np.hypot(point["x"] - case.there[0], point["y"] - case.there[1])) / longer
-    return Answer(right, chosen.confidence, off, placed.confidence, str(chosen.data["method"]), found.seconds)
+    return Answer(right, chosen.confidence, found.seconds, off, placed.confidence)
 
 
 def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
@@ -109,10 +90,9 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
     row, n = row_of(name, matcher, answers), len(answers)
     told = f"choice {counted(int(str(row['right'])), n)}, undecided {row['undecided']}, {row['seconds']:.2f} s a pair"
     print(f"{name:17s} {matcher.name:9s} {told}")
-    within = {share: sum(one.off <= share for one in answers) for share in SHARES if name != BLINK}
-    if within:
-        told = ", ".join(f"@{100 * share:g} % {counted(right, n)}" for share, right in within.items())
-        print(f"{'':28s}PCK {told}", flush=True)
+    within = {share: sum(one.off <= share for one in answers) for share in SHARES}
+    told = ", ".join(f"@{100 * share:g} % {counted(right, n)}" for share, right in within.items())
+    print(f"{'':28s}PCK {told}", flush=True)
     for share, right in within.items():
         limits = wilson(right, n)
         row[f"pck_{share:g}"] = right / n
@@ -122,7 +102,7 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
 
 def main() -> None:
     """Print the tables that were asked for."""
-    options = parse(__doc__, TOOL, (*HARD, BLINK), HARD)
+    options = parse(__doc__, TOOL, HARD, HARD)
     said: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
     rows: list[dict[str, Json]] = []
     for name, matcher, answers in side_by_side(options, cases, answer):

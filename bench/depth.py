@@ -1,13 +1,13 @@
-"""Measure the depth tool: BLINK items, generated scenes, objects of generated scenes, photographs with measured depth.
+"""Measure the depth tool: BLINK items, objects of generated scenes, photographs with measured depth.
 
     python -m bench.depth --data DIR           DIR has BLINK's layout (`DIR/Relative_Depth/val-*.parquet`)
-    python -m bench.depth --generated 200      BLINK's kind of points on rendered scenes
     python -m bench.depth --objects 200        the middles of two objects of a rendered scene, as a model would ask
     python -m bench.depth --measured DIR       `DIR/rgb/NAME.*` and `DIR/depth/NAME.png` (16 bits, 0 unknown)
     python -m bench.depth --fit 160            cues and weights by log loss, on scenes that nothing else is measured on
     python -m bench.depth --data DIR --weights DIR_OR_ID [--device cuda]     the learned backend
 
-An undecided item counts one half. On BLINK items and generated ones points come from the markers tool, as in a run.
+An undecided item counts one half. On BLINK items points come from the markers tool, as in a run; generated ones are
+asked by `bench.reliability --task Relative_Depth`.
 With `--data` and no weights follows what each cue scores alone. `--fit` chose the cues and their weights: on rendered
 scenes of its own seeds, with walls or haze, raised things and a depth of field. `--measured` takes pairs of random
 pixels whose depths differ by a quarter or more, half of them on one row; the demonstration data of Metric3D (three
@@ -30,21 +30,17 @@ import numpy.typing as npt
 from bench._accuracy import bins, blink_rows, marks_on
 from bench._frame import options, write_json
 from bench.picture_changes import compressed
-from hybrid.benchmarks.blink.sample import row
 from hybrid.images import decode
 from hybrid.samples.geometry import steady
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import FIRST_SOLID, Camera, render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Backend, Evidence, Pixels, Request
+from hybrid.types import Json
 from tools._shared.args import PointArg
 from tools._shared.reading import shrink
 from tools.depth import SAME_ROW, TOOL, DepthArgs, clean_image, spots_of
 from tools.depth.cues import WEIGHTS, WORK_PX, CueMaps, blurred, measure, ranks
-
-# Id, image with its marks, letter of the nearer point.
-Item = tuple[str, Pixels, str]
-Case = Request[DepthArgs]
 
 # The farther of two points is at least this many times as far.
 APART = 1.25
@@ -58,6 +54,14 @@ NO_HAZE_M = 1e5
 SIZES = ((500, 375), (500, 333), (375, 500))
 
 
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A request about one picture, and the letter of the nearer point."""
+
+    request: Request[DepthArgs]
+    nearer: str
+
+
 @dataclass(frozen=True)
 class Answer:
     """The score of an item: 1 right, 0 wrong, 0.5 undecided."""
@@ -65,17 +69,6 @@ class Answer:
     score: float
     confidence: float
     same_row: bool
-
-
-@dataclass(frozen=True)
-class DepthRow:
-    """One line of a table: accuracy of `n` items, how many were undecided, and the mean confidence."""
-
-    title: str
-    accuracy: float
-    n: int
-    undecided: int
-    confidence: float
 
 
 @dataclass(frozen=True)
@@ -88,29 +81,18 @@ class Difference:
 
 
 def read_items(folder: Path) -> list[Item]:
-    """The items of `folder/Relative_Depth/val-*.parquet`."""
-    rows = blink_rows(folder, "Relative_Depth")
-    return [(one["idx"], decode(one["image_1"]["bytes"], one["idx"]), one["answer"][1]) for one in rows]
+    """The items of `folder/Relative_Depth/val-*.parquet`, each with what the markers tool finds on it."""
+    items, labels = [], ("A", "B")
+    for one in blink_rows(folder, "Relative_Depth"):
+        pixels = decode(one["image_1"]["bytes"], one["idx"])
+        needs = {"markers": (marks_on(pixels, labels=labels, kind="point"),)}
+        items.append(Item(Request((pixels,), DepthArgs(labels=labels), needs), one["answer"][1]))
+    return items
 
 
-def generated(number: int, seed: int) -> list[Item]:
-    """Rendered scenes with known depth and marks drawn as BLINK draws them."""
-    made = (row("Relative_Depth", index, seed) for index in range(number))
-    return [(entry.idx, decode(entry.images[0], entry.idx), entry.answer[1]) for entry in made]
-
-
-def with_marks(items: Sequence[Item]) -> list[Case]:
-    """Each image as a request with what the markers tool finds on it."""
-    labels = ("A", "B")
-    return [
-        Request((pixels,), DepthArgs(labels=labels), {"markers": (marks_on(pixels, labels=labels, kind="point"),)})
-        for _, pixels, _ in items
-    ]
-
-
-def on_objects(number: int, seed: int) -> tuple[list[Item], list[Case]]:
+def on_objects(number: int, seed: int) -> list[Item]:
     """The middles of the visible parts of two solids, at depths `APART`; the truth is the rendered depth there."""
-    rng, items, requests = generator("evaluate", 13, seed), list[Item](), list[Case]()
+    rng, items = generator("evaluate", 13, seed), list[Item]()
     while len(items) < number:
         view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)
         middles = [found for solid in range(9) if (found := _middle(view.ids == FIRST_SOLID + solid)) is not None]
@@ -121,8 +103,8 @@ def on_objects(number: int, seed: int) -> tuple[list[Item], list[Case]]:
         ]
         if pairs:
             near, far = pairs[int(rng.integers(len(pairs)))]
-            _add(items, requests, f"objects_{len(items)}", view.rgb, near, far)
-    return items, requests
+            items.append(_item(len(items), view.rgb, near, far))
+    return items
 
 
 def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
@@ -134,20 +116,17 @@ def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
     return int(columns[best]), int(rows[best])
 
 
-def _add(
-    items: list[Item], requests: list[Case], name: str, image: Pixels, near: tuple[int, int], far: tuple[int, int]
-) -> None:
-    """A pair of points with its truth; the nearer one is A in every other item."""
-    nearer = "AB"[len(items) % 2]
-    places = {nearer: near, "BA"[len(items) % 2]: far}
+def _item(place: int, image: Pixels, near: tuple[int, int], far: tuple[int, int]) -> Item:
+    """A pair of points; the nearer one is A in every other item."""
+    nearer, farther = "AB"[place % 2], "BA"[place % 2]
+    places = {nearer: near, farther: far}
     points = tuple(PointArg(x=places[label][0], y=places[label][1], label=label) for label in "AB")
-    items.append((name, image, nearer))
-    requests.append(Request((image,), DepthArgs(points=points)))
+    return Item(Request((image,), DepthArgs(points=points)), nearer)
 
 
-def measured(folder: Path, each: int, seed: int) -> tuple[list[Item], list[Case]]:
+def measured(folder: Path, each: int, seed: int) -> list[Item]:
     """`each` pairs of pixels of every photograph of the folder, half of them on one row."""
-    rng, items, requests = np.random.default_rng((seed, 14)), list[Item](), list[Case]()
+    rng, items = np.random.default_rng((seed, 14)), list[Item]()
     for photo in sorted((folder / "rgb").iterdir()):
         image = decode(photo.read_bytes(), photo.name)
         depth = cv2.imread(str(folder / "depth" / f"{photo.stem}.png"), cv2.IMREAD_UNCHANGED)
@@ -157,8 +136,8 @@ def measured(folder: Path, each: int, seed: int) -> tuple[list[Item], list[Case]
         known = np.argwhere(levels > 0)
         for index in range(each):
             near, far = _apart(rng, levels, known, same_row=index % 2 == 0)
-            _add(items, requests, photo.stem, image, near, far)
-    return items, requests
+            items.append(_item(len(items), image, near, far))
+    return items
 
 
 def _apart(
@@ -178,16 +157,14 @@ def _apart(
 def judge(item: Item, evidence: Evidence) -> Answer:
     """Compare the evidence with the letter of the item."""
     nearer, rows = evidence.data["nearer"], evidence.data["rows_differ_px"]
-    same_row = isinstance(rows, (int, float)) and rows <= SAME_ROW * item[1].shape[0]
-    return Answer(0.5 if nearer is None else float(nearer == item[2]), evidence.confidence, same_row)
+    same_row = isinstance(rows, (int, float)) and rows <= SAME_ROW * item.request.images[0].shape[0]
+    return Answer(0.5 if nearer is None else float(nearer == item.nearer), evidence.confidence, same_row)
 
 
-def report(
-    items: Sequence[Item], requests: Sequence[Case], backend: Backend[DepthArgs], *, halves: bool
-) -> list[DepthRow]:
+def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) -> list[dict[str, Json]]:
     """Accuracy by row and confidence, and of two halves of the items, printed."""
     started = time.perf_counter()
-    answers = [judge(item, backend.run([request])[0]) for item, request in zip(items, requests, strict=True)]
+    answers = [judge(item, backend.run([item.request])[0]) for item in items]
     print(f"{1000 * (time.perf_counter() - started) / len(items):.0f} ms an item; undecided items count one half")
     groups = [
         ("all", answers),
@@ -204,26 +181,25 @@ def report(
     return rows
 
 
-def line(title: str, answers: Sequence[Answer]) -> DepthRow:
-    """One group of answers, printed."""
+def line(title: str, answers: Sequence[Answer]) -> dict[str, Json]:
+    """The accuracy of a group of answers, how many were undecided, and the mean confidence; printed."""
     scores = np.array([answer.score for answer in answers])
     undecided = int((scores == 0.5).sum())
     mean = float(np.mean([answer.confidence for answer in answers]))
-    made = DepthRow(title, float(scores.mean()), len(answers), undecided, mean)
-    told = f"{made.accuracy:.3f} of {made.n:3d}, undecided {undecided:2d}, mean confidence {mean:.2f}"
-    print(f"  {title:22s} {told}")
-    return made
+    accuracy, n = float(scores.mean()), len(answers)
+    print(f"  {title:22s} {accuracy:.3f} of {n:3d}, undecided {undecided:2d}, mean confidence {mean:.2f}")
+    return {"title": title, "accuracy": accuracy, "n": n, "undecided": undecided, "confidence": mean}
 
 
-def differences(items: Sequence[Item], requests: Sequence[Case]) -> list[Difference]:
+def differences(items: Sequence[Item]) -> list[Difference]:
     """The cues of every item on which both marks are found, turned so that positive is right."""
     found = []
-    for item, request in zip(items, requests, strict=True):
-        spots = {spot.label: spot for spot in spots_of(request)}
+    for item in items:
+        spots = {spot.label: spot for spot in spots_of(item.request)}
         if not {"A", "B"} <= set(spots):
             continue
-        maps, size = measure(clean_image(request)), (item[1].shape[0], item[1].shape[1])
-        near, far = spots[item[2]], spots["B" if item[2] == "A" else "A"]
+        near, far = spots[item.nearer], spots["B" if item.nearer == "A" else "A"]
+        maps, size = measure(clean_image(item.request)), item.request.images[0].shape[:2]
         found.append(_difference(maps, (near.x, near.y), (far.x, far.y), size))
     return found
 
@@ -341,40 +317,35 @@ def fitted(cues: npt.NDArray[np.float64], ridge: float = 1e-3) -> npt.NDArray[np
     return weights
 
 
-def run(title: str, items: Sequence[Item], requests: Sequence[Case], given: argparse.Namespace) -> list[DepthRow]:
+def run(title: str, items: Sequence[Item], given: argparse.Namespace) -> list[dict[str, Json]]:
     """Print the tables of one set of items."""
-    found = sum({"A", "B"} <= {spot.label for spot in spots_of(request)} for request in requests)
+    found = sum({"A", "B"} <= {spot.label for spot in spots_of(item.request)} for item in items)
     print(f"{title}: {len(items)} items, both points known on {found}")
     card = TOOL.backend("learned" if given.weights else "classical")
     if card is None:
         raise SystemExit("the depth tool lacks this backend")
     backend = card.make()
     backend.setup(given.device, given.weights)
-    rows = report(items, requests, backend, halves=title == "BLINK")
+    rows = report(items, backend, halves=title == "BLINK")
     if not given.weights and title == "BLINK":
-        cue_table(differences(items, requests))
+        cue_table(differences(items))
     return rows
 
 
 def main() -> None:
     """Print the tables that were asked for."""
-    flags = {"--data": Path, "--generated": 0, "--objects": 0, "--measured": Path, "--pairs": 200}
+    flags = {"--data": Path, "--objects": 0, "--measured": Path, "--pairs": 200}
     given = options(__doc__, {**flags, "--seed": 0, "--fit": 0, "--weights": str, "--device": "cpu", "--json": Path})
     cv2.setNumThreads(1)
-    tables = dict[str, list[DepthRow]]()
+    tables = dict[str, list[dict[str, Json]]]()
     if given.fit:
         choose(drawn(given.fit, given.seed))
     if given.data is not None:
-        items = read_items(given.data)
-        tables["BLINK"] = run("BLINK", items, with_marks(items), given)
-    if given.generated:
-        items = generated(given.generated, given.seed)
-        tables["generated"] = run("generated", items, with_marks(items), given)
+        tables["BLINK"] = run("BLINK", read_items(given.data), given)
     if given.objects:
-        tables["objects"] = run("objects", *on_objects(given.objects, given.seed), given)
+        tables["objects"] = run("objects", on_objects(given.objects, given.seed), given)
     if given.measured is not None:
-        made = measured(given.measured, given.pairs, given.seed)
-        tables["measured"] = run("measured", *made, given)
+        tables["measured"] = run("measured", measured(given.measured, given.pairs, given.seed), given)
     write_json(given.json, tables)
 
 

@@ -14,7 +14,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,11 +61,6 @@ def mean(values: Sequence[float]) -> Mean:
 Correct = Mapping[str, float]
 
 
-def difference(first: Correct, second: Correct) -> Mean:
-    """The mean of first minus second over the questions of both."""
-    return mean([first[name] - second[name] for name in first if name in second])
-
-
 @dataclass(frozen=True)
 class AskedQuestion:
     """A run's outcome: by solver what was right, of each question its task, and how calls were formed."""
@@ -80,19 +75,10 @@ def ask(
     benchmark: str, given: argparse.Namespace, solvers: Sequence[str], output: ToolOutput, out: Path
 ) -> AskedQuestion:
     """Run the solvers and score them."""
-    config = RunConfig(
-        benchmark,
-        tuple(solvers),
-        "embedded",
-        data="sample",
-        limit=given.questions,
-        seed=given.seed,
-        service=ServiceOptions("classical"),
-        tool_output=output,
-        model_settings=replace(ModelSettings(), extra={"batch": given.batch}),
-        concurrency=2 * given.batch,
-        out=out,
-    )
+    asked = {"data": "sample", "limit": given.questions, "seed": given.seed, "concurrency": 2 * given.batch}
+    tools = {"service": ServiceOptions("classical"), "tool_output": output}
+    settings = ModelSettings(extra={"batch": given.batch})
+    config = RunConfig(benchmark, tuple(solvers), "embedded", **asked, **tools, model_settings=settings, out=out)
     with Bars() as bars:
         folder = finished(config, bars)
     scored = score_run(folder, ScoreOptions(abstain="chance"), solvers)
@@ -131,7 +117,11 @@ def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, 
         "name": name,
         "n": len(tools),
         **{column: mean(list(values.values())) for column, values in means.items()},
-        **{column: difference(*pair) for column, pair in pairs.items()},
+        # Of first minus second over the questions of both.
+        **{
+            column: mean([first[key] - second[key] for key in first if key in second])
+            for column, (first, second) in pairs.items()
+        },
     }
 
 

@@ -38,12 +38,6 @@ def read_items(folder: Path) -> list[Item]:
     return items
 
 
-def trimmed(item: Item, px: int) -> Item:
-    """Cut all candidates of a puzzle by `px` on every side."""
-    name, images, right = item
-    return name, [images[0], *(piece[px:-px, px:-px] for piece in images[1:])], right
-
-
 def frame_step(piece: Pixels) -> float:
     """Largest mean step from the third line to the outermost one over the four sides, grey levels."""
     grey = cv2.cvtColor(piece, cv2.COLOR_RGB2GRAY).astype(np.float64)
@@ -117,7 +111,8 @@ def main() -> None:
     if given.data is not None:
         items = read_items(given.data)
         table(items, 0, "plain")
-        cut = [trimmed(item, 2) for item in items]
+        # All candidates cut by 2 px on every side.
+        cut = [(name, [images[0], *(one[2:-2, 2:-2] for one in images[1:])], right) for name, images, right in items]
         table(cut, 0, "candidates cut by 2 px before the tool sees them")
         table(items, 2, "trim_px=2")
         frame_rule(items, "plain")

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench._chat_server import Served, chat_server
+from bench._chat_server import chat_server
 from bench._frame import environment, measured, options, table, turns, write_json
 from bench._loop_questions import write_questions
 from bench.loop import HYBRID, LATENCY_S, command
@@ -39,11 +38,6 @@ class Killed:
     same_scores: bool
 
 
-def requests_of(log: Sequence[Served]) -> set[tuple[int, int]]:
-    """The requests of a log: question and number of tool results."""
-    return {(served.question, served.tool_results) for served in log}
-
-
 def measure(solver: str, questions: Path, answered: int, in_flight: int, whole: bytes) -> Killed:
     """Kill one run and continue it; `whole` are the scores of an undisturbed one."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
@@ -61,7 +55,12 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, whole: 
         attempts = out / "run" / solver / "attempts.jsonl"
         recorded = attempts.read_bytes().count(b',"steps":') if attempts.exists() else 0
         measured(words, environment(out / "home"), out / "log")
-        again = requests_of(before) & requests_of([one for one in server.log() if one.began > killed])
+        # Requests that came on both sides of the kill: by question and number of tool results.
+        sent, later = (
+            {(one.question, one.tool_results) for one in log}
+            for log in (before, [one for one in server.log() if one.began > killed])
+        )
+        again = sent & later
         same = (out / "run" / solver / "scores.jsonl").read_bytes() == whole
     return Killed(solver, len(before), recorded, len(again), len(before) - len(again), same)
 

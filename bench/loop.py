@@ -24,7 +24,7 @@ import importlib.util
 import statistics
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -92,12 +92,18 @@ def command(
     return [sys.executable, "-m", "hybrid", "run", "blink", *options]
 
 
-def run_client(client: str, questions: Path, in_flight: int, inspect_python: str) -> tuple[Ended, tuple[Served, ...]]:
-    """One run of a client against a fresh server."""
+def run_client(
+    client: str,
+    questions: Path,
+    in_flight: int,
+    inspect_python: str = sys.executable,
+    looks: Sequence[Callable[[int], float]] = (resident_mb,),
+) -> tuple[Ended, tuple[Served, ...]]:
+    """One run of a client against a fresh server; `looks` are those of `measured`."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
         words = command(client, server.url, questions, in_flight, out, inspect_python)
-        return measured(words, environment(out / "home"), out / "output", looks=(resident_mb,)), server.log()
+        return measured(words, environment(out / "home"), out / "output", looks=looks), server.log()
 
 
 def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> LoopRow:
@@ -107,17 +113,10 @@ def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: En
     if len(asked) != count:
         raise SystemExit(f"{client} asked {len(asked)} of {count} questions")
     first, last = min(served.began for served in log), max(served.ended for served in log)
-    return LoopRow(
-        client,
-        ended.wall_s,
-        first - ended.began,
-        last - first,
-        1000 * ended.cpu_s / count,
-        1000 * (ended.cpu_s - few.cpu_s) / max(1, count - FEW),
-        ended.peaks_mb[0],
-        len(log),
-        sum(served.request_bytes for served in log) / 1e6,
-    )
+    cpu_ms = (1000 * ended.cpu_s / count, 1000 * (ended.cpu_s - few.cpu_s) / max(1, count - FEW))
+    sent_mb = sum(served.request_bytes for served in log) / 1e6
+    passed_s = (ended.wall_s, first - ended.began, last - first)
+    return LoopRow(client, *passed_s, *cpu_ms, ended.peaks_mb[0], len(log), sent_mb)
 
 
 def compared(found: Mapping[str, Sequence[LoopRow]]) -> list[Compared]:

@@ -12,6 +12,7 @@ from typing import Literal
 import cv2
 import numpy as np
 
+from bench.picture_changes import compressed
 from hybrid.marks.drawing import RGB, Color, Font, LabelledBox, MarkStyle, draw_marks, label_patch, label_place
 from hybrid.samples.backgrounds import BACKGROUNDS, Background, background
 from hybrid.samples.geometry import SAME_ROW_SHARE
@@ -32,10 +33,8 @@ MEETINGS: tuple[Meeting, ...] = ("crossing", "inside", "collinear")
 COLLINEAR_PX = 4
 MIN_BOX_PX = 40
 OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
-    ("red", "green"),
-    ("green", "red"),
-    ("red", "red"),
-    ("green", "green"),
+    *(("red", "green"), ("green", "red")),
+    *(("red", "red"), ("green", "green")),
 )
 # Length of line by which a pair of boxes of one colour differs from any other, beyond the width of `NEARLY`.
 TOLD_APART_PX = 20
@@ -82,9 +81,22 @@ def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> Ma
         kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
         plain = background(rng, kind, height, width)
         points = _places(rng, plain, labels, drawn)
+    return _drawn(rng, kind, plain, points, (), drawn)
+
+
+def _drawn(
+    rng: np.random.Generator,
+    kind: Background,
+    plain: Pixels,
+    points: tuple[Point, ...],
+    boxes: tuple[LabelledBox, ...],
+    style: MarkStyle,
+) -> MarkedScene:
+    """The scene with its marks; seven of ten pictures come out of a JPEG file."""
     quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
-    pixels = _coded(draw_marks(plain, points, (), drawn), quality)
-    return MarkedScene(pixels, plain, points, (), drawn, kind, quality)
+    pixels = draw_marks(plain, points, boxes, style)
+    pixels = pixels if quality is None else compressed(quality)(pixels)
+    return MarkedScene(pixels, plain, points, boxes, style, kind, quality)
 
 
 def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
@@ -99,7 +111,7 @@ def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
             break
     quality = 95 if rng.random() < 0.5 else 85
     style = MarkStyle(font=FONTS[int(rng.integers(len(FONTS)))])
-    pixels = _coded(draw_marks(photograph, points, (), style), quality)
+    pixels = compressed(quality)(draw_marks(photograph, points, (), style))
     return MarkedScene(pixels, photograph, points, (), style, "scene", quality)
 
 
@@ -118,9 +130,7 @@ def boxed_scene(rng: np.random.Generator) -> MarkedScene:
         boxes = _two_boxes(rng, height, width)
         sides = _sides_shown(plain, boxes, style)
         if sides is not None and min(sides) == 4:
-            break
-    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
-    return MarkedScene(_coded(draw_marks(plain, (), boxes, style), quality), plain, (), boxes, style, kind, quality)
+            return _drawn(rng, kind, plain, (), boxes, style)
 
 
 def _two_boxes(rng: np.random.Generator, height: int, width: int) -> tuple[LabelledBox, ...]:
@@ -164,9 +174,7 @@ def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
         letters = share_of_union(*(label_place(item, style) for item in boxes))
         sides = None if letters > 0 else _sides_shown(plain, boxes, style)
         if sides is not None and min(sides) >= 2 and not _ambiguous(plain, boxes, style):
-            break
-    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
-    return MarkedScene(_coded(draw_marks(plain, (), boxes, style), quality), plain, (), boxes, style, kind, quality)
+            return _drawn(rng, kind, plain, (), boxes, style)
 
 
 def meeting(a: Box, b: Box) -> Meeting:
@@ -260,28 +268,16 @@ def _places(
     patches = [label_patch(label, style).shape for label in labels]
     reach_x = max(style.radius_px, max(shape[1] for shape in patches) // 2) + 2
     reach_y = style.radius_px + style.gap_px + patches[0][0] + 2
+    around = style.radius_px + 3
     points: list[Point] = []
     for label in labels:
         for _ in range(500):
             x, y = int(rng.integers(2, width - 2)), int(rng.integers(2, height - 2))
             apart = all(abs(x - p.x) > 2 * reach_x or abs(y - p.y) > 2 * reach_y for p in points)
-            if apart and _contrast(plain, x, y, style) >= MIN_CONTRAST:
+            near = plain[max(0, y - around) : y + around + 1, max(0, x - around) : x + around + 1].astype(np.float64)
+            if apart and np.abs(near - np.array(RGB[style.color])).mean() >= MIN_CONTRAST:
                 points.append(Point(x, y, label))
                 break
         else:
             return None
     return tuple(points)
-
-
-def _contrast(plain: Pixels, x: int, y: int, style: MarkStyle) -> float:
-    reach = style.radius_px + 3
-    part = plain[max(0, y - reach) : y + reach + 1, max(0, x - reach) : x + reach + 1].astype(np.float64)
-    return float(np.abs(part - np.array(RGB[style.color])).mean())
-
-
-def _coded(pixels: Pixels, quality: int | None) -> Pixels:
-    if quality is None:
-        return pixels
-    coded = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
-    decoded = np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)
-    return np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB), np.uint8)

@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import cv2
@@ -33,7 +33,6 @@ from bench._frame import options
 from bench.marked_scenes import MarkedScene, boxed_scene, marked_scene, meeting, overlapping_scene, scene_on
 from bench.picture_changes import CHANGES
 from hybrid.images import decode
-from hybrid.marks.drawing import MarkStyle
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import marks_from
 from hybrid.samples.objects import share_of_union
@@ -71,11 +70,19 @@ def judge(scene: MarkedScene, marks: Marks) -> list[Judged]:
     for point in scene.points:
         near = points.get(point.label)
         right = near is not None and float(np.hypot(near.x - point.x, near.y - point.y)) <= TOLERANCE_PX
-        own = (f"color {style.color}", f"radius {_band(style.radius_px)}", f"label {point.label}")
-        judged.append(Judged((*shared, *own, _place(_reach(point, style), scene)), right))
+        # A ring and the room for its letter above or below.
+        radius, far = style.radius_px, style.radius_px + style.gap_px + round(1.4 * style.letter_px)
+        reach = Box(point.x - radius, point.y - far, point.x + radius + 1, point.y + radius + 1)
+        low = min(radius // 4 * 4, 16)
+        band = f"{low:2d}-{low + 3 if low < 16 else 20} px"
+        own = (f"color {style.color}", f"radius {band}", f"label {point.label}")
+        judged.append(Judged((*shared, *own, _place(reach, scene)), right))
     for drawn in scene.boxes:
         found = boxes.get(drawn.label)
-        right = found is not None and found.color == drawn.color and _off(found.box_px, drawn.box) <= TOLERANCE_PX
+        right = found is not None and found.color == drawn.color
+        if found is not None:
+            off = np.subtract(astuple(found.box_px), astuple(drawn.box))
+            right = right and bool(np.abs(off).max() <= TOLERANCE_PX)
         crossing = "crossing" if share_of_union(*(item.box for item in scene.boxes)) > 0 else "not crossing"
         kinds = (f"color {drawn.color}", f"label {drawn.label}", crossing, _place(drawn.box, scene))
         judged.append(
@@ -84,25 +91,10 @@ def judge(scene: MarkedScene, marks: Marks) -> list[Judged]:
     return judged
 
 
-def _band(radius: int) -> str:
-    low = min(radius // 4 * 4, 16)
-    return f"{low:2d}-{low + 3 if low < 16 else 20} px"
-
-
-def _reach(point: Point, style: MarkStyle) -> Box:
-    """A ring and the room for its letter above or below."""
-    r, far = style.radius_px, style.radius_px + style.gap_px + round(1.4 * style.letter_px)
-    return Box(point.x - r, point.y - far, point.x + r + 1, point.y + r + 1)
-
-
 def _place(box: Box, scene: MarkedScene) -> str:
     height, width = scene.pixels.shape[:2]
     touches = box.x0 <= 0 or box.y0 <= 0 or box.x1 >= width or box.y1 >= height
     return "at the border" if touches else "inside"
-
-
-def _off(a: Box, b: Box) -> float:
-    return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1))
 
 
 def measure(
@@ -157,15 +149,8 @@ def overlapping(seeds: range) -> None:
         how = meeting(first.box, second.box)
         colors = "one colour" if first.color == second.color else "two colours"
         coded = "jpeg" if scene.jpeg_quality is not None else "not coded"
-        for kind in (
-            "all",
-            f"0.{low}-0.{low + 2} shared",
-            how,
-            colors,
-            f"{how}, {colors}",
-            f"on {scene.background}",
-            coded,
-        ):
+        shared, ground = f"0.{low}-0.{low + 2} shared", f"on {scene.background}"
+        for kind in ("all", shared, how, colors, f"{how}, {colors}", ground, coded):
             table[kind].append(right)
     print(f"overlapping pairs: {1000 * seconds / len(seeds):.0f} ms an image")
     for key, values in sorted(table.items()):

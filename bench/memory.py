@@ -15,10 +15,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench._chat_server import chat_server
-from bench._frame import environment, measured, medians, options, resident_mb, table, turns, used_mb, write_json
+from bench._frame import medians, options, resident_mb, table, turns, used_mb, write_json
 from bench._loop_questions import write_questions
-from bench.loop import CLIENTS, LATENCY_S, command
+from bench.loop import CLIENTS, run_client
 
 COMPARED = ("hybrid-mllm", "hybrid-controller", "langgraph")
 COUNTS = (100, 1000, 5000)
@@ -44,10 +43,7 @@ def main() -> None:
 
         def peak(case: tuple[str, int]) -> Peak:
             client, count = case
-            with tempfile.TemporaryDirectory() as scratch, chat_server(LATENCY_S) as server:
-                out = Path(scratch)
-                words = command(client, server.url, questions[count], IN_FLIGHT, out)
-                ended = measured(words, environment(out / "home"), out / "log", looks=(used_mb, resident_mb))
+            ended, _ = run_client(client, questions[count], IN_FLIGHT, looks=(used_mb, resident_mb))
             return Peak(client, count, *ended.peaks_mb)
 
         cases = [(client, count) for count in counts for client in given.client or COMPARED]

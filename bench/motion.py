@@ -5,14 +5,15 @@
 
 `parallax` and `straight` pairs are photographs (`--photos`; rendered scenes without) with a plausible depth, seen by a
 second camera to the left or right, or forward, backward, up or down, in another light, blurred and noisy:
-`bench/warped_pairs.py`. `orbit` pairs are rendered: a camera goes by so many degrees round a textured ball or panel
-amid solids before a wall. On `straight` pairs the direction counts, else the side; "unsure" counts as not right.
+`bench/warped_pairs.py`. On `straight` pairs the direction counts, else the side; "unsure" counts as not right.
 The sets of `DEGENERATE` (a picture twice, mirrored, shifted, ...) tell no direction: any that is said is wrong.
+Rendered views of one scene are asked by `bench.reliability --task Multi-view_Reasoning`.
 Constants of the tool were set with `--fit` on the `second` half of the photographs: report the `first`.
 """
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,19 +24,14 @@ import numpy as np
 from bench._accuracy import bins, by_confidence, counted
 from bench._frame import write_json
 from bench.light_change import DIFFICULTIES, LIGHTS, relit
-from bench.pair_bench import SETS, STRIDE, Matcher, Options, pairs_of, parse, row_of, side_by_side
-from bench.planar_pairs import CHANGES, random_homography
-from bench.warped_pairs import Array, picture, warped_pair
-from hybrid.samples.layouts import backdrop, random_solid, random_texture
-from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, orbit, render
+from bench.pair_bench import SETS, STRIDE, Judged, Matcher, pairs_of, parse, row_of, side_by_side
+from bench.warped_pairs import PLANAR_CHANGES, Array, picture, random_homography, warped_pair
 from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Json
 from tools.motion import TOOL, MotionArgs, solve, views_of
 
-ORBITS_DEG: Mapping[str, tuple[int, int]] = {"orbit-5-15": (5, 15), "orbit-15-30": (15, 30), "orbit-30-50": (30, 50)}
 HARD = tuple(one.name for one in SETS if one.kind != "planar")
-SIZE = (640, 480)
 # Least confidences at which a direction given for a degenerate pair is counted.
 SURE = (0.0, 0.6, 0.9)
 
@@ -50,33 +46,15 @@ class ViewPair:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A backend's answer about one pair: whether it is right (None: unsure), and its confidence 0..1.
+class Answer(Judged):
+    """`right` is None where it is unsure; by how much its turn is off, and the degenerate geometry that it names."""
 
-    `turn_off_deg` is by how much its turn is off, `seconds` what the matching took, `named` the degenerate geometry.
-    """
-
-    right: bool | None
-    confidence: float
     turn_off_deg: float
-    seconds: float
     named: str | None
 
 
-def pairs(options: Options, name: str) -> Iterator[ViewPair]:
+def pairs(options: Namespace, name: str) -> Iterator[ViewPair]:
     """The pairs of a set."""
-    if name in ORBITS_DEG:
-        place = list(ORBITS_DEG).index(name)
-        for index in range(options.pairs):
-            # Two rendered views of one scene, so many degrees of orbit apart.
-            rng = generator(options.purpose, options.seed, 100 + place, index)
-            scene, turn, side = around(rng), float(rng.uniform(*ORBITS_DEG[name])), str(rng.choice(["left", "right"]))
-            lens = (float(rng.uniform(0.8, 1.5)) * SIZE[0], *SIZE)
-            start = float(rng.uniform(-0.4, 0.4))
-            end = start + np.deg2rad(turn) * (1 if side == "right" else -1)
-            one, other = (render(scene, camera(rng, azimuth, lens), rng).rgb for azimuth in (start, end))
-            yield ViewPair((one, other), side, turn)
-        return
     if name in DEGENERATE:
         yield from _degenerate(options, name)
         return
@@ -84,7 +62,7 @@ def pairs(options: Options, name: str) -> Iterator[ViewPair]:
         yield ViewPair(pair.images, pair.direction or "", pair.turn_deg)
 
 
-def _degenerate(options: Options, name: str) -> Iterator[ViewPair]:
+def _degenerate(options: Namespace, name: str) -> Iterator[ViewPair]:
     """Pairs whose geometry does not tell where the camera went; the light changes as much as in the other sets."""
     place = len(SETS) + list(DEGENERATE).index(name)
     for index in range(options.pairs):
@@ -131,33 +109,13 @@ DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
     "shift": _shift,
     "zoom": _zoom,
     "turn": _turn,
-    "plane": lambda rng, width, height: random_homography(rng, (width, height), CHANGES["medium"]),
+    "plane": lambda rng, width, height: random_homography(rng, (width, height), PLANAR_CHANGES["medium"]),
     # The second view is not a warp of the first.
     **dict.fromkeys(("mirrored-view", "unrelated"), lambda *_: np.eye(3)),
 }
 
 
-def camera(rng: np.random.Generator, azimuth: float, lens: tuple[float, int, int]) -> Camera:
-    """A camera on the orbit at a random distance and height."""
-    return orbit((0.0, 0.0, 0.45), float(rng.uniform(3.5, 4.5)), azimuth, float(rng.uniform(0.8, 1.7)), lens)
-
-
-def around(rng: np.random.Generator) -> Scene:
-    """A ball or an upright panel at the origin, solids beside and behind it, a wall behind all.
-
-    No cube: its four sides carry one texture, so that a turn by 40 degrees looks like one by 50 the other way.
-    """
-    half, surface = float(rng.uniform(0.4, 0.65)), random_texture(rng, 140.0)
-    panel = Block((0.0, 0.0, half), (half, 0.08, half), float(rng.uniform(-0.5, 0.5)), surface)
-    solids: list[Solid] = [panel if rng.random() < 0.5 else Ball((0.0, 0.0, half), half, surface)]
-    for _ in range(12):
-        x, y = float(rng.uniform(-3, 3)), float(rng.uniform(-0.5, 3.2))
-        if len(solids) < 6 and all(np.hypot(x - one.centre[0], y - one.centre[1]) > 1.1 for one in solids):
-            solids.append(random_solid(rng, x, y, random_texture(rng, 130.0), float(rng.uniform(0.2, 0.45))))
-    return backdrop(rng, solids, float(rng.uniform(4.0, 6.5)))
-
-
-def answer(options: Options, matcher: Matcher, pair: ViewPair) -> Answer:
+def answer(options: Namespace, matcher: Matcher, pair: ViewPair) -> Answer:
     """The tool's answer to a pair with the matches of a matcher."""
     request = Request(pair.images, MotionArgs())
     views = views_of(request)
@@ -169,7 +127,7 @@ def answer(options: Options, matcher: Matcher, pair: ViewPair) -> Answer:
     said, confidence = said_of(evidence, sideways=sideways)
     right = None if said is None else said == pair.direction
     named = evidence.data["degenerate"]
-    return Answer(right, confidence, off, found.seconds, named if isinstance(named, str) else None)
+    return Answer(right, confidence, found.seconds, off, named if isinstance(named, str) else None)
 
 
 def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:
@@ -206,7 +164,7 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
 
 def main() -> None:
     """Print the tables that were asked for."""
-    options = parse(__doc__, TOOL, (*HARD, *DEGENERATE, *ORBITS_DEG), (*HARD, *DEGENERATE))
+    options = parse(__doc__, TOOL, (*HARD, *DEGENERATE), (*HARD, *DEGENERATE))
     said: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     rows: list[dict[str, Json]] = []
     for name, matcher, answers in side_by_side(options, pairs, answer):

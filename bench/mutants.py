@@ -43,29 +43,16 @@ SUBJECTS: Mapping[str, Subject] = {
     name: Subject(**row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
 
-# Without slow tests, simplest examples and mutmut's patience of fifteen times what the tests took.
-CONFIGURATION = """
-[tool.mutmut]
-source_paths = {sources}
-also_copy = {rooms}
-pytest_add_cli_args = [
-    "-n", "0", "-p", "no:cacheprovider", "-m", "not shared_data and not slow{unmarked}",
-    "--hypothesis-profile", "unshrunk",
-]
-pytest_add_cli_args_test_selection = {tests}
-timeout_multiplier = 4
-timeout_constant = 5
-"""
-
 
 def configuration(subject: Subject) -> str:
-    """The lines of pyproject.toml that mutmut reads."""
-    return CONFIGURATION.format(
-        sources=json.dumps(subject.sources),
-        rooms=json.dumps([*ROOMS, "pyproject.toml"]),
-        tests=json.dumps(subject.tests),
-        unmarked="" if subject.system else " and not system",
-    )
+    """The lines of pyproject.toml that mutmut reads; its lists and numbers are written as those of JSON."""
+    marks = f"not shared_data and not slow{'' if subject.system else ' and not system'}"
+    # Without slow tests, simplest examples and mutmut's patience of fifteen times what the tests took.
+    quick = ["-n", "0", "-p", "no:cacheprovider", "-m", marks, "--hypothesis-profile", "unshrunk"]
+    settings = {"source_paths": subject.sources, "also_copy": [*ROOMS, "pyproject.toml"]}
+    settings |= {"pytest_add_cli_args": quick, "pytest_add_cli_args_test_selection": subject.tests}
+    settings |= {"timeout_multiplier": 4, "timeout_constant": 5}
+    return "\n[tool.mutmut]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
 
 
 @dataclass(frozen=True)
@@ -100,12 +87,9 @@ class Outcome:
 
 def copy_of_checkout(folder: Path) -> None:
     """Put the files that git tracks or could track there, as they are in the working tree."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the git of the user
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
+    # The git of the user.
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
     for name in filter(None, listed.stdout.decode().split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

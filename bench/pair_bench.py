@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from bench._frame import options
 from bench.light_change import DIFFICULTIES, Difficulty
 from bench.warped_pairs import KINDS, Kind, WarpedPair, photographs, picture, warped_pair
-from hybrid.samples.seeds import Purpose, generator
+from hybrid.samples.seeds import generator
 from hybrid.stats import wilson
 from hybrid.tool import Tool
 from hybrid.tool.backends import Learned
@@ -59,16 +60,13 @@ class Matcher:
     match: Callable[[tuple[View, View]], Matches]
 
 
-class Judged(Protocol):
-    """An answer to a pair."""
+@dataclass(frozen=True)
+class Judged:
+    """An answer to a pair: whether it is right (None: undecided), its confidence 0..1, the seconds of the matching."""
 
-    @property
-    def right(self) -> bool | None:
-        """Whether it is right; None where nothing was decided."""
-
-    @property
-    def seconds(self) -> float:
-        """How long the matching took."""
+    right: bool | None
+    confidence: float
+    seconds: float
 
 
 def matcher_of(name: str, tool: Tool, device: str, weights: str | None) -> Matcher:
@@ -124,42 +122,27 @@ class MatchStore:
         return Matched(found, seconds)
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options given on the command line."""
+def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[str]) -> Namespace:
+    """Read the command line: `names` are the sets there are, `default` those of a call that names none.
 
-    sets: tuple[str, ...]
-    pairs: int
-    seed: int
-    photos: tuple[bytes, ...]
-    purpose: Purpose
-    matchers: tuple[Matcher, ...]
-    store: MatchStore
-    json: Path | None
-
-
-def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[str]) -> Options:
-    """Read the command line: `names` are the sets there are, `default` those of a call that names none."""
+    Beside what was given it has the chosen `photos`, encoded, the `sets`, the `purpose` of their seeds, the `matchers`,
+    and the `store` of matches.
+    """
     flags = {"--set": list(names), "--pairs": 30, "--seed": 1000, "--photos": Path, "--fit": False, "--weights": str}
     flags |= {"--half": (None, "first", "second"), "--backend...": ("classical", "learned"), "--device": "cpu"}
     given = options(doc, {**flags, "--matches": Path, "--json": Path})
     cv2.setNumThreads(1)
     photos = tuple(photographs(given.photos)) if given.photos else ()
     start, step = {"first": (0, 2), "second": (1, 2), None: (0, 1)}[given.half]
-    matchers = tuple(matcher_of(name, tool, given.device, given.weights) for name in dict.fromkeys(given.backend))
-    return Options(
-        tuple(given.set or default),
-        given.pairs,
-        given.seed,
-        photos[start::step],
-        "fit" if given.fit else "evaluate",
-        matchers,
-        MatchStore(given.matches),
-        given.json,
-    )
+    given.photos = photos[start::step]
+    given.sets = tuple(given.set or default)
+    given.purpose = "fit" if given.fit else "evaluate"
+    given.matchers = tuple(matcher_of(name, tool, given.device, given.weights) for name in dict.fromkeys(given.backend))
+    given.store = MatchStore(given.matches)
+    return given
 
 
-def pairs_of(options: Options, name: str) -> Iterator[tuple[WarpedPair, np.random.Generator]]:
+def pairs_of(options: Namespace, name: str) -> Iterator[tuple[WarpedPair, np.random.Generator]]:
     """The pairs of a set, each with the generator that goes on to draw its points."""
     place = [one.name for one in SETS].index(name)
     chosen = SETS[place]
@@ -170,9 +153,9 @@ def pairs_of(options: Options, name: str) -> Iterator[tuple[WarpedPair, np.rando
 
 
 def side_by_side(
-    options: Options,
-    questions: Callable[[Options, str], Iterable[Question]],
-    answer: Callable[[Options, Matcher, Question], Answer],
+    options: Namespace,
+    questions: Callable[[Namespace, str], Iterable[Question]],
+    answer: Callable[[Namespace, Matcher, Question], Answer],
 ) -> Iterator[tuple[str, Matcher, list[Answer]]]:
     """Each matcher's answers to the questions of each set, which are drawn once for all of them.
 

@@ -31,8 +31,8 @@ def gamma(exponent: float) -> Change:
 def compressed(quality: int) -> Change:
     """Through a JPEG file."""
     kind = [cv2.IMWRITE_JPEG_QUALITY, quality]
-    return lambda pixels: np.asarray(
-        cv2.imdecode(cv2.imencode(".jpg", pixels[..., ::-1], kind)[1], cv2.IMREAD_COLOR)[..., ::-1], np.uint8
+    return lambda pixels: np.ascontiguousarray(
+        cv2.imdecode(cv2.imencode(".jpg", pixels[..., ::-1], kind)[1], cv2.IMREAD_COLOR)[..., ::-1]
     )
 
 

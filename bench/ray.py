@@ -55,19 +55,9 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     from hybrid.running.run import ask_run_to_end
 
     load = os.getloadavg()[0]
-    run = prepare(
-        RunConfig(
-            "blink",
-            ("specialist",),
-            data="sample",
-            tasks=(TASK,),
-            limit=questions,
-            service=ServiceOptions("classical", isolated=True),
-            cache=False,
-            concurrency=IN_FLIGHT,
-            out=folder,
-        )
-    )
+    asked = {"data": "sample", "tasks": (TASK,), "limit": questions, "concurrency": IN_FLIGHT}
+    service = ServiceOptions("classical", isolated=True)
+    run = prepare(RunConfig("blink", ("specialist",), **asked, service=service, cache=False, out=folder))
     seen: list[tuple[float, float, float]] = []
 
     def progress(_: str, finished: int, total: int) -> None:

@@ -46,14 +46,9 @@ def all_measured(data: Path) -> Measured:
 def measure(data: Path, model: str) -> tuple[Scored, ...]:
     """The three solvers on the questions of `data/blink` with the recorded answers of one model."""
     with tempfile.TemporaryDirectory() as folder:
-        config = RunConfig(
-            "blink",
-            solvers=SOLVERS,
-            model=f"replay:{data / 'blink_outputs' / model}",
-            data=str(data / "blink"),
-            service=ServiceOptions("classical"),
-            out=Path(folder) / "run",
-        )
+        recorded, service = f"replay:{data / 'blink_outputs' / model}", ServiceOptions("classical")
+        out = Path(folder) / "run"
+        config = RunConfig("blink", SOLVERS, recorded, data=str(data / "blink"), service=service, out=out)
         return tuple(score_run(finished(config), ScoreOptions(abstain="chance")))
 
 
@@ -62,16 +57,15 @@ def cell(scored: Scored, task: str | None) -> str:
 
     There is no interval where nothing was answered, and no second number where it is the same.
     """
-    chosen, wrong = ([score for score in scored.counted[rule].scores if task in (None, score.task)] for rule in RULES)
-    metric, other = (accuracy("", scores, macro=task is None) for scores in (chosen, wrong))
-    answered = any(score.answer is not None for score in chosen)
+    metric, other = (mean_of(scored, task, rule) for rule in RULES)
+    answered = any(score.answer is not None for score in scored.scores if task in (None, score.task))
     shown = f"{fraction(metric.value)} {bounds(interval(metric))}" if answered else fraction(metric.value)
     return shown if metric.value == other.value else f"{shown} / {fraction(other.value)}"
 
 
-def as_guess(scored: Scored, task: str | None) -> Metric:
-    """Accuracy within a task, or the mean of the tasks, with no answer as a guess."""
-    scores = [score for score in scored.counted["chance"].scores if task in (None, score.task)]
+def mean_of(scored: Scored, task: str | None, rule: Abstain = "chance") -> Metric:
+    """Accuracy within a task, or the mean of the tasks; no answer counts by the rule, as a guess or as wrong."""
+    scores = [score for score in scored.counted[rule].scores if task in (None, score.task)]
     return accuracy("", scores, macro=task is None)
 
 
@@ -89,11 +83,11 @@ def table(measured: Measured) -> Table:
     """The specialist alone, then each model: alone -> with the specialist, by task; what the mean gains over each."""
     places = (*TASKS, None)
     specialist = next(iter(measured.values()))["specialist"]
-    alone = tuple(fraction(as_guess(specialist, place).value) for place in places)
+    alone = tuple(fraction(mean_of(specialist, place).value) for place in places)
     rows = [("the specialists alone", *alone, "", "")]
     for model, solvers in measured.items():
         pair = (solvers["mllm"], solvers["arbiter"])
-        cells = (" → ".join(fraction(as_guess(one, place).value) for one in pair) for place in places)
+        cells = (" → ".join(fraction(mean_of(one, place).value) for one in pair) for place in places)
         gains = (gain(solvers["mllm"], solvers["arbiter"]), gain(solvers["specialist"], solvers["arbiter"], SILENT))
         rows.append((model, *cells, *gains))
     heads = ("mean of the three", "over the MLLM alone", "over the specialists, where they answer")

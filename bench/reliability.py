@@ -23,18 +23,9 @@ from hybrid.solving.trust import Key
 def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedAnswer, ...]:
     """Every answer of the specialist on `items` generated questions a task."""
     with tempfile.TemporaryDirectory() as folder:
-        config = RunConfig(
-            "blink",
-            solvers=("specialist",),
-            data="sample",
-            tasks=tasks,
-            limit=items * len(tasks),
-            seed=seed,
-            service=ServiceOptions("classical"),
-            concurrency=8,
-            out=Path(folder) / "run",
-        )
-        return cases(finished(config))
+        asked = {"data": "sample", "tasks": tasks, "limit": items * len(tasks), "seed": seed}
+        service, out = ServiceOptions("classical"), Path(folder) / "run"
+        return cases(finished(RunConfig("blink", ("specialist",), **asked, service=service, concurrency=8, out=out)))
 
 
 def lines(counted: tuple[CountedAnswer, ...]) -> list[str]:

@@ -77,13 +77,8 @@ class Bench:
         plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         kept = {"HYBRID_HOME": str(self.folder / "home"), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
         environment = {**plain, **kept, "PYTHONPATH": str(self.tree)}
-        ended = measured(
-            [sys.executable, "-m", "hybrid", *words],
-            environment,
-            self.folder / "log",
-            out=self.folder / "out",
-            cwd=self.tree,
-        )
+        command = [sys.executable, "-m", "hybrid", *words]
+        ended = measured(command, environment, self.folder / "log", out=self.folder / "out", cwd=self.tree)
         return ScaleRow(what, questions, ended.cpu_s, ended.wall_s, ended.largest_mb)
 
 

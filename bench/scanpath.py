@@ -21,6 +21,7 @@ Sources of the published column:
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,21 +59,7 @@ class SeenPath:
         return np.diff(np.array(spots).reshape(-1, 2), axis=0) * degrees_per_px(self.size)
 
 
-# Of each statistic what was published of people, and where; shares are of saccades, `returning` is of fixations.
-PUBLISHED: Mapping[str, str] = {
-    "median_deg": "grows with the image (von Wartburg 2007)",
-    "mean_deg": "",
-    "below_5_deg": "0.53 (M00)",
-    "below_15_deg": "0.83 (M00)",
-    "length_skewness": "> 0 (T08)",
-    "horizontal": "> vertical (F08; 0.25 by chance)",
-    "vertical": "< horizontal (F08; 0.25 by chance)",
-    "mean_ms": "298 (C20)",
-    "first_ms": "285 (C20)",
-    "duration_skewness": "> 0 (G20)",
-    "returning": "0.204 (Z22)",
-    "paths_with_return": "",
-}
+PUBLISHED: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def statistics(paths: Sequence[SeenPath]) -> dict[str, float]:

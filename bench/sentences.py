@@ -139,17 +139,8 @@ def _question(task: str, number: int, rows: int) -> Question:
     identity = f"val_{task}_{number + 1}"
     image = StoredImage(identity.encode().hex().zfill(64)[-64:], 8, 8, "image/png")
     cluster = f"{task}-{number // rows}"
-    return Question(
-        identity,
-        task,
-        (image,),
-        f"Which is it in {identity}?",
-        Kind.CHOICE,
-        ("one", "other"),
-        "(A)",
-        task,
-        cluster=cluster,
-    )
+    asked = (f"Which is it in {identity}?", Kind.CHOICE, ("one", "other"), "(A)")
+    return Question(identity, task, (image,), *asked, task, cluster=cluster)
 
 
 def write(
@@ -227,12 +218,6 @@ def asserted(design: Design, seed: int) -> set[str]:
         return claims(conclusion(compare_paths(paths).comparison))
 
 
-def _row(design: Design, found: Sequence[set[str]]) -> str:
-    true, count = is_true(design), Counter(claim for one in found for claim in one)
-    cells = [f"{count[name]}{'' if true[name] or not count[name] else ' false'}" for name in CLAIMS]
-    return f"| {design.name} | {' | '.join(cells)} |"
-
-
 def sentences(draws: int, seed: int, designs: Sequence[Design] = (*ARMS, *NULLS)) -> Iterator[str]:
     """A table of the designs by claims: in how many draws it is made; and how often each is true."""
     yield f"| design, {draws} draws | {' | '.join(CLAIMS)} |"
@@ -241,8 +226,10 @@ def sentences(draws: int, seed: int, designs: Sequence[Design] = (*ARMS, *NULLS)
     with Pool() as pool:
         for design in designs:
             found = pool.map(partial(asserted, design), range(seed, seed + draws))
-            yield _row(design, found)
-            for name, true in is_true(design).items():
+            truth, count = is_true(design), Counter(claim for one in found for claim in one)
+            cells = [f"{count[name]}{'' if truth[name] or not count[name] else ' false'}" for name in CLAIMS]
+            yield f"| {design.name} | {' | '.join(cells)} |"
+            for name, true in truth.items():
                 wrong = sum(name in one for one in found) * (not true)
                 false[name] += wrong
                 least[name] = min(least[name], 1 - wrong / draws)

@@ -27,7 +27,6 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +45,6 @@ CROP = {"type": "function", "function": {"name": "crop", "description": "Enlarge
 DIALECTS = ("hermes", "qwen", "two", "cut", "pythonic", "mistral")
 THOUGHTS = ("reasoning", "reasoning_content")
 Said = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One thing that was tried, and what came."""
-
-    server: str
-    tried: str
-    came: str
 
 
 def environment(name: str, cache: Path) -> Path:
@@ -393,23 +383,23 @@ def absent(name: str, cache: Path) -> list[str]:
     return [part for part in (*needed, "checkpoint/processor_config.json") if not (cache / part).exists()]
 
 
-def rows(name: str, cache: Path, folder: Path) -> Iterator[Row]:
-    """Every row of one server, by the options with which it is started."""
+def rows(name: str, cache: Path, folder: Path) -> Iterator[tuple[str, str, str]]:
+    """What was tried on one server and what came, by the title of the options with which it is started."""
     variants: Mapping[str, Sequence[str]] = SERVERS[name]["variants"]
     for title, own in variants.items():
         out = Path(tempfile.mkdtemp(dir=folder))
         with served(name, cache, out, *own) as server:
             for tried, came in by_hand(server, tuple(DIALECTS)):
-                yield Row(title, tried, came)
+                yield title, tried, came
             first = title == next(iter(variants))
-            yield Row(title, "run of the controller", run(server, out / "plain", *FEW))
+            yield title, "run of the controller", run(server, out / "plain", *FEW)
             for dialect in ("qwen", "mistral", "cut") if first else ("qwen",):
                 said = f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}'
-                yield Row(title, f"run, calls in {dialect}", run(server, out / dialect, *FEW, "--model-arg", said))
-            yield Row(title, "models check", checked(server, out / "check"))
+                yield title, f"run, calls in {dialect}", run(server, out / dialect, *FEW, "--model-arg", said)
+            yield title, "models check", checked(server, out / "check")
             if first:
-                yield Row(title, "run, streamed", run(server, out / "streamed", *FEW, "--stream", "on"))
-                yield Row(title, "run, 64 in flight, server killed", interrupted(server, out / "killed", 64))
+                yield title, "run, streamed", run(server, out / "streamed", *FEW, "--stream", "on")
+                yield title, "run, 64 in flight, server killed", interrupted(server, out / "killed", 64)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -420,8 +410,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     print("| server | tried | came |\n|---|---|---|")
     try:
         for row in rows(given.server, given.cache.resolve(), folder):
-            made.append(row)
-            cells = (value.replace("|", "\\|").replace("\n", " ") for value in asdict(row).values())
+            made.append(dict(zip(("server", "tried", "came"), row, strict=True)))
+            cells = (value.replace("|", "\\|").replace("\n", " ") for value in row)
             print(f"| {' | '.join(cells)} |", flush=True)
             _frame.write_json(given.json, made)
     finally:

@@ -93,14 +93,9 @@ def size_of(source: str) -> Size:
             match node.body:
                 case [ast.Expr(ast.Constant(str())) as docstring, *_]:
                     code.difference_update(_lines(docstring))
-    return Size(
-        len(code),
-        len(functions),
-        sum(map(_body, functions)),
-        sum(one.name.startswith("_") and not one.name.startswith("__") for one in functions),
-        len(comments - code),
-        dataclasses,
-    )
+    private = sum(one.name.startswith("_") and not one.name.startswith("__") for one in functions)
+    bodies = sum(map(_body, functions))
+    return Size(len(code), len(functions), bodies, private, len(comments - code), dataclasses)
 
 
 def _lines(node: ast.stmt) -> range:

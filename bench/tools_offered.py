@@ -17,8 +17,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench._frame import options, write_json
 from hybrid.models.text_protocol import describe
@@ -30,18 +30,6 @@ ENCODING = "o200k_base"
 ENCODING_URL = f"https://openaipublic.blob.core.windows.net/encodings/{ENCODING}.tiktoken"
 
 Count = Callable[[str], int]
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Size of some tools in one request: bytes in UTF-8 and tokens, as JSON and as text."""
-
-    name: str
-    tools: int
-    json_bytes: int
-    json_tokens: int
-    text_bytes: int
-    text_tokens: int
 
 
 def counter(encodings: Path | None) -> tuple[Count, str]:
@@ -61,13 +49,14 @@ def counter(encodings: Path | None) -> tuple[Count, str]:
     return lambda text: len(encoding.encode(text)), ENCODING
 
 
-def size(name: str, tools: Sequence[Tool], count: Count) -> Size:
-    """The size of some tools together."""
+def size(name: str, tools: Sequence[Tool], count: Count) -> dict[str, Any]:
+    """Size of some tools in one request: bytes in UTF-8 and tokens, as JSON and as text."""
     wire, text = tools_json(tools), describe(tools)
-    return Size(name, len(tools), len(wire.encode()), count(wire), len(text.encode()), count(text))
+    of_json = {"json_bytes": len(wire.encode()), "json_tokens": count(wire)}
+    return {"name": name, "tools": len(tools), **of_json, "text_bytes": len(text.encode()), "text_tokens": count(text)}
 
 
-def measured(count: Count) -> list[Size]:
+def measured(count: Count) -> list[dict[str, Any]]:
     """Each tool alone, all of them, and the menu of each benchmark."""
     tools: dict[str, Tool] = {name: load("tools", name) for name in names("tools")}
     rows = [size(name, [tool], count) for name, tool in tools.items()]
@@ -85,8 +74,7 @@ def main(words: Sequence[str] | None = None) -> None:
     rows = measured(count)
     print(f"{'':26}{'tools':>6}{'JSON bytes':>12}{'tokens':>8}{'text bytes':>12}{'tokens':>8}   ({called})")
     for row in rows:
-        cells = f"{row.json_bytes:12,}{row.json_tokens:8,}{row.text_bytes:12,}{row.text_tokens:8,}"
-        print(f"{row.name:26}{row.tools:6}{cells}")
+        print("{name:26}{tools:6}{json_bytes:12,}{json_tokens:8,}{text_bytes:12,}{text_tokens:8,}".format(**row))
     write_json(given.json, {"tokens": called, "sizes": rows})
 
 

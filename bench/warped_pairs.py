@@ -21,7 +21,6 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from bench.light_change import LIGHTS, Difficulty, relit
-from bench.planar_pairs import CHANGES, Change, random_homography
 from hybrid.errors import HybridError
 from hybrid.images import decode
 from hybrid.samples.item import Spot, until
@@ -91,11 +90,22 @@ class Orbit:
 ROUND_DEG: Mapping[Difficulty, tuple[float, float]] = {"easy": (6, 12), "medium": (10, 20), "extreme": (12, 30)}
 # Most turn about the other axes.
 TILTS_DEG: Mapping[Difficulty, float] = {"easy": 2, "medium": 4, "extreme": 6}
+
+
+@dataclass(frozen=True)
+class Change:
+    """Largest turn (degrees), scale (natural log), and shift of each corner (share of the size)."""
+
+    turn_deg: float
+    log_scale: float
+    corner: float
+
+
 # Turns of at most 30 degrees in the picture plane: people hold their cameras upright.
 PLANAR_CHANGES: Mapping[Difficulty, Change] = {
-    "easy": CHANGES["mild"],
-    "medium": CHANGES["medium"],
-    "extreme": CHANGES["medium"],
+    "easy": Change(10, 0.1, 0.04),
+    "medium": Change(30, 0.3, 0.12),
+    "extreme": Change(30, 0.3, 0.12),
 }
 # Least share of each side that a planar image 2 shows.
 CROPS: Mapping[Difficulty, float] = {"easy": 1.0, "medium": 0.85, "extreme": 0.65}
@@ -195,6 +205,18 @@ def _planar(rng: np.random.Generator, pixels: Pixels, difficulty: Difficulty) ->
         there = np.where(rays[..., 2:] > 1e-6, rays[..., :2] / rays[..., 2:], np.nan)
     there[~_within(there, size)] = np.nan
     return WarpedPair((pixels, _on_ground(warped, covered, pixels)), there.astype(np.float32))
+
+
+def random_homography(rng: np.random.Generator, size: tuple[int, int], change: Change) -> Array:
+    """A homography (3, 3) of a picture of `size` (width, height): turn and scale about its centre, corners moved."""
+    corners = np.array([[0, 0], [size[0], 0], [size[0], size[1]], [0, size[1]]], np.float64)
+    centre = np.array(size) / 2
+    angle = np.deg2rad(rng.uniform(-change.turn_deg, change.turn_deg))
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    turn = turn * np.exp(rng.uniform(-change.log_scale, change.log_scale))
+    moved = (corners - centre) @ turn.T + centre + rng.uniform(-change.corner, change.corner, (4, 2)) * size
+    found = cv2.getPerspectiveTransform(corners.astype(np.float32), moved.astype(np.float32))
+    return np.asarray(found, np.float64)
 
 
 def _orbit(rng: np.random.Generator, kind: Kind, difficulty: Difficulty) -> Orbit:

@@ -5,10 +5,15 @@ A picture becomes 96 x 96 pixels, whatever its shape, so that fractions of its s
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from training.vocabulary import IMAGE, TEMPLATE
 
+# Of the vision tower and of the decoder, by transformers' names.
+SIZES: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 SIDE: Final = 96
 PATCH: Final = 16
 IMAGE_TOKENS: Final = (SIDE // PATCH) ** 2
@@ -56,29 +61,9 @@ def untrained(words: Any, seed: int) -> Any:
     from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration
 
     torch.manual_seed(seed)
-    vision = CLIPVisionConfig(
-        hidden_size=128,
-        intermediate_size=384,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        image_size=SIDE,
-        patch_size=PATCH,
-        projection_dim=128,
-    )
-    text = LlamaConfig(
-        vocab_size=len(words),
-        hidden_size=160,
-        intermediate_size=448,
-        num_hidden_layers=5,
-        num_attention_heads=5,
-        num_key_value_heads=5,
-        max_position_embeddings=4096,
-        attention_bias=True,
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=words.eos_token_id,
-        pad_token_id=words.pad_token_id,
-    )
+    vision = CLIPVisionConfig(**SIZES["vision"], image_size=SIDE, patch_size=PATCH)
+    ends = {"bos_token_id": None, "eos_token_id": words.eos_token_id, "pad_token_id": words.pad_token_id}
+    text = LlamaConfig(**SIZES["text"], vocab_size=len(words), **ends)
     config = LlavaConfig(
         vision_config=vision,
         text_config=text,

@@ -11,7 +11,7 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -134,26 +134,24 @@ async def _hold_all(
         ):
             resources = AskSetup(config, teacher, control, tools_offered, frame=frame_named(config.frame))
             session = Session(question, load_solver(name), resources)
-            await benchmark.dialogue(question.asked(), _Taught(benchmark, question, session, teacher).ask)
+            await benchmark.dialogue(question.asked(), _taught(benchmark, question, session, teacher))
     return without.held, helped.held, [held for held in blanked.held if called(held)]
 
 
-@dataclass(frozen=True)
-class _Taught:
+def _taught(
+    benchmark: Benchmark, question: Question, session: Session, teacher: Teacher
+) -> Callable[[Prompt], Awaitable[Reply]]:
     """The asks of one question, each with its right answer given to the teacher first."""
 
-    benchmark: Benchmark
-    question: Question
-    session: Session
-    teacher: Teacher
-
-    async def ask(self, prompt: Prompt) -> Reply:
-        right = self.benchmark.oracle_answer(self.question, prompt)
+    async def ask(prompt: Prompt) -> Reply:
+        right = benchmark.oracle_answer(question, prompt)
         if right is None:
             return Reply("", Outcome.ABSTAINED)
-        self.teacher.ask = TaughtAsk(prompt.text, prompt.choices, tuple(ref.name for ref in prompt.images))
-        self.teacher.right = right
-        return await self.session.ask(prompt)
+        teacher.ask = TaughtAsk(prompt.text, prompt.choices, tuple(ref.name for ref in prompt.images))
+        teacher.right = right
+        return await session.ask(prompt)
+
+    return ask
 
 
 def called(held: Held) -> bool:

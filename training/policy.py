@@ -65,18 +65,12 @@ class Skill:
 
 def call_for(ask: TaughtAsk) -> ToolCall | None:
     """The call that the ask needs, coordinates as fractions; None where it is to be answered at once."""
-    skill = _skill(ask)
-    return None if skill is None else skill.call(ask)
+    return next((skill.call(ask) for skill in SKILLS if re.search(skill.asks, ask.text)), None)
 
 
 def read(ask: TaughtAsk, text: str) -> str | None:
     """The answer that a finding's text supports, in the form of the format line; None if it supports none."""
-    skill = _skill(ask)
-    return None if skill is None else skill.reading(ask, text)
-
-
-def _skill(ask: TaughtAsk) -> Skill | None:
-    return next((skill for skill in SKILLS if re.search(skill.asks, ask.text)), None)
+    return next((skill.reading(ask, text) for skill in SKILLS if re.search(skill.asks, ask.text)), None)
 
 
 def _tool(name: str, arguments: Mapping[str, Json]) -> ToolCall:
@@ -105,27 +99,21 @@ def localization(ask: TaughtAsk) -> ToolCall:
     return _tool("localization", {"image": ask.images[0], "name": name, "labels": _letters(ask.choices)})
 
 
-def saliency_of_boxes(ask: TaughtAsk) -> ToolCall:
-    """The boxes that stand in the text, each under the letter of its option."""
-    return _ranked(ask, [(LETTERS[place], box) for place, box in enumerate(_boxes(ask.text))])
+def saliency(spots: str = "") -> Call:
+    """A call of saliency with the boxes that stand in the text, or around the fixations that a pattern finds there.
 
+    Each has the letter of its option.
+    """
 
-def saliency_of_spots(ask: TaughtAsk) -> ToolCall:
-    """A box around each fixation that is an option, under its letter."""
-    spots = re.findall(rf"\(({FRACTION}), ({FRACTION})\)", ask.text)
-    return _ranked(ask, [(LETTERS[place], around(float(x), float(y))) for place, (x, y) in enumerate(spots)])
+    def call(ask: TaughtAsk) -> ToolCall:
+        boxes = [around(float(x), float(y)) for x, y in re.findall(spots, ask.text)] if spots else _boxes(ask.text)
+        rows: list[Json] = [
+            {"x0": x0, "y0": y0, "x1": x1, "y1": y1, "label": LETTERS[place]}
+            for place, (x0, y0, x1, y1) in enumerate(boxes)
+        ]
+        return _tool("saliency", {"image": ask.images[0], "boxes": rows})
 
-
-def saliency_of_paths(ask: TaughtAsk) -> ToolCall:
-    """A box around the second fixation of each scanpath, under its letter: the first is in the middle of any image."""
-    second = rf"= \[{FRACTION}, ({FRACTION})"
-    spots = re.findall(rf"X {second}[^\]]*\] Y {second}", ask.text)
-    return _ranked(ask, [(LETTERS[place], around(float(x), float(y))) for place, (x, y) in enumerate(spots)])
-
-
-def saliency_alone(ask: TaughtAsk) -> ToolCall:
-    """The things that stand out in the whole image."""
-    return _tool("saliency", {"image": ask.images[0]})
+    return call
 
 
 def scanpath(ask: TaughtAsk) -> ToolCall:
@@ -134,18 +122,6 @@ def scanpath(ask: TaughtAsk) -> ToolCall:
     target = re.search(r"searching for a ([a-z ]+?) in this image", ask.text)
     arguments: dict[str, Json] = {"image": ask.images[0], "fixations": int(number[1]) if number else 6}
     return _tool("scanpath", {**arguments, **({"target": target[1]} if target else {})})
-
-
-def closer_look(ask: TaughtAsk) -> ToolCall:
-    """The quadrants of the last image, enlarged: what the question is about is small in it."""
-    return _tool("crop", {"image": ask.images[-1]})
-
-
-def _ranked(ask: TaughtAsk, boxes: list[tuple[str, Corners]]) -> ToolCall:
-    rows: list[Json] = [
-        {"x0": box[0], "y0": box[1], "x1": box[2], "y1": box[3], "label": label} for label, box in boxes
-    ]
-    return _tool("saliency", {"image": ask.images[0], "boxes": rows})
 
 
 def _boxes(text: str) -> list[Corners]:
@@ -190,12 +166,6 @@ def later_image(ask: TaughtAsk, text: str) -> str | None:
     return None if answer is None else f"The {name}.\n{answer}"
 
 
-def side(ask: TaughtAsk, text: str) -> str | None:
-    """The choice that names the side to which the camera moved."""
-    match = re.search(r"camera moved to its (left|right)", text)
-    return _option(ask, rf"^{match[1]}$") if match else None
-
-
 def darker(ask: TaughtAsk, text: str) -> str | None:
     """The darker surface, or that both are alike."""
     if "about equally dark" in text:
@@ -231,25 +201,27 @@ def path(ask: TaughtAsk, text: str) -> str | None:
     return "\n".join(f"{axis} = {found[1]}" for axis, found in zip("XYT", lists, strict=True) if found)
 
 
-def by_looking(ask: TaughtAsk, text: str) -> str | None:
-    """None: the text of an enlarged picture supports no answer, only its pixels do."""
-    del ask, text
-    return None
-
-
+SPOTS: Final = rf"\(({FRACTION}), ({FRACTION})\)"
+# Of each scanpath the second fixation: the first is in the middle of any image.
+SECOND_SPOTS: Final = rf"X = \[{FRACTION}, ({FRACTION})[^\]]*\] Y = \[{FRACTION}, ({FRACTION})"
 # Lessons of the policy, by the wording of the generated questions.
 SKILLS: Final = (
     Skill(r"corner of the first image is missing", on_all("jigsaw"), later_image),
-    Skill(r"Did the camera move left or right", on_all("motion"), side),
+    Skill(r"Did the camera move left or right", on_all("motion"), choice_with(r"camera moved to its (left|right)")),
     Skill(r"encloses the [a-z ]+ more accurately", localization, choice_with(r"([A-Z]) fits the ")),
     Skill(r"Which point is closer to the camera", on_marks("depth"), choice_with(r"Image 1: ([A-Z]) is nearest")),
     Skill(r"which point is darker", on_marks("reflectance"), darker),
     Skill(r"same point as REF", on_all("correspondence"), choice_with(r"([A-D]) of image 2 is the point")),
-    Skill(r"box holds the more salient|holds the most salient object", saliency_of_boxes, first_of_boxes),
-    Skill(r"How many salient objects", saliency_alone, count),
-    Skill(r"from the most to the least salient", saliency_of_boxes, order_of_boxes),
-    Skill(r"hold longest", saliency_of_spots, first_of_boxes),
-    Skill(r"Which scanpath fits a person", saliency_of_paths, first_of_boxes),
+    Skill(r"box holds the more salient|holds the most salient object", saliency(), first_of_boxes),
+    Skill(r"How many salient objects", lambda ask: _tool("saliency", {"image": ask.images[0]}), count),
+    Skill(r"from the most to the least salient", saliency(), order_of_boxes),
+    Skill(r"hold longest", saliency(SPOTS), first_of_boxes),
+    Skill(r"Which scanpath fits a person", saliency(SECOND_SPOTS), first_of_boxes),
     Skill(r"Predict where a person", scanpath, path),
-    Skill(r"(?s)(?:arrow point\?|disc directly at the right of).*Options: ", closer_look, by_looking),
+    # The quadrants of the last image, enlarged: what is asked about is small, and its pixels alone tell the answer.
+    Skill(
+        r"(?s)(?:arrow point\?|disc directly at the right of).*Options: ",
+        lambda ask: _tool("crop", {"image": ask.images[-1]}),
+        lambda ask, text: None,
+    ),
 )

@@ -9,7 +9,9 @@ said becomes one or a few tokens. That makes a menu, an instruction or a finding
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 PAD: Final = "<|pad|>"
@@ -55,20 +57,7 @@ TEMPLATE: Final = (
 )
 
 # How a server tells a call from text, in the form of Qwen's.
-RESPONSE_TEMPLATE: Final[dict[str, Any]] = {
-    "defaults": {"role": "assistant"},
-    "start_anchor": ASSISTANT,
-    "fields": {
-        "tool_calls": {
-            "open_pattern": r"\s*<tool_call>",
-            "close": "</tool_call>",
-            "repeats": True,
-            "content": "json",
-            "transform": {"type": "function", "function": "{content}"},
-        },
-        "content": {"close_pattern": r"\s*<\|end\|>", "content": "text"},
-    },
-}
+RESPONSE_TEMPLATE: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def tokenizer(texts: Sequence[str], size: int = SIZE) -> Any:
@@ -84,11 +73,9 @@ def tokenizer(texts: Sequence[str], size: int = SIZE) -> Any:
         ]
     )
     inner.decoder = decoders.ByteLevel()
+    bytes_ = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=size - len(CALLS),
-        special_tokens=list(SPECIAL),
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+        vocab_size=size - len(CALLS), special_tokens=list(SPECIAL), initial_alphabet=bytes_, show_progress=False
     )
     inner.train_from_iterator([*texts, *(*NUMBERS, *WORDS) * SAID], trainer)
     inner.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in CALLS])

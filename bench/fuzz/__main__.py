@@ -77,12 +77,8 @@ def fuzz(name: str, folder: Path, flags: list[str]) -> None:
             _keep(_place(error), data, folder, seen)
             return
         if time.thread_time() - began > SLOW_S:
-            _keep(
-                f"{time.thread_time() - began:.1f} s for {len(data)} bytes beginning with {data[:2]!r}",
-                data,
-                folder,
-                seen,
-            )
+            slow = f"{time.thread_time() - began:.1f} s for {len(data)} bytes beginning with {data[:2]!r}"
+            _keep(slow, data, folder, seen)
 
     atheris.Setup([sys.argv[0], *flags], watched)
     atheris.Fuzz()

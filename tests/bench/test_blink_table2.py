@@ -10,6 +10,7 @@ import pytest
 from bench import blink_table2 as bench
 from hybrid.display.tables import as_text
 from hybrid.errors import UsageError
+from hybrid.stats import Interval
 from tests.tables import cases
 from tests.tools.specialist_run import specialist_run
 
@@ -21,7 +22,8 @@ def options(data: Path) -> Namespace:
 @pytest.mark.parametrize(*cases(__file__, "test_where_a_cell_lies"))
 def test_where_a_cell_lies(low: float | None, high: float | None, verdict: str) -> None:
     cell = replace(next(cell for cell in bench.cells() if cell.metric == "Relative_Depth"), value=97.58)
-    row = bench.TableRow(cell, 10, 0, low, low, high, ("depth:learned",))
+    around = None if low is None or high is None else Interval(low, high, "made up")
+    row = bench.TableRow(cell, 10, 0, low, around, ("depth:learned",))
     assert row.verdict == verdict
     assert verdict in as_text(bench.table((row,)))
     assert ("Outside of the interval: Relative_Depth." in as_text(bench.table((row,)))) == verdict.startswith("OUTSIDE")

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bench.planar_pairs import CHANGES, planar_pair, project, random_homography
+from bench.warped_pairs import PLANAR_CHANGES, points_of, random_homography, warped_pair
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.images import decode
-from hybrid.samples.item import Item
+from hybrid.samples.item import ringed
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render
 from hybrid.tool import Evidence, Pixels, Request
@@ -40,9 +40,18 @@ def at(*points: tuple[float, float]) -> tuple[CandidateArg, ...]:
     return tuple(CandidateArg(x=x, y=y, label=label) for (x, y), label in zip(points, "ABCD", strict=False))
 
 
+Place = tuple[float, float]
+
+
 @cache
-def flat_pair(level, answer: int, seed: int = 7) -> Item:
-    return planar_pair(np.random.default_rng(seed), SCENE, level, answer)
+def flat_pair(difficulty, answer: int, seed: int = 7) -> tuple[tuple[Pixels, Pixels], Place, Place]:
+    """Two views with marks: REF, and A to D; REF's place in the first and in the second."""
+    rng = np.random.default_rng(seed)
+    pair = warped_pair(rng, SCENE, "planar", difficulty)
+    ref, (there, *others) = points_of(rng, pair)
+    others.insert(answer, there)
+    marked = ringed(pair.images[1], list(zip(others, "ABCD", strict=True)))
+    return (ringed(pair.images[0], [(ref, "REF")]), marked), ref, there
 
 
 @pytest.mark.system
@@ -116,11 +125,11 @@ def test_a_sure_transfer_that_hits_no_candidate_says_so() -> None:
 @given(st.integers(0, 10_000), st.floats(0, 300), st.floats(0, 200))
 def test_exact_matches_of_a_homography_transfer_any_point(seed: int, x: float, y: float) -> None:
     rng = np.random.default_rng(seed)
-    homography = random_homography(rng, (300, 200), CHANGES["medium"])
+    homography = random_homography(rng, (300, 200), PLANAR_CHANGES["medium"])
     first = rng.uniform((0, 0), (300, 200), (80, 2))
-    second = np.array([project(homography, *point) for point in first])
+    second = cv2.perspectiveTransform(first[None], homography)[0]
     best = transfers((x, y), Matches(first, second, np.ones(80), "exact"), ((200, 300), (200, 300)))[0]
-    there = project(homography, x, y)
+    there = cv2.perspectiveTransform(np.array([[[x, y]]]), homography)[0, 0]
     assert np.hypot(best.x - there[0], best.y - there[1]) < 1
     assert best.method == "homography"
 
@@ -129,9 +138,9 @@ def test_exact_matches_of_a_homography_transfer_any_point(seed: int, x: float, y
 @given(st.integers(0, 10_000), st.sampled_from([2, 4]), st.floats(0, 1.2))
 def test_the_same_matches_in_larger_pictures_transfer_alike(seed: int, times: int, noise: float) -> None:
     rng = np.random.default_rng(seed)
-    homography = random_homography(rng, (300, 200), CHANGES["mild"])
+    homography = random_homography(rng, (300, 200), PLANAR_CHANGES["easy"])
     first = rng.uniform((0, 0), (300, 200), (80, 2))
-    second = np.array([project(homography, *point) for point in first]) + rng.normal(0, noise, (80, 2))
+    second = cv2.perspectiveTransform(first[None], homography)[0] + rng.normal(0, noise, (80, 2))
     small = transfers((140.0, 90.0), Matches(first, second, np.ones(80), "exact"), ((200, 300), (200, 300)))
     far = Matches((first + 0.5) * times - 0.5, (second + 0.5) * times - 0.5, np.ones(80), "exact")
     size = (200 * times, 300 * times)
@@ -145,8 +154,9 @@ def test_the_same_matches_in_larger_pictures_transfer_alike(seed: int, times: in
 
 @pytest.mark.system
 def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
-    homography = random_homography(np.random.default_rng(2), (400, 300), CHANGES["medium"])
-    images, there = (SCENE, cv2.warpPerspective(SCENE, homography, (400, 300))), project(homography, 200, 180)
+    homography = random_homography(np.random.default_rng(2), (400, 300), PLANAR_CHANGES["medium"])
+    images = (SCENE, cv2.warpPerspective(SCENE, homography, (400, 300)))
+    there = cv2.perspectiveTransform(np.array([[[200.0, 180.0]]]), homography)[0, 0]
     said = []
     for scale in (2.4, 7.2):
         sized = [cv2.resize(one, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for one in images]
@@ -179,27 +189,26 @@ def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
 
 
 def test_marks_that_are_not_there_never_become_points() -> None:
-    made = flat_pair("mild", 1)
+    images, _, _ = flat_pair("easy", 1)
     evidence = ask((SCENE, SCENE), marked=True)
     assert "no point marked REF was found" in evidence.text
     assert (evidence.data["point_px"], evidence.data["candidates"], evidence.pictures) == (None, [], ())
     with pytest.raises(ToolError, match=r"no drawn point 'E' was found \(found: A, B, C, D\)"):
         ask(
-            made.images,
+            images,
             CorrespondenceArgs(point=PointArg(label="REF"), candidates=(CandidateArg(label="E"),)),
             marked=True,
         )
-    evidence = ask((made.images[0], SCENE), marked=True)
+    evidence = ask((images[0], SCENE), marked=True)
     assert "No points to choose from were found in image 2." in evidence.text
     assert (evidence.data["best"], evidence.data["candidates"]) == (None, [])
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.system) for seed in (1, 2))])
 def test_a_point_is_found_in_the_mirrored_picture_which_is_named(seed: int) -> None:
-    made = flat_pair("medium", 0, seed)
-    images = made.images[0], np.ascontiguousarray(made.images[1][:, ::-1])
-    evidence = ask(images, CorrespondenceArgs(point=PointArg(x=made.facts.ref[0], y=made.facts.ref[1])))
-    x, y = project(np.array(made.facts.homography), *made.facts.ref)
+    (one, other), ref, (x, y) = flat_pair("medium", 0, seed)
+    images = one, np.ascontiguousarray(other[:, ::-1])
+    evidence = ask(images, CorrespondenceArgs(point=PointArg(x=ref[0], y=ref[1])))
     found = evidence.data["transferred_px"]
     assert np.hypot(found["x"] - (images[1].shape[1] - 1 - x), found["y"] - y) < 4
     assert "Image 2 shows the scene as in a mirror." in evidence.text

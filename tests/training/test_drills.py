@@ -6,7 +6,7 @@ import re
 import pytest
 
 from training.drills import drill
-from training.policy import TaughtAsk, saliency_of_spots
+from training.policy import TaughtAsk, call_for
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,8 @@ def test_boxes_around_fixations_are_those_of_a_call(drills: list[tuple[str, str]
     boxed = [(asked, told) for asked, told in drills if re.match(r"\[A\] \(", asked) and "boxes" in told]
     assert len(boxed) > 10
     for asked, told in boxed:
-        call = saliency_of_spots(TaughtAsk(asked, (), ("img:1",)))
+        call = call_for(TaughtAsk(f"hold longest? {asked}", (), ("img:1",)))
+        assert call is not None
         boxes = call.args["boxes"]
         assert isinstance(boxes, list)
         assert len(boxes) == told.count('"label"')
