@@ -69,8 +69,8 @@ def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, lessons: Le
     places, parts = to_read(batch, lessons)
     if not parts:
         return loss, torch.zeros(())
-    features = output.image_hidden_states
-    return loss, _misread(model, features.reshape(-1, features.shape[-1])[places], parts)
+    # By picture its tokens, which newer versions of transformers give as a list.
+    return loss, _misread(model, torch.cat(list(output.image_hidden_states))[places], parts)
 
 
 def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[tuple[int, ...]]]:

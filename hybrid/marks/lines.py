@@ -77,10 +77,9 @@ class Lines:
         self.hidden = np.zeros(excess.shape, bool) if hidden is None else hidden
         mean = _along(excess)
         if hidden is not None:
-            seen = (~hidden).astype(np.float32)
-            share = _along(seen)
-            mean = np.where(share > MIN_SEEN, _along(excess * seen) / np.maximum(share, 1e-6), -FAR_BELOW)
-        known_mean = mean > -FAR_BELOW
+            share = _along((~hidden).astype(np.float32))
+            shown = _along(np.where(hidden, 0, excess)) / np.maximum(share, 1e-6)
+            mean = np.where(share > MIN_SEEN, shown, -FAR_BELOW)
         self.ridge: Map = np.zeros(excess.shape, np.float32)
         known = np.zeros(excess.shape, bool)
         for step in BESIDE_PX:
@@ -88,7 +87,7 @@ class Lines:
             beside = np.full_like(mean, -FAR_BELOW)
             beside[step:] = mean[:-step]
             np.maximum(beside[:-step], mean[step:], out=beside[:-step])
-            there = known_mean & (beside > -FAR_BELOW)
+            there = (mean > -FAR_BELOW) & (beside > -FAR_BELOW)
             np.maximum(self.ridge, mean - beside, out=self.ridge, where=there)
             known |= there
         self.hidden = self.hidden | ~known

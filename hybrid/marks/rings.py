@@ -61,11 +61,6 @@ class Window:
     x1: int
     y1: int
 
-    @property
-    def empty(self) -> bool:
-        """Whether there is no centre to try."""
-        return self.x1 <= self.x0 or self.y1 <= self.y0
-
 
 class RingField:
     """An image (H, W, 3) prepared for scoring rings."""
@@ -239,7 +234,7 @@ def find_rings(
     field: RingField, at: Window, radii: Sequence[int] = MID_RADII, count: int = 1, under: float | None = None
 ) -> list[Ring]:
     """The best rings at each radius, at most `count` of each, best first; near the column `under` where it is given."""
-    if at.empty:
+    if at.x1 <= at.x0 or at.y1 <= at.y0:
         return []
     rings = []
     aside = 0.0 if under is None else ASIDE_COST * np.abs(np.arange(at.x0, at.x1) - under)
