@@ -69,8 +69,8 @@ def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, lessons: Le
     places, parts = to_read(batch, lessons)
     if not parts:
         return loss, torch.zeros(())
-    # By picture its tokens, which newer versions of transformers give as a list.
-    return loss, _misread(model, torch.cat(list(output.image_hidden_states))[places], parts)
+    # A tensor a picture, (tokens, width).
+    return loss, _misread(model, torch.cat(list(output.image_outputs.pooler_output))[places], parts)
 
 
 def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[tuple[int, ...]]]:
