@@ -68,12 +68,15 @@ def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
     return call["name"] if call else None
 
 
-def names_in_objects(text: str, *, asked: bool) -> Iterator[tuple[int, str, bool]]:
-    """Where an object may name a tool, the name, and whether it is a call whatever the name: in the form asked for."""
+def names_in_objects(text: str, *, asked: bool) -> Iterator[tuple[int, str, str | None, bool]]:
+    """Where an object may name a tool, the name, an argument that it must have, and whether it is a call whatever that.
+
+    It is one in the form asked for. An argument is wanted where many objects that are no calls have such a key.
+    """
     for named in _AT["named"].finditer(text):
         name = named["name"] or named["only"] or named["weak"] or ""
         ours = (asked or not name) and named["ours"] is not None and named["key"].lower() == "tool"
-        yield named.start(), name, ours or named.lastgroup is None
+        yield named.start(), name, named["inner"] or named["next"], ours or named.lastgroup is None
 
 
 def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
@@ -142,17 +145,18 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     if isinstance(inner := value.get(keys.get("function", "")), dict):
         return _object(inner, repairs)
     given = next((keys[key] for key in _GIVEN if key in keys), None)
-    names = (keys[key] for key in (_NAMES if given is None else _NAMES + _WEAK_NAMES) if key in keys)
+    names = (keys[key] for key in _NAMES + _WEAK_NAMES if key in keys)
     name = next((key for key in names if isinstance(value[key], str) and key != given), None)
     if name is None and isinstance(inner := _only(value), dict):
         # `function_call`, `functionCall`, `action`; or the name of a tool.
         only = next(key for key in value if _bare(key) not in _BESIDE)
-        return _object(inner, repairs) if _is_call(inner) else (only, inner, repairs)
+        deeper = _is_call(inner) or _bare(only) in _NAMES + _WEAK_NAMES
+        return _object(inner, repairs) if deeper else (only, inner, repairs)
+    if given is None and not _ANSWERS.isdisjoint(keys):
+        raise AnswerError("an answer, not a call")
     if name is None or not value[name]:
         raise ValueError("no name of a tool")
     beside = {key: item for key, item in value.items() if key not in (name, given) and _bare(key) not in _BESIDE}
-    if given is None and not _ANSWERS.isdisjoint(keys):
-        raise AnswerError("an answer, not a call")
     if given is None:
         return value[name], beside, repairs
     if extra := sorted(beside.keys() - {IMAGE, IMAGES}):

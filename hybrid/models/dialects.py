@@ -40,6 +40,8 @@ from hybrid.tool import Tool
 MAX_READ = 1_000_000  # Characters of a reply in which calls are looked for; it takes half a second.
 MAX_ERRORS = 8  # Of one reply.
 CUT = "the reply ended inside of it, at the limit of tokens"
+# Keys of images and places, as models write them for any tool.
+PLACE_KEYS = ("image", "images", "bbox", "bbox_2d", "box", "point", "point_2d", "x0", "x")
 SHOWN = 400  # Characters of a call that cannot be read.
 
 
@@ -219,8 +221,12 @@ class _Reading:
     @cached_property
     def _naming(self) -> list[int]:
         """Where objects name a tool that is offered."""
-        named = cache(lambda name: tool_named(name, self._tools) is not None)
-        return [at for at, name, ours in names_in_objects(self._text, asked=self._asked) if ours or named(name)]
+        named, found = cache(lambda name: tool_named(name, self._tools)), list[int]()
+        for at, name, wanted, ours in names_in_objects(self._text, asked=self._asked):
+            tool = named(name)
+            if ours or (tool and (wanted is None or wanted in {*PLACE_KEYS, *argument_schemas(tool.args)})):
+                found.append(at)
+        return found
 
     def _calls(self, written: Sequence[Written], row: Dialect, count: int) -> list[ToolCall]:
         if not (row.sure or self._asked or any(tool_named(name, self._tools) for name, *_ in written)):
