@@ -65,8 +65,11 @@ class StatusError(Exception):
 
 def redirected(status_code: int, url: str, location: str | None) -> StatusError:
     """The error for a redirection from an address; it names the other one without user and query."""
-    to = urlsplit(urljoin(url, location or ""))
-    there = urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))
+    try:
+        to = urlsplit(urljoin(url, location or ""))
+        there = urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))
+    except ValueError:
+        there = "an address that is none"
     return StatusError(status_code, f"the server redirects to {there}, which was not followed")
 
 

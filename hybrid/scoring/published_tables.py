@@ -22,16 +22,20 @@ Head = tuple[str, str]
 
 
 def cells_of(comparison: Comparison) -> list[Published]:
-    """The printed cells of the metrics and tasks that were measured; none where questions were generated."""
+    """The printed cells of the metrics and tasks that were measured, less those of labels that were corrected since.
+
+    None where questions were generated.
+    """
     if any(solver.data.generated for solver in comparison.solvers):
         return []
     metrics = {metric.name for solver in comparison.solvers for metric in solver.metrics}
     measured = {name for name in metrics if comparison.is_shown(name)}
     measured |= {score.task for solver in comparison.solvers for score in solver.scores}
     splits = {solver.data.split for solver in comparison.solvers}
-    return [
-        cell for cell in published(comparison.benchmark.card.name) if cell.metric in measured and cell.split in splits
-    ]
+    cells = published(comparison.benchmark.card.name)
+    other, tasks = printed_otherwise(comparison), tuple(comparison.benchmark.card.tasks)
+    alike = (cell for cell in cells if cell.metric in measured and cell.split in splits)
+    return [cell for cell in alike if not is_concerned(cell, other, tasks)]
 
 
 def published_below(comparison: Comparison) -> tuple[Table, ...]:
@@ -42,12 +46,11 @@ def published_below(comparison: Comparison) -> tuple[Table, ...]:
     """
     if any(solver.data.generated for solver in comparison.solvers):
         raise UsageError("--published: the questions were generated; no paper printed a number of them")
-    other, tasks = printed_otherwise(comparison), tuple(comparison.benchmark.card.tasks)
-    cells = [cell for cell in cells_of(comparison) if not is_concerned(cell, other, tasks)]
+    cells = cells_of(comparison)
     notes = tuple(
         f"{one.task} and means over all tasks are left out: they were printed of the labels before {one.on}, "
         "which these are not known to be (--other-labels compare shows them)"
-        for one in other
+        for one in printed_otherwise(comparison)
     )
     if not cells:
         name = comparison.benchmark.card.name

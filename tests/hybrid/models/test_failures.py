@@ -15,7 +15,7 @@ from hybrid.models import CallKey, ModelRefused
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.circuit import Circuit, CircuitLimits
-from hybrid.models.failures import Backoff, Failure, StatusError, read_failure, summary
+from hybrid.models.failures import Backoff, Failure, StatusError, read_failure, redirected, summary
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.secrets import keep_secret
 from tests.tables import cases, stored
@@ -51,6 +51,10 @@ async def test_what_does_not_pass_is_an_outage(
     with pytest.raises(Outage, match="no reply after 2 attempts"):
         await ask(model(name, recorder, store, retries=1))
     assert len(recorder.requests) == 2
+
+
+def test_a_redirection_to_what_is_no_address_is_told_as_any_other() -> None:
+    assert "redirects to an address that is none" in str(redirected(302, "http://127.0.0.1/v1", "http://[x"))
 
 
 @ALL

@@ -9,6 +9,7 @@ import pytest
 import hybrid
 from hybrid.errors import UsageError
 from hybrid.registry import load
+from hybrid.report.overview import overview_of
 from hybrid.scoring.score import Scored
 from hybrid.types import Kind, Question
 
@@ -101,6 +102,12 @@ def test_a_printed_number_of_older_labels_is_not_shown_beside_others(both: tuple
     assert TASK not in below.replace(f"{TASK} and means", "")
     asked = str(hybrid.compare(both[1], benchmark="blink", published=True, other_labels="compare"))
     assert TASK in asked.partition("published, ")[2]
+
+
+def test_an_overview_has_no_printed_numbers_where_all_are_of_older_labels(tmp_path: Path) -> None:
+    alone = predictions(tmp_path / "alone", {TASK: CORRECTED})
+    overview = overview_of(hybrid.compare(alone, benchmark="blink").comparison, ())
+    assert "published" not in [section.id for section in overview.sections]
 
 
 def macro(scored: Scored) -> float:
