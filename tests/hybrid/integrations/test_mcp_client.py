@@ -79,17 +79,17 @@ async def asked(runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | 
 
 @pytest.mark.system
 async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, ref: ImageRef) -> None:
-    def saved(kind: str, **options: Any) -> ImageRef:
+    def kept(kind: str, **options: Any) -> ImageRef:
         return ImageRef("img:2", store.put(saved(Image.fromarray(store.pixels(ref.image)), kind, **options), kind))
 
     exif = Image.Exif()
     exif[0x0112] = 6
     async with tools(store) as runner:
-        for image, head in ((ref, "png"), (saved("JPEG"), "jpeg")):
+        for image, head in ((ref, "png"), (kept("JPEG"), "jpeg")):
             url = f"data:image/{head};base64,{base64.b64encode(store.read(image.image)).decode()}"
             assert (await asked(runner, "plain_look", image)).text == f"{len(url)} characters: {url[:22]}"
-        assert "data:image/png;base64," in (await asked(runner, "plain_look", saved("TIFF"))).text
-        turned = saved("JPEG", exif=exif)
+        assert "data:image/png;base64," in (await asked(runner, "plain_look", kept("TIFF"))).text
+        turned = kept("JPEG", exif=exif)
         sent, _ = runner._encoder.encoded(turned.image)
         # It was turned when it came into the store.
         assert (sent, sent.width) == (turned.image, 20)

@@ -54,7 +54,7 @@ async def test_what_does_not_pass_is_an_outage(
 
 
 def test_a_redirection_to_what_is_no_address_is_told_as_any_other() -> None:
-    assert "redirects to an address that is none" in str(redirected(302, "http://127.0.0.1/v1", "http://[x"))
+    assert "redirects to an address that is none" in summary(redirected(302, "http://127.0.0.1/v1", "http://[x"))
 
 
 @ALL
