@@ -63,8 +63,8 @@ def test_what_a_solver_says(model_words: Any, name: str) -> None:
 
 
 # No model reads a training's numbers, the words of options, what `hybrid new` writes, the card of a benchmark, the
-# sentences of a conclusion, kinds of plug-ins, strokes of letters, columns of tables, the schema of our server's results
-# or what servers say.
+# sentences of a conclusion, kinds of plug-ins, strokes of letters, columns of tables, the schema of our server or what
+# servers say.
 UNREAD = {
     *("training", "config", "cli", "templates", "card.toml", "conclusion_cases.toml", "columns.toml", "server.toml"),
     *("plugins.toml", "drawing.toml", "failures.toml", "terms.toml"),
