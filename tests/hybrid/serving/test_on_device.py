@@ -62,16 +62,17 @@ return [Evidence(f"number {one.args.number}", {"count": int(x)}, 0.5) for one, x
 @pytest.fixture
 def serving(store: ImageStore) -> Iterator[Callable[..., CachedTools]]:
     """`serving(weights, device, **options)`: a service that keeps nothing."""
-    made: weakref.WeakSet[CachedTools] = weakref.WeakSet()
+    # One with a process of its own is held until it is closed: the process would outlive it.
+    made, with_process = weakref.WeakSet[CachedTools](), list[CachedTools]()
 
     def start(weights: dict[str, str], device: str, **options: Any) -> CachedTools:
         chosen = ServiceOptions("auto", weights, device, **{"unchecked": True, "timeout_s": 600.0, **options})
         service = CachedTools(store, FindingCache(None, store), chosen)
-        made.add(service)
+        (with_process.append if chosen.isolated else made.add)(service)
         return service
 
     yield start
-    for one in list(made):
+    for one in [*made, *with_process]:
         one.close()
 
 
