@@ -1,12 +1,9 @@
-"""`bench.size`: what counts as a line of code, and when a room does not fit its ceiling."""
+"""`bench.size`: what counts as a line of code, of data and of a web page."""
 
-import tomllib
 from pathlib import Path
 
-import pytest
-
 from bench import size
-from tests.tables import cases, stored
+from tests.tables import stored
 
 SOURCE = stored(__file__, "SOURCE")
 
@@ -29,22 +26,15 @@ def test_a_room_is_a_folder_of_hybrid_or_one_at_the_top(tmp_path: Path) -> None:
     assert size.sizes([tmp_path / "tools"], by_file=True, root=tmp_path).keys() == {"tools/rules/one.py"}
 
 
-@pytest.mark.parametrize(*cases(__file__, "test_a_room_fits_its_ceiling_within_two_percent", list))
-def test_a_room_fits_its_ceiling_within_two_percent(code: int, said: list[str]) -> None:
-    found = list(size.against_ceilings({"a": code}, {"a": 100}))
-    assert len(found) == len(said)
-    assert all(line.startswith(start) for line, start in zip(found, said, strict=True))
-
-
-def test_a_room_without_a_ceiling_and_a_ceiling_without_a_room_are_named() -> None:
-    assert [line.partition(":")[0] for line in size.against_ceilings({"new": 1}, {"gone": 1})] == [
-        "gone is no room",
-        "new has no ceiling",
-    ]
-
-
-def test_the_ceilings_written_are_those_of_the_rooms() -> None:
-    rooms = {"hybrid/cli": 12, "bench": 3, "hybrid": 1}
-    text = size.ceilings_text(rooms)
-    assert tomllib.loads(text) == {"code": rooms}
-    assert "# hybrid + tools + graphs + baselines: 13, to come down to 44,000" in text
+def test_code_that_moves_into_a_data_file_is_counted_there(tmp_path: Path) -> None:
+    for name, text in {
+        "hybrid/texts.toml": "a = 1\n\nb = 2\n",
+        "hybrid/report/page.js": "let a\n",
+        "hybrid/a.png": "x",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert {room: (found.code, found.data, found.web) for room, found in size.of_checkout(tmp_path).items()} == {
+        "hybrid": (0, 2, 0),
+        "hybrid/report": (0, 0, 1),
+    }
