@@ -293,6 +293,34 @@ def _part(content: protocol.ContentBlock) -> str | bytes:
     return f"[{held.uri}: {len(held.blob) * 3 // 4:,} bytes of {held.mimeType or 'no type'}, left out]"
 
 
+def texts_match(texts: Sequence[str], structured: Mapping[str, Json]) -> bool:
+    """Whether the text parts of a result say what its structured content says.
+
+    FastMCP wraps a list as `{"result": [...]}` and writes one text part per item, but flattens nested lists and omits
+    nulls: `[0.5, None, 0.7]` arrives as the texts "0.5" and "0.7". Of an object that is not wrapped, one text part is
+    its JSON, or prose that the server wrote for people and that nothing can be compared with.
+    """
+    if structured.keys() == {"result"}:
+        value = structured["result"]
+        items = value if isinstance(value, list) else [value]
+        return len(texts) == len(items) and all(map(_is_text_of, texts, items))
+    try:
+        return bool(json.loads("\n".join(texts)) == structured)
+    except ValueError:
+        return True
+
+
+def _is_text_of(text: str, value: Json) -> bool:
+    if isinstance(value, str):
+        return text == value
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return False
+    # True == 1 in Python.
+    return bool(read == value) and isinstance(read, bool) == isinstance(value, bool)
+
+
 def finding_of(
     name: str, version: str, result: protocol.CallToolResult, images: Sequence[ImageRef], store: ImageStore
 ) -> Finding:
@@ -311,7 +339,9 @@ def finding_of(
     whole = json.loads(json.dumps(result.structuredContent or {}), parse_constant=lambda _: None)
     written = json.dumps(whole)
     data = json.loads(redact(written))
-    text = text or (clean(json.dumps(data, ensure_ascii=False), MAX_TEXT) if data else "")
+    texts = [part for part in parts if isinstance(part, str)]
+    if data and not (text and texts_match(texts, whole)):
+        text = clean(json.dumps(data, ensure_ascii=False), MAX_TEXT)
     if result.isError:
         raise ToolError(f"{name}: {text or 'the call failed, and the server does not say why'}")
     try:

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# langchain-core 1.8.3.
+#
+# Expected: `count_tokens_approximately`, which trimming and summarising of conversations rely on, counts a picture as a
+# fixed number of tokens, whatever the form of its block (it does: 85 for `image_url` and `image`).
+# Happens: a picture in the form of OpenAI's Responses API (`input_image`) is counted by the characters of its base64
+# text: the same picture is 89 tokens in one form and 100,020 in the other.
+# Matters: an agent that trims its history by this count throws away whatever came before the first such picture, the
+# question included, where the real cost was a few hundred tokens.
+# Seen on 2026-11-28:
+#   image_url: 89   image: 89   input_image: 100020
+set -euo pipefail
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+python3 -m venv "$dir/env"
+"$dir/env/bin/pip" install --quiet langchain-core==1.8.3
+"$dir/env/bin/python" - <<'PY'
+from langchain_core.messages import HumanMessage
+from langchain_core.messages.utils import count_tokens_approximately
+
+picture = "A" * 400_000  # base64 of a picture of 300 kB
+url = f"data:image/png;base64,{picture}"
+blocks = {
+    "image_url": {"type": "image_url", "image_url": {"url": url}},
+    "image": {"type": "image", "base64": picture, "mime_type": "image/png"},
+    "input_image": {"type": "input_image", "image_url": url},
+}
+counts = {name: count_tokens_approximately([HumanMessage([block])]) for name, block in blocks.items()}
+print("   ".join(f"{name}: {count}" for name, count in counts.items()))
+assert counts["image_url"] == counts["image"] < 100
+assert counts["input_image"] > 99_000, "changed: the Responses form is counted as a picture"
+PY
