@@ -11,8 +11,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet datasets==5.2.0 pyarrow==26.0.1
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" datasets==5.2.0 pyarrow==26.0.1
 cd "$dir"
 HF_HOME="$dir/hub" HF_HUB_OFFLINE=1 "$dir/env/bin/python" - <<'PY'
 import datasets

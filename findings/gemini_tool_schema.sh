@@ -17,8 +17,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet langchain-google-genai==4.4.3
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" langchain-google-genai==4.4.3
 "$dir/env/bin/python" - <<'PY'
 from typing import Literal
 

@@ -12,8 +12,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet langchain-core==1.8.3
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" langchain-core==1.8.3
 "$dir/env/bin/python" - <<'PY'
 from langchain_core.messages import HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately

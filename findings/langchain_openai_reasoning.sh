@@ -13,8 +13,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet langchain-openai==1.7.4
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" langchain-openai==1.7.4
 "$dir/env/bin/python" - <<'PY'
 import http.server
 import json

@@ -13,8 +13,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet langchain-core==1.8.3 numpy==2.4.6
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" langchain-core==1.8.3 numpy==2.4.6
 "$dir/env/bin/python" - <<'PY'
 import json
 import re

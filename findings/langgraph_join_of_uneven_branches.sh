@@ -16,8 +16,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet langgraph==1.2.24
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" langgraph==1.2.24
 "$dir/env/bin/python" - <<'PY'
 import operator
 from typing import Annotated, TypedDict

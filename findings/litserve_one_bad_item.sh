@@ -12,8 +12,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet litserve==0.2.19 requests==2.32.5
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" litserve==0.2.19 requests==2.32.5
 cat > "$dir/serve.py" <<'PY'
 import concurrent.futures
 import os
@@ -83,5 +83,5 @@ if __name__ == "__main__":
     server.run(port=port, host="127.0.0.1", generate_client_file=False, log_level="critical")
 PY
 cd "$dir"
-timeout 180 "$dir/env/bin/python" "$dir/serve.py" 2>/dev/null | grep ":" || true
+timeout 180 "$dir/env/bin/python" "$dir/serve.py" 2>/dev/null | grep "picture alone\|in one batch" || true
 [ "$(cat "$dir/status")" = 0 ]

@@ -13,8 +13,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet mcp==1.30.0
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" mcp==1.30.0
 cat > "$dir/server.py" <<'PY'
 from mcp.server.fastmcp import FastMCP
 

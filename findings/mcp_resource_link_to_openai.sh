@@ -14,8 +14,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet langchain-mcp-adapters==0.3.2 langchain-openai==1.7.4 mcp==1.30.0
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" langchain-mcp-adapters==0.3.2 langchain-openai==1.7.4 mcp==1.30.0
 cat > "$dir/server.py" <<'PY'
 from mcp.server.fastmcp import FastMCP
 from mcp.types import ResourceLink, TextContent
@@ -26,7 +26,7 @@ server = FastMCP("depth", log_level="ERROR")
 @server.tool()
 def depth(image: str) -> list:
     """Which point is nearer, and where the map lies."""
-    link = ResourceLink(type="resource_link", uri="depth://img-1", name="depth map", mimeType="image/png")
+    link = ResourceLink(type="resource_link", uri="depth://img-1", name="depth map")
     return [TextContent(type="text", text="A is nearer."), link]
 
 

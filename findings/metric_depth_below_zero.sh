@@ -14,8 +14,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet torch==2.13.0 transformers==5.24.0 pillow==12.3.0 numpy==2.4.6
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" torch==2.13.0 transformers==5.24.0 pillow==12.3.0 numpy==2.4.6
 "$dir/env/bin/python" - <<'PY'
 import torch
 from transformers import DPTImageProcessor

@@ -12,8 +12,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet supervision==0.31.2
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" supervision==0.31.2
 "$dir/env/bin/python" -W ignore - <<'PY'
 import json
 

@@ -2,22 +2,22 @@
 # opencv-python-headless 5.0.0.93 and opencv-contrib-python 5.1.0.95, as two vision packages of one environment ask for
 # them (a matcher for the one, an annotator for the other).
 #
-# Expected: pip refuses two distributions that own the same files, or says so.
-# Happens: the second lies over the first without a word and `pip check` is content. The recorded version of the first is
-# then not what runs, and removing the second takes the files of the first with it: it is still listed, and
-# `import cv2` gives an empty module.
+# Expected: the installer refuses two distributions that own the same files, or says so.
+# Happens: the second is unpacked over the first without a word, and `uv pip check` is content (pip does the same). The
+# recorded version of the first is then not what runs, and removing the second takes the files of the first with it: it
+# is still listed, and `import cv2` gives an empty module.
 # Matters: 5.0 and 5.1 resize and match differently in the last digits; a manifest that records the version of
 # "opencv-python-headless" states a version that did not run.
 # Seen on 2026-11-28:
-#   pip check: 0, recorded 5.0.0.93, running 5.1.0
+#   check: 0, recorded 5.0.0.93, running 5.1.0.95
 #   after removing opencv-contrib-python: opencv-python-headless 5.0.0.93 is listed, cv2.resize exists: False
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -m venv "$dir/env"
-"$dir/env/bin/pip" install --quiet opencv-python-headless==5.0.0.93
-"$dir/env/bin/pip" install --quiet opencv-contrib-python==5.1.0.95
-"$dir/env/bin/pip" check >/dev/null
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" opencv-python-headless==5.0.0.93
+uv pip install --quiet --python "$dir/env" opencv-contrib-python==5.1.0.95
+uv pip check --quiet --python "$dir/env"
 "$dir/env/bin/python" - <<'PY'
 import importlib.metadata
 
@@ -28,11 +28,11 @@ import sysconfig
 
 text = (Path(sysconfig.get_path("purelib")) / "cv2" / "version.py").read_text()
 running = text.partition('opencv_version = "')[2].partition('"')[0]
-print(f"pip check: 0, recorded {recorded}, running {running}")
+print(f"check: 0, recorded {recorded}, running {running}")
 assert recorded == "5.0.0.93"
 assert running.startswith("5.1.0"), "changed: the second wheel does not replace the first"
 PY
-"$dir/env/bin/pip" uninstall --quiet --yes opencv-contrib-python
+uv pip uninstall --quiet --python "$dir/env" opencv-contrib-python
 "$dir/env/bin/python" - <<'PY'
 import importlib.metadata
 
