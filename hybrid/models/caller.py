@@ -20,11 +20,12 @@ from typing import Generic, Protocol, TypeVar
 
 from hybrid.config import ModelSettings
 from hybrid.errors import Outage
-from hybrid.messages import AssistantMessage, Message, SentImage, images_of
+from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of
 from hybrid.models.base import CallKey, ModelFacts, ModelRefused, ReplyLog
 from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
+from hybrid.models.replies import BrokenOffError
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.thoughts import for_model
 from hybrid.timing import waiting
@@ -146,6 +147,7 @@ class Caller(Generic[Body]):
         """The reply and the number of requests that it took."""
         call, keep = request.call, partial(self._keep, request)
         sent = charged = 0
+        broken_off: list[str] = []
         while True:
             turn = await self._circuit.turn(call.question)
             sent += 1
@@ -160,9 +162,11 @@ class Caller(Generic[Body]):
                     raise
                 if failed.kind is Failure.POLICY:
                     self._circuit.worked(turn)
-                    return AssistantMessage(refusal=failed.text), sent
+                    # An error response carries no tokens that are charged.
+                    return AssistantMessage(refusal=failed.text, end=End.FILTERED, usage=TokenUsage(0, 0)), sent
                 if failed.kind is not Failure.RETRY:
                     raise self._circuit.refused(turn, failed) from error
+                broken_off += [error.reason] if isinstance(error, BrokenOffError) else []
                 log.info("%s: request %d for %s failed: %s", self.name, sent, call.question, failed.text)
                 last = charged == self._settings.retries
                 self._circuit.failed(turn, failed, last=last)
@@ -173,7 +177,7 @@ class Caller(Generic[Body]):
                 doubtful = self._circuit.in_doubt(turn, failed)
             else:
                 self._circuit.worked(turn)
-                return reply, sent
+                return (replace(reply, broken_off=tuple(broken_off)) if broken_off else reply), sent
             finally:
                 self._circuit.leave(turn)
             if last and not (doubtful or self._circuit.is_away(turn)):

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from hybrid import tracing
 from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
-from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
+from hybrid.messages import AssistantMessage, End, Message, TokenUsage, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
@@ -30,6 +30,14 @@ from hybrid.types import Fault, Json, Step, Usage
 MAX_THOUGHTS = 8_000
 # Seconds; larger than the rounding error of a sum of durations.
 TIMER_S = 1e-6
+
+
+def _ending(message: AssistantMessage) -> dict[str, Json]:
+    """How a reply ended, if it did not simply end, and why earlier ones were broken off."""
+    facts: dict[str, Json] = {"broken_off": [*message.broken_off]} if message.broken_off else {}
+    if message.end not in (End.ENDED, End.TOOL_CALLS):
+        facts |= {"end": message.end.value, "finish_reason": message.finish_reason}
+    return facts
 
 
 @dataclass
@@ -84,7 +92,9 @@ class ModelCalls:
             "tool_calls": calls or None,
             "unreadable": None if message.unreadable is None else asdict(message.unreadable),
             "reasoning": thoughts or None,
-            "finish_reason": message.finish_reason if message.is_cut else None,
+            # Of every reply that did not simply end, so that such replies can be found in a run.
+            **_ending(message),
+            "model": message.model,
             "likelihood": message.likelihood,
             "images_sent": None if sent is None else [image.json() for image in sent],
             "retries": (message.attempts or 1) - 1 or None,

@@ -19,7 +19,9 @@ from typing import Any
 
 from hybrid.messages import (
     MAX_DEPTH,
+    MAX_NAME,
     AssistantMessage,
+    End,
     InvalidCall,
     Message,
     SystemMessage,
@@ -33,7 +35,7 @@ from hybrid.models.base import CallKey
 from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, summary
 from hybrid.models.literals import read_object
-from hybrid.models.replies import refusal_of
+from hybrid.models.replies import NO_MESSAGE, mark_end, read_end
 from hybrid.types import ImageRef, Json
 
 # From the image in a message to the part of a request that holds its bytes.
@@ -174,19 +176,58 @@ def readable(data: bytes) -> dict[str, Any]:
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
     if whole.get("error"):
         raise error_in_reply(whole["error"])
-    choices = whole.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    if not isinstance(first, dict) or not isinstance(message, dict):
+    first = _choice(whole)
+    if first is None:
         raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
+    if first.get("error"):
+        raise error_in_reply(first["error"])
+    message = first["message"]
     content, reason = message.get("content"), first.get("finish_reason")
-    if reason == "error":
-        raise UnreadableReplyError(f"the reply ended in an error: {_start(data)}")
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
     if not (content or reason or _said_calls(message) or message.get("refusal")):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
     return whole
+
+
+def _choice(whole: dict[str, Any]) -> dict[str, Any] | None:
+    """The first choice, with a message; None if there is none.
+
+    A provider that refuses may leave the message out, or every choice: what it says instead becomes the reason.
+    """
+    choices = whole.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(first, dict) and isinstance(first.get("message"), dict):
+        return first
+    feedback = _feedback(whole)
+    if isinstance(first, dict) and (feedback or _reasons(first)[0]):
+        reason, end = read_end("chat_completions", feedback, *_reasons(first))
+        if end in (End.ENDED, End.TOOL_CALLS, End.UNKNOWN):
+            reason = f"content_filter: {NO_MESSAGE}, {reason}"
+    elif first is None and isinstance(choices, list | None) and feedback:
+        reason = feedback
+    else:
+        return None
+    first = {**(first or {}), "message": {"role": "assistant", "content": None}, "finish_reason": reason}
+    whole["choices"] = [first]
+    return first
+
+
+def _reasons(choice: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Why a choice ended: in OpenAI's word, and in that of the provider behind a gateway."""
+    return choice.get("finish_reason"), choice.get("native_finish_reason")
+
+
+def _feedback(whole: Mapping[str, Any]) -> str:
+    """What a provider says of a prompt that it blocked (Gemini, Azure); empty if it says nothing."""
+    for name in ("prompt_feedback", "promptFeedback"):
+        feedback = whole.get(name)
+        reason = (feedback.get("blockReason") or feedback.get("block_reason")) if isinstance(feedback, dict) else None
+        if isinstance(reason, str) and reason:
+            return f"content_filter: {reason}"
+    results = whole.get("prompt_filter_results")
+    filtered = re.search(r'"(\w+)":\{[^{}]*"filtered":true', as_json(results).decode()) if results else None
+    return f"content_filter: {filtered[1]}" if filtered else ""
 
 
 def _parsed(data: bytes) -> Any:
@@ -210,9 +251,13 @@ def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     """The message of a `readable` reply, with usage and why it ended; a call without an id gets one.
 
     The words of a refusal that came with an empty text are the text.
+
+    Raises:
+        BrokenOffError: its server broke it off.
     """
-    said, reason = whole["choices"][0]["message"], whole["choices"][0].get("finish_reason")
-    reason = reason if isinstance(reason, str) else None
+    choice = whole["choices"][0]
+    said = choice["message"]
+    reason, end = read_end("chat_completions", *_reasons(choice))
     calls, invalid = calls_of(_said_calls(said), call)
     text, refusal = _text(said.get("content")), said.get("refusal")
     refusal = refusal if isinstance(refusal, str) and refusal else None
@@ -223,16 +268,20 @@ def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
         reasoning = _count(counts.get("completion_tokens_details"), "reasoning_tokens")
         cached = _count(counts.get("prompt_tokens_details"), "cached_tokens")
         usage = TokenUsage(read or 0, written or 0, reasoning or 0, cached)
-    return AssistantMessage(
+    model = whole.get("model")
+    message = AssistantMessage(
         text or refusal or "",
         tuple(calls),
         tuple(invalid),
         usage,
         reason,
-        refusal or refusal_of(reason),
+        refusal,
         reasoning=thoughts_in(said),
         native=_native(said, call),
+        end=end,
+        model=model[:MAX_NAME] if isinstance(model, str) and model else None,
     )
+    return mark_end(message)
 
 
 def _is_text(part: Any) -> bool:

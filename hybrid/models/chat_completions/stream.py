@@ -50,6 +50,7 @@ class Assembly:
         self._about: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
         self._reason: str | None = None
+        self._native_reason: str | None = None  # Of the provider behind a gateway.
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes."""
@@ -71,6 +72,7 @@ class Assembly:
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         message = {"role": "assistant", "content": None, **_settled(self._message)}
         choice = {"index": 0, "message": message, "finish_reason": self._reason}
+        choice |= {"native_finish_reason": self._native_reason} if self._native_reason else {}
         # ASCII: pieces may hold half a character each, which are one again when this is read.
         return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
 
@@ -127,13 +129,19 @@ class Assembly:
                         _add_calls(self._message.setdefault(name, []), value)
                     elif name != "role":
                         _grow(self._message, name, value)
-            reason = choice.get("finish_reason")
-            self._reason = reason if isinstance(reason, str) and reason not in ("", "null") else self._reason
+            self._reason = _reason(choice.get("finish_reason")) or self._reason
+            self._native_reason = _reason(choice.get("native_finish_reason")) or self._native_reason
 
     def _count(self, said: Any) -> None:
         """Keep the counts of tokens, which come with a choice, beside it or in a piece of their own."""
         if isinstance(said, dict) and isinstance(usage := said.get("usage"), dict):
             self._about["usage"] = usage
+
+
+def _reason(value: Any) -> str | None:
+    """A finish reason; SGLang's own is an object."""
+    value = value.get("type") if isinstance(value, dict) else value
+    return value if isinstance(value, str) and value not in ("", "null") else None
 
 
 def _parsed(data: bytes) -> Any:
