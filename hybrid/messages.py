@@ -96,12 +96,16 @@ class InvalidCall:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The provider's own counts; reasoning counts as output, and what the provider held already as input."""
+    """The provider's own counts; reasoning counts as output, and what the provider held already as input.
+
+    `cache_write_tokens` are those of the input that the provider put into its cache.
+    """
 
     input_tokens: int
     output_tokens: int
     reasoning_tokens: int = 0
     cached_tokens: int | None = None
+    cache_write_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ class ModelCalls:
         key, self.key = self.key, self.key.following()
         with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as ended:
             message, used = await self._counted(model, messages, tools, key)
+            if used.uncounted_calls:
+                self._run_meter.refuse_uncounted(model.name, self._meter.limits)
             ended(lambda: tracing.model_reply(message, used.cost_usd))
         sent, thoughts = message.images_sent, message.reasoning
         if (left_out := len(thoughts) - MAX_THOUGHTS) > 0:
@@ -124,13 +126,15 @@ class ModelCalls:
                 reasoning_tokens=tokens.reasoning_tokens,
                 cost_usd=cost_usd(message.usage, self._price, batched=message.batched),
                 cached_tokens=tokens.cached_tokens or 0,
+                # Recordings and models in this process have no server that could have counted.
+                uncounted_calls=int(message.usage is None and bool(model.connection())),
             )
         except TimeoutError:
             # A timeout of the model's own connection does not mean that the question's budget has ended.
             if not limit.expired():
                 raise
             # The call was made and may be charged for, but the provider's counts of tokens are lost.
-            used = Usage(model_calls=1)
+            used = Usage(model_calls=1, uncounted_calls=int(bool(model.connection())))
             # A timer can end a hair before the budget does, which is spent all the same.
             at_least = (left or 0.0) + TIMER_S
             self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))

@@ -36,6 +36,7 @@ from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, summary
 from hybrid.models.literals import read_object
 from hybrid.models.replies import NO_MESSAGE, mark_end, read_end
+from hybrid.models.usage import read_usage
 from hybrid.types import ImageRef, Json
 
 # From the image in a message to the part of a request that holds its bytes.
@@ -50,6 +51,9 @@ _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "a
 _READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
 # Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client.
 _READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
+# Where servers put the counts of tokens, and in which objects beside the choices (Groq, Cohere and gateways).
+_USAGE = ("usage", "usageMetadata", "usage_metadata")
+_AROUND_USAGE = ("x_groq", "meta", "metadata")
 _IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
 
 
@@ -261,13 +265,7 @@ def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     calls, invalid = calls_of(_said_calls(said), call)
     text, refusal = _text(said.get("content")), said.get("refusal")
     refusal = refusal if isinstance(refusal, str) and refusal else None
-    counts: Any = whole.get("usage")
-    read, written = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
-    usage = None
-    if read is not None or written is not None:
-        reasoning = _count(counts.get("completion_tokens_details"), "reasoning_tokens")
-        cached = _count(counts.get("prompt_tokens_details"), "cached_tokens")
-        usage = TokenUsage(read or 0, written or 0, reasoning or 0, cached)
+    usage = usage_of(whole, is_empty=not (text or refusal or calls or invalid))
     model = whole.get("model")
     message = AssistantMessage(
         text or refusal or "",
@@ -402,6 +400,13 @@ def as_written(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def _count(counts: Any, name: str) -> int | None:
-    value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def usage_of(whole: Mapping[str, Any], *, is_empty: bool) -> TokenUsage | None:
+    """The counts of a reply, from the first place that has them: beside the choices, in one of them, in its message."""
+    choices = [choice for choice in whole["choices"] if isinstance(choice, dict)]
+    beside = [one for name in _AROUND_USAGE if isinstance(one := whole.get(name), dict)]
+    messages = [one for choice in choices if isinstance(one := choice.get("message"), dict)]
+    for holder in (whole, *choices, *beside, *messages):
+        for name in _USAGE:
+            if name in holder and (usage := read_usage("chat_completions", holder[name], is_empty=is_empty)):
+                return usage
+    return read_usage("llama_cpp", whole.get("timings"), is_empty=is_empty)

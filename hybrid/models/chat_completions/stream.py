@@ -14,6 +14,7 @@ from typing import Any
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH
 from hybrid.models.failures import UnreadableReplyError, error_in_reply
+from hybrid.models.usage import merged
 
 MAX_REPLY_BYTES = 8 * 2**20  # Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable.
 # Bytes of a reply in pieces: each piece of a few letters is wrapped in hundreds of bytes.
@@ -134,8 +135,9 @@ class Assembly:
 
     def _count(self, said: Any) -> None:
         """Keep the counts of tokens, which come with a choice, beside it or in a piece of their own."""
-        if isinstance(said, dict) and isinstance(usage := said.get("usage"), dict):
-            self._about["usage"] = usage
+        for name in ("usage", "usageMetadata", "timings"):
+            if isinstance(said, dict) and isinstance(counts := said.get(name), dict):
+                self._about[name] = merged(self._about.get(name, {}), counts)
 
 
 def _reason(value: Any) -> str | None:

@@ -23,7 +23,6 @@ from hybrid.messages import (
     Part,
     SentImage,
     SystemMessage,
-    TokenUsage,
     ToolCall,
     UserMessage,
 )
@@ -31,6 +30,7 @@ from hybrid.models.chat_completions.codec import as_written, thoughts_in
 from hybrid.models.images import image_block
 from hybrid.models.literals import TWICE, read_object
 from hybrid.models.replies import Wire, malformed, mark_end, read_end
+from hybrid.models.usage import read_usage
 from hybrid.types import StoredImage
 
 if TYPE_CHECKING:
@@ -132,11 +132,10 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
         for one in reply.tool_calls
         if one not in unread
     ]
-    usage = None
-    if (counts := reply.usage_metadata) is not None:
-        thoughts = counts.get("output_token_details", {}).get("reasoning", 0)
-        cached = counts.get("input_token_details", {}).get("cache_read")
-        usage = TokenUsage(counts["input_tokens"], counts["output_tokens"], thoughts, cached)
+    is_empty = not (reply.content or reply.tool_calls or reply.invalid_tool_calls)
+    # OpenAI's own object where LangChain keeps it, as it tells more than what LangChain makes of it.
+    usage = read_usage("chat_completions", metadata.get("token_usage"), is_empty=is_empty)
+    usage = usage or read_usage("langchain", reply.usage_metadata, is_empty=is_empty)
     model = metadata.get("model_name") or metadata.get("model")
     message = AssistantMessage(
         _text(reply) or words or "",
