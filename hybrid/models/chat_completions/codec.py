@@ -32,8 +32,8 @@ from hybrid.messages import (
     whole_value,
 )
 from hybrid.models.base import CallKey
-from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
-from hybrid.models.failures import UnreadableReplyError, error_in_reply, summary
+from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, Terms
+from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error, summary
 from hybrid.models.literals import read_object
 from hybrid.models.replies import NO_MESSAGE, mark_end, read_end
 from hybrid.models.usage import read_usage
@@ -90,6 +90,11 @@ def request_body(
             calls = [_without(call, terms.without) for call in turn.get("tool_calls", ())]
             less = _without(turn, terms.without) | ({"tool_calls": calls} if calls else {})
             said.append(less if turn["role"] == "assistant" else turn)
+    if terms.bridges:
+        body["messages"] = _bridged(body["messages"])
+    if terms.declares_tools and not tools and (declared := _called_tools(messages)):
+        tools = as_json(declared)
+        body["tool_choice"] = "none"
     extra = options.get("extra_body")
     if isinstance(extra, dict) and extra:
         text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
@@ -103,6 +108,23 @@ def request_body(
     for one, after in zip(places, around[1:], strict=True):
         pieces += [one, after]
     return pieces
+
+
+def _bridged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages, with a reply wherever one of the user comes right behind one of a tool."""
+    out: list[dict[str, Any]] = []
+    for message in messages:
+        if out and message["role"] == "user" and out[-1]["role"] == "tool":
+            out.append({"content": BRIDGE, "role": "assistant"})
+        out.append(message)
+    return out
+
+
+def _called_tools(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A declaration of each tool that a conversation has called, for servers that want one; it may not be called."""
+    names = dict.fromkeys(call["function"]["name"] for one in messages for call in one.get("tool_calls", ()))
+    nothing: dict[str, Any] = {"description": "Withdrawn.", "parameters": {"type": "object", "properties": {}}}
+    return [{"type": "function", "function": {"name": name, **nothing}} for name in names]
 
 
 def _without(said: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -178,8 +200,8 @@ def readable(data: bytes) -> dict[str, Any]:
     whole = _parsed(data)
     if not isinstance(whole, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
-    if whole.get("error"):
-        raise error_in_reply(whole["error"])
+    if error := reported_error(whole):
+        raise error_in_reply(error)
     first = _choice(whole)
     if first is None:
         raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")

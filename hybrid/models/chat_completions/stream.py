@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH
-from hybrid.models.failures import UnreadableReplyError, error_in_reply
+from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error
 from hybrid.models.usage import merged
 
 MAX_REPLY_BYTES = 8 * 2**20  # Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable.
@@ -105,7 +105,7 @@ class Assembly:
         if not isinstance(piece, dict):
             shown = data[:200].decode("utf-8", "replace")
             raise UnreadableReplyError(f"a piece of the stream is no JSON object: {shown}")
-        if error := piece.get("error") or (piece if event == b"error" else None):
+        if error := reported_error(piece) or (piece if event == b"error" else None):
             raise error_in_reply(error)
         self._add(piece)
 
