@@ -23,7 +23,7 @@ from hybrid.display.notes import tell
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of
 from hybrid.models.base import CallKey, ModelFacts, ModelRefused, ReplyLog
-from hybrid.models.circuit import CAPACITY, SILENT_S, Circuit, CircuitLimits, Sleep
+from hybrid.models.circuit import SILENT_S, TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
 from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
 from hybrid.models.replies import BrokenOffError, malformed
@@ -171,7 +171,7 @@ class Caller(Generic[Body]):
                 log.info("%s: request %d for %s failed: %s", self.name, sent, call.question, failed.text)
                 last = charged == self._settings.retries
                 self._circuit.failed(turn, failed, last=last)
-                crowded = failed.status in CAPACITY and self._circuit.was_crowded(turn)
+                crowded = failed.status in TOO_MANY_REQUESTS and self._circuit.was_crowded(turn)
                 last = last and not crowded
                 given_up = Outage(f"{self.name}: no reply after {sent} attempts: {failed.text}")
                 given_up.__cause__ = error

@@ -34,8 +34,10 @@ from hybrid.timing import Clock, waiting
 
 Sleep = Callable[[float], Awaitable[None]]  # Waits that many seconds, such as `asyncio.sleep`.
 
-# By which a server says that it cannot take so many requests now; 498 is Groq's, 529 Anthropic's.
-CAPACITY = frozenset({429, 498, 529})
+# Statuses by which a server says that one account asks too much of it; 498 is Groq's.
+TOO_MANY_REQUESTS = frozenset({429, 498})
+# The same, or that all accounts together do, which fewer requests of ours do not change; 529 is Anthropic's.
+CAPACITY = TOO_MANY_REQUESTS | {529}
 # Statuses by which a server, or what stands before it, says that it cannot answer now. A 500 may be about the request.
 ABOUT_ITSELF = CAPACITY | {502, 503, 504}
 # Advice where no connection was ever made.
@@ -239,7 +241,7 @@ class Circuit:
             ModelRefused: what answers is no model.
             Outage: it has, but only few questions have failed, which may themselves be the reason.
         """
-        if failed.status in CAPACITY and not self._limits.in_batches:
+        if failed.status in TOO_MANY_REQUESTS and not self._limits.in_batches:
             self._in_flight.slower(turn.cuts)
         self._settle(turn)
         self._check()

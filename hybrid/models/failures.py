@@ -144,7 +144,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 # Seconds, or hours, minutes and seconds, in the words of a server or in Google's `RetryInfo`.
 _RETRY_IN: Final = re.compile(
-    r"(?:(?:retry|try|wait)\w*(?: \w+){0,3}? (?:in|after|for)|retry[_-]?(?:delay|after|in)(?:_\w+)?\W{1,6}?)"
+    r"(?:(?:retry|try|wait)\w*(?: \w+){0,3}? (?:in|after|for)|reset\w* (?:in|after)"
+    r"|(?:retry|reset)[_-]?(?:delay|after|in)(?:_\w+)?\W{1,6}?)"
     r"\W{0,4}(?:about )?(?:(?P<h>\d{1,4})\s?h(?:ours?|rs?)?[ ,]*)?(?:(?P<m>\d{1,5})\s?m(?:in\w*)?[ ,]*(?!s))?"
     r"(?:(?P<s>\d{1,7}(?:\.\d+)?)\s?(?P<ms>ms|milli\w*)?)?",
     re.IGNORECASE,
@@ -176,7 +177,7 @@ def _codes(chain: Sequence[BaseException]) -> set[str]:
         for name in (None, "error", "innererror", "inner_error"):
             inner = inner.get(name, inner) if isinstance(inner, Mapping) and name else inner
             parts += [inner.get(key) for key in ("code", "type", "status")] if isinstance(inner, Mapping) else []
-        codes |= {str(part) for part in parts if isinstance(part, str | int) and not isinstance(part, bool)}
+        codes |= {str(part).lower() for part in parts if isinstance(part, str | int) and not isinstance(part, bool)}
     return codes
 
 
@@ -184,7 +185,7 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
     codes = _codes(chain)
     for rule in TABLES["rule"]:
         if re.fullmatch(rule.get("status", ".*"), str(status or "")) and (
-            not codes.isdisjoint(rule.get("codes", ()))
+            not codes.isdisjoint(map(str.lower, rule.get("codes", ())))
             or ("words" in rule and re.search(rule["words"], said, re.IGNORECASE))
             or not rule.keys() & {"codes", "words"}
         ):
