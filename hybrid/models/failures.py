@@ -97,8 +97,11 @@ def reported_error(body: Mapping[str, Any]) -> Any:
     """What a server reports in the place of a reply; None if the body, or the piece of a stream, reports no error."""
     if error := body.get("error"):
         return error
+    if body.get("choices") and "base_resp" not in body:
+        # The usual case, which costs nothing more.
+        return None
     base = body.get("base_resp")
-    if isinstance(base, Mapping) and base.get("status_code") not in (None, 0, "0"):
+    if isinstance(base, dict) and base.get("status_code") not in (None, 0, "0"):
         return {"code": f"base_resp {base['status_code']}", "message": base.get("status_msg")}
     words = next((body[name] for name in ("message", "msg", "detail") if isinstance(body.get(name), str)), None)
     # Gateways and DashScope put the parts of an error beside each other.

@@ -56,12 +56,16 @@ def read_end(wire: Wire, *reasons: Any) -> tuple[str | None, End]:
         wire: the API that the reply came over; its words are looked up first.
         reasons: texts, objects with the text under `type` or `reason` (SGLang), or None.
     """
-    known = [(text, _kind(wire, text)) for text in map(_text, reasons) if text]
+    known = [(text, _kind(wire, text)) for reason in reasons if reason is not None and (text := _text(reason))]
+    if len(known) == 1:
+        return known[0]
     return min(known, key=lambda pair: SPECIFIC_FIRST.index(pair[1]), default=(None, End.ENDED))
 
 
 def _text(reason: Any) -> str:
-    if isinstance(reason, Mapping):
+    if type(reason) is str:
+        return reason.strip()[:MAX_NAME]
+    if isinstance(reason, dict):
         reason = reason.get("type") or reason.get("reason")
     reason = getattr(reason, "value", reason)
     return str(reason).strip()[:MAX_NAME] if isinstance(reason, str | int) and not isinstance(reason, bool) else ""

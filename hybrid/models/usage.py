@@ -31,7 +31,7 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
         counts: the object, or whatever stands in its place.
         is_empty: whether the reply holds nothing, so that 0 tokens may have been written.
     """
-    if not isinstance(counts, Mapping):
+    if not isinstance(counts, dict):
         return None
     find = _Finder(counts, WIRES[wire])
     read, written, total = find("input"), find("output"), find("total") or None
@@ -80,9 +80,11 @@ class _Finder:
     def __call__(self, kind: str) -> int | None:
         """The first count of a kind that is there."""
         for path in self.names.get(kind, ()):
+            if path[0] not in self._counts:
+                continue
             value: Any = self._counts
             for name in path:
-                value = value.get(name) if isinstance(value, Mapping) else None
+                value = value.get(name) if isinstance(value, dict) else None
             if value is not None and (count := _number(value)) is not None:
                 return count
         return None
@@ -90,6 +92,8 @@ class _Finder:
 
 def _number(value: Any) -> int | None:
     """A count from 0; some gateways write it as text."""
+    if type(value) is int:
+        return value if value >= 0 else None
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}(?:\.0+)?", value.strip()):
         value = float(value)
     if isinstance(value, float) and value.is_integer():

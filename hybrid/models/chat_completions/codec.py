@@ -90,8 +90,7 @@ def request_body(
             calls = [_without(call, terms.without) for call in turn.get("tool_calls", ())]
             less = _without(turn, terms.without) | ({"tool_calls": calls} if calls else {})
             said.append(less if turn["role"] == "assistant" else turn)
-    if terms.bridges:
-        body["messages"] = _bridged(body["messages"])
+    body["messages"] = _bridged(body["messages"]) if terms.bridges else body["messages"]
     if terms.declares_tools and not tools and (declared := _called_tools(messages)):
         tools = as_json(declared)
         body["tool_choice"] = "none"
