@@ -103,6 +103,8 @@ def reported_error(body: Mapping[str, Any]) -> Any:
     base = body.get("base_resp")
     if isinstance(base, dict) and base.get("status_code") not in (None, 0, "0"):
         return {"code": f"base_resp {base['status_code']}", "message": base.get("status_msg")}
+    if isinstance(errors := body.get("errors"), list) and errors and not body.get("choices"):
+        return errors[0]
     words = next((body[name] for name in ("message", "msg", "detail") if isinstance(body.get(name), str)), None)
     # Gateways and DashScope put the parts of an error beside each other.
     if words and not body.get("choices") and (body.get("code") or "success" in body or body.get("type") == "error"):

@@ -193,9 +193,7 @@ class _Check:
         means_of_end = _ENDS.get(reply.end, "yes") if ended else "give --max-tokens"
         found = [
             Found("answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached, and said nothing"),
-            Found(
-                "ends by itself", ended or "no reason", _ENDS.get(reply.end, "yes") if ended else "give --max-tokens"
-            ),
+            Found("ends by itself", ended or "no reason", means_of_end),
             *_answering(self.name, reply.model),
             Found("counts tokens", f"{usage.input_tokens} read, {usage.output_tokens} written", "budgets work")
             if usage

@@ -32,6 +32,7 @@ from hybrid.messages import (
     whole_value,
 )
 from hybrid.models.base import CallKey
+from hybrid.models.chat_completions.stream import FEEDBACK
 from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, Terms
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error, summary
 from hybrid.models.literals import read_object
@@ -210,7 +211,7 @@ def readable(data: bytes) -> dict[str, Any]:
     content, reason = message.get("content"), first.get("finish_reason")
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
-    if not (content or reason or _said_calls(message) or message.get("refusal")):
+    if not (content or reason or _said_calls(message) or _refusal(message)):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
     return whole
 
@@ -222,18 +223,27 @@ def _choice(whole: dict[str, Any]) -> dict[str, Any] | None:
     """
     choices = whole.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    if isinstance(first, dict) and isinstance(first.get("message"), dict):
+    said = first.get("message") if isinstance(first, dict) else None
+    if isinstance(first, dict) and isinstance(said, dict) and not FEEDBACK & whole.keys():
         return first
     feedback = _feedback(whole)
-    if isinstance(first, dict) and (feedback or _reasons(first)[0]):
-        reason, end = read_end("chat_completions", feedback, *_reasons(first))
-        if end in (End.ENDED, End.TOOL_CALLS, End.UNKNOWN):
-            reason = f"content_filter: {NO_MESSAGE}, {reason}"
-    elif first is None and isinstance(choices, list | None) and feedback:
-        reason = feedback
-    else:
-        return None
-    first = {**(first or {}), "message": {"role": "assistant", "content": None}, "finish_reason": reason}
+    if isinstance(first, dict) and isinstance(said, dict):
+        is_empty = not (said.get("content") or _said_calls(said) or said.get("refusal"))
+        return _with_reason(whole, first, feedback) if feedback and is_empty else first
+    if isinstance(first, dict) and said is None and not (first.get("text") or first.get("delta")):
+        reason, end = read_end("chat_completions", feedback or None, *_reasons(first))
+        if reason is None and not first.get("error"):
+            return None
+        simple = end in (End.ENDED, End.TOOL_CALLS, End.UNKNOWN)
+        return _with_reason(whole, first, f"content_filter: {NO_MESSAGE}, {reason}" if simple else reason)
+    return _with_reason(whole, {}, feedback) if first is None and feedback else None
+
+
+def _with_reason(whole: dict[str, Any], choice: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
+    """The first choice with an empty message and a reason in the provider's words, put into the reply."""
+    said = {"role": "assistant", "content": None}
+    first = {"message": said, **{key: value for key, value in choice.items() if value is not None}}
+    first |= {"finish_reason": reason}
     whole["choices"] = [first]
     return first
 
@@ -284,8 +294,7 @@ def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     said = choice["message"]
     reason, end = read_end("chat_completions", *_reasons(choice))
     calls, invalid = calls_of(_said_calls(said), call)
-    text, refusal = _text(said.get("content")), said.get("refusal")
-    refusal = refusal if isinstance(refusal, str) and refusal else None
+    text, refusal = _text(said.get("content")), _refusal(said)
     usage = usage_of(whole, is_empty=not (text or refusal or calls or invalid))
     model = whole.get("model")
     message = AssistantMessage(
@@ -301,6 +310,14 @@ def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
         model=model[:MAX_NAME] if isinstance(model, str) and model else None,
     )
     return mark_end(message)
+
+
+def _refusal(said: Mapping[str, Any]) -> str | None:
+    """The words in which a model refuses, beside the content or as a part of it."""
+    refusal, content = said.get("refusal"), said.get("content")
+    if isinstance(content, list) and not refusal:
+        refusal = next((part.get("refusal") for part in content if _kind(part) == "refusal"), None)
+    return refusal if isinstance(refusal, str) and refusal else None
 
 
 def _is_text(part: Any) -> bool:

@@ -28,6 +28,8 @@ _GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "re
 _GROW_PARTS = _GROWS | {"signature"}
 _KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  # Events that say nothing.
 _OF_ONE_PART = ("type", "index", "id")
+# What a provider says of a prompt that it blocked: Gemini and Azure.
+FEEDBACK = frozenset({"prompt_feedback", "promptFeedback", "prompt_filter_results"})
 
 
 def is_stream(head: bytes) -> bool:
@@ -111,6 +113,7 @@ class Assembly:
 
     def _add(self, piece: Mapping[str, Any]) -> None:
         self._about |= {name: piece[name] for name in ("id", "model") if isinstance(piece.get(name), str)}
+        self._about |= {name: piece[name] for name in FEEDBACK & piece.keys() if piece[name]}
         self._count(piece)
         self._count(piece.get("x_groq"))
         choices = piece.get("choices")
