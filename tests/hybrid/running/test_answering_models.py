@@ -43,7 +43,8 @@ def test_the_models_that_answered_are_counted_over_commands_and_named(
 ) -> None:
     with answering(completion("k-mini")) as url:
         ask(url, tmp_path)
-        assert "2 of 2 replies came from another model than openai:k: the server names 'k-mini'" in capsys.readouterr().err
+        words = "2 of 2 replies came from another model than openai:k: the server names 'k-mini'"
+        assert words in capsys.readouterr().err
     with answering(completion("k-2026-01-02")) as url:
         ask(url, tmp_path, limit=4)
     counts = {"k-2026-01-02": 2, "k-mini": 2}
