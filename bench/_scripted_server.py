@@ -117,7 +117,7 @@ def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
     found = []
     for row in map(_filled, tomllib.loads(path.read_text())["server"]):
         reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
-        first = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
+        first: dict[str, Any] = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
         found.append(Behaviour(reply=Scripted(**reply), **first, **row))
     return tuple(found)
 

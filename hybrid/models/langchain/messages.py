@@ -149,9 +149,9 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
         end=end,
         model=model[:MAX_NAME] if isinstance(model, str) and model else None,
     )
-    written = metadata.get("finish_message")
-    if end is End.MALFORMED_CALL and isinstance(written, str):
-        return malformed(message, written)
+    finish_message = metadata.get("finish_message")
+    if end is End.MALFORMED_CALL and isinstance(finish_message, str):
+        return malformed(message, finish_message)
     return mark_end(message)
 
 
