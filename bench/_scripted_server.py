@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from bench._chat_server import framed, on_thread
+from bench._chat_server import CALL_PROBE_TEXT, framed, on_thread
 from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 
 DATA: Final = Path(__file__).with_name("conformity.toml")
 ARGUMENTS: Final = '{"images": ["img:1"], "box": {"x0": 10, "y0": 10, "x1": 90, "y1": 80}}'
-Wanted = Literal["call", "repaired", "fault", "nothing"]
+Wanted = Literal["call", "repaired", "fault", "nothing", "facts"]
 Messages = Sequence[Mapping[str, Any]]
 
 
@@ -41,6 +42,11 @@ class Scripted:
     status: int = 200
     error: str | None = None
     content_type: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=lambda: {"prompt_tokens": 90, "completion_tokens": 9})
+    without_usage: bool = False
+    about: Mapping[str, Any] = field(default_factory=dict)
+    choice: Mapping[str, Any] = field(default_factory=dict)
 
     def said(self) -> dict[str, Any]:
         """The message, with the calls in OpenAI's form."""
@@ -60,8 +66,10 @@ class Scripted:
         """The body of a reply that is not streamed."""
         if self.error is not None:
             return json.dumps({"error": {"message": self.error, "type": "error", "param": None, "code": None}})
-        choice = {"index": 0, "message": self.said(), "finish_reason": self.ended()}
-        return self.body or json.dumps({"choices": [choice], "usage": {"prompt_tokens": 90, "completion_tokens": 9}})
+        choice = {"index": 0, "message": self.said(), "finish_reason": self.ended(), **self.choice}
+        return self.body or json.dumps(
+            {"choices": [choice], "usage": None if self.without_usage else self.usage, **self.about}
+        )
 
     def streamed(self) -> str:
         """The events of a reply."""
@@ -98,6 +106,10 @@ class Behaviour:
     options: Mapping[str, Any] = field(default_factory=dict)
     tool: str = "crop"
     task: str = "Jigsaw"
+    expect: Mapping[str, Any] = field(default_factory=dict)
+    absent: Sequence[str] = ()
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    probes: bool = True
 
 
 def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
@@ -105,7 +117,7 @@ def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
     found = []
     for row in map(_filled, tomllib.loads(path.read_text())["server"]):
         reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
-        first = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
+        first: dict[str, Any] = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
         found.append(Behaviour(reply=Scripted(**reply), **first, **row))
     return tuple(found)
 
@@ -136,6 +148,9 @@ CHECKS: Final[Mapping[str, Callable[[Messages], bool]]] = {
     "arguments are JSON": _arguments_are_json,
     "no empty text": lambda messages: not any(message.get("content") == "" for message in messages),
     "no thoughts": lambda messages: not any("reasoning_content" in message for message in messages),
+    "a reply before the user": lambda messages: (
+        not any((first["role"], second["role"]) == ("tool", "user") for first, second in pairwise(messages))
+    ),
     "tools speak text": lambda messages: all(
         isinstance(one["content"], str) for one in messages if one["role"] == "tool"
     ),
@@ -143,13 +158,22 @@ CHECKS: Final[Mapping[str, Callable[[Messages], bool]]] = {
 
 
 @contextmanager
-def serving(behaviour: Behaviour) -> Iterator[str]:
-    """What `--base-url` takes, while a server answers as this behaviour says."""
+def serving(behaviour: Behaviour, asked_before: list[bytes] | None = None) -> Iterator[str]:
+    """What `--base-url` takes, while a server answers as this behaviour says; requests of the question are kept."""
     firsts = [behaviour.first] if behaviour.first else []
+    requests = [] if asked_before is None else asked_before
 
     def reply(body: bytes) -> tuple[Scripted, bool]:
         """What it says to a request, and whether as events."""
         asked = json.loads(body)
+        call_probe = CALL_PROBE_TEXT.search(body)
+        if behaviour.expect and not behaviour.probes and (call_probe or PROBE_TEXT.encode() in body):
+            return behaviour.reply, False
+        if behaviour.expect and call_probe:
+            call = {"name": call_probe[1].decode(), "arguments": '{"images": ["img:1"]}'}
+            return Scripted(calls=[call]), bool(asked.get("stream")) or behaviour.stream == "always"
+        if PROBE_TEXT.encode() not in body:
+            requests.append(body)
         if any(key in asked for key in behaviour.rejects):
             return Scripted(status=behaviour.status_of_refusal, body=behaviour.rejection), False
         if behaviour.stream == "only" and not asked.get("stream"):
@@ -163,7 +187,9 @@ def serving(behaviour: Behaviour) -> Iterator[str]:
             return said, events and said.status == 200 and said.body is None
         # Where nothing of the model's could be read, there is nothing that must come back.
         kept = behaviour.needs.encode() in body or not _calls(messages)
-        if kept and all(CHECKS[name](messages) for name in behaviour.checks):
+        if "tools declared" in behaviour.checks and not asked.get("tools"):
+            return Scripted(status=behaviour.status_of_refusal, error=behaviour.refusal), False
+        if kept and all(CHECKS[name](messages) for name in behaviour.checks if name in CHECKS):
             return Scripted(text="Answer: (A)"), events
         return Scripted(status=behaviour.status_of_refusal, error=behaviour.refusal), False
 
@@ -171,9 +197,8 @@ def serving(behaviour: Behaviour) -> Iterator[str]:
         said, events = reply(body)
         data = (said.streamed() if events else said.whole()).encode()
         kind = said.content_type or ("text/event-stream" if events else "application/json")
-        head = framed(data, f"{said.status} {HTTPStatus(said.status).phrase}", {"Content-Type": kind})[
-            : -len(data) or None
-        ]
+        phrase = HTTPStatus(said.status).phrase if said.status in set(HTTPStatus) else "Capacity"
+        head = framed(data, f"{said.status} {phrase}", {"Content-Type": kind, **said.headers})[: -len(data) or None]
         return [head, *(data[start : start + behaviour.cut] for start in range(0, len(data), behaviour.cut))]
 
     with on_thread(pieces) as url:

@@ -7,6 +7,7 @@ python -m bench.conformity --out bench/results/conformity.md
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import tomllib
@@ -19,17 +20,17 @@ from typing import Final, Literal
 import hybrid
 from bench._frame import options
 from bench._scripted_server import DATA, Behaviour, behaviours, serving
-from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
 from hybrid.display.notes import quietly
 from hybrid.errors import HybridError
 from hybrid.log.attempts import read_attempts
-from hybrid.types import Step
+from hybrid.types import Attempt, Step, Usage
 
-Kind = Literal["call", "repaired", "fault", "nothing", "failed"]
+Kind = Literal["call", "repaired", "fault", "nothing", "facts", "failed"]
 _DATA: Final = tomllib.loads(DATA.read_text())
 HEAD: Final[str] = _DATA["head"]
 SAID: Final[Mapping[Kind, str]] = _DATA["said"]
-WORTH: Final[Mapping[Kind, int]] = {"call": 3, "repaired": 2, "fault": 1, "nothing": 1, "failed": 0}
+WORTH: Final[Mapping[Kind, int]] = {"call": 3, "repaired": 2, "fault": 1, "nothing": 1, "facts": 1, "failed": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +49,20 @@ class Result:
 
 def measured(behaviour: Behaviour, folder: Path) -> Result:
     """What comes of one question to the server of a behaviour, by a run in a folder of its own."""
-    said, steps = "", list[Step]()
-    with serving(behaviour) as url, quietly():
+    said, steps, requests = "", list[Step](), list[bytes]()
+    with serving(behaviour, requests) as url, quietly():
         settings = ModelSettings(base_url=url, retries=1, seed=0, **behaviour.options)
         model = {"model": "openai:k", "model_settings": settings, "allow": ("blind", "toolless")}
-        asked = {"data": "sample", "tasks": (behaviour.task,), "limit": 1, "tools": (behaviour.tool,)}
+        limits = Limits(**behaviour.limits)
+        asked = {"limits": limits, "data": "sample", "tasks": (behaviour.task,), "limit": 1, "tools": (behaviour.tool,)}
         service = ServiceOptions("classical")
         try:
             hybrid.run(RunConfig("blink", ("controller",), **model, **asked, service=service, out=folder))
         except HybridError as error:
             said = f"{type(error).__name__}: {error}"
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
+    if behaviour.expect:
+        return _compared(behaviour, _facts(folder, list(recorded.by_id.values()), requests, said))
     for attempt in recorded.by_id.values():
         steps += [step for exchange in attempt.exchanges for step in exchange.reply.steps]
     for trace in recorded.unfinished.values():
@@ -66,6 +70,45 @@ def measured(behaviour: Behaviour, folder: Path) -> Result:
         lines = [line for line in trace.splitlines() if line.startswith("hybrid.")]
         said = said or lines[-1].partition(".errors.")[2]
     return _result(behaviour, steps, said)
+
+
+def _facts(folder: Path, attempts: Sequence[Attempt], requests: Sequence[bytes], stopped: str) -> dict[str, object]:
+    """What a run has on disk of its one question, and how many requests it took."""
+    replies = [exchange.reply for attempt in attempts for exchange in attempt.exchanges]
+    last = next((step.data for reply in replies for step in reversed(reply.steps) if step.kind == "model"), {})
+    used = replies[0].usage if replies else Usage()
+    manifest = json.loads((folder / "manifest.json").read_text()) if (folder / "manifest.json").exists() else {}
+    facts: dict[str, object] = {
+        "outcome": replies[0].outcome.value if replies else "none",
+        "text": replies[0].text if replies else "",
+        "requests": len(requests),
+        "tokens": [used.input_tokens, used.output_tokens, used.reasoning_tokens, used.cached_tokens],
+        "uncounted": used.uncounted_calls,
+        "faults": [step.fault.value for reply in replies for step in reply.steps if step.fault is not None],
+        "models": sorted(manifest.get("answered_by", {}).get("controller", {})),
+        "stopped": stopped,
+        "sent": (requests or [b""])[-1].decode(),
+    }
+    return facts | {name: last[name] for name in ("end", "finish_reason", "broken_off", "retries") if name in last}
+
+
+def _compared(behaviour: Behaviour, facts: Mapping[str, object]) -> Result:
+    """Whether the facts are those expected; a text in `stopped` or `sent` has to be a part of it."""
+    wrong = {}
+    for name, wanted in behaviour.expect.items():
+        seen = facts.get(name)
+        same = wanted in str(seen) if name in ("stopped", "sent") else seen == wanted
+        if not same:
+            wrong[name] = seen
+    wrong |= {name: facts[name] for name in behaviour.absent if name in facts}
+    shown = {name: facts.get(name) for name in behaviour.expect if name != "sent"}
+    said = ", ".join(f"{name} {_short(value)}" for name, value in (wrong or shown).items())
+    return Result(behaviour, "failed" if wrong else "facts", said)
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return f"{text[:117]}..." if len(text) > 120 else text
 
 
 def _result(behaviour: Behaviour, steps: Sequence[Step], said: str) -> Result:
@@ -90,12 +133,14 @@ def page(results: Sequence[Result]) -> str:
     counts = Counter(one.kind for one in results)
     told = ", ".join(f"{name} {counts[kind]}" for kind, name in SAID.items())
     lines = [f"{len(results)} behaviours: {told}; silent {sum(one.silent for one in results)}.", ""]
-    lines += ["| behaviour | reported in | came to | what is said |", "|---|---|---|---|"]
+    lines += ["| behaviour | reported in | expected | came to | seen |", "|---|---|---|---|---|"]
     for one in results:
         link = one.behaviour.reference
         # What stands in no report was tried here.
         link = f"[{link}](https://github.com/{link.replace('#', '/issues/')})" if "/" in link else link
-        cells = (_cell(one.behaviour.name), link, SAID[one.kind], _cell(one.said[:160]))
+        wanted = one.behaviour.expect or {"least": SAID[one.behaviour.wants]}
+        expected = _cell(", ".join(f"{name} {value}" for name, value in wanted.items()))
+        cells = (_cell(one.behaviour.name), link, expected, SAID[one.kind], _cell(one.said[:160]))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([HEAD, *lines, ""])
 

@@ -6,7 +6,7 @@
 
 The last message is the question, its lines (A) ..., (B) ... are options. The context that a run builds for a benchmark
 is replaced by a default one: every tool that has a backend here, the default budgets, and the model named in
-`$HYBRID_MODEL` (`embedded`, a small demonstration model, when it is not set).
+`$HYBRID_MODEL` at `$HYBRID_BASE_URL` (`embedded`, a small demonstration model, when it is not set).
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ def shared() -> AskSetup:
     in_use = backends_in_use(tools, "auto", {})
     tools_offered = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
     control = ToolCondition(CachedTools(store, FindingCache(home() / "findings", store), ServiceOptions()))
-    model = open_model(name, ModelSettings(), store)
+    # The address is of the server of the model that is named beside it.
+    has_server = name.partition(":")[0] not in ("embedded", "hf", "replay")
+    url = os.environ.get("HYBRID_BASE_URL") if has_server else None
+    model = open_model(name, ModelSettings(base_url=url or None), store)
     config = RunConfig("", model=name)
     frame = CoordinateSystem(frame_named(config.frame).name, config.model_settings.max_pixels)
     return AskSetup(config, model, control, tools_offered, frame=frame)

@@ -41,7 +41,7 @@ from hybrid.models.dialects import remedy
 from hybrid.models.toolspec import PublishedTool, tool_named
 from hybrid.solving.call_arguments import AS_READ, read_arguments
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
-from hybrid.solving.empty_replies import is_empty
+from hybrid.solving.empty_replies import is_empty, note_withheld
 from hybrid.solving.evidence import finding_parts
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.solving.styles import AS_TRAINED
@@ -125,8 +125,8 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     # A reply that no reader gets through may be of any length, and goes back to the model.
     kept = replace(reply, text=shortened(reply.text)) if reply.unreadable else reply
     update: State = {"messages": [*asked, kept], "turns": turn + 1}
-    if reply.refusal is not None:
-        ctx.rule("refusal", "the provider refused to answer", fault=Fault.REFUSAL)
+    if reply.is_withheld:
+        note_withheld(reply, ctx.log)
         return {**update, "answer": "", "outcome": Outcome.UNPARSED.value}
     if not last and (reply.calls or reply.invalid or reply.unreadable):
         return update

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from hybrid.types import ImageRef, Json, StoredImage
@@ -95,12 +96,16 @@ class InvalidCall:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The provider's own counts; reasoning counts as output, and what the provider held already as input."""
+    """The provider's own counts; reasoning counts as output, and what the provider held already as input.
+
+    `cache_write_tokens` are those of the input that the provider put into its cache.
+    """
 
     input_tokens: int
     output_tokens: int
     reasoning_tokens: int = 0
     cached_tokens: int | None = None
+    cache_write_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,21 @@ class SentImage:
             "width": self.sent.width,
             "height": self.sent.height,
         }
+
+
+class End(StrEnum):
+    """How a reply ended, whatever word its provider has for it (`hybrid/models/finish_reasons.toml`)."""
+
+    ENDED = "ended"
+    TOOL_CALLS = "tool_calls"
+    CUT = "cut"  # At the limit of tokens.
+    CONTEXT_FULL = "context_full"
+    FILTERED = "filtered"
+    REFUSED = "refused"
+    BROKEN_OFF = "broken_off"
+    UNFINISHED = "unfinished"
+    MALFORMED_CALL = "malformed_call"
+    UNKNOWN = "unknown"  # The provider's word is in no table: it counts as ended, and is listed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +172,22 @@ class AssistantMessage:
     said_by: str = ""
     # Whether it came in a batch of its provider, which costs less.
     batched: bool = False
+    # What its finish reason means.
+    end: End = End.ENDED
+    # The model that answered, in the provider's word; None where it does not say.
+    model: str | None = None
+    # The finish reasons of earlier replies to the same request that their server broke off.
+    broken_off: tuple[str, ...] = ()
 
     @property
     def is_cut(self) -> bool:
         """Whether it ended at a limit of tokens."""
-        return (self.finish_reason or "").lower() in ("length", "max_tokens", "model_length", "max_output_tokens")
+        return self.end in (End.CUT, End.CONTEXT_FULL)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether its text is no answer of the model: the provider refused, or did not let it finish."""
+        return self.refusal is not None or self.end in (End.FILTERED, End.REFUSED, End.UNFINISHED)
 
 
 @dataclass(frozen=True, slots=True)

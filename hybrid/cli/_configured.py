@@ -28,6 +28,7 @@ from hybrid.cli._config_file import ConfigFile, read_config
 from hybrid.cli._help import Grouped, GroupedOption
 from hybrid.cli._option_types import Listed
 from hybrid.config.nodes import Node
+from hybrid.display.notes import tell
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.secrets import redact
 from hybrid.types import Json
@@ -137,6 +138,10 @@ class Configured(Grouped):
                 yield Variant(_folder_name(chosen, names) if chosen else "", chosen, tuple(line), context)
 
 
+# Providers whose models run in this process or are recordings.
+_WITHOUT_SERVER = frozenset({"embedded", "hf", "replay"})
+
+
 def _defaults(
     params: Mapping[str, click.Parameter], values: Mapping[str, Sequence[str]], handed_in: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -158,14 +163,28 @@ def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
     return tuple({text.partition("=")[0]: text for text in (*first, *second)}.values())
 
 
+def base_url_of_environment(model: str) -> str | None:
+    """The address in HYBRID_BASE_URL if it is one of a model's server, else None, with a note where it is left out.
+
+    It is for models of the provider in HYBRID_MODEL; without that variable for `openai:`, which is every server that
+    speaks OpenAI's API.
+    """
+    url, named = os.environ.get("HYBRID_BASE_URL") or None, os.environ.get("HYBRID_MODEL") or "openai:"
+    provider, for_provider = model.partition(":")[0], named.partition(":")[0]
+    if url is None or not model or provider == for_provider:
+        return url if model else None
+    if provider not in _WITHOUT_SERVER:
+        tell(f"note: HYBRID_BASE_URL is for models of {for_provider} and not used for {model}: give --base-url")
+    return None
+
+
 class FromEnvironment(GroupedOption):
     """An option whose default may stand in the environment, unless a manifest gives everything."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """The value of the variable that applies to this run.
 
-        The variable of `--data` bears the benchmark's name; that of `--base-url` applies to models of the provider in
-        HYBRID_MODEL.
+        The variable of `--data` bears the benchmark's name; for that of `--base-url` see `base_url_of_environment`.
         """
         if ctx.lookup_default(self.name or "", call=False) is not None or ctx.meta.get(_OF_MANIFEST):
             return None
@@ -173,9 +192,7 @@ class FromEnvironment(GroupedOption):
             benchmark = ctx.params.get(BENCHMARK)
             return os.environ.get(f"HYBRID_DATA_{benchmark.upper()}") or None if isinstance(benchmark, str) else None
         if self.name == "base_url":
-            models = (ctx.params.get("model") or "", os.environ.get("HYBRID_MODEL", ""))
-            if not models[0] or len({model.partition(":")[0] for model in models}) > 1:
-                return None
+            return base_url_of_environment(ctx.params.get("model") or "")
         return super().resolve_envvar_value(ctx)
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:

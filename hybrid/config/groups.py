@@ -38,28 +38,37 @@ TOKENS_PER_PRICE = 1_000_000
 class Price:
     """US dollars per million tokens read (`input_usd`) and written (`output_usd`); reasoning counts as written.
 
-    `cached_usd` is for the tokens read that the provider had already; None where they cost what others do.
+    `cached_usd` is for the tokens read that the provider had already, `written_usd` for those that it put into its
+    cache; None where they cost what others do.
     """
 
     input_usd: float
     output_usd: float
     cached_usd: float | None = None
+    written_usd: float | None = None
 
-    def of(self, read: float, written: float, cached: float = 0.0) -> float:
-        """Dollars for so many tokens; `cached` are among those read."""
+    def of(self, read: float, written: float, cached: float = 0.0, stored: float = 0.0) -> float:
+        """Dollars for so many tokens; `cached` and `stored` (put into the cache) are among those read."""
         again = self.input_usd if self.cached_usd is None else self.cached_usd
-        return ((read - cached) * self.input_usd + cached * again + written * self.output_usd) / TOKENS_PER_PRICE
+        storing = self.input_usd if self.written_usd is None else self.written_usd
+        new = (read - cached - stored) * self.input_usd
+        return (new + cached * again + stored * storing + written * self.output_usd) / TOKENS_PER_PRICE
 
 
 def parse_price(text: str) -> Price:
-    """Read `IN/OUT` or `IN/OUT/CACHED`, such as `2.5/10/1.25`. Raises `UsageError` for anything but amounts from 0."""
+    """Read `IN/OUT`, `IN/OUT/CACHED` or `IN/OUT/CACHED/WRITTEN`, such as `3/15/0.3/3.75`.
+
+    Raises:
+        UsageError: anything but amounts from 0.
+    """
     parts = text.split("/")
     try:
         amounts = [float(part) for part in parts]
     except ValueError:
         amounts = []
-    if len(amounts) not in (2, 3) or not all(math.isfinite(amount) and amount >= 0 for amount in amounts):
-        raise UsageError(f"--model-arg price={text}: write IN/OUT or IN/OUT/CACHED, US dollars per million tokens")
+    if len(amounts) not in (2, 3, 4) or not all(math.isfinite(amount) and amount >= 0 for amount in amounts):
+        forms = "IN/OUT, IN/OUT/CACHED or IN/OUT/CACHED/WRITTEN"
+        raise UsageError(f"--model-arg price={text}: write {forms}, US dollars per million tokens")
     return Price(*amounts)
 
 

@@ -20,7 +20,7 @@ from hybrid.config import Limits, ModelSettings, Reasoning
 from hybrid.errors import BudgetSpent, HybridError, NoBackend, ToolError, UsageError
 from hybrid.exporting.base import ExportedRun
 from hybrid.images import ImageStore, home
-from hybrid.messages import AssistantMessage, Message, ToolCall, UnreadableCall, images_of
+from hybrid.messages import AssistantMessage, End, Message, ToolCall, UnreadableCall, images_of
 from hybrid.models.images import arrange
 from hybrid.models.toolspec import all_published
 from hybrid.prompts import REASONING, Wording
@@ -132,6 +132,8 @@ class _TracedModel:
             step.text,
             tuple(calls),
             finish_reason=data.get("finish_reason"),
+            # Of older runs the step has a reason only where the reply was cut.
+            end=End(data.get("end", End.CUT if "finish_reason" in data else End.ENDED)),
             reasoning=str(data.get("reasoning", "")),
             unreadable=None if unreadable is None else UnreadableCall(**unreadable),
         )

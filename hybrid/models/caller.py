@@ -19,12 +19,14 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from hybrid.config import ModelSettings
+from hybrid.display.notes import tell
 from hybrid.errors import Outage
-from hybrid.messages import AssistantMessage, Message, SentImage, images_of
+from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of
 from hybrid.models.base import CallKey, ModelFacts, ModelRefused, ReplyLog
-from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
-from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
+from hybrid.models.circuit import SILENT_S, TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
+from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
+from hybrid.models.replies import BrokenOffError, malformed
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.thoughts import for_model
 from hybrid.timing import waiting
@@ -146,11 +148,13 @@ class Caller(Generic[Body]):
         """The reply and the number of requests that it took."""
         call, keep = request.call, partial(self._keep, request)
         sent = charged = 0
+        waited = 0.0
+        broken_off: list[str] = []
         while True:
             turn = await self._circuit.turn(call.question)
             sent += 1
             try:
-                reply = await self.client.send(request, keep)
+                answer = await self.client.send(request, keep)
             except ModelRefused:
                 raise
             # Every client has exceptions of its own; one that is not about the provider is raised again.
@@ -158,35 +162,56 @@ class Caller(Generic[Body]):
                 failed = read_failure(error)
                 if failed.kind is Failure.BUG:
                     raise
-                if failed.kind is Failure.POLICY:
+                if (reply := _reply_for(failed)) is not None:
                     self._circuit.worked(turn)
-                    return AssistantMessage(refusal=failed.text), sent
+                    return reply, sent
                 if failed.kind is not Failure.RETRY:
                     raise self._circuit.refused(turn, failed) from error
+                broken_off += [error.reason] if isinstance(error, BrokenOffError) else []
                 log.info("%s: request %d for %s failed: %s", self.name, sent, call.question, failed.text)
                 last = charged == self._settings.retries
                 self._circuit.failed(turn, failed, last=last)
-                crowded = failed.status == TOO_MANY_REQUESTS and self._circuit.was_crowded(turn)
+                crowded = failed.status in TOO_MANY_REQUESTS and self._circuit.was_crowded(turn)
                 last = last and not crowded
                 given_up = Outage(f"{self.name}: no reply after {sent} attempts: {failed.text}")
                 given_up.__cause__ = error
                 doubtful = self._circuit.in_doubt(turn, failed)
             else:
                 self._circuit.worked(turn)
-                return reply, sent
+                return (replace(answer, broken_off=tuple(broken_off)) if broken_off else answer), sent
             finally:
                 self._circuit.leave(turn)
             if last and not (doubtful or self._circuit.is_away(turn)):
                 raise given_up
             if not self._circuit.is_away(turn):
                 pause = self._backoff.seconds(call, charged, failed.retry_after_s)
-                await self._sleep(min(pause, MOMENT_S) if last else pause)
+                pause = min(pause, MOMENT_S) if last else pause
+                waited += self._tell_wait(waited, pause, failed)
+                await self._sleep(pause)
             if self._circuit.is_away(turn):
                 continue
             if last:
                 raise given_up
             charged += not crowded
 
+    def _tell_wait(self, waited: float, pause: float, failed: FailedRequest) -> float:
+        """The pause in seconds, of which the user is told where a call waits for more than `SILENT_S` in all."""
+        if waited <= SILENT_S < waited + pause:
+            tell(f"note: {self.name} has not answered for {waited:.0f} s, next try in {pause:.0f} s: {failed.text}")
+        return pause
+
     async def close(self) -> None:
         """Close the connections."""
         await self.client.close()
+
+
+def _reply_for(failed: FailedRequest) -> AssistantMessage | None:
+    """The reply that an error response stands for: a refusal of the provider, or a call that it cannot read.
+
+    None for any other failure. An error response carries no tokens that are charged.
+    """
+    if failed.kind is Failure.POLICY:
+        return AssistantMessage(refusal=failed.text, end=End.FILTERED, usage=TokenUsage(0, 0))
+    if failed.kind is Failure.CALL:
+        return malformed(AssistantMessage(usage=TokenUsage(0, 0)), failed.text)
+    return None

@@ -34,13 +34,17 @@ from hybrid.timing import Clock, waiting
 
 Sleep = Callable[[float], Awaitable[None]]  # Waits that many seconds, such as `asyncio.sleep`.
 
-TOO_MANY_REQUESTS = 429
+# Statuses by which a server says that one account asks too much of it; 498 is Groq's.
+TOO_MANY_REQUESTS = frozenset({429, 498})
+# The same, or that all accounts together do, which fewer requests of ours do not change; 529 is Anthropic's.
+CAPACITY = TOO_MANY_REQUESTS | {529}
 # Statuses by which a server, or what stands before it, says that it cannot answer now. A 500 may be about the request.
-ABOUT_ITSELF = frozenset({TOO_MANY_REQUESTS, 502, 503, 504, 529})
+ABOUT_ITSELF = CAPACITY | {502, 503, 504}
 # Advice where no connection was ever made.
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
 # As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer.
 MAX_PAUSE_S = 60.0
+SILENT_S = 60.0  # Seconds for which a server is waited for without a word to the user.
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,7 @@ class Circuit:
         self._line: deque[asyncio.Future[bool | Outage]] = deque()
         self._in_flight = InFlight(name)
         self._over: HybridError | None = None
+        self._told = False  # Whether the user knows that the server is waited for.
 
     async def turn(self, question: str) -> Turn:
         """Wait until a request may be sent. The wait is not counted as time of the question.
@@ -201,6 +206,7 @@ class Circuit:
         self._in_flight.faster()
         self._settle(turn)
         self._successes += 1
+        self._told = False
         self._row = _Row()
         self._close(False)
 
@@ -235,7 +241,7 @@ class Circuit:
             ModelRefused: what answers is no model.
             Outage: it has, but only few questions have failed, which may themselves be the reason.
         """
-        if failed.status == TOO_MANY_REQUESTS and not self._limits.in_batches:
+        if failed.status in TOO_MANY_REQUESTS and not self._limits.in_batches:
             self._in_flight.slower(turn.cuts)
         self._settle(turn)
         self._check()
@@ -299,7 +305,7 @@ class Circuit:
     def _patience_s(self, failed: FailedRequest) -> float:
         if not failed.reached and not self._successes:
             return min(self._limits.unmet_s, self._limits.away_s)
-        return self._limits.busy_s if failed.status == TOO_MANY_REQUESTS else self._limits.away_s
+        return self._limits.busy_s if failed.status in CAPACITY else self._limits.away_s
 
     def _plan(self, now: float, failed: FailedRequest) -> None:
         """When the next request tries: after the pause, and at the end of the patience at the latest."""
@@ -308,6 +314,12 @@ class Circuit:
         ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(failed)
         if now < ends:
             self._next_probe = min(self._next_probe, ends)
+        waited, since = self._next_probe - now, now if self._row.away_from is None else self._row.away_from
+        if self._next_probe - since > SILENT_S and not self._told and not self._limits.wait:
+            # Once for each time that it is away.
+            self._told = True
+            longest = f"{ends - since:.0f} s"
+            tell(f"note: {self._name} is asked again in {waited:.0f} s and for up to {longest} in all: {failed.text}")
 
     def _ended(self, error: HybridError) -> HybridError:
         """The error to raise now; every later call raises the same."""
@@ -336,7 +348,7 @@ class Circuit:
             check = f"; {CHECK[kind]}" if kind in CHECK else ""
             refusals = len(row.refused_questions) if self._successes else row.refusals
             said = ""
-            if check and not self._successes:
+            if check and (not self._successes or kind is Failure.ACCOUNT):
                 said = f"rejected by the provider{check}"
             elif row.wrong_keys >= limits.wrong_keys:
                 said = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}"

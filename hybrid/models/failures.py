@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from hybrid.models.base import CallKey
@@ -28,7 +28,9 @@ class Failure(Enum):
     """The kinds of failure, by what can be done about them."""
 
     RETRY = "retry"  # Time-outs, connection errors, 408, 409, 425, 429, 5xx and replies that cannot be read.
-    KEY = "key"  # 401, a wrong key, an exhausted quota: holds for every question as long as the account is what it is.
+    KEY = "key"  # 401, a wrong key: holds for every question as long as the account is what it is.
+    ACCOUNT = "account"  # No credit or quota is left, whatever the status: no call of any question can succeed.
+    CALL = "call"  # The server cannot read the call that its model wrote: a fault of the model, asked once.
     CONFIGURATION = "configuration"  # A model that is not there, an option that it does not take.
     ADDRESS = "address"  # Something answers, and it has no model behind this path.
     # It points to another address. None is followed: question and images would go there, and its reply would count.
@@ -74,15 +76,40 @@ def redirected(status_code: int, url: str, location: str | None) -> StatusError:
 
 
 class UnreadableReplyError(ValueError):
-    """The server answered 200 with a body that is no reply."""
+    """The server answered 200 with a body that is no reply; `error` is what it reports in its place."""
+
+    def __init__(self, text: str, error: Any = None) -> None:
+        super().__init__(text)
+        self.error = error
 
 
 def error_in_reply(error: Any) -> Exception:
     """The error for one that a server reports in a 200 or in the middle of a stream: by its status, if it has one."""
-    status = str(error.get("code", error.get("status"))) if isinstance(error, Mapping) else ""
-    if re.fullmatch("[45][0-9]{2}", status):
+    names = ("code", "status", "status_code", "http_code")
+    codes = [str(error.get(name)) for name in names] if isinstance(error, Mapping) else []
+    status = next((code for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
+    if status is not None:
         return StatusError(int(status), {"error": error})
-    return UnreadableReplyError(f"the reply is an error: {json.dumps(error)[:500]}")
+    return UnreadableReplyError(f"the reply is an error: {json.dumps(error, ensure_ascii=False)[:500]}", error)
+
+
+def reported_error(body: Mapping[str, Any]) -> Any:
+    """What a server reports in the place of a reply; None if the body, or the piece of a stream, reports no error."""
+    if error := body.get("error"):
+        return error
+    if body.get("choices") and "base_resp" not in body:
+        # The usual case, which costs nothing more.
+        return None
+    base = body.get("base_resp")
+    if isinstance(base, dict) and base.get("status_code") not in (None, 0, "0"):
+        return {"code": f"base_resp {base['status_code']}", "message": base.get("status_msg")}
+    if isinstance(errors := body.get("errors"), list) and errors and not body.get("choices"):
+        return errors[0]
+    words = next((body[name] for name in ("message", "msg", "detail") if isinstance(body.get(name), str)), None)
+    # Gateways and DashScope put the parts of an error beside each other.
+    if words and not body.get("choices") and (body.get("code") or "success" in body or body.get("type") == "error"):
+        return {"code": body.get("code"), "message": words}
+    return None
 
 
 TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -98,16 +125,13 @@ def read_failure(error: BaseException) -> FailedRequest:
     numbers = (getattr(link, name, None) for link in chain for name in ("status_code", "code"))
     whole = (one for one in numbers if isinstance(one, int) and not isinstance(one, bool))
     status = next((one for one in whole if 100 <= one <= 599), None)
-    headers = (getattr(getattr(link, "response", link), "headers", None) for link in chain)
-    asked = (one.get("retry-after") for one in headers if isinstance(one, Mapping))
-    # Dates are not read.
-    seconds = (one for one in asked if isinstance(one, str) and re.fullmatch(r"[0-9]{1,9}", one.strip()))
     said = summary(error, 2000)
     return FailedRequest(
         _kind(error, chain, status, said),
-        summary(error),
+        # Long enough for the remedy that many servers name at the end.
+        summary(error, 600),
         status,
-        next(map(float, seconds), None),
+        _retry_after_s(chain, said),
         reached=not any(kind.__name__ in TABLES["not_reached"] for link in chain for kind in type(link).__mro__),
         is_page=(status or 0) < 400 and _PAGE.search(said) is not None,
     )
@@ -123,23 +147,50 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
 
 
-def _code(chain: Sequence[BaseException]) -> str:
-    """The provider's own code of the error (`insufficient_quota`), or an empty string."""
+# Seconds, or hours, minutes and seconds, in the words of a server or in Google's `RetryInfo`.
+_RETRY_IN: Final = re.compile(
+    r"(?:(?:retry|try|wait)\w*(?: \w+){0,3}? (?:in|after|for)|reset\w* (?:in|after)"
+    r"|(?:retry|reset)[_-]?(?:delay|after|in)(?:_\w+)?\W{1,6}?)"
+    r"\W{0,4}(?:about )?(?:(?P<h>\d{1,4})\s?h(?:ours?|rs?)?[ ,]*)?(?:(?P<m>\d{1,5})\s?m(?:in\w*)?[ ,]*(?!s))?"
+    r"(?:(?P<s>\d{1,7}(?:\.\d+)?)\s?(?P<ms>ms|milli\w*)?)?",
+    re.IGNORECASE,
+)
+
+
+def _retry_after_s(chain: Sequence[BaseException], said: str) -> float | None:
+    """Seconds that the server asks to be left alone for, by its headers or its words; dates are not read."""
     for link in chain:
-        body = getattr(link, "body", None)
-        inner = body.get("error", body) if isinstance(body, Mapping) else None
-        within = inner.get("code") if isinstance(inner, Mapping) else None
-        for value in (getattr(link, "code", None), within):
-            if isinstance(value, str):
-                return value
-    return ""
+        headers = getattr(getattr(link, "response", link), "headers", None)
+        for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+            value = headers.get(name) if isinstance(headers, Mapping) else None
+            if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]+)?", value.strip()):
+                return float(value) * unit
+    for found in _RETRY_IN.finditer(said):
+        if found["h"] or found["m"] or found["s"]:
+            seconds = float(found["s"] or 0) * (1e-3 if found["ms"] else 1.0)
+            return int(found["h"] or 0) * 3600 + int(found["m"] or 0) * 60 + seconds
+    return None
+
+
+def _codes(chain: Sequence[BaseException]) -> set[str]:
+    """The provider's own codes of the error (`insufficient_quota`, `1301`), from wherever its body has them."""
+    codes: set[str] = set()
+    for link in chain:
+        body = getattr(link, "body", None) or getattr(link, "error", None)
+        parts: list[Any] = [getattr(link, "code", None)]
+        inner = body
+        for name in (None, "error", "innererror", "inner_error"):
+            inner = inner.get(name, inner) if isinstance(inner, Mapping) and name else inner
+            parts += [inner.get(key) for key in ("code", "type", "status")] if isinstance(inner, Mapping) else []
+        codes |= {str(part).lower() for part in parts if isinstance(part, str | int) and not isinstance(part, bool)}
+    return codes
 
 
 def _kind(error: BaseException, chain: Sequence[BaseException], status: int | None, said: str) -> Failure:
-    code = _code(chain)
+    codes = _codes(chain)
     for rule in TABLES["rule"]:
         if re.fullmatch(rule.get("status", ".*"), str(status or "")) and (
-            code in rule.get("codes", ())
+            not codes.isdisjoint(map(str.lower, rule.get("codes", ())))
             or ("words" in rule and re.search(rule["words"], said, re.IGNORECASE))
             or not rule.keys() & {"codes", "words"}
         ):

@@ -1,12 +1,112 @@
-"""Which words of a provider about the end of a reply mean that it was refused."""
+"""How a reply ended, read from its provider's finish or stop reasons by the table in `finish_reasons.toml`.
+
+reason, end = read_end("chat_completions", choice.get("finish_reason"), choice.get("native_finish_reason"))
+reply = mark_end(AssistantMessage("(A)", finish_reason=reason, end=end))    # raises `BrokenOffError`
+"""
 
 from __future__ import annotations
 
-_REFUSALS = frozenset(
-    {"content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "IMAGE_SAFETY"}
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from hybrid.messages import MAX_NAME, AssistantMessage, End, UnreadableCall
+from hybrid.models.failures import UnreadableReplyError
+
+Wire = Literal["chat_completions", "responses", "anthropic", "gemini", "ollama"]
+
+TABLE: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    Path(__file__).with_name("finish_reasons.toml").read_text("utf-8")
 )
+# If a reply has several reasons, the most specific one is the cause: a gateway may say `error` beside its provider's
+# own `MALFORMED_FUNCTION_CALL`.
+SPECIFIC_FIRST: Final = (
+    End.REFUSED,
+    End.FILTERED,
+    End.MALFORMED_CALL,
+    End.CONTEXT_FULL,
+    End.CUT,
+    End.BROKEN_OFF,
+    End.UNFINISHED,
+    End.TOOL_CALLS,
+    End.ENDED,
+    End.UNKNOWN,
+)
+_PREFIX: Final = re.compile(r"^(?:finish|stop|block|blocked)_?reason[._]")
+# Stands for a reason where a choice holds no message at all.
+NO_MESSAGE: Final = "no message"
 
 
-def refusal_of(*reasons: str | None) -> str | None:
-    """The first of the reasons why a reply ended that means a refusal by the model or a filter, or None."""
-    return next((reason for reason in reasons if reason in _REFUSALS), None)
+class BrokenOffError(UnreadableReplyError):
+    """The server ended a reply before the model did: it is requested again, like any failed request."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the server broke the reply off (finish reason {reason!r})")
+        self.reason = reason
+
+
+def read_end(wire: Wire, *reasons: Any) -> tuple[str | None, End]:
+    """The most specific of a reply's reasons in the provider's own words, and what it means.
+
+    Args:
+        wire: the API that the reply came over; its words are looked up first.
+        reasons: texts, objects with the text under `type` or `reason` (SGLang), or None.
+    """
+    known = [(text, _kind(wire, text)) for reason in reasons if reason is not None and (text := _text(reason))]
+    if len(known) == 1:
+        return known[0]
+    return min(known, key=lambda pair: SPECIFIC_FIRST.index(pair[1]), default=(None, End.ENDED))
+
+
+def _text(reason: Any) -> str:
+    if type(reason) is str:
+        return reason.strip()[:MAX_NAME]
+    if isinstance(reason, dict):
+        reason = reason.get("type") or reason.get("reason")
+    reason = getattr(reason, "value", reason)
+    return str(reason).strip()[:MAX_NAME] if isinstance(reason, str | int) and not isinstance(reason, bool) else ""
+
+
+@cache
+def _kind(wire: Wire, reason: str) -> End:
+    """The kind of one reason; `End.UNKNOWN` if no table has it or any part of it."""
+    tables = (TABLE[wire], *(table for name, table in TABLE.items() if name != wire))
+    # Google's endpoint for OpenAI's API joins two: `content_filter: PROHIBITED_CONTENT`.
+    for text in (reason, *re.split(r"[:,;|]", reason)):
+        word = _PREFIX.sub("", re.sub(r"[\s-]+", "_", text.strip().lower()))
+        kind = next((table[word] for table in tables if word in table), None)
+        if kind is not None:
+            return End(kind)
+    return End.UNKNOWN
+
+
+def mark_end(reply: AssistantMessage) -> AssistantMessage:
+    """The reply with what follows from how it ended (`end`); the same object if it simply ended.
+
+    A reply that is withheld gets a `refusal`, and a malformed call becomes an unreadable one, which goes back to the
+    model in words.
+
+    Raises:
+        BrokenOffError: the server failed in the middle of it.
+    """
+    end = reply.end
+    if end is End.BROKEN_OFF:
+        raise BrokenOffError(reply.finish_reason or "")
+    if end is End.MALFORMED_CALL:
+        return malformed(reply, reply.text)
+    if end in (End.FILTERED, End.REFUSED):
+        return replace(reply, refusal=reply.refusal or reply.finish_reason or end.value)
+    return replace(reply, end=End.REFUSED) if reply.refusal is not None else reply
+
+
+def malformed(reply: AssistantMessage, written: str) -> AssistantMessage:
+    """The reply with a call that its server could not read; `written` is what the server shows of it."""
+    written = written or reply.finish_reason or End.MALFORMED_CALL.value
+    error = "the server could not read the call as the model wrote it"
+    # The written call stands in the text too: servers refuse a conversation with an empty message.
+    text = reply.text if written in reply.text else f"{reply.text}\n{written}".strip()
+    return replace(reply, text=text, end=End.MALFORMED_CALL, unreadable=UnreadableCall("unknown", written, error))

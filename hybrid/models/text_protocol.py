@@ -145,7 +145,7 @@ def with_calls(
     it, `turn` is the number of the model's call, by which the calls are named, and `asked` says that it was asked for
     calls in text, which are then nothing to remark on.
     """
-    if reply.calls or reply.invalid:
+    if reply.calls or reply.invalid or reply.unreadable is not None or reply.is_withheld:
         return reply
     used = reply.usage
     if tools and used is not None and reply.finish_reason == "stop" and not without_thoughts(reply.text).strip():

@@ -154,7 +154,10 @@ class _Metered:
                 input_tokens=usage.input_tokens if usage else 0,
                 output_tokens=usage.output_tokens if usage else 0,
                 cost_usd=cost_usd(usage, self._run.config.model_settings.price),
+                uncounted_calls=int(usage is None),
             )
+            if usage is None:
+                meter.refuse_uncounted(self._model.name, self._run.config.limits)
         finally:
             meter.end(used)
             self.used += used

@@ -17,8 +17,9 @@ from hybrid.config import ModelSettings
 from hybrid.config.run_config import own_frame
 from hybrid.errors import HybridError, UsageError
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, Message, ToolCall, ToolMessage, user_message
+from hybrid.messages import AssistantMessage, End, ImagePart, InvalidCall, Message, ToolCall, ToolMessage, user_message
 from hybrid.models import open_model
+from hybrid.models.answering import other_models
 from hybrid.models.base import CallKey, ChatModel, ModelRefused
 from hybrid.models.caller import Caller
 from hybrid.models.circuit import UNMET, Circuit, CircuitLimits
@@ -119,6 +120,24 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
     return Checked(tuple(found), check.requests, time.monotonic() - began)
 
 
+# What follows from how the first reply ended, if it did not simply end.
+_ENDS: Mapping[End, str] = {
+    End.CUT: "give --max-tokens",
+    End.CONTEXT_FULL: "the model's context is full after one line: start the server with a longer one",
+    End.FILTERED: "a filter of the provider stopped it: such replies are counted and not scored",
+    End.REFUSED: "the provider refused: such replies are counted and not scored",
+    End.UNFINISHED: "its provider did not let it finish: such replies are counted and not scored",
+    End.UNKNOWN: "a reason that is not known: it counts as ended, and is listed",
+}
+
+
+def _answering(asked: str, answered: str | None) -> list[Found]:
+    """The model that the server names, if it is another one than the one asked for."""
+    if answered is None or not other_models(asked, {answered: 1}):
+        return []
+    return [Found("answers as", answered, f"another model than {asked}: runs count its replies and say so")]
+
+
 @dataclass
 class _Check:
     name: str
@@ -171,9 +190,11 @@ class _Check:
             raise type(error)(f"{error}{advice}") from error
         usage, ended = reply.usage, reply.finish_reason
         thought = len(reply.reasoning) or (usage.reasoning_tokens if usage else 0)
+        means_of_end = _ENDS.get(reply.end, "yes") if ended else "give --max-tokens"
         found = [
             Found("answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached, and said nothing"),
-            Found("ends by itself", ended or "no reason", "yes" if ended == "stop" else "give --max-tokens"),
+            Found("ends by itself", ended or "no reason", means_of_end),
+            *_answering(self.name, reply.model),
             Found("counts tokens", f"{usage.input_tokens} read, {usage.output_tokens} written", "budgets work")
             if usage
             else Found("counts tokens", "none", "no budget of tokens or dollars works"),
@@ -335,7 +356,7 @@ class _Check:
 
     async def limit(self) -> list[Found]:
         reply = await self.say("Count from 1 to 200, one number a line.", max_tokens=16)
-        held = reply.finish_reason in ("length", "max_tokens") or len(reply.text) < 100
+        held = reply.is_cut or len(reply.text) < 100
         means = "--max-tokens works" if held else "--max-tokens does nothing"
         return [Found("takes a limit of tokens", f"it ended by {reply.finish_reason}", means)]
 

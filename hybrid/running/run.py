@@ -33,7 +33,7 @@ from hybrid.running.progress import Progress
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.run_log import run_log
-from hybrid.running.state import RunState, SolverProgress, close_folder, open_folder
+from hybrid.running.state import RunState, SolverProgress, close_folder, models_named, open_folder
 from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.captions import RunCaptions, captioner_sha256
@@ -177,12 +177,13 @@ async def _ask_all(
     failures: list[UnfinishedQuestion] = []
     answered = 0
     async with opener(run, replies, tell) as engine:
-        for name, solver in run.solvers.items():
+        # Those that ask the model come first: a key or a model that is wrong ends the run before anything else is run.
+        for name, solver in sorted(run.solvers.items(), key=lambda item: not item[1].needs_model):
             match stopped:
                 case None | WeightsError():
                     pass
-                # A model that cannot be asked stops those that ask it; anything else, as a full disk, stops all.
-                case ModelRefused() | Outage() if not solver.needs_model:
+                # A server that is away stops those that ask it; anything else, a wrong key or a full disk, stops all.
+                case Outage() if not solver.needs_model:
                     pass
                 case _:
                     continue
@@ -268,6 +269,7 @@ class _Asking:
             await self._not_finished(question, error, recorder)
         else:
             self.progress.finished.add(question.id)
+            self.progress.answered_by.update(models_named(attempt))
             self._tell(self.so_far.with_attempt(attempt))
             return True
         return False

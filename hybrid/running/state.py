@@ -14,8 +14,10 @@ import hashlib
 import itertools
 import platform
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -23,11 +25,13 @@ from typing import Any
 from hybrid.benchmarks.card import labels_of
 from hybrid.errors import DataError, HybridError, UsageError
 from hybrid.images import OUR_JOINT
+from hybrid.log.attempts import Recorded
 from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.log.lines import Extent, Measure
 from hybrid.log.manifest import MANIFEST, difference
 from hybrid.log.questions import AnyQuestion
+from hybrid.models.answering import other_models
 from hybrid.registry import package_of_solver
 from hybrid.repeats import word_of
 from hybrid.running.data import READ_BY, reading_key
@@ -41,10 +45,12 @@ from hybrid.serving.sources import code_outside
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.solver import Solver
 from hybrid.texts import text_hash
-from hybrid.types import BrokenQuestion, Json
+from hybrid.types import Attempt, BrokenQuestion, Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"
+# The key of the models that answered, by solver, in the manifest.
+ANSWERED_BY = "answered_by"
 # The key of each probe's result in the manifest.
 _PROBED = {SIGHT_PROBE: SIGHT, CALL_PROBE: CALLING, FRAME_PROBE: FRAME}
 
@@ -64,6 +70,8 @@ class SolverProgress:
     measure: Measure
     # Whether the attempts begin with those that the manifest has.
     sound: bool
+    # Replies by the model that their server names.
+    answered_by: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -102,10 +110,13 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     else:
         folder.refuse_orphans()
     files: dict[str, Json] = dict(before.get("files", {}))
-    state = RunState(folder, dict(_taken_up(run, files, tell)))
+    state = RunState(folder, dict(_taken_up(run, files, before.get(ANSWERED_BY, {}), tell)))
     extent, taken = _write_questions(run, before, tell)
     files[QUESTIONS] = asdict(extent)
     kept: dict[str, Json] = {key: before[key] for key in ("options", *_PROBED.values(), "notices") if key in before}
+    if ANSWERED_BY in before:
+        # Those of this command are written when it ends: until then what they lack is counted anew.
+        kept[ANSWERED_BY] = {name: one for name, one in before[ANSWERED_BY].items() if name not in run.solvers}
     if run.config.options_as_used:
         # Those of the last command: together with the defaults they derive this configuration again.
         kept["options"] = dict(run.config.options_as_used)
@@ -180,7 +191,20 @@ def _other(before: AnyQuestion, now: AnyQuestion) -> str | None:
     return None if same else "of which the text, the choices or the answer changed"
 
 
-def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[tuple[str, SolverProgress]]:
+def _models_before(recorded: Recorded, counts: Mapping[str, int] | None) -> Mapping[str, int]:
+    """The models that answered in earlier commands; counted again if the last one was killed before it could say."""
+    if counts is not None:
+        return counts
+    found = Counter[str]()
+    for identity in recorded.by_id:
+        with suppress(DataError):
+            found += models_named(recorded.by_id[identity])
+    return found
+
+
+def _taken_up(
+    run: ResolvedRun, files: dict[str, Json], before: Mapping[str, Mapping[str, int]], tell: Tell
+) -> Iterator[tuple[str, SolverProgress]]:
     """The questions that each solver has finished; tells the user of defects in its attempts."""
     # For attempts that are taken up as they are, `files` is changed to their present extent. Attempts that were edited
     # and lack nothing are reported by every command: there is no telling which answer was changed.
@@ -191,9 +215,12 @@ def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[
         if recorded.index.unreadable:
             run.folder.set_aside(name)
         progress = SolverProgress(set(recorded.by_id), recorded.index.measure, recorded.index.same)
+        if run.solvers[name].needs_model:
+            progress.answered_by.update(_models_before(recorded, before.get(name)))
         # Answers that are missing can be asked for again.
         if recorded.index.unreadable or recorded.index.missing:
-            progress = SolverProgress(progress.finished, run.folder.measure(attempts_of(name)), sound=True)
+            measure = run.folder.measure(attempts_of(name))
+            progress = replace(progress, measure=measure, sound=True)
             files[attempts_of(name)] = asdict(progress.measure.extent)
             left = len(run.questions.without(progress.finished))
             tell(f"note: {left} questions of {name} have no answer that can be read and are asked now")
@@ -270,9 +297,28 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
                     manifest["files"][attempts_of(name)] = asdict(progress.measure.extent)
             manifest["connection"] = _connections(run, manifest["connection"])
             manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
+            _keep_models(run, state, manifest, tell)
             run.folder.write_manifest(manifest)
     except HybridError as error:
         tell(f"note: {error}")
+
+
+def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], tell: Tell) -> None:
+    """Count in the manifest which models answered, and tell the user of those that were not asked for."""
+    counts = {name: dict(sorted(progress.answered_by.items())) for name, progress in state.solvers.items()}
+    manifest[ANSWERED_BY] = {**manifest.get(ANSWERED_BY, {}), **{name: one for name, one in counts.items() if one}}
+    asked = run.config.model or ""
+    total = sum((Counter(count) for count in counts.values()), Counter[str]())
+    for name, count in other_models(asked, total).items():
+        tell(
+            f"note: {count} of {total.total()} replies came from another model than {asked}: the server names {name!r}"
+        )
+
+
+def models_named(attempt: Attempt) -> Counter[str]:
+    """How many replies of an attempt each model gave, as its server names it."""
+    steps = (step for exchange in attempt.exchanges for step in exchange.reply.steps if step.kind == "model")
+    return Counter(model for step in steps if isinstance(model := step.data.get("model"), str))
 
 
 def _further(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> dict[str, Json]:

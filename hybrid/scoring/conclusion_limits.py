@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hybrid.display.terminal import clipped
+from hybrid.models.answering import other_models
 from hybrid.same_pictures import shared_pictures
 from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_rows import (
@@ -28,6 +29,7 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.label_changes import partly_there
+from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
@@ -65,6 +67,7 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield worded("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
+    yield from _other_models(solvers)
     yield from _faults(found)
     pairs = [(one.hybrid, other) for one in groups for other in (one.alone, one.specialist, one.blank)]
     parts = [said for hybrid, other in pairs if other is not None and (said := found.otherwise(other, hybrid))]
@@ -78,6 +81,18 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
         yield worded("limits.recorded")
     yield from _power(found, groups)
+
+
+def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
+    """Replies of another model than the one that the run asked for, as the servers name them."""
+    total, others = Counter[str](), Counter[str]()
+    for one in solvers:
+        counts = {} if one.folder is None else one.manifest.get("answered_by", {}).get(one.recorded, {})
+        total.update(counts)
+        others.update(other_models(one.model or "", counts))
+    if others:
+        named = listed([clipped(name, NAME_WIDTH) for name, _ in others.most_common(NAMED)])
+        yield worded("limits.model", others=others.total(), n=total.total(), models=named)
 
 
 def _faults(found: ConclusionRows) -> Iterator[str]:

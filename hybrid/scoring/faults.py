@@ -1,16 +1,17 @@
-"""Tool calls that ended in faults, by solver and tool, read from the attempts of a run.
+"""Tool calls that ended in faults and replies that did not simply end, read from the attempts of a run.
 
 for one in tool_faults(scored):
     one.tool, one.calls, one.kinds, one.never_ran      # "depth", 12, {Fault.TOOL_ERROR: 12}, True
+reply_ends(scored)                                     # {("cut", "length"): 3, ("filtered", "SAFETY"): 1}
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from hybrid.errors import DataError
 from hybrid.log.folder import RunFolder, attempts_of
@@ -54,13 +55,35 @@ class ToolFaults:
         return f"{self.tool}: {self.faults} of {self.calls} calls ended in faults ({kinds})"
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The tools that a solver called, and how its model's replies ended."""
+
+    tools: tuple[ToolFaults, ...] = ()
+    ends: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
 def tool_faults(scored: Scored) -> tuple[ToolFaults, ...]:
     """Of each tool that a solver of a run called, by name; none for answers that another program recorded."""
     if scored.folder is None or is_imported(scored) or role(scored) == "mllm":
         return ()
+    return _count(scored).tools
+
+
+def reply_ends(scored: Scored) -> Mapping[tuple[str, str], int]:
+    """How many replies of a solver's model ended in each way but the simple one, by kind and finish reason.
+
+    The kinds are those of `End` and `broken_off`, for replies that were asked for again.
+    """
+    return {} if scored.folder is None or is_imported(scored) or role(scored) == "specialist" else _count(scored).ends
+
+
+def _count(scored: Scored) -> Counts:
+    """What the attempts of a solver hold now."""
+    assert scored.folder is not None  # noqa: S101 - both callers have looked
     path = scored.folder.path / attempts_of(scored.recorded)
     if not path.exists():
-        return ()
+        return Counts()
     state = path.stat()
     return _counted(scored.folder, scored.recorded, state.st_mtime_ns, state.st_size)
 
@@ -82,9 +105,10 @@ def noted(scored: Scored) -> tuple[ToolFaults, ...]:
 
 
 @lru_cache(maxsize=64)
-def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> tuple[ToolFaults, ...]:
+def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
     del changed, size
     recorded = folder.recorded(solver)
+    ends = Counter[tuple[str, str]]()
     calls, errors = Counter[str](), dict[str, str]()
     kinds: dict[str, Counter[Fault]] = {}
     known = frozenset(names("tools"))
@@ -93,14 +117,31 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> tuple[T
             exchanges = recorded.by_id[identity].exchanges
         except DataError:
             continue
-        for step in (step for exchange in exchanges for step in exchange.reply.steps if step.kind == "tool"):
+        for step in (step for exchange in exchanges for step in exchange.reply.steps):
+            if step.kind == "model":
+                ends.update(_ends(step.data))
+            if step.kind != "tool":
+                continue
             tool = named(step.name, step.fault, known)
             calls[tool] += 1
             if step.fault is not None:
                 kinds.setdefault(tool, Counter())[step.fault] += 1
                 place = step.data.get("raised_at")
                 errors.setdefault(tool, f"{step.text} ({place})" if isinstance(place, str) else step.text)
-    return tuple(ToolFaults(tool, calls[tool], kinds.get(tool, {}), errors.get(tool, "")) for tool in sorted(calls))
+    tools = (ToolFaults(tool, calls[tool], kinds.get(tool, {}), errors.get(tool, "")) for tool in sorted(calls))
+    return Counts(tuple(tools), dict(sorted(ends.items())))
+
+
+def _ends(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How the replies of a step ended, the earlier ones that were broken off among them."""
+    broken = data.get("broken_off")
+    for reason in broken if isinstance(broken, list | tuple) else ():
+        yield "broken_off", str(reason)
+    reason = data.get("finish_reason")
+    # The step of an older run has a reason only where the reply was cut.
+    end = data.get("end", "cut" if reason else None)
+    if end is not None:
+        yield str(end), str(reason or "")
 
 
 def named(tool: str, fault: Fault | None, known: frozenset[str]) -> str:

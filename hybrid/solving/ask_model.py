@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from hybrid import tracing
 from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
-from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
+from hybrid.messages import AssistantMessage, End, Message, TokenUsage, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
@@ -30,6 +30,14 @@ from hybrid.types import Fault, Json, Step, Usage
 MAX_THOUGHTS = 8_000
 # Seconds; larger than the rounding error of a sum of durations.
 TIMER_S = 1e-6
+
+
+def _ending(message: AssistantMessage) -> dict[str, Json]:
+    """How a reply ended, if it did not simply end, and why earlier ones were broken off."""
+    facts: dict[str, Json] = {"broken_off": [*message.broken_off]} if message.broken_off else {}
+    if message.end not in (End.ENDED, End.TOOL_CALLS):
+        facts |= {"end": message.end.value, "finish_reason": message.finish_reason}
+    return facts
 
 
 @dataclass
@@ -69,6 +77,8 @@ class ModelCalls:
         key, self.key = self.key, self.key.following()
         with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as ended:
             message, used = await self._counted(model, messages, tools, key)
+            if used.uncounted_calls:
+                self._run_meter.refuse_uncounted(model.name, self._meter.limits)
             ended(lambda: tracing.model_reply(message, used.cost_usd))
         sent, thoughts = message.images_sent, message.reasoning
         if (left_out := len(thoughts) - MAX_THOUGHTS) > 0:
@@ -84,7 +94,9 @@ class ModelCalls:
             "tool_calls": calls or None,
             "unreadable": None if message.unreadable is None else asdict(message.unreadable),
             "reasoning": thoughts or None,
-            "finish_reason": message.finish_reason if message.is_cut else None,
+            # Of every reply that did not simply end, so that such replies can be found in a run.
+            **_ending(message),
+            "model": message.model,
             "likelihood": message.likelihood,
             "images_sent": None if sent is None else [image.json() for image in sent],
             "retries": (message.attempts or 1) - 1 or None,
@@ -114,13 +126,15 @@ class ModelCalls:
                 reasoning_tokens=tokens.reasoning_tokens,
                 cost_usd=cost_usd(message.usage, self._price, batched=message.batched),
                 cached_tokens=tokens.cached_tokens or 0,
+                # Recordings and models in this process have no server that could have counted.
+                uncounted_calls=int(message.usage is None and bool(model.connection())),
             )
         except TimeoutError:
             # A timeout of the model's own connection does not mean that the question's budget has ended.
             if not limit.expired():
                 raise
             # The call was made and may be charged for, but the provider's counts of tokens are lost.
-            used = Usage(model_calls=1)
+            used = Usage(model_calls=1, uncounted_calls=int(bool(model.connection())))
             # A timer can end a hair before the budget does, which is spent all the same.
             at_least = (left or 0.0) + TIMER_S
             self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))

@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
-from hybrid.config import RunLimits
+from hybrid.config import Limits, RunLimits
 from hybrid.errors import Outage
+from hybrid.models.base import ModelRefused
 from hybrid.timing import CallTime
 from hybrid.types import Usage
 
@@ -51,6 +52,24 @@ class RunMeter:
         if name := self.spent():
             raise RunBudgetSpent(f"the run's budget of {name} is spent")
         self.pending += 1
+
+    def refuse_uncounted(self, model: str, question: Limits) -> None:
+        """Raise `ModelRefused` if a budget of the run or of a question is of tokens, which a reply has just not told.
+
+        Such a budget would never be spent, whatever the run costs.
+        """
+        budgets = {
+            "--run-max-tokens": self.limits.tokens,
+            "--run-max-cost": self.limits.cost_usd,
+            "--max-total-tokens": question.tokens,
+            "--max-cost": question.cost_usd,
+        }
+        named = [f"{option} {most:g}" for option, most in budgets.items() if most is not None]
+        if named:
+            raise ModelRefused(
+                f"--model {model}: its replies come without token counts, so {' and '.join(named)} cannot be kept to; "
+                "leave it out, or limit the run by --run-max-calls or --limit"
+            )
 
     def end(self, used: Usage) -> None:
         """Count what a call that started has used; nothing for one that failed."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hybrid.errors import NotRecorded
-from hybrid.messages import AssistantMessage, Message, user_message
+from hybrid.messages import AssistantMessage, End, Message, user_message
 from hybrid.solving.solver import AskModel, Log
 from hybrid.thoughts import without_thoughts
 from hybrid.types import Fault, Step
@@ -25,20 +25,44 @@ async def words_of(model: AskModel, messages: Sequence[Message], log: Log) -> st
     Of a recorded model without a second reply the first counts. Raises what the model raises.
     """
     reply = await model(messages)
+    if note_withheld(reply, log):
+        return ""
     if not is_empty(reply, log):
         return reply.text
     try:
         again = await model([*messages, user_message([EMPTY])])
     except NotRecorded:
         return reply.text
+    if note_withheld(again, log):
+        return ""
     return reply.text if is_empty(again, log) else again.text
 
 
-def is_empty(reply: AssistantMessage, log: Log) -> bool:
-    """Whether a reply without tool calls says nothing; notes it in the log, and a provider's refusal too."""
-    if reply.refusal is not None:
-        log.note(Step("rule", "refusal", "the provider refused to answer", fault=Fault.REFUSAL))
+# Why a reply is no answer of the model, for the trace.
+WITHHELD = {
+    End.FILTERED: "a filter of the provider stopped the reply",
+    End.UNFINISHED: "the provider did not let the model finish",
+    End.MALFORMED_CALL: "the server could not read the call that the model wrote",
+}
+
+
+def note_withheld(reply: AssistantMessage, log: Log) -> bool:
+    """Whether a reply without tool calls is no answer of the model and is not to be asked for again; notes why.
+
+    It was refused, filtered or left unfinished by its provider, or is a call that its server could not read.
+    """
+    malformed = reply.end is End.MALFORMED_CALL
+    if not (reply.is_withheld or malformed):
         return False
+    why = WITHHELD.get(reply.end, "the provider refused to answer")
+    reason = f" ({reply.finish_reason})" if reply.finish_reason else ""
+    fault = Fault.UNREADABLE_CALL if malformed else Fault.REFUSAL
+    log.note(Step("rule", fault.value.replace("_", " "), why + reason, fault=fault))
+    return True
+
+
+def is_empty(reply: AssistantMessage, log: Log) -> bool:
+    """Whether a reply without tool calls says nothing; notes it in the log."""
     if without_thoughts(reply.text).strip():
         return False
     # A text of nothing but thoughts is not asked for again: it may hold an answer all the same.
@@ -46,7 +70,10 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
     # Both follow from what its step in the trace holds.
     if reply.is_cut or reply.reasoning or reply.text.strip():
         why = f"the reply {'is all reasoning' if reply.reasoning or reply.text.strip() else 'says nothing'}"
-    if reply.is_cut:
+    if reply.end is End.CONTEXT_FULL:
+        why += ": the model's context was full"
+        remedy = "send smaller pictures (--max-pixels), or start the server with a longer context"
+    elif reply.is_cut:
         why += ": it ended by the limit of tokens"
         remedy = "raise --max-tokens, or ask for less with --reasoning-effort"
     elif reply.reasoning:

@@ -172,7 +172,7 @@ class Session:
             await self._shared.run_meter.begin()
             before = self.meter.used
             try:
-                return await self._solver.ask(prompt, ctx)
+                reply = await self._solver.ask(prompt, ctx)
             finally:
                 used, price = _difference(self.meter.used, before), self._shared.config.model_settings.price
                 if price is not None and used.model_calls > used.uncounted_calls:
@@ -180,6 +180,9 @@ class Session:
                     used = replace(used, cost_usd=cost)
                     self.meter.used += Usage(cost_usd=cost)
                 self._shared.run_meter.end(used)
+            if used.uncounted_calls:
+                self._shared.run_meter.refuse_uncounted(self._name, self.meter.limits)
+            return reply
         if self._solver.samples_itself or not self._solver.needs_model:
             return await self._solver.ask(prompt, self._context(prompt, shown, key, log))
 

@@ -8,6 +8,7 @@ import pytest
 
 from hybrid.config import Limits
 from hybrid.messages import AssistantMessage
+from hybrid.models.replies import read_end
 from hybrid.registry import load_solver, solver_names
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
@@ -58,7 +59,13 @@ def test_a_refusal_of_the_provider_is_not_asked_for_again(ask: Any, name: str) -
     assert model.replies == ["never asked for"]
 
 
-@pytest.mark.parametrize(*cases(__file__, "why a reply is empty", reply=lambda row: AssistantMessage(**row)))
+def ended(finish_reason: str | None = None, **row: Any) -> AssistantMessage:
+    """A reply with what its finish reason means."""
+    reason, end = read_end("chat_completions", finish_reason)
+    return AssistantMessage(finish_reason=reason, end=end, **row)
+
+
+@pytest.mark.parametrize(*cases(__file__, "why a reply is empty", reply=lambda row: ended(**row)))
 def test_an_empty_reply_says_why_it_is_empty(reply: AssistantMessage, empty: bool, why: str, remedy: str) -> None:
     log = Log()
     assert is_empty(reply, log) is empty

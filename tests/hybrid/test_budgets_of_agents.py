@@ -32,7 +32,7 @@ def test_calls_without_tokens_are_said_in_the_row_of_their_solver() -> None:
     some = Agent(lambda _: [TOLD, SAID], name="some")
     agents = [Agent(lambda _: [TOLD], name="whole"), some]
     hybrid.run("blink", **SAMPLE, solvers=agents, model_arg={"price": "1/2"})
-    outcomes, said = cells("outcomes"), "tokens and USD unknown: of 4 of 8 model calls no tokens are told"
+    outcomes, said = cells("outcomes"), "tokens and USD unknown: 4 of 8 replies came without token counts"
     for quantity, whole in (("tokens in", 400.0), ("tokens out", 40.0), ("cost", pytest.approx(480e-6))):
         assert (outcomes[quantity, "whole"].value, outcomes[quantity, "whole"].note) == (whole, "")
         assert (outcomes[quantity, "some"].value, outcomes[quantity, "some"].note) == (None, said)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hybrid.config import RunLimits
 from hybrid.engines.ray.desk import Desk
 from hybrid.engines.ray.images import Shelf, bytes_of, lacking, of_question, take
 from hybrid.engines.ray.line import Line
@@ -111,7 +112,7 @@ class Worker:
             partners = {} if asked.partner is None else {question.id: asked.partner}
             oracle = oracle_of(self._setup.benchmark, lambda _: question) if mode == "oracle" else None
             control = ToolCondition(self._tools, mode, oracle, partners)
-            meter = MeterOfRun(line) if self._setup.metered else RunMeter()
+            meter = MeterOfRun(line, self._resources.config.run_limits) if self._setup.metered else RunMeter()
             own = replace(self._resources, control=control, captions=_Captions(line), run_meter=meter)
             solver = self._solvers[asked.solver]
             line.send(await attempt_question(self._setup.benchmark, own, solver, question, asked.solver))
@@ -174,8 +175,8 @@ class _Log:
 class MeterOfRun(RunMeter):
     """The budget of the run over all workers: the run allows each call, and is told what it used."""
 
-    def __init__(self, line: Line) -> None:
-        super().__init__()
+    def __init__(self, line: Line, limits: RunLimits) -> None:
+        super().__init__(limits)
         self._line = line
 
     async def begin(self) -> None:

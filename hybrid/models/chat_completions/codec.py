@@ -19,7 +19,9 @@ from typing import Any
 
 from hybrid.messages import (
     MAX_DEPTH,
+    MAX_NAME,
     AssistantMessage,
+    End,
     InvalidCall,
     Message,
     SystemMessage,
@@ -30,10 +32,12 @@ from hybrid.messages import (
     whole_value,
 )
 from hybrid.models.base import CallKey
-from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
-from hybrid.models.failures import UnreadableReplyError, error_in_reply, summary
+from hybrid.models.chat_completions.stream import FEEDBACK
+from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, Terms
+from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error, summary
 from hybrid.models.literals import read_object
-from hybrid.models.replies import refusal_of
+from hybrid.models.replies import NO_MESSAGE, mark_end, read_end
+from hybrid.models.usage import read_usage
 from hybrid.types import ImageRef, Json
 
 # From the image in a message to the part of a request that holds its bytes.
@@ -48,6 +52,9 @@ _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "a
 _READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
 # Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client.
 _READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
+# Where servers put the counts of tokens, and in which objects beside the choices (Groq, Cohere and gateways).
+_USAGE = ("usage", "usageMetadata", "usage_metadata")
+_AROUND_USAGE = ("x_groq", "meta", "metadata")
 _IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
 
 
@@ -84,6 +91,10 @@ def request_body(
             calls = [_without(call, terms.without) for call in turn.get("tool_calls", ())]
             less = _without(turn, terms.without) | ({"tool_calls": calls} if calls else {})
             said.append(less if turn["role"] == "assistant" else turn)
+    body["messages"] = _bridged(body["messages"]) if terms.bridges else body["messages"]
+    if terms.declares_tools and not tools and (declared := _called_tools(messages)):
+        tools = as_json(declared)
+        body["tool_choice"] = "none"
     extra = options.get("extra_body")
     if isinstance(extra, dict) and extra:
         text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
@@ -97,6 +108,23 @@ def request_body(
     for one, after in zip(places, around[1:], strict=True):
         pieces += [one, after]
     return pieces
+
+
+def _bridged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages, with a reply wherever one of the user comes right behind one of a tool."""
+    out: list[dict[str, Any]] = []
+    for message in messages:
+        if out and message["role"] == "user" and out[-1]["role"] == "tool":
+            out.append({"content": BRIDGE, "role": "assistant"})
+        out.append(message)
+    return out
+
+
+def _called_tools(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A declaration of each tool that a conversation has called, for servers that want one; it may not be called."""
+    names = dict.fromkeys(call["function"]["name"] for one in messages for call in one.get("tool_calls", ()))
+    nothing: dict[str, Any] = {"description": "Withdrawn.", "parameters": {"type": "object", "properties": {}}}
+    return [{"type": "function", "function": {"name": name, **nothing}} for name in names]
 
 
 def _without(said: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -172,21 +200,69 @@ def readable(data: bytes) -> dict[str, Any]:
     whole = _parsed(data)
     if not isinstance(whole, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
-    if whole.get("error"):
-        raise error_in_reply(whole["error"])
-    choices = whole.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    if not isinstance(first, dict) or not isinstance(message, dict):
+    if error := reported_error(whole):
+        raise error_in_reply(error)
+    first = _choice(whole)
+    if first is None:
         raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
+    if first.get("error"):
+        raise error_in_reply(first["error"])
+    message = first["message"]
     content, reason = message.get("content"), first.get("finish_reason")
-    if reason == "error":
-        raise UnreadableReplyError(f"the reply ended in an error: {_start(data)}")
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
-    if not (content or reason or _said_calls(message) or message.get("refusal")):
+    if not (content or reason or _said_calls(message) or _refusal(message)):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
     return whole
+
+
+def _choice(whole: dict[str, Any]) -> dict[str, Any] | None:
+    """The first choice, with a message; None if there is none.
+
+    A provider that refuses may leave the message out, or every choice: what it says instead becomes the reason.
+    """
+    choices = whole.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    said = first.get("message") if isinstance(first, dict) else None
+    if isinstance(first, dict) and isinstance(said, dict) and not FEEDBACK & whole.keys():
+        return first
+    feedback = _feedback(whole)
+    if isinstance(first, dict) and isinstance(said, dict):
+        is_empty = not (said.get("content") or _said_calls(said) or said.get("refusal"))
+        return _with_reason(whole, first, feedback) if feedback and is_empty else first
+    if isinstance(first, dict) and said is None and not (first.get("text") or first.get("delta")):
+        reason, end = read_end("chat_completions", feedback or None, *_reasons(first))
+        if reason is None and not first.get("error"):
+            return None
+        simple = end in (End.ENDED, End.TOOL_CALLS, End.UNKNOWN)
+        return _with_reason(whole, first, f"content_filter: {NO_MESSAGE}, {reason}" if simple else reason)
+    return _with_reason(whole, {}, feedback) if first is None and feedback else None
+
+
+def _with_reason(whole: dict[str, Any], choice: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
+    """The first choice with an empty message and a reason in the provider's words, put into the reply."""
+    said = {"role": "assistant", "content": None}
+    first = {"message": said, **{key: value for key, value in choice.items() if value is not None}}
+    first |= {"finish_reason": reason}
+    whole["choices"] = [first]
+    return first
+
+
+def _reasons(choice: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Why a choice ended: in OpenAI's word, and in that of the provider behind a gateway."""
+    return choice.get("finish_reason"), choice.get("native_finish_reason")
+
+
+def _feedback(whole: Mapping[str, Any]) -> str:
+    """What a provider says of a prompt that it blocked (Gemini, Azure); empty if it says nothing."""
+    for name in ("prompt_feedback", "promptFeedback"):
+        feedback = whole.get(name)
+        reason = (feedback.get("blockReason") or feedback.get("block_reason")) if isinstance(feedback, dict) else None
+        if isinstance(reason, str) and reason:
+            return f"content_filter: {reason}"
+    results = whole.get("prompt_filter_results")
+    filtered = re.search(r'"(\w+)":\{[^{}]*"filtered":true', as_json(results).decode()) if results else None
+    return f"content_filter: {filtered[1]}" if filtered else ""
 
 
 def _parsed(data: bytes) -> Any:
@@ -210,29 +286,38 @@ def message(whole: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     """The message of a `readable` reply, with usage and why it ended; a call without an id gets one.
 
     The words of a refusal that came with an empty text are the text.
+
+    Raises:
+        BrokenOffError: its server broke it off.
     """
-    said, reason = whole["choices"][0]["message"], whole["choices"][0].get("finish_reason")
-    reason = reason if isinstance(reason, str) else None
+    choice = whole["choices"][0]
+    said = choice["message"]
+    reason, end = read_end("chat_completions", *_reasons(choice))
     calls, invalid = calls_of(_said_calls(said), call)
-    text, refusal = _text(said.get("content")), said.get("refusal")
-    refusal = refusal if isinstance(refusal, str) and refusal else None
-    counts: Any = whole.get("usage")
-    read, written = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
-    usage = None
-    if read is not None or written is not None:
-        reasoning = _count(counts.get("completion_tokens_details"), "reasoning_tokens")
-        cached = _count(counts.get("prompt_tokens_details"), "cached_tokens")
-        usage = TokenUsage(read or 0, written or 0, reasoning or 0, cached)
-    return AssistantMessage(
+    text, refusal = _text(said.get("content")), _refusal(said)
+    usage = usage_of(whole, is_empty=not (text or refusal or calls or invalid))
+    model = whole.get("model")
+    message = AssistantMessage(
         text or refusal or "",
         tuple(calls),
         tuple(invalid),
         usage,
         reason,
-        refusal or refusal_of(reason),
+        refusal,
         reasoning=thoughts_in(said),
         native=_native(said, call),
+        end=end,
+        model=model[:MAX_NAME] if isinstance(model, str) and model else None,
     )
+    return mark_end(message)
+
+
+def _refusal(said: Mapping[str, Any]) -> str | None:
+    """The words in which a model refuses, beside the content or as a part of it."""
+    refusal, content = said.get("refusal"), said.get("content")
+    if isinstance(content, list) and not refusal:
+        refusal = next((part.get("refusal") for part in content if _kind(part) == "refusal"), None)
+    return refusal if isinstance(refusal, str) and refusal else None
 
 
 def _is_text(part: Any) -> bool:
@@ -353,6 +438,13 @@ def as_written(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def _count(counts: Any, name: str) -> int | None:
-    value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def usage_of(whole: Mapping[str, Any], *, is_empty: bool) -> TokenUsage | None:
+    """The counts of a reply, from the first place that has them: beside the choices, in one of them, in its message."""
+    choices = [choice for choice in whole["choices"] if isinstance(choice, dict)]
+    beside = [one for name in _AROUND_USAGE if isinstance(one := whole.get(name), dict)]
+    messages = [one for choice in choices if isinstance(one := choice.get("message"), dict)]
+    for holder in (whole, *choices, *beside, *messages):
+        for name in _USAGE:
+            if name in holder and (usage := read_usage("chat_completions", holder[name], is_empty=is_empty)):
+                return usage
+    return read_usage("llama_cpp", whole.get("timings"), is_empty=is_empty)

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH
-from hybrid.models.failures import UnreadableReplyError, error_in_reply
+from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error
+from hybrid.models.usage import merged
 
 MAX_REPLY_BYTES = 8 * 2**20  # Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable.
 # Bytes of a reply in pieces: each piece of a few letters is wrapped in hundreds of bytes.
@@ -27,6 +28,8 @@ _GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "re
 _GROW_PARTS = _GROWS | {"signature"}
 _KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  # Events that say nothing.
 _OF_ONE_PART = ("type", "index", "id")
+# What a provider says of a prompt that it blocked: Gemini and Azure.
+FEEDBACK = frozenset({"prompt_feedback", "promptFeedback", "prompt_filter_results"})
 
 
 def is_stream(head: bytes) -> bool:
@@ -50,6 +53,7 @@ class Assembly:
         self._about: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
         self._reason: str | None = None
+        self._native_reason: str | None = None  # Of the provider behind a gateway.
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes."""
@@ -71,6 +75,7 @@ class Assembly:
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         message = {"role": "assistant", "content": None, **_settled(self._message)}
         choice = {"index": 0, "message": message, "finish_reason": self._reason}
+        choice |= {"native_finish_reason": self._native_reason} if self._native_reason else {}
         # ASCII: pieces may hold half a character each, which are one again when this is read.
         return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
 
@@ -102,12 +107,13 @@ class Assembly:
         if not isinstance(piece, dict):
             shown = data[:200].decode("utf-8", "replace")
             raise UnreadableReplyError(f"a piece of the stream is no JSON object: {shown}")
-        if error := piece.get("error") or (piece if event == b"error" else None):
+        if error := reported_error(piece) or (piece if event == b"error" else None):
             raise error_in_reply(error)
         self._add(piece)
 
     def _add(self, piece: Mapping[str, Any]) -> None:
         self._about |= {name: piece[name] for name in ("id", "model") if isinstance(piece.get(name), str)}
+        self._about |= {name: piece[name] for name in FEEDBACK & piece.keys() if piece[name]}
         self._count(piece)
         self._count(piece.get("x_groq"))
         choices = piece.get("choices")
@@ -127,13 +133,20 @@ class Assembly:
                         _add_calls(self._message.setdefault(name, []), value)
                     elif name != "role":
                         _grow(self._message, name, value)
-            reason = choice.get("finish_reason")
-            self._reason = reason if isinstance(reason, str) and reason not in ("", "null") else self._reason
+            self._reason = _reason(choice.get("finish_reason")) or self._reason
+            self._native_reason = _reason(choice.get("native_finish_reason")) or self._native_reason
 
     def _count(self, said: Any) -> None:
         """Keep the counts of tokens, which come with a choice, beside it or in a piece of their own."""
-        if isinstance(said, dict) and isinstance(usage := said.get("usage"), dict):
-            self._about["usage"] = usage
+        for name in ("usage", "usageMetadata", "timings"):
+            if isinstance(said, dict) and isinstance(counts := said.get(name), dict):
+                self._about[name] = merged(self._about.get(name, {}), counts)
+
+
+def _reason(value: Any) -> str | None:
+    """A finish reason; SGLang's own is an object."""
+    value = value.get("type") if isinstance(value, dict) else value
+    return value if isinstance(value, str) and value not in ("", "null") else None
 
 
 def _parsed(data: bytes) -> Any:

@@ -30,9 +30,15 @@ PASSED_ON: Final = frozenset(_SAID["passed_on"])  # Options of `--model-arg` tha
 CAN_BE_LEFT_OUT: Final[Mapping[str, str]] = _SAID["can_be_left_out"]
 REMEDIES: Final[Mapping[str, str]] = _SAID["remedies"] | dict.fromkeys(SENT_BACK, _SAID["thoughts"])
 _STATUSES = frozenset({400, 404, 415, 422, 500, 501})
+BRIDGE: Final = "I will look at the pictures."
 _STREAMS_ONLY = re.compile(_SAID["streams_only"].replace("\n", ""), re.IGNORECASE)
 _UNKNOWN = _SAID["unknown"].replace("\n", "")
 _WANTS_THOUGHTS = re.compile(r"reasoning_content|thought_?signature|\bthinking\b.{0,60}(?:pass|miss|must|expected)")
+_WANTS_RESPONSES = re.compile(
+    r"(?:tools? .{0,40}reasoning|reasoning.{0,40} tools?).{0,200}/v1/responses", re.IGNORECASE
+)
+_WANTS_TOOLS = re.compile(_SAID["wants_tools"].replace("\n", ""), re.IGNORECASE)
+_WANTS_REPLY = re.compile(_SAID["wants_reply"].replace("\n", ""), re.IGNORECASE)
 _AND = r"(?:\W{1,4}|\W{1,3}and\W{1,3})"
 
 
@@ -43,11 +49,17 @@ class Terms:
     stream: bool = False
     max_tokens: str = NEWER  # The name of the option for the longest reply.
     without: frozenset[str] = frozenset()  # Options that are left out.
+    declares_tools: bool = False  # Tools that were called stay declared when none may be called any more.
+    bridges: bool = False  # A reply of the model stands between a tool's result and the user's next message.
 
     def changes(self, before: Terms) -> list[str]:
         """How these differ from others, in words."""
         said = ["it is asked for its replies in pieces"] if self.stream > before.stream else []
         said += [f"it is sent {OLDER} for {NEWER}"] if self.max_tokens != before.max_tokens else []
+        if self.declares_tools > before.declares_tools:
+            said.append("it is sent the tools that were called with every request, with tool_choice none on the last")
+        if self.bridges > before.bridges:
+            said.append(f"it is sent a reply {BRIDGE!r} between a tool's result and its pictures")
         left_out = sorted(self.without - before.without)
         return said + [f"it is sent no {one}, {CAN_BE_LEFT_OUT.get(one, 'its own word')}" for one in left_out]
 
@@ -89,6 +101,15 @@ def learnt(
         if settings.stream != "off":
             return replace(terms, stream=True)
         raise ModelRefused(f"{refuses} only streams, which --stream off does not allow: {summary(error)}")
+    if _WANTS_RESPONSES.search(said):
+        remedy = (
+            "--model-arg api=responses asks it through the Responses API, --reasoning-effort none without reasoning"
+        )
+        raise ModelRefused(f"{refuses} takes tools and reasoning together only there; {remedy}: {summary(error)}")
+    if _WANTS_TOOLS.search(said) and not terms.declares_tools:
+        return replace(terms, declares_tools=True)
+    if _WANTS_REPLY.search(said) and not terms.bridges:
+        return replace(terms, bridges=True)
     if settings.thoughts == "drop" and _WANTS_THOUGHTS.search(said):
         raise ModelRefused(f"{refuses} wants the thoughts back that --reasoning drop leaves out: {summary(error)}")
     names = _named(said, {*options, *beside})

@@ -22,7 +22,7 @@ from hybrid.config import ModelSettings
 from hybrid.display.loading import loading
 from hybrid.errors import Outage, UsageError, is_out_of_memory
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, Message, SentImage, TokenUsage, ToolMessage, parts_of
+from hybrid.messages import AssistantMessage, End, ImagePart, Message, SentImage, TokenUsage, ToolMessage, parts_of
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.chat_completions.codec import calls_of
 from hybrid.models.images import arrange, scaled
@@ -129,8 +129,11 @@ class HuggingFaceChat:
         spoken = await _served(future, begun)
         calls, invalid = calls_of(spoken.calls, call)
         ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
+        end = End.CUT if spoken.cut else End.ENDED
         usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
-        reply = AssistantMessage(spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent))
+        reply = AssistantMessage(
+            spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent), end=end
+        )
         read = with_calls(replace(reply, text=spoken.marked), tools, messages, call.call, asked=as_blocks)
         found = read.calls != reply.calls or read.unreadable is not None
         return replace(read, text=loaded.plain(read.text).strip()) if found else reply

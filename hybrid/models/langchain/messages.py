@@ -10,25 +10,27 @@ thoughts, ids of items) goes out again as it came.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from hybrid.messages import (
+    MAX_NAME,
     AssistantMessage,
+    End,
     InvalidCall,
     Message,
     Part,
     SentImage,
     SystemMessage,
-    TokenUsage,
     ToolCall,
     UserMessage,
 )
 from hybrid.models.chat_completions.codec import as_written, thoughts_in
 from hybrid.models.images import image_block
 from hybrid.models.literals import TWICE, read_object
-from hybrid.models.replies import refusal_of
+from hybrid.models.replies import Wire, malformed, mark_end, read_end
+from hybrid.models.usage import read_usage
 from hybrid.types import StoredImage
 
 if TYPE_CHECKING:
@@ -43,7 +45,9 @@ UNREAD = "(arguments that are no JSON object)"
 REPAIRS: ContextVar[dict[str, tuple[str, ...]]] = ContextVar("repairs of the reply that is being read")
 
 # Under which of these names a provider says why a reply ended.
-_REASONS = ("finish_reason", "stop_reason", "done_reason", "status")
+_REASONS = ("finish_reason", "stop_reason", "done_reason", "status", "native_finish_reason")
+# By LangChain's word for the provider, the wire whose reasons are looked up first.
+_WIRES: dict[str, Wire] = {"anthropic": "anthropic", "google_genai": "gemini", "ollama": "ollama"}
 
 
 def to_langchain(
@@ -103,12 +107,14 @@ def _said(message: AssistantMessage) -> AIMessage:
 
 
 def from_langchain(reply: AIMessage) -> AssistantMessage:
-    """A reply of a client; the words of a refusal that came with an empty text are the text."""
+    """A reply of a client; the words of a refusal that came with an empty text are the text.
+
+    Raises:
+        BrokenOffError: its server broke it off.
+    """
     metadata = reply.response_metadata
-    words = reply.additional_kwargs.get("refusal")
-    words = words if isinstance(words, str) and words else None
-    blocked = (metadata.get("prompt_feedback") or {}).get("block_reason")
-    reasons = [str(metadata[name]) for name in _REASONS if metadata.get(name)]
+    words = _refusal(reply)
+    reason, end = _ended(metadata)
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
     repaired: list[ToolCall] = []
     invalid = [InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread]
@@ -126,21 +132,48 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
         for one in reply.tool_calls
         if one not in unread
     ]
-    usage = None
-    if (counts := reply.usage_metadata) is not None:
-        thoughts = counts.get("output_token_details", {}).get("reasoning", 0)
-        cached = counts.get("input_token_details", {}).get("cache_read")
-        usage = TokenUsage(counts["input_tokens"], counts["output_tokens"], thoughts, cached)
-    return AssistantMessage(
+    is_empty = not (reply.content or reply.tool_calls or reply.invalid_tool_calls)
+    # OpenAI's own object where LangChain keeps it, as it tells more than what LangChain makes of it.
+    usage = read_usage("chat_completions", metadata.get("token_usage"), is_empty=is_empty)
+    usage = usage or read_usage("langchain", reply.usage_metadata, is_empty=is_empty)
+    model = metadata.get("model_name") or metadata.get("model")
+    message = AssistantMessage(
         _text(reply) or words or "",
         (*read, *repaired),
         tuple(invalid),
         usage,
-        reasons[0] if reasons else None,
-        words or refusal_of(*reasons) or (str(getattr(blocked, "value", blocked)) if blocked else None),
+        reason,
+        words,
         reasoning=thoughts_in({**reply.additional_kwargs, "content": reply.content}),
         native=reply.model_dump(exclude={"usage_metadata"}),
+        end=end,
+        model=model[:MAX_NAME] if isinstance(model, str) and model else None,
     )
+    finish_message = metadata.get("finish_message")
+    if end is End.MALFORMED_CALL and isinstance(finish_message, str):
+        return malformed(message, finish_message)
+    return mark_end(message)
+
+
+def _ended(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
+    """Why a reply ended, of all the places where LangChain's clients keep it."""
+    feedback, details = metadata.get("prompt_feedback") or {}, metadata.get("incomplete_details") or {}
+    wire: Wire = "responses" if metadata.get("object") == "response" else "chat_completions"
+    wire = _WIRES.get(str(metadata.get("model_provider")), wire)
+    reason, end = read_end(wire, *map(metadata.get, _REASONS), details.get("reason"))
+    blocked = feedback.get("block_reason")
+    blocked = str(getattr(blocked, "value", blocked) or "")
+    if not blocked or blocked.endswith("UNSPECIFIED"):
+        return reason, end
+    return blocked, End.FILTERED
+
+
+def _refusal(reply: AIMessage) -> str | None:
+    """The words in which a model of OpenAI's refuses, beside the text or as a part of it."""
+    parts = reply.content if isinstance(reply.content, list) else []
+    said = [part.get("refusal") for part in parts if isinstance(part, dict) and part.get("type") == "refusal"]
+    words = (reply.additional_kwargs.get("refusal"), *said)
+    return next((text for text in words if isinstance(text, str) and text), None)
 
 
 def _text(message: BaseMessage) -> str:

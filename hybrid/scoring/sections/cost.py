@@ -32,7 +32,7 @@ def tokens(usage: Usage) -> tuple[int, int] | None:
 def uncounted(usage: Usage) -> str:
     """The gaps in what is known of tokens, and so of their cost; empty where nothing is missing."""
     missing, calls = usage.uncounted_calls, usage.model_calls
-    return f"tokens and USD unknown: of {missing} of {calls} model calls no tokens are told" if missing else ""
+    return f"tokens and USD unknown: {missing} of {calls} replies came without token counts" if missing else ""
 
 
 # In the order in which they are preferred. A solver that calls no model costs no dollar and no token.

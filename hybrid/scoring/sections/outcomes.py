@@ -22,6 +22,10 @@ values: 0 to n, in questions
 - calls that ended in faults: <bad arguments|unreadable call|unknown tool|unknown image|tool
   error|timeout|absent|empty reply|refusal|loop|budget> (0 to n, in calls) = calls of the tool in the column tool that
   ended so [n: calls of the tool; source: recorded]
+- replies that ended otherwise: <cut|context full|filtered|refused|broken off|unfinished|malformed call|unknown> (0 and
+  above, in replies) = replies of the MLLM that did not simply end; the note has the provider's word. Broken off are
+  those of which the request was sent again, unknown those with a word that is in no table: they count as ended [n:
+  model calls; source: recorded]
 - lost (0 and above, in calls) = tool calls that ended in a timeout or an error of the tool [source: recorded]
 - tokens <in|out> (0 and above, in tokens) = tokens sent to the MLLM, and written by it [source: as the provider
   reports them; empty where it reports none]
@@ -38,7 +42,7 @@ from dataclasses import replace
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.faults import tool_faults
+from hybrid.scoring.faults import reply_ends, tool_faults
 from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import tokens, uncounted
@@ -49,6 +53,12 @@ BATCHES = "asked in batches, which tell no latency"
 OPEN = "open"
 UNREADABLE = "unreadable call"
 FAULTS = "calls that ended in faults"
+ENDS = "replies that ended otherwise"
+# What can be done about replies that ended so.
+REMEDIES = {
+    "cut": "raise --max-tokens, or ask for less with --reasoning-effort",
+    "context_full": "send smaller pictures (--max-pixels), or start the server with a longer context",
+}
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -68,6 +78,7 @@ def _spent(solver: Scored, usage: Usage, row: Result) -> Iterator[Result]:
     if usage.unreadable:
         yield replace(row, quantity=UNREADABLE, unit="asks", value=float(usage.unreadable))
     sent, got = tokens(usage) or (None, None)
+    yield from _ends(solver, replace(row, unit="replies", n=usage.model_calls))
     spent: tuple[tuple[str, str, float | None], ...] = (
         ("model calls", "calls", usage.model_calls),
         ("tool calls", "calls", usage.tool_calls),
@@ -86,6 +97,17 @@ def _spent(solver: Scored, usage: Usage, row: Result) -> Iterator[Result]:
         note = uncounted(usage) if name in ("tokens in", "tokens out", "cost") else ""
         note = BATCHES if solver.in_batches and unit == "seconds" else note
         yield replace(row, quantity=name, unit=unit, value=value, note=note)
+
+
+def _ends(solver: Scored, row: Result) -> Iterator[Result]:
+    """A row for each way in which replies ended, with the provider's words for it and what can be done."""
+    by_kind: dict[str, dict[str, int]] = {}
+    for (kind, reason), replies in reply_ends(solver).items():
+        by_kind.setdefault(kind, {})[reason or "no reason given"] = replies
+    for kind, reasons in by_kind.items():
+        words = ", ".join(f"{reason} ({count})" for reason, count in reasons.items())
+        note = "; ".join(filter(None, (f"finish reason {words}", REMEDIES.get(kind, ""))))
+        yield replace(row, quantity=f"{ENDS}: {kind.replace('_', ' ')}", value=float(sum(reasons.values())), note=note)
 
 
 def lead(comparison: Comparison, _: Sequence[Result]) -> str:

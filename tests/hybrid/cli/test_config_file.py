@@ -191,9 +191,18 @@ def test_a_run_that_is_given_back_asks_the_same_commit(
 # The environment
 
 
-def test_a_server_is_asked_for_models_of_its_provider_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_is_asked_for_models_of_its_provider_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("HYBRID_BASE_URL", "http://h/v1")
-    assert config("blink", "--model", "openai:a").model_settings.base_url is None
+    # Without HYBRID_MODEL it is for every server that speaks OpenAI's API: nothing goes to OpenAI unasked.
+    assert config("blink", "--model", "openai:a").model_settings.base_url == "http://h/v1"
+    assert config("blink", "--model", "openai:a", "--base-url", "http://i/v1").model_settings.base_url == "http://i/v1"
+    assert config("blink", "--model", "embedded").model_settings.base_url is None
+    assert config("blink").model_settings.base_url is None
+    assert not capsys.readouterr().err
+    assert config("blink", "--model", "anthropic:c").model_settings.base_url is None
+    assert "HYBRID_BASE_URL is for models of openai and not used for anthropic:c" in capsys.readouterr().err
     monkeypatch.setenv("HYBRID_MODEL", "openai:a")
     servers = {model: config("blink", "--model", model).model_settings.base_url for model in ("openai:b", "other:c")}
     assert servers == {"openai:b": "http://h/v1", "other:c": None}

@@ -141,9 +141,9 @@ def test_every_status_means_something(status: int) -> None:
         status_code = status
 
     failure = read_failure(Refused("no")).kind
-    assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 425, 429})
+    assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 425, 429, 498})
     assert (failure is Failure.KEY) == (status == 401)
-    assert (failure is Failure.REQUEST) == (400 <= status < 500 and status not in {401, 408, 409, 425, 429})
+    assert (failure is Failure.REQUEST) == (400 <= status < 500 and status not in {401, 408, 409, 425, 429, 498})
 
 
 def test_the_summary_of_a_huge_error_is_quick_and_cut_after_redaction() -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def assembled(data: bytes, size: int = 10**9) -> AssistantMessage:
     whole = Assembly()
     for start in range(0, len(data), size):
         whole.feed(data[start : start + size])
-    return message(readable(whole.body()), CALL)
+    return replace(message(readable(whole.body()), CALL), model=None)
 
 
 def whole(reason: str | None, usage: Any = None, /, **said: Any) -> AssistantMessage:

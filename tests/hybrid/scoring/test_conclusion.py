@@ -100,7 +100,7 @@ BY_HAND = {
     *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest"],
     *(
         f"limits.{why}"
-        for why in ["weight", "partial", "rule", "faults", "open", "generated", "recorded", "unreadable"]
+        for why in ["weight", "partial", "rule", "faults", "open", "generated", "recorded", "unreadable", "model"]
     ),
     *(f"trained.{state}" for state in ("more", "less", "open", "untested")),
 }
@@ -114,6 +114,19 @@ def test_every_case_is_walked() -> None:
 def full(made_up_runs: Any, tmp_path: Path) -> Comparison:
     """A gain with all parts and a blank control."""
     return written(made_up_runs, tmp_path, TABLE["a gain that what the tools say explains"])
+
+
+def test_replies_of_another_model_limit_the_claim(full: Comparison) -> None:
+    (hybrid,) = [one for one in full.solvers if one.solver == "controller"]
+    manifest = {**hybrid.manifest, "answered_by": {"controller": {"gpt-4o-2024-08-06": 30, "gpt-4o-mini": 10}}}
+    words = "10 of 40 replies came from another model than the run asked for (gpt-4o-mini)"
+    for asked, said in (("openai:gpt-4o", True), ("azure_openai:mine", False)):
+        one = replace(hybrid, model=asked)
+        # As if read from its folder.
+        one.__dict__["manifest"] = manifest
+        solvers = [one if other is hybrid else other for other in full.solvers]
+        text = " ".join(sentence.text for sentence in conclusion(replace(full, solvers=tuple(solvers))))
+        assert (words in text) is said
 
 
 @pytest.mark.parametrize(("unreadable", "said"), [(0, False), (2, False), (3, True)])

@@ -1,0 +1,253 @@
+"""How a reply ended over each wire: an answer, cut, withheld by its provider, or broken off and asked for again."""
+
+import json
+from typing import Any
+
+import pytest
+
+from hybrid.config import Limits, ModelSettings, RunLimits
+from hybrid.errors import Outage
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, End, user_message
+from hybrid.models import CallKey, ModelRefused
+from hybrid.models.answering import is_same_model, other_models
+from hybrid.models.caller import Caller
+from hybrid.models.chat_completions.client import ChatCompletionsClient
+from hybrid.models.chat_completions.codec import message, readable
+from hybrid.models.circuit import Circuit, CircuitLimits
+from hybrid.models.failures import Backoff, StatusError, UnreadableReplyError, error_in_reply, read_failure
+from hybrid.models.langchain.client import LangChainClient
+from hybrid.models.replies import TABLE, read_end
+from hybrid.solving.budgets import RunMeter
+from tests.tables import cases
+
+QUICK = Backoff(base_s=0.01, cap_s=0.02, longest_s=0.02)
+
+
+def model(name: str, recorder: Any, store: ImageStore, **settings: Any) -> Caller[Any]:
+    url = f"{recorder.url}/v1" if name.startswith("openai") else recorder.url
+    chosen = ModelSettings(**{"base_url": url, "timeout_s": 10.0, "retries": 1, **settings})
+    own = name.startswith("openai") and "api" not in chosen.extra
+    client: Any = ChatCompletionsClient if own else LangChainClient
+    circuit = Circuit(name, CircuitLimits(pause_s=0.01, cap_s=0.02, away_s=0.05))
+    return Caller(client(name, chosen, store), chosen, circuit, QUICK)
+
+
+async def ask(chat: Caller[Any]) -> AssistantMessage:
+    try:
+        return await chat.chat([user_message(["Which?"])], (), CallKey("q"))
+    finally:
+        await chat.close()
+
+
+def anthropic(reason: str) -> dict[str, Any]:
+    usage = {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 1}
+    about = {"id": "m1", "type": "message", "role": "assistant", "model": "claude-x"}
+    return {**about, "content": [{"type": "text", "text": "(A)"}], "stop_reason": reason, "usage": usage}
+
+
+def gemini(reason: str) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"text": "(A)"}]}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 2, "thoughtsTokenCount": 5, "totalTokenCount": 17}
+    candidate = {"content": content, "finishReason": reason, "index": 0}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-x"}
+
+
+def responses(reason: str) -> dict[str, Any]:
+    status = reason if reason in TABLE["responses"] and "_" not in reason else "incomplete"
+    details = None if status == reason else {"reason": reason}
+    part = {"type": "output_text", "text": "(A)", "annotations": []}
+    output = [{"type": "message", "id": "o1", "role": "assistant", "status": status, "content": [part]}]
+    usage = {"input_tokens": 10, "output_tokens": 7, "total_tokens": 17}
+    usage |= {"input_tokens_details": {"cached_tokens": 4}, "output_tokens_details": {"reasoning_tokens": 5}}
+    about = {"id": "r1", "object": "response", "created_at": 1, "model": "gpt-x", "error": None}
+    more = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "usage": usage}
+    return {**about, **more, "status": status, "incomplete_details": details, "output": output}
+
+
+def completion(reason: Any, **choice: Any) -> dict[str, Any]:
+    said = {"role": "assistant", "content": "(A)"}
+    usage = {"prompt_tokens": 10, "completion_tokens": 7}
+    return {"model": "k", "choices": [{"message": said, "finish_reason": reason, **choice}], "usage": usage}
+
+
+WIRES: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "chat_completions": ("openai:m", completion, {}),
+    "responses": ("openai:m", responses, {"extra": {"api": "responses"}}),
+    "anthropic": ("anthropic:m", anthropic, {}),
+    "gemini": ("google_genai:m", gemini, {}),
+}
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.setenv(name, "a-key-of-tests-0123456789")
+
+
+@pytest.mark.parametrize(*cases(__file__, "ends of replies", end=End))
+async def test_a_reply_is_what_its_wire_says(
+    wire: str, reason: str, end: End, recorder: Any, store: ImageStore
+) -> None:
+    name, body, settings = WIRES[wire]
+    recorder.says(body(reason))
+    if end is End.BROKEN_OFF:
+        with pytest.raises(Outage, match=f"broke the reply off .finish reason '{reason}'"):
+            await ask(model(name, recorder, store, **settings))
+        assert len(recorder.requests) == 2
+        return
+    reply = await ask(model(name, recorder, store, **settings))
+    assert reply.end is end
+    # A reply is asked for once, however it ended.
+    assert len(recorder.requests) == 1
+    assert (reply.refusal is not None) is (end in (End.FILTERED, End.REFUSED))
+    assert reply.is_withheld is (end in (End.FILTERED, End.REFUSED, End.UNFINISHED))
+    assert reply.is_cut is (end in (End.CUT, End.CONTEXT_FULL))
+    assert (reply.unreadable is not None) is (end is End.MALFORMED_CALL)
+    assert reply.model
+    assert reply.usage is not None
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (10, 2 if wire == "anthropic" else 7)
+
+
+async def test_a_reply_that_was_broken_off_is_asked_for_again_and_noted(recorder: Any, store: ImageStore) -> None:
+    recorder.says(completion("abort"), completion("stop"))
+    reply = await ask(model("openai:m", recorder, store))
+    assert (reply.text, reply.end, reply.attempts, reply.broken_off) == ("(A)", End.ENDED, 2, ("abort",))
+
+
+@pytest.mark.parametrize(*cases(__file__, "reasons"))
+def test_reasons_are_read_in_any_spelling_and_the_most_specific_counts(reasons: Any, reason: Any, end: str) -> None:
+    assert read_end("chat_completions", *reasons) == (reason, End(end))
+
+
+def test_every_reason_of_the_table_has_a_kind_and_is_written_as_it_is_looked_up() -> None:
+    for table in TABLE.values():
+        for reason, kind in table.items():
+            assert End(kind) is not End.UNKNOWN
+            assert read_end("chat_completions", reason.upper())[1] is not End.UNKNOWN
+
+
+@pytest.mark.parametrize(*cases(__file__, "withheld"))
+def test_what_stands_in_the_place_of_a_message_is_the_reason(body: dict[str, Any], reason: str) -> None:
+    reply = message(readable(json.dumps(body).encode()), CallKey("q"))
+    assert (reply.text, reply.end, reply.finish_reason) == ("", End.FILTERED, reason)
+
+
+@pytest.mark.parametrize("body", [{"choices": [{}]}, {"choices": []}, {"choices": "no"}, {}])
+def test_a_reply_without_a_message_and_a_word_is_none(body: Any) -> None:
+    with pytest.raises(UnreadableReplyError, match="holds no message"):
+        readable(json.dumps(body).encode())
+
+
+async def test_gemini_blocks_a_prompt_without_a_candidate(recorder: Any, store: ImageStore) -> None:
+    recorder.says({"promptFeedback": {"blockReason": "BLOCKLIST"}, "usageMetadata": {"promptTokenCount": 9}})
+    reply = await ask(model("google_genai:m", recorder, store))
+    assert (reply.end, reply.finish_reason, len(recorder.requests)) == (End.FILTERED, "BLOCKLIST", 1)
+
+
+def failure(status: int, body: Any) -> Exception:
+    return StatusError(status, body) if status != 200 else error_in_reply(body)
+
+
+@pytest.mark.parametrize(*cases(__file__, "failures"))
+def test_a_failure_is_what_the_server_means_by_it(kind: str, status: int, body: Any) -> None:
+    assert read_failure(failure(status, body)).kind.value == kind
+
+
+@pytest.mark.parametrize(*cases(__file__, "retry after"))
+def test_the_time_that_a_body_names_is_waited_for(body: Any, seconds: float | None) -> None:
+    assert read_failure(StatusError(429, body)).retry_after_s == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(429, {"error": {"code": "1113", "message": "x"}}), (200, {"base_resp": {"status_code": 1008}, "choices": None})],
+)
+async def test_an_empty_account_ends_the_run_at_once_even_after_a_success(
+    status: int, body: Any, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(completion("stop"), answer(body, status))
+    chat = model("openai:m", recorder, store)
+    await chat.chat([user_message(["Which?"])], (), CallKey("q"))
+    with pytest.raises(ModelRefused, match="out of credit or quota"):
+        await ask(chat)
+    assert len(recorder.requests) == 2
+
+
+async def test_a_call_that_its_server_cannot_read_is_a_fault_of_the_model(
+    recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(answer({"error": {"code": 500, "message": "Failed to parse input at pos 12: <tool_call>"}}, 500))
+    reply = await ask(model("openai:m", recorder, store))
+    assert reply.unreadable is not None
+    assert "Failed to parse input at pos 12" in reply.unreadable.written
+    assert (reply.end, len(recorder.requests)) == (End.MALFORMED_CALL, 1)
+
+
+async def test_a_server_that_is_waited_for_longer_than_a_minute_is_told_of_once(
+    recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    settings = ModelSettings(base_url=f"{recorder.url}/v1", retries=5)
+    limits = CircuitLimits(failures=100)
+    circuit = Circuit("openai:m", limits, lambda: sum(slept), sleep)
+    client = ChatCompletionsClient("openai:m", settings, store)
+    chat = Caller(client, settings, circuit, Backoff(base_s=20.0), sleep)
+    recorder.says(answer({"error": {"message": "the disk is slow"}}, 500))
+    with pytest.raises(Outage):
+        await ask(chat)
+    assert sum(slept) > 60
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if "next try" in one]
+    assert line.startswith("note: openai:m has not answered for")
+    assert "the disk is slow" in line
+
+
+async def test_a_server_that_is_busy_for_longer_than_a_minute_is_told_of_once(
+    recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    settings = ModelSettings(base_url=f"{recorder.url}/v1", retries=1)
+    circuit = Circuit("openai:m", None, lambda: sum(slept), sleep)
+    chat = Caller(ChatCompletionsClient("openai:m", settings, store), settings, circuit, None, sleep)
+    recorder.says(answer({"error": {"message": "slow down"}}, 429))
+    with pytest.raises(Outage):
+        await ask(chat)
+    assert sum(slept) > 60
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if "is asked again in" in one]
+    assert "for up to 600 s in all" in line
+    assert "slow down" in line
+
+
+@pytest.mark.parametrize(
+    ("run", "question", "option"),
+    [
+        (RunLimits(cost_usd=1.0), Limits(), "--run-max-cost 1"),
+        (RunLimits(tokens=5), Limits(), "--run-max-tokens 5"),
+        (RunLimits(), Limits(tokens=7), "--max-total-tokens 7"),
+        (RunLimits(), Limits(cost_usd=0.5), "--max-cost 0.5"),
+    ],
+)
+def test_a_budget_of_tokens_that_are_not_told_is_refused(run: RunLimits, question: Limits, option: str) -> None:
+    with pytest.raises(ModelRefused, match=f"without token counts, so {option} cannot be kept to"):
+        RunMeter(run).refuse_uncounted("openai:m", question)
+    RunMeter(RunLimits(model_calls=5)).refuse_uncounted("openai:m", Limits())
+
+
+@pytest.mark.parametrize(*cases(__file__, "models"))
+def test_a_date_and_an_alias_make_no_other_model(asked: str, answered: str, same: bool) -> None:
+    assert is_same_model(asked, answered) is same
+
+
+def test_other_models_are_those_that_were_not_asked_for() -> None:
+    counts = {"gpt-4o-2024-08-06": 3, "gpt-4o-mini": 2}
+    assert other_models("openai:gpt-4o", counts) == {"gpt-4o-mini": 2}
+    # A deployment of Azure has a name of its user's.
+    assert other_models("azure_openai:mine", counts) == {}
