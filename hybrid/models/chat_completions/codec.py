@@ -169,7 +169,7 @@ def readable(data: bytes) -> dict[str, Any]:
         UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
         StatusError: an error that names a status.
     """
-    whole = _parsed(data)
+    whole = parse_json(data)
     if not isinstance(whole, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
     if whole.get("error"):
@@ -189,7 +189,8 @@ def readable(data: bytes) -> dict[str, Any]:
     return whole
 
 
-def _parsed(data: bytes) -> Any:
+def parse_json(data: bytes) -> Any:
+    """The JSON of a reply. Raises `UnreadableReplyError`."""
     try:
         try:
             value = json.loads(data)

@@ -221,7 +221,7 @@ class LangChainClient:
             private[self._row.pool_option] = openai_pool(self._settings.timeout_s)
             self._transports.append(private[self._row.pool_option])
         elif (option := OWN_POOL.get(self._provider)) is not None and option not in self._settings.extra:
-            private[option] = httpx_arguments(self._provider, base_url, self._settings.timeout_s)
+            private[option] = httpx_arguments(base_url)
             self._transports.append(private[option]["transport"])
         return private
 
