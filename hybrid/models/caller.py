@@ -173,7 +173,8 @@ class Caller(Generic[Body]):
                 doubtful = self._circuit.in_doubt(turn, failed)
             else:
                 self._circuit.worked(turn)
-                return reply, sent
+                # A client that sent it more than once says so.
+                return reply, sent - 1 + (reply.attempts or 1)
             finally:
                 self._circuit.leave(turn)
             if last and not (doubtful or self._circuit.is_away(turn)):
