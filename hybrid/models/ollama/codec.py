@@ -25,7 +25,7 @@ from hybrid.messages import (
 )
 from hybrid.models.base import CallKey
 from hybrid.models.chat_completions.codec import PLACE, as_json, calls_of, parse_json
-from hybrid.models.failures import UnreadableReplyError, error_in_reply
+from hybrid.models.failures import StatusError, UnreadableReplyError
 from hybrid.models.ollama.stream import LineAssembly
 from hybrid.types import Json
 
@@ -42,6 +42,7 @@ MODEL_OPTIONS: Final = frozenset(
 REQUEST_FIELDS: Final = frozenset({"think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs"})
 CONTEXT_FULL: Final = "model_context_window_exceeded"  # The finish reason of a reply that filled the context.
 MALFORMED: Final = "malformed_call"  # A field of ours, in the body that stands for a call that Ollama could not parse.
+SERVER_ERROR: Final = 500
 
 # Ollama puts a picture where the prompt holds such a marker, so a text may not hold one.
 _MARKER = re.compile(r"\[img(?=-\d+\]|\])")
@@ -145,8 +146,8 @@ def readable(data: bytes) -> dict[str, Any]:
     """The body of a complete reply.
 
     Raises:
-        UnreadableReplyError: no JSON, an error, no message, or a reply that broke off.
-        StatusError: an error that names a status.
+        UnreadableReplyError: no JSON, no message, or a reply that broke off.
+        StatusError: an error.
     """
     if data.count(b"\n{"):
         # Lines, although one object was asked for.
@@ -157,12 +158,16 @@ def readable(data: bytes) -> dict[str, Any]:
     if not isinstance(whole, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
     if error := whole.get("error"):
-        raise error_in_reply({"message": error, "code": whole.get("status")})
+        # In a stream that has begun the status was 200 already.
+        status = whole.get("status")
+        raise StatusError(status if isinstance(status, int) and status >= 400 else SERVER_ERROR, {"error": error})
     said = whole.get("message")
     if not isinstance(said, dict) or not isinstance(said.get("content"), str | None):
         raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
     if not whole.get("done"):
         raise UnreadableReplyError("the reply broke off before it was complete")
+    if not (said.get("content") or said.get("tool_calls") or whole.get("done_reason")):
+        raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
     if whole.get("done_reason") in ("load", "unload"):
         raise UnreadableReplyError(f"the model was only asked to {whole['done_reason']}")
     return whole
