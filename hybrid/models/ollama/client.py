@@ -159,9 +159,7 @@ class OllamaClient:
         """Raise `StatusError` where the prompt has filled the context: the model was shown a part of it."""
         read = prompt_tokens(whole)
         if read is not None and read >= self._num_ctx:
-            raise self._too_long(
-                f"the prompt was cut: prompt_eval_count={read} has reached num_ctx={self._num_ctx}"
-            )
+            raise self._too_long(f"the prompt was cut: prompt_eval_count={read} has reached num_ctx={self._num_ctx}")
 
     def _too_long(self, words: str) -> StatusError:
         remedy = (

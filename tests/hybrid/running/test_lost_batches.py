@@ -154,7 +154,7 @@ def test_an_old_batch_is_looked_for_a_shorter_time(config: RunConfig, model: str
 
 
 @ALL
-@pytest.mark.parametrize(("calls", "batches", "answered"), [(12, 2, 6), (11, 1, 0), (6, 1, 0)])
+@pytest.mark.parametrize(("calls", "batches", "answered"), [(20, 2, 6), (12, 1, 0), (7, 1, 0)])
 def test_what_was_lost_counts_as_paid(config: RunConfig, model: str, calls: int, batches: int, answered: int) -> None:
     config = replace(config, model=model, run_limits=RunLimits(model_calls=calls))
     behaviour = Behaviour(looks=0, unknown=lambda number, _: number == 0, listed=lambda number: number > 0)
