@@ -181,7 +181,9 @@ class Caller(Generic[Body]):
                 raise given_up
             if not self._circuit.is_away(turn):
                 pause = self._backoff.seconds(call, charged, failed.retry_after_s)
-                await self._sleep(min(pause, MOMENT_S) if last else pause)
+                pause = min(pause, MOMENT_S) if last else pause
+                self._circuit.note_wait(pause, failed)
+                await self._sleep(pause)
             if self._circuit.is_away(turn):
                 continue
             if last:

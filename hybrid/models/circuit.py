@@ -37,6 +37,7 @@ Sleep = Callable[[float], Awaitable[None]]  # Waits that many seconds, such as `
 TOO_MANY_REQUESTS = 429
 # Statuses by which a server, or what stands before it, says that it cannot answer now. A 500 may be about the request.
 ABOUT_ITSELF = frozenset({TOO_MANY_REQUESTS, 502, 503, 504, 529})
+SILENT_S = 60.0  # No wait is longer than this without a line that says why.
 # Advice where no connection was ever made.
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
 # As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer.
@@ -131,6 +132,9 @@ class Circuit:
         self._line: deque[asyncio.Future[bool | Outage]] = deque()
         self._in_flight = InFlight(name)
         self._over: HybridError | None = None
+        # Since when nothing has come, and whether a line has said why.
+        self._silent_since: float | None = None
+        self._wait_noted = False
 
     async def turn(self, question: str) -> Turn:
         """Wait until a request may be sent. The wait is not counted as time of the question.
@@ -202,6 +206,7 @@ class Circuit:
         self._settle(turn)
         self._successes += 1
         self._row = _Row()
+        self._silent_since, self._wait_noted = None, False
         self._close(False)
 
     def _close(self, said: bool | Outage) -> None:
@@ -210,6 +215,19 @@ class Circuit:
             turn = self._line.popleft()
             if not turn.done():
                 turn.set_result(said)
+
+    def note_wait(self, seconds: float, failed: FailedRequest) -> None:
+        """Print why nothing comes, once, before a pause that makes the wait longer than `SILENT_S` seconds."""
+        now = self._clock()
+        self._silent_since = now if self._silent_since is None else self._silent_since
+        waited = now - self._silent_since
+        if self._wait_noted or waited + seconds < SILENT_S:
+            return
+        self._wait_noted = True
+        # Of `--wait-for-server` a line has told already.
+        if not self._limits.wait:
+            tries = f"next try in {seconds:.0f} s, for up to {self._patience_s(failed):.0f} s"
+            tell(f"note: {self._name} has given no reply for {waited:.0f} s ({failed.text}); {tries}")
 
     def leave(self, turn: Turn) -> None:
         """A call is over that neither worked nor failed nor was refused: it was cancelled, or a defect ended it."""
@@ -308,6 +326,7 @@ class Circuit:
         ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(failed)
         if now < ends:
             self._next_probe = min(self._next_probe, ends)
+        self.note_wait(self._next_probe - now, failed)
 
     def _ended(self, error: HybridError) -> HybridError:
         """The error to raise now; every later call raises the same."""
