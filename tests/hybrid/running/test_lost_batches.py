@@ -17,6 +17,8 @@ import pytest
 from bench._batch_server import BatchServer, Behaviour, batch_server
 from hybrid.config import ModelSettings, Price, RunConfig, RunLimits
 from hybrid.log.batches import read_batches
+from hybrid.models.batch_apis import BatchRules
+from hybrid.models.batch_apis.openai import OpenAIBatches
 from hybrid.models.batching import follow
 from hybrid.models.batching import http as batch_http
 from hybrid.models.chat_completions import stream
@@ -218,24 +220,27 @@ def test_missing_results_are_asked_for_as_often_as_retries_allow(config: RunConf
         assert (end.answered, sizes(server)) == (0, [6, 6])
 
 
-def test_a_queue_that_is_always_full_ends_the_run(config: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("requests", [1, 50_000])
+def test_a_queue_that_is_always_full_ends_the_run(
+    config: RunConfig, requests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one request in a batch six are out at once, and each waits for the others."""
     monkeypatch.setattr(follow, "MAX_REFUSED", 4)
+    monkeypatch.setattr(OpenAIBatches, "rules", BatchRules(requests, 10**6))
 
-    class Full(Behaviour):
-        queue = 0
-
-    class Refusing(BatchServer):
+    class Full(BatchServer):
         def take(self, word: str, name: str, requests: list[tuple[str, bytes]]) -> Any:
             batch = super().take(word, name, requests)
             batch.state = "failed"
             batch.errors = [{"code": "token_limit_exceeded", "message": "Enqueued token limit", "line": None}]
             return batch
 
-    monkeypatch.setattr("bench._batch_server.BatchServer", Refusing)
-    with batch_server(Full(looks=0)) as server:
+    monkeypatch.setattr("bench._batch_server.BatchServer", Full)
+    with batch_server(Behaviour(looks=0)) as server:
         end = ask(config, server)
         assert end.answered == 0
-        assert len(server.batches) <= 10
+        # Six questions with one retry each, and what was tried in smaller batches before.
+        assert len(server.batches) <= 12 + 4
 
 
 @ALL
