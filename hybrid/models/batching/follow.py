@@ -291,6 +291,8 @@ class Follower:
                         return look
                     # Another's of the same size, which was taken for ours, says nothing of these.
                     other = await self._search(batch, 0.0)
+                    # Where batches have names there is no other.
+                    other = None if other == identity else other
                 else:
                     other, missing_since, out.back = identity, None, look.back
                     await self._pause(out.since)
