@@ -202,7 +202,8 @@ async def test_a_template_that_wants_turns_to_alternate_gets_them(
 
 async def test_thinking_goes_back_with_the_conversation(recorder: Any, store: ImageStore, crop_tool: Tool) -> None:
     first = reply("", message={"thinking": "Closer.", "tool_calls": [{**CALL, "id": "call_7"}]})
-    log, bodies = Pages(), []
+    log = Pages()
+    bodies: list[dict[str, Any]] = []
     recorder.says(first, reply(message={"thinking": "It is A."}))
     for _ in range(2):
         # The second time both replies come out of the log.
@@ -245,7 +246,7 @@ async def test_parallel_calls_are_told_apart(recorder: Any, store: ImageStore, c
     said = await ask(recorder, store, tools=(crop_tool,))
     assert [call.args for call in said.calls] == [{"image": "img:1"}] * 2
     assert len({call.id for call in (*said.calls, *said.invalid)}) == 3
-    results = [ToolMessage(call.id, "crop", (f"r{place}",)) for place, call in enumerate(said.calls)]
+    results: list[Message] = [ToolMessage(call.id, "crop", (f"r{place}",)) for place, call in enumerate(said.calls)]
     results.append(ToolMessage(said.invalid[0].id, "crop", ("no object",), failed=True))
     recorder.says(reply())
     await ask(recorder, store, [user_message(["?"]), said, *results], (crop_tool,))
