@@ -245,7 +245,7 @@ async def test_parallel_calls_are_told_apart(recorder: Any, store: ImageStore, c
     recorder.says(reply("", message={"tool_calls": [same, same, {"function": {"name": "crop", "arguments": "[1]"}}]}))
     said = await ask(recorder, store, tools=(crop_tool,))
     assert [call.args for call in said.calls] == [{"image": "img:1"}] * 2
-    assert len({call.id for call in (*said.calls, *said.invalid)}) == 3
+    assert len({*(call.id for call in said.calls), *(call.id for call in said.invalid)}) == 3
     results: list[Message] = [ToolMessage(call.id, "crop", (f"r{place}",)) for place, call in enumerate(said.calls)]
     results.append(ToolMessage(said.invalid[0].id, "crop", ("no object",), failed=True))
     recorder.says(reply())
