@@ -10,6 +10,7 @@ carries no result of one gets a call of `crop`; any other one a letter that foll
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import random
@@ -60,6 +61,14 @@ class Behaviour:
     queue: int = 0
     # The line of the first batch that cannot be used.
     bad_line: int | None = None
+    # From the number of a batch and of a look, both from 0, to whether the look is answered with a 404.
+    unknown: Callable[[int, int], bool] = field(default=lambda batch, look: False)
+    # From the number of a batch to whether it is in the list.
+    listed: Callable[[int], bool] = field(default=lambda _: True)
+    # From the number of a batch and its results to those that are sent.
+    rewrite: Callable[[int, bytes], bytes] = field(default=lambda _, results: results)
+    # Whether an answer is sent in gzip.
+    packed: bool = False
 
 
 @dataclass
@@ -144,7 +153,9 @@ class BatchServer:
             del self.files[re.sub("^/(v1/files|v1beta)/", "", place)]
             return _said({})
         made = self._got(place) if method == b"GET" else self._posted(place, head, body)
-        return made if isinstance(made, bytes) and made.startswith(b"HTTP/") else _said(made)
+        if isinstance(made, bytes) and made.startswith(b"HTTP/"):
+            return made
+        return _said(made, packed=self.behaviour.packed)
 
     def _got(self, path: str) -> object:
         """Lists, looks and results."""
@@ -152,12 +163,17 @@ class BatchServer:
         if word is None or path.endswith("/results"):
             # /v1/files/out-ID/content, /download/v1beta/files/out-ID:download, /v1/messages/batches/ID/results
             number = int(re.findall(r"(?:out-|msgbatch_)(\d+)", path)[-1])
-            return next(one for one in self.batches.values() if one.number == number).results
+            batch = next(one for one in self.batches.values() if one.number == number)
+            return self.behaviour.rewrite(number, batch.results)
         if path == LISTS[word]:
-            told = [view(word, batch) for batch in reversed(self.batches.values())]
+            known = [batch for batch in self.batches.values() if self.behaviour.listed(batch.number)]
+            told = [view(word, batch) for batch in reversed(known)]
             return {"operations" if word == "google" else "data": told}
         name = path.removeprefix(f"{LISTS[word]}/")
-        return view(word, self.look(f"batches/{name}" if word == "google" else name, word))
+        batch = self.look(f"batches/{name}" if word == "google" else name, word)
+        if self.behaviour.unknown(batch.number, batch.looks - 1):
+            return _said({"error": {"message": "No such batch"}}, 404)
+        return view(word, batch)
 
     def _posted(self, path: str, head: bytes, body: bytes) -> object:
         """Single requests, files and batches."""
@@ -287,9 +303,12 @@ def view(word: str, batch: Batch) -> dict[str, Any]:
 LISTS = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches", "google": "/v1beta/batches"}
 
 
-def _said(value: object, status: int = 200) -> bytes:
+def _said(value: object, status: int = 200, *, packed: bool = False) -> bytes:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return framed(data, f"{status} {HTTPStatus(status).phrase}")
+    if packed:
+        data = gzip.compress(data)
+    headers = {"content-encoding": "gzip"} if packed else {}
+    return framed(data, f"{status} {HTTPStatus(status).phrase}", headers=headers)
 
 
 @contextmanager

@@ -2,10 +2,12 @@
 
 {"batch":"h3f...","model":"openai:gpt-4o","base_url":null,"at":1.7e9,"calls":[["mllm","q7",0,0,"sha256"]]}
 {"batch":"h3f...","input":"files/f-1"}                      # uploaded there; empty once it is deleted
+{"batch":"h3f...","state":"creating"}                       # the provider is asked to take it: from now on it may have
 {"batch":"h3f...","state":"sent","id":"batch_abc"}          # of the provider; on disk before it is waited for
 {"batch":"h3f...","state":"over"}                           # ended; its results can still be fetched
 
-A batch is begun before it is sent. One that was never heard of again may have been taken by the provider all the same.
+A batch is begun before it is sent. One that was `creating` and never heard of again may have been taken by the provider
+all the same; a `lost` one counts as paid, and its requests are sent again once.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from hybrid.log.journal import Journal
 from hybrid.log.lines import whole_lines
 
 BATCHES: Final = "batches.jsonl"
-BatchState = Literal["begun", "sent", "cancelled", "over", "refused"]
-WAITS: Final = frozenset({"begun", "sent"})
+BatchState = Literal["begun", "creating", "sent", "cancelled", "over", "refused", "lost"]
+WAITS: Final = frozenset({"begun", "creating", "sent"})
 
 
 class BatchedCall(NamedTuple):
@@ -36,7 +38,7 @@ class BatchedCall(NamedTuple):
 
 @dataclass(frozen=True)
 class LoggedBatch:
-    """A batch as a run knows it. `cancelled` was asked for by us; of one that was `refused` no reply can come."""
+    """A batch as a run knows it. `cancelled` was asked for by us; of one `refused` or `lost` no reply can come."""
 
     name: str  # Ours, which is part of each request's id.
     model: str

@@ -19,11 +19,10 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from hybrid.config import ModelSettings
-from hybrid.display.notes import tell
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of
 from hybrid.models.base import CallKey, ModelFacts, ModelRefused, ReplyLog
-from hybrid.models.circuit import SILENT_S, TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
+from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
 from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
 from hybrid.models.replies import BrokenOffError, malformed
@@ -148,7 +147,6 @@ class Caller(Generic[Body]):
         """The reply and the number of requests that it took."""
         call, keep = request.call, partial(self._keep, request)
         sent = charged = 0
-        waited = 0.0
         broken_off: list[str] = []
         while True:
             turn = await self._circuit.turn(call.question)
@@ -178,7 +176,9 @@ class Caller(Generic[Body]):
                 doubtful = self._circuit.in_doubt(turn, failed)
             else:
                 self._circuit.worked(turn)
-                return (replace(answer, broken_off=tuple(broken_off)) if broken_off else answer), sent
+                # A client that sent it more than once says so.
+                requests = sent - 1 + (answer.attempts or 1)
+                return (replace(answer, broken_off=tuple(broken_off)) if broken_off else answer), requests
             finally:
                 self._circuit.leave(turn)
             if last and not (doubtful or self._circuit.is_away(turn)):
@@ -186,19 +186,13 @@ class Caller(Generic[Body]):
             if not self._circuit.is_away(turn):
                 pause = self._backoff.seconds(call, charged, failed.retry_after_s)
                 pause = min(pause, MOMENT_S) if last else pause
-                waited += self._tell_wait(waited, pause, failed)
+                self._circuit.note_wait(pause, failed)
                 await self._sleep(pause)
             if self._circuit.is_away(turn):
                 continue
             if last:
                 raise given_up
             charged += not crowded
-
-    def _tell_wait(self, waited: float, pause: float, failed: FailedRequest) -> float:
-        """The pause in seconds, of which the user is told where a call waits for more than `SILENT_S` in all."""
-        if waited <= SILENT_S < waited + pause:
-            tell(f"note: {self.name} has not answered for {waited:.0f} s, next try in {pause:.0f} s: {failed.text}")
-        return pause
 
     async def close(self) -> None:
         """Close the connections."""

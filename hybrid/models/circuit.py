@@ -40,11 +40,11 @@ TOO_MANY_REQUESTS = frozenset({429, 498})
 CAPACITY = TOO_MANY_REQUESTS | {529}
 # Statuses by which a server, or what stands before it, says that it cannot answer now. A 500 may be about the request.
 ABOUT_ITSELF = CAPACITY | {502, 503, 504}
+SILENT_S = 60.0  # No wait is longer than this without a line that says why.
 # Advice where no connection was ever made.
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
 # As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer.
 MAX_PAUSE_S = 60.0
-SILENT_S = 60.0  # Seconds for which a server is waited for without a word to the user.
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,9 @@ class Circuit:
         self._line: deque[asyncio.Future[bool | Outage]] = deque()
         self._in_flight = InFlight(name)
         self._over: HybridError | None = None
-        self._told = False  # Whether the user knows that the server is waited for.
+        # Since when nothing has come, and whether a line has said why.
+        self._silent_since: float | None = None
+        self._wait_noted = False
 
     async def turn(self, question: str) -> Turn:
         """Wait until a request may be sent. The wait is not counted as time of the question.
@@ -206,8 +208,8 @@ class Circuit:
         self._in_flight.faster()
         self._settle(turn)
         self._successes += 1
-        self._told = False
         self._row = _Row()
+        self._silent_since, self._wait_noted = None, False
         self._close(False)
 
     def _close(self, said: bool | Outage) -> None:
@@ -216,6 +218,19 @@ class Circuit:
             turn = self._line.popleft()
             if not turn.done():
                 turn.set_result(said)
+
+    def note_wait(self, seconds: float, failed: FailedRequest) -> None:
+        """Print why nothing comes, once, before a pause that makes the wait longer than `SILENT_S` seconds."""
+        now = self._clock()
+        self._silent_since = now if self._silent_since is None else self._silent_since
+        waited = now - self._silent_since
+        if self._wait_noted or waited + seconds < SILENT_S:
+            return
+        self._wait_noted = True
+        # Of `--wait-for-server` a line has told already.
+        if not self._limits.wait:
+            tries = f"next try in {seconds:.0f} s, for up to {self._patience_s(failed):.0f} s"
+            tell(f"note: {self._name} has given no reply for {waited:.0f} s ({failed.text}); {tries}")
 
     def leave(self, turn: Turn) -> None:
         """A call is over that neither worked nor failed nor was refused: it was cancelled, or a defect ended it."""
@@ -314,12 +329,7 @@ class Circuit:
         ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(failed)
         if now < ends:
             self._next_probe = min(self._next_probe, ends)
-        waited, since = self._next_probe - now, now if self._row.away_from is None else self._row.away_from
-        if self._next_probe - since > SILENT_S and not self._told and not self._limits.wait:
-            # Once for each time that it is away.
-            self._told = True
-            longest = f"{ends - since:.0f} s"
-            tell(f"note: {self._name} is asked again in {waited:.0f} s and for up to {longest} in all: {failed.text}")
+        self.note_wait(self._next_probe - now, failed)
 
     def _ended(self, error: HybridError) -> HybridError:
         """The error to raise now; every later call raises the same."""

@@ -51,7 +51,8 @@ def in_batches(run: ResolvedRun) -> ChatModel:
     api = batch_api(model.name, settings)
     address = model.connection().get("base_url")
     shown = address if isinstance(address, str) else None
-    rules = (seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail)
+    count_lost = run.resources.run_meter.count_lost
+    rules = (seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail, count_lost)
     return batched(model, Batches(api, model.name, shown, run.folder.path, *rules), settings)
 
 

@@ -71,6 +71,19 @@ class RunMeter:
                 "leave it out, or limit the run by --run-max-calls or --limit"
             )
 
+    def count_lost(self, requests: int) -> bool:
+        """Count requests as paid whose replies are lost; returns whether the budget allows to send them again."""
+        used = self.used
+        each = used.cost_usd / used.model_calls if used.cost_usd and used.model_calls else self.expected_usd
+        lost = Usage(model_calls=requests, cost_usd=None if each is None else each * requests)
+        self.used = used + lost
+        # Those that would be sent again are under way, and count already: the last one does not stand in its own way.
+        self.pending -= 1
+        try:
+            return self.spent() is None
+        finally:
+            self.pending += 1
+
     def end(self, used: Usage) -> None:
         """Count what a call that started has used; nothing for one that failed."""
         self.pending -= 1

@@ -24,7 +24,7 @@ from hybrid.errors import HybridError
 from hybrid.log.batches import BATCHES, BatchedCall, BatchJournal, LoggedBatch
 from hybrid.models.base import CallKey
 from hybrid.models.batch_apis import BatchApi, dumped
-from hybrid.models.batching.follow import Follower
+from hybrid.models.batching.follow import LOST, LOST_TWICE, Follower
 from hybrid.models.batching.ticket import Live, Said, Ticket
 from hybrid.secrets import redact_bytes
 from hybrid.timing import waiting
@@ -52,24 +52,33 @@ class Batches:
         folder: the run's.
         wait_s: seconds after its first request when a round is sent at the latest.
         tail: with fewer questions left they are asked directly.
+        count_lost: counts requests of a batch that the provider lost as paid; returns whether the budget of the run
+            allows to send them again.
 
     Raises on construction:
         OSError: the run's folder cannot be read or written.
     """
 
     def __init__(
-        self, api: BatchApi, name: str, base_url: str | None, folder: Path, wait_s: float = 600.0, tail: int = 0
+        self,
+        api: BatchApi,
+        name: str,
+        base_url: str | None,
+        folder: Path,
+        wait_s: float = 600.0,
+        tail: int = 0,
+        count_lost: Callable[[int], bool] = lambda requests: True,
     ) -> None:
         self._api, self._name, self._base_url, self._wait_s, self._tail = api, name, base_url, wait_s, tail
         self._folder = folder / FOLDER
         # Never sent, or written to be sent again: each request is made anew.
         shutil.rmtree(self._folder, ignore_errors=True)
         self._journal = BatchJournal(folder / BATCHES)
-        self._follower = Follower(api, self._journal, self._give, self._stop)
+        self._follower = Follower(api, self._journal, self._give, self._stop, count_lost)
         self._sent_of: dict[BatchedCall, str] = {}  # The batch that a call was last sent in.
         self._sent = set[tuple[str, str, int, int]]()  # Every call that was, whatever its request.
         for batch in self._journal.known.values():
-            if batch.state != "refused":
+            if batch.state not in ("refused", "lost"):
                 self._note_sent(batch)
         self._back: dict[BatchedCall, Said] = {}  # Replies to calls that were not made again yet.
         self._waiting: dict[BatchedCall, Ticket] = {}
@@ -123,7 +132,9 @@ class Batches:
         """The ticket of a request. Raises what ended the batches."""
         if self._follower.over is not None:
             raise type(self._follower.over)(str(self._follower.over))
-        ticket = Ticket(call, _LIVE.get(), self._put, said=self._back.pop(call, None))
+        if (times := self._follower.times_lost[call]) > 1:
+            self._back[call] = LOST, dumped(LOST_TWICE)
+        ticket = Ticket(call, _LIVE.get(), self._put, said=self._back.pop(call, None), sent=times)
         if ticket.said is not None:
             return ticket
         if (name := self._sent_of.get(call)) is not None:
@@ -223,7 +234,7 @@ class Batches:
         """Hand a reply to its call; or None for a request that was not taken, which is made again unpaid."""
         self._sent_of.pop(call, None)
         if (ticket := self._waiting.get(call)) is not None:
-            ticket.said = said
+            ticket.said, ticket.sent = said, self._follower.times_lost[call]
             self._wake(ticket)
         elif said is not None and said[0] < 300:
             # What failed in an earlier command is asked again.

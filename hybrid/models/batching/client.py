@@ -76,7 +76,7 @@ class BatchedClient:
                 if ticket.parked:
                     await self.batches.answered(ticket)
                 if (reply := await self._once(request, ticket, keep)) is not None:
-                    return replace(reply, batched=not ticket.direct)
+                    return replace(reply, batched=not ticket.direct, attempts=1 + ticket.sent)
         finally:
             self.batches.leave(ticket)
 

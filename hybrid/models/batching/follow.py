@@ -1,23 +1,30 @@
-"""Batches on their way: sent, looked at until they end, and their results handed out."""
+"""Batches on their way: sent, looked at until they end, and their results handed out.
+
+No request is paid twice: a batch that cannot be found is looked for, by its id and in the provider's list, before its
+requests are sent again; that happens once for each request, is reported, and counts as paid (`_lost`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from hybrid.display.notes import tell
 from hybrid.errors import HybridError, ServerDown
 from hybrid.log.batches import BatchedCall, BatchJournal, LoggedBatch
 from hybrid.models.base import ModelRefused
 from hybrid.models.batch_apis import BatchApi, Look, dumped
 from hybrid.models.batching.ticket import Said
 from hybrid.models.failures import CHECK, FailedRequest, Failure, StatusError, read_failure
+from hybrid.timing import Clock
 
 R = TypeVar("R")
 
@@ -26,8 +33,35 @@ log = logging.getLogger(__name__)
 FIRST_LOOK_S, LAST_LOOK_S = 1.0, 60.0  # A batch is looked at after a tenth of its age, between these.
 PATIENCE_S = 600.0  # For so long a provider may refuse to take a batch for now, while none of ours is with it.
 AWAY_S = 3600.0  # For so long a batch may not be looked at; it goes on all the same.
-BUSY, WRONG = 429, 400
+# For so long a batch that the provider says it does not have is asked for again: the longer time while it is younger
+# than `YOUNG_S`, as what was made a moment ago need not be known everywhere. After that its list is looked through.
+MISSING_S, MISSING_YOUNG_S, YOUNG_S = 300.0, 900.0, 3600.0
+# For so long a batch that is in the list, but cannot be looked at, is asked for again.
+LISTED_S = 3600.0
+ANSWER_LOST_S = 120.0  # For so long the list is looked through for a batch whose creation was not confirmed.
+MAX_REFUSED = 30  # Batches in a row that the queue of the account refuses: 16 halvings lead from 50,000 requests to 1.
+BUSY, WRONG, LOST = 429, 400, 410
 NO_PATH, GONE = frozenset({404, 405, 501}), frozenset({404, 410})
+# A gateway that gave up on the provider: it may have taken the batch.
+IN_DOUBT = frozenset({408, 502, 504})
+LOST_TWICE: Final = {"error": {"message": "the provider lost it in two batches: leave --batch away to ask directly"}}
+NOT_AGAIN: Final = {"error": {"message": "the provider lost its batch, and the run's budget allows no second request"}}
+
+
+@dataclass(frozen=True)
+class Timer:
+    """What tells the time, and waits."""
+
+    clock: Clock = time.monotonic
+    wall: Clock = time.time  # Seconds since the epoch.
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+
+
+REAL_TIME = Timer()
+
+
+class _LostError(Exception):
+    """A batch may have been created, and is not in the provider's list."""
 
 
 @dataclass
@@ -48,6 +82,7 @@ class Follower:
         journal: has every batch of the run.
         give: is called with each call and what was said to it, None where its request was not taken after all.
         stop: is called with the error after which no reply can come.
+        count_lost: counts requests of a lost batch as paid; returns whether the budget allows to send them again.
     """
 
     def __init__(
@@ -56,6 +91,7 @@ class Follower:
         journal: BatchJournal,
         give: Callable[[BatchedCall, Said | None], None],
         stop: Callable[[HybridError], None],
+        count_lost: Callable[[int], bool] = lambda requests: True,
     ) -> None:
         self._api, self._journal, self._give, self._stop = api, journal, give, stop
         self.most = api.rules.requests  # Requests that a batch may hold now.
@@ -65,6 +101,12 @@ class Follower:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._out: dict[str, _Out] = {}
         self._creating = asyncio.Lock()
+        self._timer, self._count_lost = REAL_TIME, count_lost
+        self._refused_in_a_row = 0  # Batches that the queue refused, without a result in between.
+        # How often each call was in a batch that was lost.
+        self.times_lost = Counter(
+            call for batch in journal.known.values() if batch.state == "lost" for call in batch.calls
+        )
 
     def begin(self, news: Callable[[str], None]) -> None:
         """Count rounds from 1 again, and say by this how far they are."""
@@ -115,34 +157,85 @@ class Follower:
 
         `path` has its requests; None for a batch of an earlier command, of which only what was uploaded is left.
         """
-        ask = partial(self._api.find, batch, self._journal.ids)
-        identity = await self._retried(ask) if path is None else None
+        identity = None
+        if path is None:
+            in_doubt = batch.state == "creating"
+            young_s = ANSWER_LOST_S - (self._timer.wall() - batch.at) if in_doubt else 0.0
+            identity = await self._search(batch, min(young_s, ANSWER_LOST_S))
+            if identity is None and in_doubt:
+                return await self._lost(batch)
         if identity is None and (path is not None or batch.input):
             try:
                 taking = f"{batch.model} takes no batch"
                 identity = await self._retried(partial(self._handed_in, batch.name, path), taking, batch.name)
+            except _LostError:
+                return await self._lost(batch)
             except StatusError as error:
                 await input_deleted(self._api, self._journal, batch.name)
                 if path is not None:
                     return self._refused(batch.name, error, read_failure(error))
-        if path is not None:
-            path.unlink()
+            finally:
+                if path is not None:
+                    path.unlink(missing_ok=True)
+        elif path is not None:
+            path.unlink(missing_ok=True)
         return self._confirmed(batch, identity)
 
     async def _handed_in(self, name: str, path: Path | None) -> str:
+        """The id of a batch that is created. Raises `_LostError` where it may have been, and cannot be found."""
         batch = self._journal.known[name]
+        if path is not None and not batch.input and (uploaded := await self._api.upload(path, name)):
+            batch = self._journal.change(name, input=uploaded)
+        if batch.state != "creating":
+            batch = self._journal.change(name, state="creating")
         try:
-            if path is not None and not batch.input and (uploaded := await self._api.upload(path, name)):
-                batch = self._journal.change(name, input=uploaded)
             return await self._api.create(path or Path(), name, batch.input)
         except Exception as error:
             failed = read_failure(error)
-            # Of another failure than a refusal it is not known whether the batch was taken.
-            if failed.kind is Failure.RETRY and failed.status != BUSY:
-                identity = await self._retried(partial(self._api.find, batch, self._journal.ids))
-                if identity is not None:
-                    return identity
+            if failed.kind is not Failure.RETRY or not failed.reached or failed.status == BUSY:
+                raise
+            # Whether it was taken is not known: what the provider has decides.
+            in_doubt = failed.status is None or failed.status < 300 or failed.status in IN_DOUBT
+            identity = await self._search(batch, ANSWER_LOST_S if in_doubt else 0.0)
+            if identity is not None:
+                return identity
+            if in_doubt:
+                raise _LostError from error
             raise
+
+    async def _search(self, batch: LoggedBatch, seconds: float) -> str | None:
+        """The id of a batch in the provider's list, which is read again for so many seconds; None if not there."""
+        pause, since = FIRST_LOOK_S, self._timer.clock()
+        while True:
+            try:
+                identity = await self._retried(partial(self._api.find, batch, self._journal.ids))
+            except StatusError as error:
+                # A server that has no list has nothing in it.
+                if error.status_code not in NO_PATH:
+                    raise
+                return None
+            if identity is not None or self._timer.clock() - since >= seconds:
+                return identity
+            self.news(f"batch {batch.name} was not confirmed, the provider's list is read again in {pause:.0f} s")
+            await self._timer.sleep(pause)
+            pause = min(2 * pause, LAST_LOOK_S)
+
+    async def _lost(self, batch: LoggedBatch) -> LoggedBatch:
+        """Give a batch up that the provider does not have: its requests count as paid, and are sent again once."""
+        await input_deleted(self._api, self._journal, batch.name)
+        changed = self._journal.change(batch.name, state="lost")
+        self.times_lost.update(batch.calls)
+        affordable = self._count_lost(len(batch.calls))
+        again = [call for call in batch.calls if affordable and self.times_lost[call] == 1]
+        tell(
+            f"note: {batch.model}: the provider does not have batch {batch.id or batch.name} any more: its "
+            f"{len(batch.calls):,} requests count as paid, {len(again):,} are sent again"
+        )
+        log.warning("batch %s is lost, %d of %d are sent again", batch.id or batch.name, len(again), len(batch.calls))
+        for call in batch.calls:
+            said = LOST_TWICE if self.times_lost[call] > 1 else NOT_AGAIN
+            self._give(call, None if affordable and self.times_lost[call] == 1 else (LOST, dumped(said)))
+        return changed
 
     def _refused(self, name: str, error: StatusError, failed: FailedRequest) -> LoggedBatch:
         """Each of its requests ends as the whole does."""
@@ -166,61 +259,107 @@ class Follower:
         """Look at a batch until it has ended, and hand its results out."""
         out = self._out[batch.name] = _Out(batch.at, len(batch.calls))
         done: set[int] = set()
+        look = await self._ended(batch, identity, done, out)
+        out.back, out.ended = out.requests, True
+        rest = [call for place, call in enumerate(batch.calls) if place not in done]
+        self._refused_in_a_row = 0 if done else self._refused_in_a_row
+        if look is None:
+            await self._lost(self._journal.known[batch.name])
+        else:
+            await input_deleted(self._api, self._journal, batch.name)
+            if look.errors:
+                await self._failed(batch, look)
+            else:
+                said = {"error": {"message": f"the batch is {look.state}, without this request", "code": look.state}}
+                for call in rest:
+                    self._give(call, (look.missing, dumped(said)))
+                self._journal.change(batch.name, state="over")
+        state = "lost" if look is None else look.state
+        log.info("batch %s: %s, %d of %d", identity, state, len(done), len(batch.calls))
+        self._tell(0.0)
+
+    async def _ended(self, batch: LoggedBatch, identity: str, done: set[int], out: _Out) -> Look | None:
+        """The batch as it has ended, its results handed out; None where the provider no longer has it."""
+        missing_since: float | None = None
         while True:
             try:
                 look = await self._retried(partial(self._api.look, identity))
                 if look.ended:
                     # A download that breaks off is begun again; each result is handed out once.
                     await self._retried(partial(self._fetched, batch, look, done))
-                    break
+                    if done or not look.results or look.errors:
+                        return look
+                    # Another's of the same size, which was taken for ours, says nothing of these.
+                    other = await self._search(batch, 0.0)
+                    # Where batches have names there is no other.
+                    other = None if other == identity else other
+                else:
+                    other, missing_since, out.back = identity, None, look.back
+                    await self._pause(out.since)
             except StatusError as error:
                 if error.status_code not in GONE:
                     raise
-                # The provider no longer has it.
-                look = Look("gone", 0, ended=True)
-                break
-            out.back = look.back
-            pause = min(LAST_LOOK_S, max(FIRST_LOOK_S, (time.time() - out.since) / 10))
-            self._tell(pause)
-            await asyncio.sleep(pause)
-        out.back, out.ended = out.requests, True
-        await input_deleted(self._api, self._journal, batch.name)
-        rest = [call for place, call in enumerate(batch.calls) if place not in done]
-        if look.errors:
-            await self._failed(batch, look)
-        elif look.state == "gone" or (rest and not done and look.results):
-            # Another's of the same size, which was taken for ours, says nothing of these.
-            self._confirmed(batch, None)
-        else:
-            said = {"error": {"message": f"the batch is {look.state}, without this request", "code": look.state}}
-            for call in rest:
-                self._give(call, (look.missing, dumped(said)))
-            self._journal.change(batch.name, state="over")
-        log.info("batch %s: %s, %d of %d", identity, look.state, len(done), len(batch.calls))
-        self._tell(0.0)
+                now = self._timer.clock()
+                missing_since = now if missing_since is None else missing_since
+                other = await self._looked_for(batch, identity, now - missing_since)
+            if other is None:
+                return None
+            if other != identity:
+                identity = other
+                self._journal.change(batch.name, id=identity)
+
+    async def _pause(self, since: float) -> None:
+        """Wait until the next look at a batch, a tenth of the time that passed since then."""
+        pause = min(LAST_LOOK_S, max(FIRST_LOOK_S, (self._timer.wall() - since) / 10))
+        self._tell(pause)
+        await self._timer.sleep(pause)
+
+    async def _looked_for(self, batch: LoggedBatch, identity: str, missing_s: float) -> str | None:
+        """The id under which to look again, after a pause, at a batch missing for so long; None to give it up."""
+        patience = MISSING_YOUNG_S if self._timer.wall() - batch.at < YOUNG_S else MISSING_S
+        found: str | None = identity
+        if missing_s >= patience:
+            try:
+                # Its own id may be in the list too.
+                found = await self._retried(partial(self._api.find, batch, self._journal.ids - {identity}))
+            except StatusError:
+                found = None
+            patience = LISTED_S
+        if found is None or missing_s >= LISTED_S:
+            return None
+        pause = min(LAST_LOOK_S, max(FIRST_LOOK_S, missing_s))
+        words = f"the provider does not know batch {found}, and is asked again for {patience / 60:.0f} minutes"
+        self.news(f"{words}, next look in {pause:.0f} s")
+        await self._timer.sleep(pause)
+        return found
 
     async def _fetched(self, batch: LoggedBatch, look: Look, done: set[int]) -> None:
         for address in look.results:
-            async for line in self._api.http.lines(address):
+            # What a provider may say beside the results is little; the lines of a file have an end.
+            most = 2 * len(batch.calls) + 1000
+            async for line in self._api.http.lines(address, most):
                 # A line that cannot be read is missing, and its request ends as such.
-                with suppress(ValueError, KeyError, TypeError):
+                with suppress(ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
                     result = self._api.read(line)
                     name, _, place = result.id.rpartition("-")
-                    if name == batch.name and (at := int(place)) not in done:
-                        self._give(batch.calls[at], (result.status, result.body))
+                    if name == batch.name and 0 <= (at := int(place)) < len(batch.calls) and at not in done:
                         done.add(at)
+                        self._give(batch.calls[at], (result.status, result.body))
 
     async def _failed(self, batch: LoggedBatch, look: Look) -> None:
         """Nothing was done of a batch: lines that are named end by that, and what is about all of it ends all."""
         self._journal.change(batch.name, state="refused")
         can_wait = self._out_beside(batch.name) > 0 or len(batch.calls) > 1
         if later := can_wait and any(error.is_queue for error in look.errors):
+            self._refused_in_a_row += 1
+            if self._refused_in_a_row > MAX_REFUSED:
+                raise ServerDown(f"{batch.model} took none of {MAX_REFUSED} batches: {look.errors[0].body}")
             # More than the account may have waiting: later, or in smaller batches.
             if not self._out_beside(batch.name):
                 self.most = max(1, len(batch.calls) // 2)
             before = self._out_beside()
             while before and self._out_beside() >= before:
-                await asyncio.sleep(FIRST_LOOK_S)
+                await self._timer.sleep(FIRST_LOOK_S)
         named = {error.line - 1: error for error in look.errors if error.line is not None}
         whole = next((error for error in look.errors if error.line is None), None)
         for place, call in enumerate(batch.calls):
@@ -238,23 +377,25 @@ class Follower:
 
         `what` says that it does not. A batch that is `sending` has less patience, but for as long as others are out.
         """
-        pause, since, patience = FIRST_LOOK_S, time.monotonic(), PATIENCE_S if sending else AWAY_S
+        pause, since, patience = FIRST_LOOK_S, self._timer.clock(), PATIENCE_S if sending else AWAY_S
         while True:
             try:
                 return await ask()
+            except _LostError:
+                raise
             except Exception as error:
                 failed = read_failure(error)
                 if failed.kind is not Failure.RETRY:
                     raise
                 if sending and self._out_beside(sending):
-                    since = time.monotonic()
-                if time.monotonic() - since > patience:
+                    since = self._timer.clock()
+                if self._timer.clock() - since > patience:
                     if sending:
                         self._journal.change(sending, state="refused")
                         await input_deleted(self._api, self._journal, sending)
                     raise ServerDown(f"{what} for {patience:.0f} s: {failed.text}") from None
                 self.news(f"{what} ({failed.text[:80]}), next try in {pause:.0f} s")
-            await asyncio.sleep(max(pause, min(failed.retry_after_s or 0.0, LAST_LOOK_S)))
+            await self._timer.sleep(max(pause, min(failed.retry_after_s or 0.0, LAST_LOOK_S)))
             pause = min(2 * pause, LAST_LOOK_S)
 
     def _tell(self, pause: float) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from hybrid.models.chat_completions.wire import Address, opened_session, status_error
+from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES
+from hybrid.models.chat_completions.wire import Address, opened_session, status_error, whole_body
 from hybrid.models.failures import UnreadableReplyError
 
 if TYPE_CHECKING:
     import aiohttp
 
-MAX_LINE_LENGTH = 64 * 2**20  # Bytes of one result.
+log = logging.getLogger(__name__)
 
 
 class Http:
@@ -22,7 +24,8 @@ class Http:
 
     Raises:
         StatusError: a status of 300 or above; no redirection is followed.
-        UnreadableReplyError: what came is no JSON, or points to another host.
+        UnreadableReplyError: what came is no JSON, is larger than a reply may be (`MAX_REPLY_BYTES`, unpacked), or
+            points to another host, or to the same one without TLS.
         TimeoutError, aiohttp.ClientError: nothing came for `timeout_s`, or the connection failed.
     """
 
@@ -41,25 +44,34 @@ class Http:
     ) -> tuple[Any, Mapping[str, str]]:
         """The JSON that answers, and the headers. `body` is an object of JSON, a form or an open file."""
         async with self._answer(method, path, body, headers or {}) as response:
-            said = await response.read()
+            said = await whole_body(response)
         try:
             return json.loads(said) if said.strip() else None, response.headers
         except ValueError:
             start = " ".join(said[:200].decode("utf-8", "replace").split())
             raise UnreadableReplyError(f"the answer is no JSON: {start}") from None
 
-    async def lines(self, path: str) -> AsyncIterator[bytes]:
-        """The lines of a file, without their ends."""
+    async def lines(self, path: str, most: int) -> AsyncIterator[bytes]:
+        """The lines of a file, without their ends: the first `most`, less those that are longer than a reply may be."""
         async with self._answer("GET", path, None, {"Accept": "*/*"}) as response:
-            rest = b""
-            async for piece in response.content.iter_any():
-                *whole, rest = (rest + piece).split(b"\n")
-                if len(rest) > MAX_LINE_LENGTH:
-                    raise UnreadableReplyError(f"a result has more than {MAX_LINE_LENGTH:,} bytes")
-                for line in whole:
-                    yield line
-            if rest.strip():
-                yield rest
+            line, too_long, count = bytearray(), False, 0
+            async for piece in _pieces(response):
+                begins_next = piece.endswith(b"\n")
+                too_long = too_long or len(line) + len(piece) > MAX_REPLY_BYTES
+                line += b"" if too_long else piece
+                if not begins_next:
+                    continue
+                if too_long:
+                    log.warning("%s: a line of more than %d bytes is left out", path, MAX_REPLY_BYTES)
+                elif line.strip():
+                    yield bytes(line).rstrip(b"\r\n")
+                line, too_long, count = bytearray(), False, count + 1
+                if count >= most:
+                    log.warning("%s: more than %d lines, of which the rest is left out", path, most)
+                    response.close()
+                    return
+            if line.strip() and not too_long:
+                yield bytes(line)
 
     @asynccontextmanager
     async def _answer(
@@ -67,8 +79,11 @@ class Http:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         is_whole, at = "://" in path, self._address
         url = path if is_whole else f"{self._base}/{path}"
-        if urlsplit(url).netloc != urlsplit(at.url).netloc:
-            raise UnreadableReplyError(f"it points to {urlsplit(url).hostname}, another host, which is not asked")
+        there, here = urlsplit(url), urlsplit(at.url)
+        if there.netloc != here.netloc:
+            raise UnreadableReplyError(f"it points to {there.hostname}, another host, which is not asked")
+        if there.scheme not in (here.scheme, "https"):
+            raise UnreadableReplyError(f"it points from {here.scheme} to {there.scheme}, where nothing is sent")
         self._session = self._session or opened_session(at, None, self._timeout_s)
         given: dict[str, Any] = {"params": {} if is_whole else at.query, "proxy": at.proxy, "allow_redirects": False}
         given["headers"] = {name: value for name, value in {**at.headers, **headers}.items() if value}
@@ -83,3 +98,10 @@ class Http:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The body in pieces, each of which ends at the latest where a line does."""
+    async for chunk in response.content.iter_any():
+        for piece in chunk.splitlines(keepends=True):
+            yield piece

@@ -39,6 +39,7 @@ class Ticket:
     direct: bool = False
     said: Said | None = None
     parked: bool = False
+    sent: int = 0  # How often it was sent in a batch that the provider lost.
     arrived: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 

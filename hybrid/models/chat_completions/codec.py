@@ -197,7 +197,7 @@ def readable(data: bytes) -> dict[str, Any]:
         UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
         StatusError: an error that names a status.
     """
-    whole = _parsed(data)
+    whole = parse_json(data)
     if not isinstance(whole, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
     if error := reported_error(whole):
@@ -265,7 +265,8 @@ def _feedback(whole: Mapping[str, Any]) -> str:
     return f"content_filter: {filtered[1]}" if filtered else ""
 
 
-def _parsed(data: bytes) -> Any:
+def parse_json(data: bytes) -> Any:
+    """The JSON of a reply. Raises `UnreadableReplyError`."""
     try:
         try:
             value = json.loads(data)

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error
 from hybrid.models.usage import merged
 
-MAX_REPLY_BYTES = 8 * 2**20  # Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable.
-# Bytes of a reply in pieces: each piece of a few letters is wrapped in hundreds of bytes.
+# Bytes of a reply, unpacked, whether it comes whole or in pieces; a larger one is read no further and is unreadable.
+MAX_REPLY_BYTES = 8 * 2**20
+# Bytes that replies on their way may take up together, in this process; one more counts as unreadable.
+MAX_IN_FLIGHT_BYTES = 32 * MAX_REPLY_BYTES
+# Bytes of a stream on the wire, of which only the text of its pieces is kept: a few letters are wrapped in hundreds.
 MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
+VALUE_BYTES = 8  # What any value but a text counts as.
 MAX_TRIED = 2_000  # Pieces of the arguments of one call that are looked at for the end of an object.
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BOM = b"\xef\xbb\xbf"
@@ -41,14 +46,89 @@ class _Pieces(list[str]):
     """A text that grows: joined at the end, as to add to a long text again and again would copy it each time."""
 
 
+class _InFlight:
+    """Bytes of all replies on their way, which are read in several threads."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, count: int) -> int:
+        """Count bytes, or with a negative number release them; returns how many there are now."""
+        with self._lock:
+            self.bytes += count
+            return self.bytes
+
+
+IN_FLIGHT = _InFlight()
+
+
+class ReplyBytes:
+    """Memory that one reply takes up while it arrives: `hold` what is kept of it, `release` all in the end."""
+
+    def __init__(self) -> None:
+        self._held = self._received = 0
+
+    def hold(self, count: int) -> None:
+        """Keep so many bytes more. Raises `UnreadableReplyError` beyond the limit of a reply, or of all together."""
+        self._held += count
+        total = IN_FLIGHT.add(count)
+        if self._held > MAX_REPLY_BYTES:
+            raise UnreadableReplyError(f"the reply has more than {MAX_REPLY_BYTES:,} bytes")
+        if total > MAX_IN_FLIGHT_BYTES:
+            raise UnreadableReplyError(f"replies on their way have more than {MAX_IN_FLIGHT_BYTES:,} bytes together")
+
+    def receive(self, count: int) -> None:
+        """Count bytes of a stream on the wire. Raises `UnreadableReplyError` for more than `MAX_STREAM_BYTES`."""
+        self._received += count
+        if self._received > MAX_STREAM_BYTES:
+            raise UnreadableReplyError(f"the stream has more than {MAX_STREAM_BYTES:,} bytes")
+
+    def release(self) -> None:
+        """The reply is read, or given up."""
+        IN_FLIGHT.add(-self._held)
+        self._held = 0
+
+    # A reply that nobody closed is not counted for ever.
+    __del__ = release
+
+
+class StreamedReply(Protocol):
+    """A reply that is put together from pieces."""
+
+    content_type: ClassVar[str]  # By which a server says that the reply comes in such pieces.
+    ended: bool  # Whether the server has said that nothing follows.
+
+    @staticmethod
+    def begins(head: bytes) -> bool:
+        """Whether a body that begins so comes in such pieces, whatever its type is said to be."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes."""
+
+    def body(self) -> bytes:
+        """The reply, after its last byte. Raises where that came before its end."""
+
+    def close(self) -> None:
+        """The reply is read, or given up."""
+
+
 class Assembly:
     """One reply. What its methods raise is about the reply: `UnreadableReplyError`, or `StatusError` with a status."""
 
+    content_type: ClassVar[str] = "text/event-stream"
+
+    @staticmethod
+    def begins(head: bytes) -> bool:
+        """Whether a body that begins so is an event stream."""
+        return is_stream(head)
+
     def __init__(self) -> None:
         self.ended = False  # Whether the server has said that nothing follows.
-        self._bytes = 0
+        self._bytes = ReplyBytes()
         self._line = bytearray()
         self._data: list[bytes] = []
+        self._pending = 0  # Bytes of the piece that is being read.
         self._event = b""
         self._about: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
@@ -58,9 +138,9 @@ class Assembly:
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes."""
         self._line += chunk
-        self._bytes += len(chunk)
-        if self._bytes > MAX_STREAM_BYTES or len(self._line) > MAX_REPLY_BYTES + len(chunk):
-            raise UnreadableReplyError(f"the stream has more than {MAX_STREAM_BYTES:,} bytes, or no end of a line")
+        self._bytes.receive(len(chunk))
+        if len(self._line) > MAX_REPLY_BYTES + len(chunk):
+            raise UnreadableReplyError(f"a line of the stream has more than {MAX_REPLY_BYTES:,} bytes")
         if b"\n" in chunk or b"\r" in self._line[-len(chunk) - 1 :]:
             *lines, rest = _LINE_ENDS.split(bytes(self._line))
             self._line = bytearray(rest)
@@ -79,6 +159,10 @@ class Assembly:
         # ASCII: pieces may hold half a character each, which are one again when this is read.
         return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
 
+    def close(self) -> None:
+        """The reply is read, or given up."""
+        self._bytes.release()
+
     def _read_line(self, line: bytes) -> None:
         line = line.removeprefix(_BOM)
         name, _, value = (b"data", b"", line) if line.startswith(b"{") else line.partition(b":")
@@ -90,6 +174,9 @@ class Assembly:
             if len(self._data) == 1 and (self._data[0] == b"[DONE]" or _parsed(self._data[0]) is not None):
                 self._read_event()
             self._data.append(value)
+            self._pending += len(value)
+            if self._pending > MAX_REPLY_BYTES:
+                raise UnreadableReplyError(f"a piece of the stream has more than {MAX_REPLY_BYTES:,} bytes")
         elif name == b"event":
             self._event = value
         elif name == b"error":
@@ -97,7 +184,7 @@ class Assembly:
 
     def _read_event(self) -> None:
         data, event = b"\n".join(self._data).strip(), self._event
-        self._data, self._event = [], b""
+        self._data, self._event, self._pending = [], b"", 0
         if data == b"[DONE]":
             self.ended = True
         # Some gateways send the comments that keep a stream alive as data.
@@ -128,6 +215,7 @@ class Assembly:
                 # At the end, or each time: the whole message so far.
                 self._message = {}
             if isinstance(said, dict):
+                self._bytes.hold(_size(said))
                 for name, value in said.items():
                     if name == "tool_calls":
                         _add_calls(self._message.setdefault(name, []), value)
@@ -147,6 +235,16 @@ def _reason(value: Any) -> str | None:
     """A finish reason; SGLang's own is an object."""
     value = value.get("type") if isinstance(value, dict) else value
     return value if isinstance(value, str) and value not in ("", "null") else None
+
+
+def _size(said: Any) -> int:
+    """Characters that a piece adds to a reply, and some for each of its values."""
+    size, values = 0, [said]
+    while values:
+        value = values.pop()
+        size += len(value) if isinstance(value, str) else VALUE_BYTES
+        values += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return size
 
 
 def _parsed(data: bytes) -> Any:

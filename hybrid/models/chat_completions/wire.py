@@ -28,7 +28,7 @@ from urllib.request import getproxies, proxy_bypass
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage
 from hybrid.models.batching.ticket import exchanged
-from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES, Assembly, is_stream
+from hybrid.models.chat_completions.stream import Assembly, ReplyBytes, StreamedReply
 from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 
 if TYPE_CHECKING:
@@ -99,9 +99,13 @@ def proxy_for(url: str) -> str | None:
 
 
 class Wire:
-    """One pool of connections to one address. The thread starts with the first request."""
+    """One pool of connections to one address. The thread starts with the first request.
 
-    def __init__(self, address: Address, timeout_s: float) -> None:
+    `assembly` puts together replies that come in pieces.
+    """
+
+    def __init__(self, address: Address, timeout_s: float, assembly: type[StreamedReply] = Assembly) -> None:
+        self._assembly = assembly
         self._address = address
         self._timeout_s = timeout_s
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -162,21 +166,25 @@ class Wire:
         # Both carry a status of 400 that did not come from the server.
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise UnreadableReplyError(f"the reply is cut off or no HTTP ({error})") from None
-        if len(reply) > MAX_REPLY_BYTES:
-            raise UnreadableReplyError(f"the reply has more than {MAX_REPLY_BYTES:,} bytes")
         return read(reply)
 
     async def _reply(self, response: aiohttp.ClientResponse) -> bytes:
         """The body of a reply; what came in pieces is put together."""
-        import aiohttp
-
-        labelled = "text/event-stream" in response.headers.get("content-type", "").lower()
-        whole = b"" if labelled else await _body(response, MAX_REPLY_BYTES)
-        if not labelled and not is_stream(whole[:100]):
+        in_pieces = self._assembly.content_type in response.headers.get("content-type", "").lower()
+        whole = b"" if in_pieces else await whole_body(response)
+        if not in_pieces and not self._assembly.begins(whole[:100]):
             return whole
         self.streamed = True
-        reply = Assembly()
-        reply.feed(whole)
+        reply = self._assembly()
+        try:
+            return await self._put_together(reply, whole, response)
+        finally:
+            reply.close()
+
+    async def _put_together(self, reply: StreamedReply, head: bytes, response: aiohttp.ClientResponse) -> bytes:
+        import aiohttp
+
+        reply.feed(head)
         # A connection that is lost behind the end of the reply has lost nothing.
         with suppress(aiohttp.ClientPayloadError):
             async for chunk in response.content.iter_any():
@@ -227,22 +235,37 @@ def opened_session(address: Address, total_s: float | None, silence_s: float | N
     return aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
 
 
-async def _body(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """The body, or the beginning of it that is longer than `most` bytes."""
+async def whole_body(response: aiohttp.ClientResponse) -> bytes:
+    """The body of a response, unpacked. Raises `UnreadableReplyError` for more than a reply may have."""
+    data, held = bytearray(), ReplyBytes()
+    try:
+        async for chunk in response.content.iter_any():
+            held.hold(len(chunk))
+            data += chunk
+    except UnreadableReplyError:
+        response.close()
+        raise
+    finally:
+        held.release()
+    return bytes(data)
+
+
+async def _start_of(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The first `most` bytes of a body."""
     data = bytearray()
     async for chunk in response.content.iter_any():
         data += chunk
         if len(data) > most:
             response.close()
             break
-    return bytes(data)
+    return bytes(data[:most])
 
 
 async def status_error(response: aiohttp.ClientResponse) -> StatusError:
     """The error of a reply with a status of 300 or above."""
     if response.status < 400:
         return redirected(response.status, str(response.url), response.headers.get("location"))
-    text = (await _body(response, MAX_ERROR))[:MAX_ERROR].decode("utf-8", "replace")
+    text = (await _start_of(response, MAX_ERROR)).decode("utf-8", "replace")
     return StatusError(response.status, _read_as_json(text), response.headers.get("retry-after"))
 
 

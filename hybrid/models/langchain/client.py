@@ -41,7 +41,7 @@ from hybrid.models.options import (
 from hybrid.models.prompt_cache import lane, marked
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.remembered import conversation_sha256, message_from_json, message_json
-from hybrid.models.toolspec import ToolsOffered
+from hybrid.models.toolspec import COORDINATES, ToolsOffered
 from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -221,7 +221,7 @@ class LangChainClient:
             private[self._row.pool_option] = openai_pool(self._settings.timeout_s)
             self._transports.append(private[self._row.pool_option])
         elif (option := OWN_POOL.get(self._provider)) is not None and option not in self._settings.extra:
-            private[option] = httpx_arguments(self._provider, base_url, self._settings.timeout_s)
+            private[option] = httpx_arguments(base_url)
             self._transports.append(private[option]["transport"])
         return private
 
@@ -234,8 +234,9 @@ class LangChainClient:
             late |= {"prompt_cache_key": key} if key is not None else {}
         body = request.body
         if body.schemas:
+            schemas = with_defaults(body.schemas) if self._provider == "google_genai" else body.schemas
             try:
-                return chat_model.bind_tools(body.schemas, **late)
+                return chat_model.bind_tools(schemas, **late)
             except NotImplementedError as error:
                 raise ModelRefused(f"--model {self.name}: {CHECK[Failure.TOOLS]}") from error
         if body.called and self._row.keeps_tools:
@@ -254,6 +255,26 @@ class LangChainClient:
                 await chat_model.aclose()  # type: ignore[attr-defined]
         for transport in transports:
             await transport.aclose()
+
+
+def with_defaults(node: Any) -> Any:
+    """The schemas of tools with an empty default at what may be left out of an object within the arguments.
+
+    langchain-google-genai 4.4 declares every property of such an object as required that has no default, and sends no
+    default.
+    """
+    if isinstance(node, list):
+        return [with_defaults(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    whole = {name: with_defaults(value) for name, value in node.items()}
+    if isinstance(fields := whole.get("properties"), dict):
+        needed = {*whole.get("required", ()), *COORDINATES}
+        whole["properties"] = {
+            name: field if name in needed or not isinstance(field, dict) else {**field, "default": ""}
+            for name, field in fields.items()
+        }
+    return whole
 
 
 def _checked(reply: AIMessage) -> AIMessage:

@@ -1,6 +1,6 @@
 """Connections of LangChain's clients that are ours: they follow no redirection and can be closed.
 
-arguments = httpx_arguments("ollama", base_url, timeout_s)    # arguments["transport"] is to be closed
+arguments = httpx_arguments(base_url)    # arguments["transport"] is to be closed
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ async def _refuse_unread(response: httpx.Response) -> None:
 HOOKS: Mapping[str, Any] = {"response": [_refuse_unread]}
 
 # By provider without `pool_option`, the option of its client that takes the arguments of a client of httpx.
-OWN_POOL: Mapping[str, str] = {"ollama": "async_client_kwargs", "google_genai": "client_args"}
+OWN_POOL: Mapping[str, str] = {"google_genai": "client_args"}
 
 
 def _in_batch(request: Any) -> Any:
@@ -47,12 +47,9 @@ def _in_batch(request: Any) -> Any:
     return package.Response(said[0], headers={"content-type": "application/json"}, content=said[1], request=request)
 
 
-def httpx_arguments(provider: str, base_url: str | None, timeout_s: float) -> dict[str, Any]:
+def httpx_arguments(base_url: str | None) -> dict[str, Any]:
     """The arguments of `OWN_POOL`, with a `transport` that is to be closed."""
     import httpx
-
-    if provider == "ollama":
-        return {"timeout": timeout_s, "transport": httpx.AsyncHTTPTransport(), "event_hooks": HOOKS}
 
     class Transport(httpx.AsyncHTTPTransport):
         """The package hands the same one to its client without async, which closes it in its own way."""

@@ -1,5 +1,21 @@
-"""`ollama:MODEL`: models of Ollama, by LangChain's client."""
+"""`ollama:MODEL`: models of an Ollama server, by our own client of its native interface."""
 
-from hybrid.models.langchain.opening import open_model
+from __future__ import annotations
+
+from hybrid.config import ModelSettings
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.models.base import ChatModel
+
+
+def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
+    """The model, not connected. Raises `UsageError` for a name without a model, or an option that it does not have."""
+    if not name.partition(":")[2]:
+        raise UsageError(f"--model {name!r}: write ollama:MODEL")
+    from hybrid.models.caller import Caller
+    from hybrid.models.ollama.client import OllamaClient
+
+    return Caller(OllamaClient(name, settings, store), settings)
+
 
 MODEL = open_model

@@ -17,6 +17,7 @@ from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import Backoff, Failure, StatusError, read_failure, redirected, summary
 from hybrid.models.langchain.client import LangChainClient
+from hybrid.models.ollama.client import OllamaClient
 from hybrid.secrets import keep_secret
 from tests.tables import cases, stored
 
@@ -29,7 +30,8 @@ def model(name: str, recorder: Any, store: ImageStore, **settings: Any) -> Calle
     url = f"{recorder.url}/v1" if name.startswith("openai") else recorder.url
     chosen = ModelSettings(**{"base_url": url, "timeout_s": 10.0, **settings})
     circuit = Circuit(name, CircuitLimits(pause_s=0.01, cap_s=0.02, away_s=0.05))
-    client: Any = ChatCompletionsClient if name.startswith("openai") else LangChainClient
+    clients: dict[str, Any] = {"openai": ChatCompletionsClient, "ollama": OllamaClient}
+    client = clients.get(name.partition(":")[0], LangChainClient)
     return Caller(client(name, chosen, store), chosen, circuit, QUICK)
 
 

@@ -58,7 +58,7 @@ def test_an_option_that_is_not_taken_is_refused(provider: str, settings: dict[st
         options(PROVIDERS[provider], "o1", ModelSettings(**settings))
 
 
-@pytest.mark.parametrize("name", ["openai:m", "anthropic:m", "google_genai:m", "ollama:m"])
+@pytest.mark.parametrize("name", ["openai:m", "anthropic:m", "google_genai:m"])
 async def test_an_unknown_model_arg_is_refused_before_anything_is_sent(
     name: str, recorder: Any, store: ImageStore
 ) -> None:

@@ -1,6 +1,7 @@
 """Limits of servers, in time that passes at once: how many requests a run takes, what it loses, and what it says."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -68,3 +69,21 @@ def test_what_a_server_takes_is_said_once_and_stands_in_the_log(
 def test_what_is_no_time_is_refused(written: str) -> None:
     with pytest.raises(UsageError, match="write a time such as 90m or 2h"):
         ModelSettings(wait_for_server=written)
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "concurrency", "lines"), [("60", 1, 1), ("60", 8, 1), (None, 1, 1), (None, 8, 1), ("5", 1, 1)]
+)
+def test_no_wait_is_longer_than_a_minute_without_a_line(
+    retry_after: str | None, concurrency: int, lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = Limited(until(300, 429, retry_after))
+    passing(world.run(20, concurrency))
+    told = [line for line in capsys.readouterr().err.splitlines() if "has given no reply for" in line]
+    assert len(told) == lines
+    assert "StatusError: status 429 overloaded); next try in" in told[0]
+    silent, pause = map(int, re.findall(r"for (\d+) s \(.*next try in (\d+) s", told[0])[0])
+    assert silent < 60 <= silent + pause + 1
+    world = Limited(until(20, 503))
+    passing(world.run(20, concurrency))
+    assert "has given no reply" not in capsys.readouterr().err

@@ -1,0 +1,257 @@
+"""The `ChatClient` of Ollama's native `/api/chat`: context length, thinking, pictures and schemas go out as documented.
+
+No request leaves the length of the context to the server, whose default (4,096 tokens on a small GPU) is less than a
+question with pictures takes, and none lets it drop messages that do not fit: it answers with an error instead.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from hybrid.config import ModelSettings
+from hybrid.display.notes import tell
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, ImagePart, Message, SentImage, parts_of
+from hybrid.models.base import CallKey, ModelRefused
+from hybrid.models.caller import ChatRequest, Keep
+from hybrid.models.chat_completions.codec import as_json
+from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
+from hybrid.models.failures import StatusError, summary
+from hybrid.models.images import ImageEncoder
+from hybrid.models.ollama.codec import (
+    MODEL_OPTIONS,
+    REQUEST_FIELDS,
+    malformed_body,
+    message,
+    prompt_tokens,
+    readable,
+    request_body,
+    wire_messages,
+)
+from hybrid.models.ollama.stream import LineAssembly
+from hybrid.models.options import Connection, connection, image_rules, options, options_of_repetition, server_metadata
+from hybrid.models.providers import PROVIDERS
+from hybrid.models.toolspec import ToolsOffered
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+NUM_CTX: Final = 32_768  # Tokens of the context where `--model-arg num_ctx` names none.
+HOST, PORT = "127.0.0.1", 11434
+_PORTS = {"http": 80, "https": 443}
+TOO_LONG, NO_MODEL = 400, 404
+
+# The words of Ollama, and of llama.cpp behind it, for a prompt that is longer than the context.
+_CONTEXT = re.compile(r"exceeds? the (?:available )?context|longer than the context|maximum context length", re.I)
+_BROKEN_CALL = re.compile(
+    r"error parsing tool call|invalid tool call arguments|tool call parsing failed|XML syntax error", re.I
+)
+_NO_MODEL = re.compile(r"\bmodel\b.{0,300}\bnot found\b", re.I | re.S)
+_NO_MEMORY = re.compile(r"requires more system memory|out of memory|unable to allocate", re.I)
+_NO_THINKING = re.compile(r"does not support thinking|think value", re.I)
+_ALTERNATE = re.compile(r"roles must alternate", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaRequest:
+    """A request that can be written again with the turns of the user joined."""
+
+    messages: Sequence[Message]
+    tools: bytes
+    images: Sequence[bytes]
+    options: Mapping[str, Json]
+
+
+class OllamaClient:
+    """One model of one server, with the options of a run.
+
+    Raises on construction:
+        UsageError: an option that Ollama does not have, or an address that is none.
+    """
+
+    def __init__(self, name: str, settings: ModelSettings, store: ImageStore) -> None:
+        self.name = name
+        self._model = name.partition(":")[2]
+        self._settings = settings
+        provider = PROVIDERS["ollama"]
+        reached = connection(provider, settings)
+        self._connection = Connection(server_url(reached.base_url), os.environ.get("OLLAMA_API_KEY") or None)
+        self._options = checked_options(options(provider, self._model, settings))
+        self._num_ctx = int(str(self._options["num_ctx"]))
+        self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
+        self._tools_offered = ToolsOffered()
+        self._joined = False  # Whether the model's template wants turns that alternate.
+        self._wire = Wire(address(self._connection), settings.timeout_s, LineAssembly)
+
+    def metadata(self) -> Mapping[str, Json]:
+        """Model, options as sent, image rules and versions; neither key nor address."""
+        return server_metadata(self.name, self._settings, self._options, ("aiohttp",), caches=False)
+
+    def connection(self) -> Mapping[str, Json]:
+        """Address without secrets, timeout and retries, and on what other terms than ours the server was asked."""
+        terms = ["the turns of the user are joined"] if self._joined else []
+        return self._connection.metadata(self._settings, terms)
+
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[OllamaRequest]:
+        """The request of arranged messages. Raises `DataError` for an image that is not in the store."""
+        sent: list[SentImage] = []
+        images: list[bytes] = []
+        for part in (part for turn in messages for part in parts_of(turn) if isinstance(part, ImagePart)):
+            stored, data = self.images.encoded(part.ref.image)
+            sent.append(SentImage(part.ref.name, part.ref.image, stored))
+            images.append(data)
+        specs = self._tools_offered.specs(tools)
+        given = options_of_repetition(self._options, call.repetition)
+        body = OllamaRequest(messages, as_json(specs) if specs else b"", images, given)
+        # Images count by the hashes that they have already; in whatever form it is asked, it is the same call.
+        sha256 = hashlib.sha256(b"".join(self._written(body, joined=False, stream=False)[::2]))
+        sha256.update("".join(image.sent.sha256 for image in sent).encode())
+        return ChatRequest(call, body, sha256.hexdigest(), tuple(sent))
+
+    def _written(self, request: OllamaRequest, *, joined: bool, stream: bool) -> list[bytes]:
+        wired = wire_messages(request.messages, joined=joined)
+        return request_body(self._model, request.options, wired, request.tools, request.images, stream=stream)
+
+    async def send(self, request: ChatRequest[OllamaRequest], keep: Keep) -> AssistantMessage:
+        """The reply, read and kept in the thread of the connections.
+
+        Raises as `Wire.post`, and:
+            ModelRefused: the server has no such model, or cannot run it with these options; says what to do.
+            StatusError: the prompt is longer than the context.
+        """
+
+        def read(body: bytes) -> AssistantMessage:
+            whole = readable(body)
+            self._refuse_cut_prompt(whole)
+            reply = message(whole, request.call, self._num_ctx)
+            keep(body)
+            return reply
+
+        while True:
+            joined, stream = self._joined, self._settings.stream == "on"
+            body = b"".join(self._written(request.body, joined=joined, stream=stream))
+            try:
+                return await self._wire.post(body, read, stream=stream)
+            except StatusError as error:
+                words = summary(error, 4000)
+                if request.body.tools and _BROKEN_CALL.search(words):
+                    # The model's own fault: it is told, and nothing is asked again.
+                    return read(malformed_body(_message(error)))
+                if joined == self._joined and not self._learns(words):
+                    raise self._explained(error, words) from error
+
+    def _learns(self, words: str) -> bool:
+        """If the model's template insists on turns that alternate, join them from now on; returns whether it does."""
+        if self._joined or _ALTERNATE.search(words) is None:
+            return False
+        self._joined = True
+        tell(f"note: {self.name} takes one message a turn: labels and pictures of a turn go out in one message")
+        return True
+
+    def _refuse_cut_prompt(self, whole: Mapping[str, Any]) -> None:
+        """Raise `StatusError` where the prompt has filled the context: the model was shown a part of it."""
+        read = prompt_tokens(whole)
+        if read is not None and read >= self._num_ctx:
+            raise self._too_long(f"the prompt was cut: prompt_eval_count={read} has reached num_ctx={self._num_ctx}")
+
+    def _too_long(self, words: str) -> StatusError:
+        remedy = (
+            f"give the model more room (--model-arg num_ctx={2 * self._num_ctx}) or smaller pictures (--max-pixels)"
+        )
+        return StatusError(TOO_LONG, {"error": f"{words}; {remedy}"})
+
+    def _explained(self, error: StatusError, words: str) -> Exception:
+        """The error of a server with what can be done about it."""
+        who, text = f"--model {self.name}", summary(error)
+        if error.status_code == NO_MODEL and _NO_MODEL.search(words):
+            return ModelRefused(f"{who}: {self._connection.shown} has no such model: ollama pull {self._model}: {text}")
+        if _CONTEXT.search(words):
+            return self._too_long(_message(error))
+        if _NO_MEMORY.search(words):
+            remedy = f"a shorter context takes less (--model-arg num_ctx={self._num_ctx // 2})"
+            return ModelRefused(f"{who}: it does not fit into the memory of the server; {remedy}: {text}")
+        if _NO_THINKING.search(words) and "think" in self._options:
+            return ModelRefused(f"{who}: leave --reasoning-effort (think) away, or give another value: {text}")
+        if error.status_code in (401, 403) and "signin_url" in words:
+            return ModelRefused(f"{who}: sign in on the server (ollama signin), or set OLLAMA_API_KEY: {text}")
+        return error
+
+    def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
+        """The message in the body of a reply. Raises `UnreadableReplyError`."""
+        return message(readable(reply), call, self._num_ctx)
+
+    async def close(self) -> None:
+        """Close the connections and end their thread."""
+        await self._wire.close()
+
+
+def _message(error: StatusError) -> str:
+    """The server's own words in an error."""
+    held = error.body.get("error", error.body) if isinstance(error.body, Mapping) else error.body
+    held = held.get("message", held) if isinstance(held, Mapping) else held
+    return held if isinstance(held, str) else summary(error, 4000)
+
+
+def checked_options(given: Mapping[str, Json]) -> dict[str, Json]:
+    """The options that are sent, with the length of the context and what happens at its end.
+
+    Raises:
+        UsageError: an option that Ollama does not have, or a length that is none.
+    """
+    if unknown := sorted(given.keys() - MODEL_OPTIONS - REQUEST_FIELDS):
+        raise UsageError(f"--model-arg {', '.join(unknown)}: ollama has no such option")
+    num_ctx = given.get("num_ctx", NUM_CTX)
+    if isinstance(num_ctx, bool) or not isinstance(num_ctx, int) or num_ctx < 1:
+        raise UsageError(f"--model-arg num_ctx={num_ctx}: write a number of tokens, such as {NUM_CTX}")
+    # Without these two the server drops the beginning of what does not fit, and says nothing.
+    return {"truncate": False, "shift": False, **given, "num_ctx": num_ctx}
+
+
+def server_url(written: str | None) -> str:
+    """The address of a server, from `--base-url` or `OLLAMA_HOST`, which needs neither scheme nor port.
+
+    As Ollama reads it: without a scheme the port is 11434, and what a server listens on everywhere is this machine.
+    Raises `UsageError` for what is no address.
+    """
+    text = (written or "").strip()
+    text = f"https://{text}" if text == "ollama.com" else text
+    has_scheme = "://" in text
+    # An address of IPv6 may stand without brackets.
+    text = f"[{text}]" if not has_scheme and text.count(":") > 1 and "[" not in text else text
+    try:
+        parts = urlsplit(text if has_scheme else f"http://{text}")
+        usual = _PORTS[parts.scheme]
+        port = parts.port or (usual if has_scheme else PORT)
+    except (ValueError, KeyError):
+        raise UsageError(f"--base-url or OLLAMA_HOST: {written!r} is no address; write http://HOST:{PORT}") from None
+    host = {"0.0.0.0": HOST, "::": "::1"}.get(parts.hostname or HOST, parts.hostname or HOST)  # noqa: S104 - replaced
+    host = f"[{host}]" if ":" in host else host
+    user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
+    return urlunsplit(
+        (parts.scheme, f"{user}{host}{'' if port == usual else f':{port}'}", parts.path.rstrip("/"), "", "")
+    )
+
+
+def address(reached: Connection) -> Address:
+    """Where requests go, with the key where there is one. Raises `UsageError` for a proxy of another kind than HTTP."""
+    parts = urlsplit(reached.base_url or "")
+    user, _, host = parts.netloc.rpartition("@")
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hybrid-perception"}
+    if user:
+        headers["Authorization"] = f"Basic {base64.b64encode(unquote(user).encode()).decode()}"
+    elif reached.key:
+        headers["Authorization"] = f"Bearer {reached.key}"
+    # The address of one of its interfaces is as good as that of the server.
+    path = re.sub(r"/(?:v1|api)(?:/chat(?:/completions)?)?$", "", parts.path)
+    base = urlunsplit((parts.scheme, host, path, "", ""))
+    proxy = proxy_for(base)
+    if proxy is not None and not proxy.startswith(("http://", "https://")):
+        raise UsageError(f"ollama is not reached through {proxy.partition(':')[0]}: name {parts.hostname} in NO_PROXY")
+    return Address(f"{base}/api/chat", headers, {}, proxy)

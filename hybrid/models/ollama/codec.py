@@ -1,0 +1,237 @@
+"""The JSON of Ollama's `/api/chat`: requests from messages, messages from replies.
+
+body = b"".join(request_body(name, options, wire_messages(arranged, image), tools, images, stream=False))
+reply = message(readable(data), call, num_ctx)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from hybrid.messages import (
+    AssistantMessage,
+    ImagePart,
+    InvalidCall,
+    Message,
+    Part,
+    SystemMessage,
+    TokenUsage,
+    ToolMessage,
+    UserMessage,
+)
+from hybrid.models.base import CallKey
+from hybrid.models.chat_completions.codec import PLACE, as_json, calls_of, parse_json
+from hybrid.models.failures import StatusError, UnreadableReplyError
+from hybrid.models.ollama.stream import LineAssembly
+from hybrid.models.replies import mark_end, read_end
+from hybrid.models.usage import read_usage
+from hybrid.types import Json
+
+# Options of a run that go into `options`; the others are fields of the request.
+# Source: `Options` and `Runner` in api/types.go, and docs/modelfile.mdx.
+MODEL_OPTIONS: Final = frozenset(
+    {
+        *("num_ctx", "num_predict", "num_keep", "num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap", "numa"),
+        *("seed", "temperature", "top_k", "top_p", "min_p", "typical_p", "tfs_z", "stop", "draft_num_predict"),
+        *("repeat_last_n", "repeat_penalty", "presence_penalty", "frequency_penalty", "penalize_newline"),
+        *("mirostat", "mirostat_tau", "mirostat_eta", "low_vram"),
+    }
+)
+REQUEST_FIELDS: Final = frozenset({"think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs"})
+CONTEXT_FULL: Final = "model_context_window_exceeded"  # The finish reason of a reply that filled the context.
+MALFORMED: Final = "malformed_call"  # A field of ours, in the body that stands for a call that Ollama could not parse.
+SERVER_ERROR: Final = 500
+
+# Ollama puts a picture where the prompt holds such a marker, so a text may not hold one.
+_MARKER = re.compile(r"\[img(?=-\d+\]|\])")
+_READ = frozenset({"role", "content", "tool_calls", "images", MALFORMED})
+
+
+def request_body(
+    model: str,
+    options: Mapping[str, Json],
+    messages: Sequence[Mapping[str, Any]],
+    tools: bytes = b"",
+    images: Sequence[bytes] = (),
+    *,
+    stream: bool = False,
+) -> list[bytes]:
+    """A request in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
+
+    Args:
+        model: its name.
+        options: those of a run, of the model and of the request together.
+        messages: the result of `wire_messages`.
+        tools: the schemas of those that are offered, as JSON; empty for none.
+        images: the base64 of each, in order.
+        stream: whether the reply is to come in lines.
+    """
+    body: dict[str, Any] = {"model": model, "stream": stream, "messages": list(messages)}
+    body["options"] = {name: value for name, value in options.items() if name in MODEL_OPTIONS}
+    body |= {name: value for name, value in options.items() if name not in MODEL_OPTIONS}
+    text = as_json(body)
+    text = b"".join((text[:-1], b',"tools":', tools, b"}")) if tools else text
+    pieces: list[bytes] = []
+    around = text.split(PLACE.encode())
+    for image, before in zip(images, around, strict=False):
+        pieces += [before, image]
+    return [*pieces, around[-1]]
+
+
+def wire_messages(messages: Sequence[Message], *, joined: bool = False) -> list[dict[str, Any]]:
+    """Arranged messages (`hybrid.models.images.arrange`) in Ollama's form, with `PLACE` for the base64 of each image.
+
+    A message of Ollama holds its pictures apart from its text, and where they go in the prompt depends on the model:
+    before the text, behind it, or at a marker. So no user message holds both: a turn becomes as many messages of the
+    user as keep texts and pictures in order. Ollama does the same with the parts of its OpenAI-compatible interface.
+    With `joined` a turn stays one message, for chat templates that insist on turns that alternate.
+    """
+    wire: list[dict[str, Any]] = []
+    for message in messages:
+        if isinstance(message, UserMessage):
+            wire += [_with_images("user", message.parts)] if joined else _user_messages(message.parts)
+        elif isinstance(message, SystemMessage):
+            wire.append({"role": "system", "content": message.text})
+        elif isinstance(message, ToolMessage):
+            wire.append(_tool_message(message))
+        else:
+            wire.append(_assistant_message(message))
+    return wire
+
+
+def _user_messages(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
+    for is_text, run in groupby(parts, lambda part: isinstance(part, str)):
+        run_parts = list(run)
+        if is_text:
+            yield {"role": "user", "content": _text(run_parts)}
+        else:
+            yield {"role": "user", "content": "", "images": [PLACE] * len(run_parts)}
+
+
+def _with_images(role: str, parts: Sequence[Part]) -> dict[str, Any]:
+    """One message with text and pictures; most models get each picture where its marker is."""
+    count = sum(isinstance(part, ImagePart) for part in parts)
+    content = "\n".join(_unmarked(part) if isinstance(part, str) else "[img]" for part in parts)
+    return {"role": role, "content": content, **({"images": [PLACE] * count} if count else {})}
+
+
+def _text(parts: Sequence[Part]) -> str:
+    return "\n".join(_unmarked(part) for part in parts if isinstance(part, str))
+
+
+def _unmarked(text: str) -> str:
+    return _MARKER.sub("[ img", text)
+
+
+def _tool_message(message: ToolMessage) -> dict[str, Any]:
+    wire = _with_images("tool", message.parts)
+    return {**wire, "tool_name": message.name or "unknown", "tool_call_id": message.call}
+
+
+def _assistant_message(message: AssistantMessage) -> dict[str, Any]:
+    made = [(call.id, call.name, dict(call.args)) for call in message.calls]
+    made += [(call.id, call.name or "unknown", {"unreadable": call.written}) for call in message.invalid]
+    calls = [
+        {"id": identity, "function": {"index": place, "name": name, "arguments": args}}
+        for place, (identity, name, args) in enumerate(made)
+    ]
+    native = message.native if isinstance(message.native, Mapping) else {}
+    wire = {"role": "assistant", "content": _unmarked(message.text), **native}
+    return {**wire, "tool_calls": calls} if calls else wire
+
+
+def readable(data: bytes) -> dict[str, Any]:
+    """The body of a complete reply.
+
+    Raises:
+        UnreadableReplyError: no JSON, no message, or a reply that broke off.
+        StatusError: an error.
+    """
+    if data.count(b"\n{"):
+        # Lines, although one object was asked for.
+        lines = LineAssembly()
+        lines.feed(data)
+        data = lines.body()
+    whole = parse_json(data)
+    if not isinstance(whole, dict):
+        raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
+    if error := whole.get("error"):
+        # In a stream that has begun the status was 200 already.
+        status = whole.get("status")
+        raise StatusError(status if isinstance(status, int) and status >= 400 else SERVER_ERROR, {"error": error})
+    said = whole.get("message")
+    if not isinstance(said, dict) or not isinstance(said.get("content"), str | None):
+        raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
+    if not whole.get("done"):
+        raise UnreadableReplyError("the reply broke off before it was complete")
+    if not (said.get("content") or said.get("tool_calls") or whole.get("done_reason")):
+        raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
+    if whole.get("done_reason") in ("load", "unload"):
+        raise UnreadableReplyError(f"the model was only asked to {whole['done_reason']}")
+    return whole
+
+
+def _start(data: bytes) -> str:
+    return " ".join(data[:200].decode("utf-8", "replace").split())
+
+
+def message(whole: Mapping[str, Any], call: CallKey, num_ctx: int) -> AssistantMessage:
+    """The message of a `readable` reply; a call without an id gets one.
+
+    `num_ctx` is the length of the context in tokens: a reply that was cut because it is full ends by `CONTEXT_FULL`.
+    """
+    said = whole["message"]
+    calls, invalid = calls_of(said.get("tool_calls"), call)
+    broken = said.get(MALFORMED)
+    if isinstance(broken, dict):
+        invalid.append(
+            InvalidCall(f"c{call.ask % 100:02}{call.call % 1000:03}000", None, broken["raw"], broken["error"])
+        )
+    native = {name: value for name, value in said.items() if name not in _READ and value}
+    thinking, model = said.get("thinking"), whole.get("model")
+    usage = read_usage("ollama", whole)
+    reason, end = read_end("ollama", _finish_reason(whole, usage, num_ctx))
+    reply = AssistantMessage(
+        said.get("content") or "",
+        tuple(calls),
+        tuple(invalid),
+        usage,
+        reason,
+        end=end,
+        model=model if isinstance(model, str) else None,
+        reasoning=thinking if isinstance(thinking, str) else "",
+        native=native or None,
+    )
+    # The call that Ollama could not parse stands among the invalid ones already, with the server's own words.
+    return reply if broken else mark_end(reply)
+
+
+def prompt_tokens(whole: Mapping[str, Any]) -> int | None:
+    """Tokens of the prompt, or None where they were not counted."""
+    return _count(whole, "prompt_eval_count")
+
+
+def _count(whole: Mapping[str, Any], name: str) -> int | None:
+    value = whole.get(name)
+    # Go leaves out a zero, so a zero that is written counts nothing.
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _finish_reason(whole: Mapping[str, Any], usage: TokenUsage | None, num_ctx: int) -> str | None:
+    reason = whole.get("done_reason")
+    if not isinstance(reason, str):
+        return None
+    # One token less: some versions keep the last place free.
+    is_full = usage is not None and usage.input_tokens + usage.output_tokens >= num_ctx - 1
+    return CONTEXT_FULL if reason == "length" and is_full else reason
+
+
+def malformed_body(error: str) -> bytes:
+    """The body of a reply whose call Ollama could not parse, from the words of its error, with what the model wrote."""
+    raw = re.search(r"raw='(.*)', err=", error, re.DOTALL)
+    said = {"role": "assistant", "content": "", MALFORMED: {"raw": raw[1] if raw else "", "error": error}}
+    return json.dumps({"message": said, "done": True, "done_reason": MALFORMED}).encode("ascii")

@@ -1,0 +1,85 @@
+"""A reply in lines of JSON, put together to the body of one that came whole.
+
+reply = LineAssembly()
+reply.feed(chunk)         # bytes as they come, cut anywhere; until `reply.ended`
+body = reply.body()
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES, ReplyBytes
+from hybrid.models.failures import UnreadableReplyError
+
+
+class LineAssembly:
+    """One reply of Ollama. Raises `UnreadableReplyError` about the reply."""
+
+    content_type: ClassVar[str] = "application/x-ndjson"
+
+    def __init__(self) -> None:
+        self.ended = False  # Whether the server has said that nothing follows.
+        self._held = ReplyBytes()
+        self._line = bytearray()
+        self._about: dict[str, Any] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._calls: list[Any] = []
+
+    @staticmethod
+    def begins(head: bytes) -> bool:
+        """Whether a body that begins so comes in lines, whatever its type is said to be: it does not tell."""
+        return False
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes."""
+        self._held.receive(len(chunk))
+        self._line += chunk
+        if b"\n" in chunk:
+            *lines, rest = bytes(self._line).split(b"\n")
+            self._line = bytearray(rest)
+            for line in lines:
+                self._read_line(line)
+        if len(self._line) > MAX_REPLY_BYTES:
+            raise UnreadableReplyError(f"a line of the reply has more than {MAX_REPLY_BYTES:,} bytes")
+
+    def body(self) -> bytes:
+        """The reply, after its last byte. Raises where that came before its end."""
+        self._read_line(bytes(self._line))
+        if "error" not in self._about and not self.ended:
+            raise UnreadableReplyError("the stream broke off before the reply was complete")
+        said = {name: "".join(pieces) for name, pieces in self._texts.items()}
+        message = {"role": "assistant", "content": "", **said, **({"tool_calls": self._calls} if self._calls else {})}
+        # ASCII: pieces may hold half a character each, which are one again when this is read.
+        return json.dumps({**self._about, "message": message}).encode("ascii")
+
+    def close(self) -> None:
+        """The reply is read, or given up."""
+        self._held.release()
+
+    def _read_line(self, line: bytes) -> None:
+        if self.ended or not line.strip():
+            return
+        try:
+            piece = json.loads(line)
+        except (ValueError, RecursionError):
+            piece = None
+        if not isinstance(piece, dict):
+            shown = line[:200].decode("utf-8", "replace")
+            raise UnreadableReplyError(f"a line of the stream is no JSON object: {shown}")
+        said = piece.pop("message", None)
+        self._about |= piece
+        self.ended = bool(piece.get("done")) or "error" in piece
+        if isinstance(said, dict):
+            self._add(said)
+
+    def _add(self, said: Mapping[str, Any]) -> None:
+        for name, value in said.items():
+            if name == "tool_calls" and isinstance(value, list):
+                self._calls += value
+                self._held.hold(len(json.dumps(value)))
+            elif name != "role" and isinstance(value, str):
+                self._texts.setdefault(name, []).append(value)
+                self._held.hold(len(value))

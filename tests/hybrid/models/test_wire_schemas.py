@@ -1,0 +1,137 @@
+"""The schema of every tool as each provider is sent it, field by field, and the order of labels and pictures.
+
+A client of a package may drop what it does not know: what stands here is what a real server records.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from hybrid.config import ModelSettings
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
+from hybrid.models import CallKey, open_model
+from hybrid.models.toolspec import COORDINATES, spec
+from hybrid.registry import load, names
+from hybrid.tool import Tool
+from hybrid.types import ImageRef
+from tests.hybrid.models.test_wire import BODIES
+
+TOOLS: dict[str, Tool] = {name: load("tools", name) for name in names("tools")}
+WIRES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "openai_chat": ("openai:gpt-4o", "/v1", {}),
+    "openai_responses": ("openai:gpt-4o", "/v1", {"extra": {"api": "responses"}}),
+    "anthropic": ("anthropic:claude-test", "", {"max_tokens": 100}),
+    "google_genai": ("google_genai:gemini-test", "", {}),
+    "ollama": ("ollama:qwen-vl", "", {}),
+}
+WORDS = {"title", "additionalProperties", "strict"}  # What a client may add: it takes nothing away.
+
+
+def schemas(wire: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Name, description and parameters of each tool in a request, by name."""
+    if wire == "google_genai":
+        made = [each for group in body["tools"] for each in group["functionDeclarations"]]
+        return {one["name"]: one for one in made}
+    if wire == "anthropic":
+        return {one["name"]: {**one, "parameters": one["input_schema"]} for one in body["tools"]}
+    if wire == "openai_responses":
+        return {one["name"]: one for one in body["tools"]}
+    return {one["function"]["name"]: one["function"] for one in body["tools"]}
+
+
+def differences(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
+    """Where a schema on the wire has lost or changed something of ours."""
+    if isinstance(ours, dict):
+        for key, value in ours.items():
+            if not isinstance(theirs, dict) or key not in theirs:
+                yield f"{at}.{key} is missing"
+            else:
+                yield from differences(value, theirs[key], f"{at}.{key}")
+        more = theirs.keys() - ours.keys() - WORDS if isinstance(theirs, dict) else ()
+        # Coordinates belong together, which our schema says once for all; an empty list says nothing.
+        yield from (f"{at}.{key} is new: {theirs[key]}" for key in more if not COORDINATES.issuperset(theirs[key]))
+    elif isinstance(ours, list):
+        if not isinstance(theirs, list) or len(ours) != len(theirs):
+            yield f"{at} is {theirs}, not {ours}"
+        else:
+            # The order of required arguments says nothing.
+            in_any_order = at.endswith("required")
+            pairs = zip(*(sorted(each) if in_any_order else each for each in (ours, theirs)), strict=True)
+            for place, (one, other) in enumerate(pairs):
+                yield from differences(one, other, f"{at}[{place}]")
+    elif (str(theirs).lower() if at.endswith(".type") else theirs) != ours:
+        yield f"{at} is {theirs!r}, not {ours!r}"
+
+
+@pytest.fixture
+def bodies(
+    recorder: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, list[Message], tuple[Tool, ...]], Any]:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    async def sent(wire: str, messages: list[Message], tools: tuple[Tool, ...]) -> dict[str, Any]:
+        name, path, options = WIRES[wire]
+        recorder.says(BODIES[wire])
+        model = open_model(name, ModelSettings(base_url=recorder.url + path, **options), store)
+        try:
+            await model.chat(messages, tools, CallKey("q"))
+        finally:
+            await model.close()
+        body: dict[str, Any] = recorder.requests[-1][1]
+        return body
+
+    return sent
+
+
+def test_there_are_eighteen_tools_with_objects_lists_and_choices() -> None:
+    text = str([spec(tool) for tool in TOOLS.values()])
+    assert len(TOOLS) == 18
+    assert all(f"'{word}'" in text for word in ("enum", "items", "properties", "required"))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_every_field_of_every_tool_is_on_the_wire(wire: str, bodies: Any) -> None:
+    sent = schemas(wire, await bodies(wire, [user_message(["?"])], tuple(TOOLS.values())))
+    assert list(sent) == list(TOOLS), "in our order"
+    lost = [
+        f"{name}{difference}"
+        for name, tool in TOOLS.items()
+        for key in ("description", "parameters")
+        for difference in differences(spec(tool)["function"][key], sent[name].get(key), f".{key}")
+    ]
+    assert lost == []
+
+
+def parts_shown(node: Any) -> Iterator[str]:
+    """Labels and pictures in the order in which they stand in a request."""
+    if isinstance(node, list):
+        for item in node:
+            yield from parts_shown(item)
+    elif isinstance(node, dict):
+        # Ollama's pictures are beside a text; test_ollama.py holds that no message has both.
+        for key, value in node.items():
+            if key in ("images", "image_url", "inlineData", "source") and value:
+                yield from ["picture"] * (len(value) if isinstance(value, list) else 1)
+            elif key not in ("tools", "functionCall", "tool_calls", "arguments"):
+                yield from parts_shown(value)
+    elif isinstance(node, str):
+        yield from re.findall(r"^img:[\d.]+(?=:$)", node, re.MULTILINE)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_each_picture_follows_its_label(wire: str, bodies: Any, image: Callable[..., ImageRef]) -> None:
+    messages: list[Message] = [
+        user_message(["Which one?", image("img:1", 1), image("img:2", 2), "A or B?"]),
+        AssistantMessage("", (ToolCall("c1", "crop", {"image": "img:1"}), ToolCall("c2", "crop", {"image": "img:2"}))),
+        ToolMessage("c1", "crop", ("first", ImagePart(image("img:1.1", 3)))),
+        ToolMessage("c2", "crop", ("second", ImagePart(image("img:2.1", 4)))),
+        user_message(["Now answer."]),
+    ]
+    body = await bodies(wire, messages, (TOOLS["crop"],))
+    turns = next(body[key] for key in ("messages", "input", "contents") if key in body)
+    labels = ["img:1", "img:2", "img:1.1", "img:2.1"]
+    assert list(parts_shown(turns)) == [part for label in labels for part in (label, "picture")]
