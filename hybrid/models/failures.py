@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from hybrid.models.base import CallKey
@@ -77,12 +77,15 @@ class UnreadableReplyError(ValueError):
     """The server answered 200 with a body that is no reply."""
 
 
+ERROR_IN_REPLY: Final = "the reply is an error"
+
+
 def error_in_reply(error: Any) -> Exception:
     """The error for one that a server reports in a 200 or in the middle of a stream: by its status, if it has one."""
     status = str(error.get("code", error.get("status"))) if isinstance(error, Mapping) else ""
     if re.fullmatch("[45][0-9]{2}", status):
         return StatusError(int(status), {"error": error})
-    return UnreadableReplyError(f"the reply is an error: {json.dumps(error)[:500]}")
+    return UnreadableReplyError(f"{ERROR_IN_REPLY}: {json.dumps(error)[:500]}")
 
 
 TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -166,6 +169,30 @@ def summary(error: BaseException, limit: int = 300) -> str:
         text = f"{text} {body}".strip()
     text = redact(text)[:limit]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+# Statuses by which servers refuse what is in a request, whatever words they use.
+ABOUT_THE_REQUEST: Final = frozenset({400, 413, 415, 422})
+_PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
+
+
+def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
+    """Whether a refusal of a request with a new picture is about it; None if it cannot be, False if it may pass.
+
+    `transformers serve` and others answer 500 to a picture that their processor does not take, often without a word.
+    """
+    if failed.kind is Failure.KEY or failed.kind is Failure.POLICY or failed.kind is Failure.BUG:
+        return None
+    if failed.kind is Failure.IMAGES or failed.status in ABOUT_THE_REQUEST:
+        return True
+    # An error in a reply of 200, or in the middle of a stream; a page of a proxy is none.
+    in_reply = isinstance(error, UnreadableReplyError) and ERROR_IN_REPLY in str(error)
+    answered = in_reply or failed.status == 500
+    if failed.kind is not Failure.RETRY or not answered:
+        return None
+    if _PICTURE.search(failed.text):
+        return True
+    return False if failed.status == 500 else None
 
 
 @dataclass(frozen=True, slots=True)

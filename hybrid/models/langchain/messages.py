@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid.messages import (
     AssistantMessage,
+    ImagePart,
     InvalidCall,
     Message,
     Part,
@@ -80,7 +81,9 @@ def to_langchain(
             out.append(_said(message))
         else:
             status: Any = "error" if message.failed else "success"
-            out.append(Result(message.text, tool_call_id=message.call, name=message.name, status=status))
+            has_image = any(isinstance(part, ImagePart) for part in message.parts)
+            content: Any = [block(part) for part in message.parts] if has_image else message.text
+            out.append(Result(content, tool_call_id=message.call, name=message.name, status=status))
     return out, tuple(sent)
 
 
