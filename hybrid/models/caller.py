@@ -22,7 +22,7 @@ from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
 from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog
-from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
+from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep, Turn
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, blames_picture, read_failure
 from hybrid.models.images import UNCONFIRMED, ImageEncoder, arrange
 from hybrid.models.picture_limits import limits_of
@@ -160,7 +160,7 @@ class Caller(Generic[Body]):
             with suppress(OSError):
                 self._log.keep(request.call, request.sha256, reply)
 
-    async def _send(self, request: ChatRequest[Body], keep: Keep) -> AssistantMessage:
+    async def _send(self, request: ChatRequest[Body], keep: Keep, turn: Turn) -> AssistantMessage:
         """Send once. Raises `PicturesRefused` if the failure is about pictures of tools that are new in the request.
 
         A 500 without a word about pictures may pass: such a request is sent twice before its pictures are blamed.
@@ -177,6 +177,7 @@ class Caller(Generic[Body]):
                 if is_sure is None:
                     raise
                 if is_sure or is_last:
+                    self._circuit.excused(turn)
                     raise PicturesRefused(f"{self.name} does not take this request: {failed.text}", new) from error
             await self._sleep(self._backoff.seconds(request.call, 0, None))
         raise AssertionError("the last try returns or raises")
@@ -189,11 +190,8 @@ class Caller(Generic[Body]):
             turn = await self._circuit.turn(call.question)
             sent += 1
             try:
-                reply = await self._send(request, keep)
-            except PicturesRefused:
-                self._circuit.excused(turn)
-                raise
-            except ModelRefused:
+                reply = await self._send(request, keep, turn)
+            except (ModelRefused, PicturesRefused):
                 raise
             # Every client has exceptions of its own; one that is not about the provider is raised again.
             except Exception as error:
