@@ -10,7 +10,7 @@ solver and its provider.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
@@ -171,34 +171,32 @@ class ModelCalls:
             reply = await self._style.chat(model, shown, tools, key)
         except PicturesRefused as error:
             UNCONFIRMED.set(frozenset())
-            reply = await self._style.chat(model, self._without_refused(messages, error.pictures), tools, key)
+            words = str(error).partition(": ")[2][:MAX_REFUSAL]
+            self._refused |= {name: _refused_text(new[name], words) for name in error.pictures}
+            reply = await self._style.chat(model, self._without_refused(messages), tools, key)
             for name in sorted(error.pictures):
-                self._refuse(new[name], made[name], error)
+                self._note_refusal(new[name], made[name], words)
         else:
             self._taken |= new.keys() & {image.name for image in reply.images_sent or ()}
         finally:
             UNCONFIRMED.reset(unconfirmed)
         return reply
 
-    def _refuse(self, ref: ImageRef, tool: str, error: PicturesRefused) -> None:
+    def _note_refusal(self, ref: ImageRef, tool: str, said: str) -> None:
         """Count a picture that the server did not take as a fault of its tool."""
-        said, image = str(error).partition(": ")[2][:MAX_REFUSAL], ref.image
-        self._refused[ref.name] = _refused_text(ref, said)
+        image = ref.image
         text = f"{ref.name} ({image.width} x {image.height} px): the model's server did not take this picture: {said}"
         facts: dict[str, Json] = {"tool": tool, "picture": ref.name, "width": image.width, "height": image.height}
         self._log.note(Step("rule", PICTURE_REFUSED, text, fault=Fault.PICTURE_REFUSED, data=facts))
         self._meter.used = self._meter.used + Usage(tool_faults=1)
 
-    def _without_refused(self, messages: Sequence[Message], also: Collection[str] = ()) -> Sequence[Message]:
+    def _without_refused(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The messages with words in the place of pictures that the server does not take."""
-        texts = {**dict.fromkeys(also, ""), **self._refused}
-        if not texts:
+        if not self._refused:
             return messages
 
         def part_of(part: Part) -> Part:
-            if isinstance(part, str) or part.ref.name not in texts:
-                return part
-            return texts[part.ref.name] or _refused_text(part.ref)
+            return part if isinstance(part, str) else self._refused.get(part.ref.name, part)
 
         return [
             replace(message, parts=tuple(map(part_of, message.parts)))
@@ -222,7 +220,7 @@ class ModelCalls:
         )
 
 
-def _refused_text(ref: ImageRef, said: str = "") -> str:
+def _refused_text(ref: ImageRef, said: str) -> str:
     """What a model reads in the place of a picture, with the remedy."""
     width, height = ref.image.width, ref.image.height
     shorter, longer = min(width, height), max(width, height)
@@ -234,5 +232,4 @@ def _refused_text(ref: ImageRef, said: str = "") -> str:
         remedy = "ask for a smaller region, or a smaller scale"
     else:
         remedy = "go on without it"
-    words = f" ({said})" if said else ""
-    return f"[{ref.name}: the picture of {width} x {height} px was not taken{words}; {remedy}]"
+    return f"[{ref.name}: the picture of {width} x {height} px was not taken ({said}); {remedy}]"

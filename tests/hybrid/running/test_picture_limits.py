@@ -8,6 +8,7 @@ import pytest
 from bench._picture_server import PictureServer, Treatment, _pictures, _size, serving
 from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
+from hybrid.models.failures import StatusError, UnreadableReplyError, blames_picture, read_failure
 from hybrid.models.picture_limits import PictureLimits, fit_picture, limits_of
 from hybrid.types import Fault
 from tests.hybrid.running.test_tool_pictures import manifest, run, steps
@@ -35,14 +36,28 @@ def test_ten_refusals_of_pictures_of_a_tool_are_its_faults(status: int, words: s
     assert "was not taken" in told
     assert "ask for a larger region" in told
     assert words[:20] in told
+    # Each picture is refused once, and twice where the server does not say that it is about the picture.
+    refused = sum(message["role"] == "tool" for request in server.requests for message in request["messages"])
+    assert refused <= 4 + 12 * 3
 
 
-def test_other_outages_are_no_fault_of_a_picture(tmp_path: Path) -> None:
-    with serving(Treatment(least_side=28, call=THIN, status=503, words="image worker is busy")) as server:
-        run(server, tmp_path / "run")
-    assert not list((tmp_path / "run").glob("controller/attempts.jsonl")) or all(
-        step.fault is not Fault.PICTURE_REFUSED for step in steps(tmp_path / "run")
-    )
+@pytest.mark.parametrize(
+    ("error", "blamed"),
+    [
+        (StatusError(400, "the context is too long"), True),
+        (StatusError(500, "Internal Server Error"), False),
+        (StatusError(500, "absolute aspect ratio must be smaller than 200"), True),
+        (UnreadableReplyError("the reply is an error: cannot identify image file"), True),
+        (UnreadableReplyError("the reply is no JSON: <html><image>"), None),
+        (StatusError(503, "image worker is busy"), None),
+        (StatusError(429, "too many images a minute"), None),
+        (StatusError(401, "no key for images"), None),
+        (StatusError(400, {"error": {"code": "content_policy_violation", "message": "image"}}), None),
+        (TimeoutError("image"), None),
+    ],
+)
+def test_what_a_picture_is_blamed_for(error: Exception, blamed: bool | None) -> None:
+    assert blames_picture(read_failure(error), error) is blamed
 
 
 @pytest.mark.parametrize(
