@@ -58,6 +58,9 @@ class Treatment:
     # A picture of a tool with a shorter side, or a ratio, beyond these is refused with `status` and `words`.
     least_side: int = 0
     most_ratio: float = 0
+    # The same of a picture in the first message.
+    least_opening: int = 0
+    ratio_opening: float = 0
     most_pictures: int = 99
     status: int = 400
     words: str = "image dimensions are not accepted"
@@ -103,11 +106,13 @@ class PictureServer:
             return 400, "Expected last role User or Tool to follow an assistant message, but got user after tool"
         if sum(len(_pictures(one)) for one in messages) > how.most_pictures:
             return how.status, how.words
-        made = [url for one in messages[1:] for url in _pictures(one) if url not in _known()]
-        for width, height in map(_size, made):
-            short, long = sorted((width, height))
-            if short < how.least_side or (how.most_ratio and long > how.most_ratio * short):
-                return how.status, how.words
+        for place, one in enumerate(messages):
+            is_made = place > 0 and one is not messages[0] and messages[place - 1]["role"] != "system"
+            least, most = (how.least_side, how.most_ratio) if is_made else (how.least_opening, how.ratio_opening)
+            for url in _pictures(one):
+                short, long = sorted(_size(url))
+                if url not in _known() and (short < least or (most and long > most * short)):
+                    return how.status, how.words
         return None
 
     def _render(self, asked: Mapping[str, Any]) -> tuple[str, list[str]]:
