@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from bench._chat_server import framed, on_thread
-from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
+from hybrid.running.probes import ORDER_NUMBERS, ORDER_TEXT, PROBE_NUMBER, PROBE_TEXT
 
 DATA: Final = Path(__file__).with_name("conformity.toml")
 ARGUMENTS: Final = '{"images": ["img:1"], "box": {"x0": 10, "y0": 10, "x1": 90, "y1": 80}}'
@@ -157,6 +157,8 @@ def serving(behaviour: Behaviour) -> Iterator[str]:
         events = bool(asked.get("stream")) or behaviour.stream == "always"
         if PROBE_TEXT.encode() in body:
             return Scripted(text=PROBE_NUMBER), events
+        if ORDER_TEXT.encode() in body:
+            return Scripted(text=" ".join(ORDER_NUMBERS)), events
         messages = asked["messages"]
         if not any(message["role"] == "assistant" for message in messages):
             said = firsts.pop() if firsts else behaviour.reply
