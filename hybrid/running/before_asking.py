@@ -257,7 +257,8 @@ def offers_tools(run: ResolvedRun, solver: Solver) -> bool:
 
 def shows_tool_pictures(run: ResolvedRun) -> bool:
     """Whether a model that calls tools is sent pictures that they return."""
-    return run.config.show != "text" and run.config.tool_output in ("real", "shuffled")
+    # Blank tools return pictures too, and are compared with real ones: these must go to the same place.
+    return run.config.show != "text" and run.config.tool_output != "oracle"
 
 
 def most_separate_pictures(run: ResolvedRun, solvers: Sequence[Solver]) -> int:

@@ -11,7 +11,7 @@ from hybrid.errors import UsageError
 from hybrid.models.failures import StatusError, UnreadableReplyError, blames_picture, read_failure
 from hybrid.models.picture_limits import PictureLimits, fit_picture, limits_of
 from hybrid.types import Fault
-from tests.hybrid.running.test_tool_pictures import manifest, run, steps
+from tests.picture_runs import manifest, run, steps
 
 THIN = {"images": ["img:1"], "box": {"x0": 5, "y0": 5, "x1": 200, "y1": 6}, "scale": 1}
 TINY = {"images": ["img:1"], "box": {"x0": 5, "y0": 5, "x1": 9, "y1": 8}, "scale": 1}

@@ -1,45 +1,13 @@
 """Pictures of tools arrive and thinking survives them, or the run says so before its first question."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import hybrid
-from bench._picture_server import THOUGHT, PictureServer, Treatment, serving
-from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from bench._picture_server import THOUGHT, Treatment, serving
 from hybrid.errors import UsageError
-from hybrid.log.attempts import read_attempts
-from hybrid.types import Step
-
-
-def run(server: PictureServer, folder: Path, *, model: str = "openai:k", **options: Any) -> dict[str, Any]:
-    """Ask one question of the controller with `crop`; returns the manifest."""
-    settings = ModelSettings(base_url=server.url, retries=0, **options.pop("settings", {}))
-    given: dict[str, Any] = {
-        "tasks": ("Spatial_Relation",),
-        "limit": 1,
-        "tools": ("crop",),
-        "data": "sample",
-        **options,
-    }
-    service = ServiceOptions("classical")
-    hybrid.run(
-        RunConfig("blink", ("controller",), model, model_settings=settings, service=service, out=folder, **given)
-    )
-    return manifest(folder)
-
-
-def manifest(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
-    return content
-
-
-def steps(folder: Path) -> list[Step]:
-    recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
-    assert not recorded.unfinished
-    return [step for one in recorded.by_id.values() for exchange in one.exchanges for step in exchange.reply.steps]
+from tests.picture_runs import run, steps
 
 
 @pytest.mark.parametrize(
