@@ -336,7 +336,7 @@ class _Check:
 
         async def tokens(reply: AssistantMessage) -> int:
             results = ToolMessage("call00001", "crop", ("The corner is red.",))
-            conversation = [user_message(("Compare the corners.",)), reply, results]
+            conversation: list[Message] = [user_message(("Compare the corners.",)), reply, results]
             answer = await self.chat(conversation, [crop], CallKey(CALL_PROBE, call=3), model)
             return answer.usage.input_tokens if answer.usage else 0
 
@@ -345,7 +345,7 @@ class _Check:
         plain = await tokens(call)
         if not plain:
             return [Found(asked, "tokens are not counted", UNKNOWN)]
-        kept, lost = [], []
+        kept, lost = list[str](), list[str]()
         for part, changed in {
             "thinking": replace(call, native={"message": thoughts, "content": [], "calls": []}),
             "text beside a call": replace(call, text=THOUGHT),
