@@ -51,7 +51,12 @@ def measure(row: Mapping[str, Any], folder: Path) -> Result:
     came, is_right = "", False
     with serving(_treatment(row["treatment"])) as server, quietly():
         settings = ModelSettings(base_url=server.url, retries=0, **row.get("options", {}))
-        asked = {"data": "sample", "tasks": (row.get("task", "Spatial_Relation"),), "limit": 1, "tools": ("crop",)}
+        asked: dict[str, Any] = {
+            "data": "sample",
+            "tasks": (row.get("task", "Spatial_Relation"),),
+            "limit": 1,
+            "tools": ("crop",),
+        }
         model, service = row.get("model", "openai:k"), ServiceOptions("classical")
         try:
             hybrid.run(
@@ -73,7 +78,8 @@ def measure(row: Mapping[str, Any], folder: Path) -> Result:
 
 
 def _treatment(given: Mapping[str, Any]) -> Treatment:
-    return Treatment(**{key: tuple(value) if key == "switch" else value for key, value in given.items()})
+    keys: dict[str, Any] = {key: tuple(value) if key == "switch" else value for key, value in given.items()}
+    return Treatment(**keys)
 
 
 def _outcome(row: Mapping[str, Any], server: PictureServer, folder: Path) -> tuple[str, bool]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import hybrid
 from bench._frame import options
@@ -30,7 +30,7 @@ def last_prompt(treatment: Treatment, place: ToolPictures, folder: Path) -> str:
     """The prompt of the last request of one question."""
     with serving(treatment) as server, quietly():
         settings = ModelSettings(base_url=server.url, retries=0, tool_pictures=place)
-        asked = {"data": "sample", "tasks": ("Spatial_Relation",), "limit": 1, "tools": ("crop",)}
+        asked: dict[str, Any] = {"data": "sample", "tasks": ("Spatial_Relation",), "limit": 1, "tools": ("crop",)}
         service = ServiceOptions("classical")
         model = "openai:a-model-that-thinks"
         hybrid.run(
