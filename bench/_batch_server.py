@@ -25,7 +25,7 @@ from http import HTTPStatus
 from typing import Any
 
 from bench._chat_server import CALL_PROBE_TEXT, answer_body, framed, on_thread, tool_call
-from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
+from hybrid.running.probes import ORDER_NUMBERS, ORDER_TEXT, PROBE_NUMBER, PROBE_TEXT
 
 RESULTS = (b'"role":"tool"', b'"tool_result"', b'"functionResponse"')
 BOX = {"x0": 1, "y0": 1, "x1": 9, "y1": 9}
@@ -197,7 +197,8 @@ class BatchServer:
             if batch.number in self.behaviour.loses_answer:
                 raise ConnectionError
             return view(word, batch)
-        if PROBE_TEXT.encode() not in body and CALL_PROBE_TEXT.search(body) is None:
+        asks_first = any(text.encode() in body for text in (PROBE_TEXT, ORDER_TEXT))
+        if not asks_first and CALL_PROBE_TEXT.search(body) is None:
             self.singles[digest(body)] += 1
         kinds = {"chat/completions": "openai", "messages": "anthropic"}
         return said(next((word for end, word in kinds.items() if path.endswith(end)), "google"), body)
@@ -238,6 +239,8 @@ def said(word: str, body: bytes) -> dict[str, Any]:
     text, call, arguments = f"Answer: ({'AB'[int(digest(body)[:8], 16) % 2]})", "", dict[str, Any]()
     if PROBE_TEXT.encode() in body:
         text = PROBE_NUMBER
+    elif ORDER_TEXT.encode() in body:
+        text = " ".join(ORDER_NUMBERS)
     elif (told := CALL_PROBE_TEXT.search(body)) is not None:
         call, arguments = told[1].decode(), {"images": ["img:1"]}
     elif b'"crop"' in body and not any(kind in body.replace(b": ", b":") for kind in RESULTS):

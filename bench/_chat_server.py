@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from bench._frame import options
-from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
+from hybrid.running.probes import ORDER_NUMBERS, ORDER_TEXT, PROBE_NUMBER, PROBE_TEXT
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -187,6 +187,8 @@ def sight(body: bytes) -> bytes | None:
     """The answer to what a run asks first, of a model that sees and calls tools; None for another question."""
     if PROBE_TEXT.encode() in body:
         return framed(answer_body({"content": PROBE_NUMBER}, "stop"))
+    if ORDER_TEXT.encode() in body:
+        return framed(answer_body({"content": " ".join(ORDER_NUMBERS)}, "stop"))
     told = CALL_PROBE_TEXT.search(body)
     if told is None or not offers_tools(body):
         return None

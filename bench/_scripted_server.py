@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from bench._chat_server import CALL_PROBE_TEXT, framed, on_thread
-from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
+from hybrid.running.probes import ORDER_NUMBERS, ORDER_TEXT, PROBE_NUMBER, PROBE_TEXT
 
 DATA: Final = Path(__file__).with_name("conformity.toml")
 ARGUMENTS: Final = '{"images": ["img:1"], "box": {"x0": 10, "y0": 10, "x1": 90, "y1": 80}}'
@@ -157,6 +157,10 @@ CHECKS: Final[Mapping[str, Callable[[Messages], bool]]] = {
 }
 
 
+# What a model that sees its pictures answers to the questions that a run asks of it before its own.
+PROBE_ANSWERS: Final = {PROBE_TEXT.encode(): PROBE_NUMBER, ORDER_TEXT.encode(): " ".join(ORDER_NUMBERS)}
+
+
 @contextmanager
 def serving(behaviour: Behaviour, asked_before: list[bytes] | None = None) -> Iterator[str]:
     """What `--base-url` takes, while a server answers as this behaviour says; requests of the question are kept."""
@@ -172,15 +176,16 @@ def serving(behaviour: Behaviour, asked_before: list[bytes] | None = None) -> It
         if behaviour.expect and call_probe:
             call = {"name": call_probe[1].decode(), "arguments": '{"images": ["img:1"]}'}
             return Scripted(calls=[call]), bool(asked.get("stream")) or behaviour.stream == "always"
-        if PROBE_TEXT.encode() not in body:
+        probe_answer = next((text for probe, text in PROBE_ANSWERS.items() if probe in body), None)
+        if probe_answer is None:
             requests.append(body)
         if any(key in asked for key in behaviour.rejects):
             return Scripted(status=behaviour.status_of_refusal, body=behaviour.rejection), False
         if behaviour.stream == "only" and not asked.get("stream"):
             return Scripted(status=400, error=behaviour.unstreamed), False
         events = bool(asked.get("stream")) or behaviour.stream == "always"
-        if PROBE_TEXT.encode() in body:
-            return Scripted(text=PROBE_NUMBER), events
+        if probe_answer is not None:
+            return Scripted(text=probe_answer), events
         messages = asked["messages"]
         if not any(message["role"] == "assistant" for message in messages):
             said = firsts.pop() if firsts else behaviour.reply

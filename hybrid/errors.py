@@ -20,6 +20,8 @@ class Fault(StrEnum):
     TOOL_ERROR = "tool_error"
     TIMEOUT = "timeout"
     ABSENT = "absent"
+    # The model's server did not take a picture that the tool made.
+    PICTURE_REFUSED = "picture_refused"
     EMPTY_REPLY = "empty_reply"
     REFUSAL = "refusal"
     LOOP = "loop"

@@ -11,13 +11,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 from hybrid.config.durations import seconds_of
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import OptionField, option, option_fields, refuse_too_small
 from hybrid.config.pairs import pairs
-from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling
+from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling, ToolPictures
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
@@ -101,6 +101,14 @@ class ModelSettings:
     # How many images besides those of the opening message stay in a request.
     keep_images: Annotated[int, option("keep_images", "--model-arg")] = 8
     keep_pictures: Annotated[str, option("--keep-pictures")] = ""
+    # Where pictures of tools go; `auto` as the probe of the run finds it (`running/before_asking.py`).
+    tool_pictures: Annotated[ToolPictures, option("tool_pictures", "--model-arg")] = "auto"
+    # Limits of the server on pictures, `least_side:28,most_ratio:200` (`models/picture_limits.py`).
+    image_limits: Annotated[str, option("image_limits", "--model-arg")] = ""
+    # Found by the probe of a run, and no option: whether pictures of tools go inside the tool message, and what is
+    # merged into the body so that the template keeps the thinking.
+    results_inside: bool = False
+    thinking_switch: Mapping[str, Json] = field(default_factory=dict)
     price: Annotated[Price | None, option("price", "--model-arg")] = None
     # Whether providers keep what requests share (`models/prompt_cache.py`).
     prompt_cache: Annotated[bool, option("prompt_cache", "--model-arg")] = True
@@ -114,6 +122,11 @@ class ModelSettings:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.keep_pictures not in ("", *KEPT) and not re.fullmatch("[0-9]{1,6}", self.keep_pictures):
             raise UsageError(f"--keep-pictures {self.keep_pictures}: choose {', '.join(KEPT)}, or a number")
+        if self.tool_pictures not in get_args(ToolPictures):
+            raise UsageError(
+                f"--model-arg tool_pictures={self.tool_pictures}: choose {', '.join(get_args(ToolPictures))}"
+            )
+        read_image_limits(self.image_limits)
         if self.tool_calling not in ("native", "text", "auto"):
             raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
 
@@ -122,6 +135,23 @@ class ModelSettings:
         """How many pictures of tools stay in a request, besides those that come back by name."""
         word = self.keep_pictures
         return self.keep_images if not word else KEPT[word] if word in KEPT else int(word)
+
+
+# The limits that `--model-arg image_limits` takes; 0 where nothing is known (`hybrid/models/picture_limits.py`).
+IMAGE_LIMITS: Final = ("least_side", "most_ratio", "most_side", "most_pictures", "many", "most_side_of_many")
+
+
+def read_image_limits(text: str) -> dict[str, int]:
+    """The limits in a text `least_side:28,most_ratio:200`. Raises `UsageError` for another form or name."""
+    limits: dict[str, int] = {}
+    for part in filter(None, text.split(",")):
+        name, _, number = part.strip().partition(":")
+        if name not in IMAGE_LIMITS or not re.fullmatch("[0-9]{1,7}", number):
+            raise UsageError(
+                f"--model-arg image_limits={text}: write NAME:NUMBER,...; the names are {', '.join(IMAGE_LIMITS)}"
+            )
+        limits[name] = int(number)
+    return limits
 
 
 def parse_model_args(items: Sequence[str]) -> ModelSettings:
@@ -159,6 +189,8 @@ def _checked(field: OptionField, value: Json) -> object:
         return value == "on"
     if value is None and field.optional:
         return None
+    if field.option.name in ("tool_pictures", "image_limits"):
+        return str(value)
     if isinstance(value, bool) or not isinstance(value, int if field.type is int else int | float):
         raise UsageError(f"{wrong} a {'whole ' if field.type is int else ''}number")
     return field.type(value)

@@ -9,6 +9,9 @@ ToolCalling = Literal["native", "text", "auto"]
 # Whether a model is sent its own earlier thoughts with the conversation.
 Thoughts = Literal["keep", "drop"]
 Streaming = Literal["auto", "on", "off"]
+# Where a tool's picture goes in a request: inside the tool message, or in a user message behind it. `auto` asks the
+# server once.
+ToolPictures = Literal["auto", "inside", "beside"]
 Backends = Literal["auto", "learned", "classical"]
 FLOAT32: Final = "float32"
 # In which numbers the networks of tools compute (`hybrid/serving/precision.py`).
@@ -30,6 +33,6 @@ Reasoning = Literal["first", "none"]
 # The treatment of questions for which a file of texts has none.
 Missing = Literal["refuse", "without"]
 # Reasons to refuse a run unless `--allow` names them.
-Gate = Literal["overlap", "non-commercial", "blind", "toolless", "partial"]
+Gate = Literal["overlap", "non-commercial", "blind", "blind-tools", "toolless", "unordered", "partial"]
 # Pictures of tools that stay in the dialogue, by the word of `--keep-pictures`.
 KEPT: Final[Mapping[str, int]] = {"all": 1_000_000, "latest": 1, "asked": 0}

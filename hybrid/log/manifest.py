@@ -78,6 +78,19 @@ class _Calling:
 
 
 @dataclass(frozen=True)
+class _ToolPicture:
+    verdict: Literal["sees", "blind", "refused", "unknown"]
+    place: Literal["inside", "beside"] = "beside"
+    thinking: Literal["none", "kept", "switched", "lost", "unknown"] = "none"
+    switch: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _PictureOrder:
+    verdict: Literal["in order", "out of order", "missing", "unknown"]
+
+
+@dataclass(frozen=True)
 class _Manifest:
     identity: _Identity
     solvers: Mapping[str, _Solver]
@@ -87,6 +100,8 @@ class _Manifest:
     probed_frame: str = "pixels"
     sight: _Sight | None = None
     calling: _Calling | None = None
+    tool_picture: _ToolPicture | None = None
+    picture_order: _PictureOrder | None = None
     files: Mapping[str, Extent] = field(default_factory=dict)
     commands: tuple[Invocation, ...] = ()
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
+from hybrid.errors import Outage, UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message
 from hybrid.repeats import number_of
@@ -22,6 +22,14 @@ from hybrid.types import Json
 
 class ModelRefused(UsageError):
     """The provider rejects the key, the model's name or an option: no call of this configuration can succeed."""
+
+
+class PicturesRefused(Outage):
+    """The server does not take this request, and `pictures` that tools made are new in it: they may be the reason."""
+
+    def __init__(self, message: str, pictures: frozenset[str] = frozenset()) -> None:
+        super().__init__(message)
+        self.pictures = pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,14 @@ class ChatModel(ModelFacts, Protocol):
             ModelRefused: the configuration cannot work (key, model name, option).
             WeightsError: local weights that are absent or incomplete.
         """
+
+
+@runtime_checkable
+class AdoptsSettings(Protocol):
+    """A model that goes on with what the probe of a run has found (`ModelSettings.results_inside` and the switch)."""
+
+    def adopt(self, settings: ModelSettings) -> None:
+        """Use these settings from the next request on."""
 
 
 class ModelOpener(Protocol):

@@ -21,10 +21,11 @@ from typing import Generic, Protocol, TypeVar
 from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, End, Message, SentImage, TokenUsage, images_of
-from hybrid.models.base import CallKey, ModelFacts, ModelRefused, ReplyLog
-from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
-from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, read_failure
-from hybrid.models.images import ImageEncoder, arrange
+from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog
+from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep, Turn
+from hybrid.models.failures import Backoff, FailedRequest, Failure, UnreadableReplyError, blames_picture, read_failure
+from hybrid.models.images import UNCONFIRMED, ImageEncoder, arrange
+from hybrid.models.picture_limits import limits_of
 from hybrid.models.replies import BrokenOffError, malformed
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.thoughts import for_model
@@ -95,6 +96,13 @@ class Caller(Generic[Body]):
         self._backoff = backoff or Backoff(longest_s=limits.longest_pause_s)
         self._sleep = sleep
         self._log: ReplyLog | None = None
+        self._picture_limits = limits_of(client.name, settings)
+
+    def adopt(self, settings: ModelSettings) -> None:
+        """Go on with what the probe of a run has found: where pictures of tools go, and the switch for thinking."""
+        self._settings = settings
+        if isinstance(self.client, AdoptsSettings):
+            self.client.adopt(settings)
 
     def metadata(self) -> Mapping[str, Json]:
         """The client's, with the way in which tools are called."""
@@ -121,7 +129,7 @@ class Caller(Generic[Body]):
         shown, offered = (as_text(messages, tools), ()) if self._as_text else (messages, tools)
         with waiting():
             own = for_model(shown, self.name, self._settings.thoughts)
-            arranged = arrange(own, self._settings.pictures_kept, asked=bool(self._settings.keep_pictures))
+            arranged = self._arranged(own)
             if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
                 request = self.client.request(arranged, offered, call)
             else:
@@ -137,11 +145,43 @@ class Caller(Generic[Body]):
         reply = replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
         return with_calls(reply, tools, messages, call.call, asked=self._as_text)
 
+    def _arranged(self, messages: Sequence[Message]) -> list[Message]:
+        settings, limits = self._settings, self._picture_limits
+        inside = settings.results_inside or settings.tool_pictures == "inside"
+        most = limits.most_pictures
+        # Pictures of tools have been made to fit; those of the question go out as they are.
+        longest = max((max(ref.image.width, ref.image.height) for ref in images_of(messages)), default=0)
+        if limits.many and longest > limits.most_side_of_many:
+            most = min(limits.many, most or limits.many)
+        return arrange(messages, settings.pictures_kept, asked=bool(settings.keep_pictures), inside=inside, most=most)
+
     def _keep(self, request: ChatRequest[Body], reply: bytes) -> None:
         if self._log is not None:
             # A full disk is no reason to throw a paid reply away: writing the answer will meet and report it.
             with suppress(OSError):
                 self._log.keep(request.call, request.sha256, reply)
+
+    async def _send(self, request: ChatRequest[Body], keep: Keep, turn: Turn) -> AssistantMessage:
+        """Send once. Raises `PicturesRefused` if the failure is about pictures of tools that are new in the request.
+
+        A 500 without a word about pictures may pass: such a request is sent twice before its pictures are blamed.
+        """
+        new = UNCONFIRMED.get() & {image.name for image in request.images}
+        for is_last in (False, True):
+            try:
+                return await self.client.send(request, keep)
+            except ModelRefused:
+                raise
+            except Exception as error:
+                failed = read_failure(error)
+                is_sure = blames_picture(failed, error) if new else None
+                if is_sure is None:
+                    raise
+                if is_sure or is_last:
+                    self._circuit.excused(turn)
+                    raise PicturesRefused(f"{self.name} does not take this request: {failed.text}", new) from error
+            await self._sleep(self._backoff.seconds(request.call, 0, None))
+        raise AssertionError("the last try returns or raises")
 
     async def _sent(self, request: ChatRequest[Body]) -> tuple[AssistantMessage, int]:
         """The reply and the number of requests that it took."""
@@ -152,8 +192,8 @@ class Caller(Generic[Body]):
             turn = await self._circuit.turn(call.question)
             sent += 1
             try:
-                answer = await self.client.send(request, keep)
-            except ModelRefused:
+                answer = await self._send(request, keep, turn)
+            except (ModelRefused, PicturesRefused):
                 raise
             # Every client has exceptions of its own; one that is not about the provider is raised again.
             except Exception as error:

@@ -370,6 +370,15 @@ class Circuit:
             return type(self._over)(str(self._over))
         return Outage(f"{self._name} does not take this request: {words}")
 
+    def excused(self, turn: Turn) -> None:
+        """The server has answered, and what it refused may be a picture of a tool: that says nothing of the run."""
+        self._settle(turn)
+        if self._over is None:
+            row = self._row
+            row.failures, row.pages, row.since, row.away_from = 0, 0, None, None
+            row.failed_questions.clear()
+            self._close(False)
+
     def was_crowded(self, turn: Turn) -> bool:
         """Whether fewer requests go out than when this one was sent: its failure says nothing of it."""
         return turn.cuts != self._in_flight.cuts

@@ -83,6 +83,9 @@ class UnreadableReplyError(ValueError):
         self.error = error
 
 
+ERROR_IN_REPLY: Final = "the reply is an error"
+
+
 def error_in_reply(error: Any) -> Exception:
     """The error for one that a server reports in a 200 or in the middle of a stream: by its status, if it has one."""
     names = ("code", "status", "status_code", "http_code")
@@ -90,7 +93,7 @@ def error_in_reply(error: Any) -> Exception:
     status = next((code for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
     if status is not None:
         return StatusError(int(status), {"error": error})
-    return UnreadableReplyError(f"the reply is an error: {json.dumps(error, ensure_ascii=False)[:500]}", error)
+    return UnreadableReplyError(f"{ERROR_IN_REPLY}: {json.dumps(error, ensure_ascii=False)[:500]}", error)
 
 
 def reported_error(body: Mapping[str, Any]) -> Any:
@@ -217,6 +220,30 @@ def summary(error: BaseException, limit: int = 300) -> str:
         text = f"{text} {body}".strip()
     text = redact(text)[:limit]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+# Statuses by which servers refuse what is in a request, whatever words they use.
+ABOUT_THE_REQUEST: Final = frozenset({400, 413, 415, 422})
+_PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
+
+
+def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
+    """Whether a refusal of a request with a new picture is about it; None if it cannot be, False if it may pass.
+
+    `transformers serve` and others answer 500 to a picture that their processor does not take, often without a word.
+    """
+    if failed.kind is Failure.KEY or failed.kind is Failure.POLICY or failed.kind is Failure.BUG:
+        return None
+    if failed.kind is Failure.IMAGES or failed.status in ABOUT_THE_REQUEST:
+        return True
+    # An error in a reply of 200, or in the middle of a stream; a page of a proxy is none.
+    in_reply = isinstance(error, UnreadableReplyError) and ERROR_IN_REPLY in str(error)
+    answered = in_reply or failed.status == 500
+    if failed.kind is not Failure.RETRY or not answered:
+        return None
+    if _PICTURE.search(failed.text):
+        return True
+    return False if failed.status == 500 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 `arrange` decides which images are shown and where (pure, no bytes); an `ImageEncoder` has their bytes as they are sent.
 Images that tools made are lifted out of the tool messages into one user message after the batch, because images in a
-tool message are refused by some servers and silently not seen by some models.
+tool message are refused by some servers and silently not seen by some models. Where the probe of a run has seen that a
+server takes them there (`inside`), they stay: many chat templates drop all thinking before the last user message.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +38,15 @@ class ImageRules:
     max_pixels: int | None = None
 
 
-def arrange(messages: Sequence[Message], keep: int, *, asked: bool = False) -> list[Message]:
+# Names of the pictures that tools made and that no reply has followed yet: a refusal of the request may be about them.
+UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
+    "pictures of tools that no reply has followed", default=frozenset()
+)
+
+
+def arrange(
+    messages: Sequence[Message], keep: int, *, asked: bool = False, inside: bool = False, most: int = 0
+) -> list[Message]:
     """The messages as they go out, images still references, each with its name (`img:1:`) as text before it.
 
     An image that is not labelled goes out alone (`--image-labels off`).
@@ -45,15 +55,18 @@ def arrange(messages: Sequence[Message], keep: int, *, asked: bool = False) -> l
     that is there already. The images of the first user message and the last `keep` others are shown, each once;
     a name that is not shown is left as text that says why. With `asked` the images of the last results are shown as
     well, and those that the model named in its last message.
+
+    With `inside` the images of a tool message stay in it, behind its text. `most` is how many images the server takes
+    in one request, 0 for any number: the oldest of tools' are left out until they fit.
     """
-    shown = _Shown(messages, keep, asked=asked)
+    shown = _Shown(messages, keep, asked=asked, most=most)
     out: list[Message] = []
     lifted: list[Part] = []
     for message in messages:
         if isinstance(message, ToolMessage):
             text, images = shown.tool(message)
-            lifted += images
-            out.append(replace(message, parts=(text,)))
+            lifted += [] if inside else images
+            out.append(replace(message, parts=(text, *images) if inside else (text,)))
         elif isinstance(message, UserMessage):
             out.append(UserMessage((*lifted, *shown.parts(message))))
             lifted = []
@@ -68,7 +81,7 @@ def arrange(messages: Sequence[Message], keep: int, *, asked: bool = False) -> l
 class _Shown:
     """Which images of a conversation go out, and which have gone out already while it is walked through."""
 
-    def __init__(self, messages: Sequence[Message], keep: int, *, asked: bool) -> None:
+    def __init__(self, messages: Sequence[Message], keep: int, *, asked: bool, most: int = 0) -> None:
         opening = next((message for message in messages if isinstance(message, UserMessage)), None)
         first = images_of([opening]) if opening is not None else ()
         self._opening = {ref.name for ref in first}
@@ -83,11 +96,18 @@ class _Shown:
             words = " ".join([last.text, *(json.dumps(dict(call.args), default=str) for call in last.calls)])
             named = [ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)]
             self._live |= {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *named)}
+        self._beyond: set[str] = set()
+        self._most = most
+        if most:
+            made = [sha for sha in others if sha in self._live]
+            self._beyond = set(made[: len(made) - min(len(made), max(0, most - len(first)))])
         self._names: set[str] = set()
         self._sent: dict[str, str] = {}
 
     def _note(self, ref: ImageRef) -> str | None:
         """None when the image is to be shown here, else the text that stands in for it."""
+        if ref.image.sha256 in self._beyond:
+            return f"[{ref.name}: not shown; the server takes {self._most} pictures in one request]"
         if ref.image.sha256 not in self._live:
             return f"[{ref.name}: {self._left}]"
         if ref.name in self._names:

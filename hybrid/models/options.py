@@ -96,6 +96,8 @@ def server_metadata(
             "max_pixels": settings.max_pixels,
             "keep_images": settings.keep_images,
             **({"keep_pictures": settings.keep_pictures} if settings.keep_pictures else {}),
+            **({"tool_pictures": settings.tool_pictures} if settings.tool_pictures != "auto" else {}),
+            **({"image_limits": settings.image_limits} if settings.image_limits else {}),
             **({"prompt_cache": settings.prompt_cache} if caches else {}),
             "tool_calling": "native",
             # Only where they are dropped: a run whose model says none is what it was before there was a choice.

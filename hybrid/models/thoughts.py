@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from hybrid.config.words import Thoughts
 from hybrid.messages import AssistantMessage, Message
 from hybrid.thoughts import without_thoughts
+from hybrid.types import Json
 
 
 def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> list[Message]:
@@ -23,3 +28,34 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
         elif isinstance(one, AssistantMessage) and one.said_by != name:
             own[place] = replace(one, native=None)
     return own
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingSwitch:
+    """Keys of a request's body by which a chat template keeps thinking; `matches` if made for this model or host."""
+
+    body: Mapping[str, Json]
+    matches: bool
+
+
+def thinking_switches(name: str, base_url: str | None) -> list[ThinkingSwitch]:
+    """The switches to try for a model `provider:name` at an address, those made for it first.
+
+    A switch that is only a host's own is not tried elsewhere: other servers refuse unknown keys of a body.
+    """
+    host = (urlsplit(base_url).hostname or "") if base_url else ""
+    model = name.partition(":")[2]
+    found: list[ThinkingSwitch] = []
+    for row in tomllib.loads(Path(__file__).with_name("thinking_switches.toml").read_text("utf-8"))["switch"]:
+        by_host = "hosts" in row
+        pattern, text = (row["hosts"], host) if by_host else (row["models"], model)
+        switch = ThinkingSwitch(row["body"], re.search(pattern, text, re.IGNORECASE) is not None)
+        if switch.matches or not by_host:
+            found.append(switch)
+    found.sort(key=lambda switch: not switch.matches)
+    return [switch for at, switch in enumerate(found) if switch.body not in [before.body for before in found[:at]]]
+
+
+def has_thoughts(reply: AssistantMessage) -> bool:
+    """Whether a reply holds thoughts, apart from its text or in it."""
+    return bool(reply.reasoning) or without_thoughts(reply.text) != reply.text

@@ -2,31 +2,48 @@
 
     run = await ask_before(run, state, tell)
 
-It asks whether the model behind a server sees, as a server may take images and give none to its model; whether its
-calls can be read, as a server may leave them in the text; and its frame of coordinates where that is to be probed.
-Models in this process and recordings are not asked for the first two: what they are given is known.
+It asks whether the model behind a server sees, as a server may take images and give none to its model; whether several
+pictures arrive in their order; whether its calls can be read, as a server may leave them in the text; whether it sees
+the picture of a tool's result, and keeps its thinking then; and its frame of coordinates where that is to be probed.
+Models in this process and recordings are asked for the last alone: what they are given is known.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
+from hybrid.config import ModelSettings
 from hybrid.config.words import Gate
 from hybrid.errors import NotRecorded, Outage, UsageError
 from hybrid.images import PNG
 from hybrid.log.manifest import MANIFEST
 from hybrid.messages import AssistantMessage, Message
-from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.base import AdoptsSettings, CallKey, ChatModel
 from hybrid.models.dialects import remedy
 from hybrid.models.failures import CHECK, Failure
 from hybrid.models.prices import cost_usd
 from hybrid.running.engine import Tell
-from hybrid.running.probes import Calling, Chat, Sight, call_tool, frame_of, look
+from hybrid.running.picture_place import PlaceProbe, find_place, with_place
+from hybrid.running.probes import (
+    ORDER_FROM,
+    ORDER_NUMBERS,
+    PROBE_NUMBER,
+    Calling,
+    Chat,
+    PictureOrder,
+    Sight,
+    ToolPicture,
+    call_tool,
+    frame_of,
+    look,
+    see_order,
+)
 from hybrid.running.resolve import ResolvedRun
-from hybrid.running.state import CALLING, FRAME, SIGHT, RunState
+from hybrid.running.state import CALLING, FRAME, ORDER, SIGHT, TOOL_PICTURE, RunState
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.solver import Solver
 from hybrid.solving.styles import BY_MODEL, PLAIN, fitting
@@ -38,6 +55,8 @@ log = logging.getLogger(__name__)
 BLIND: Final = "blind model"
 # The labels of a run whose model was let in all the same.
 TOOLLESS: Final = "calls that cannot be read"
+BLIND_TOOLS: Final = "pictures of tools not seen"
+UNORDERED: Final = "pictures out of order"
 
 
 async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedRun:
@@ -46,8 +65,8 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
     Where no reply comes it is left to the questions.
 
     Raises:
-        UsageError: the model is blind or its calls cannot be read, and `--allow` does not say so, or it names no place
-            that could be its coordinate frame.
+        UsageError: the model is blind, also to pictures of tools, or gets them in another order, or its calls cannot be
+            read, and `--allow` does not say so; or it names no place that could be its coordinate frame.
         ModelRefused: the configuration cannot work.
     """
     model, store = run.resources.model, run.service.store
@@ -58,23 +77,16 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
     offering = [solver for solver in waiting if offers_tools(run, solver)]
     for note in style_notes(run, waiting):
         tell(f"note: {note}")
+    sight: Mapping[str, Any] = {}
     if showing:
         # Some servers take one type of file and drop another: the picture is of the type that the questions' are.
         kind = next((image.media_type for question in run.sound for image in question.images), PNG)
         sight = await _check(run, model, SIGHT, lambda chat: look(chat, store, kind))
-        if sight.get("verdict") == "blind":
-            counted = f"{sight['input_tokens']} tokens with the picture and {sight['without_image']} without"
-            unseeing = f"it cannot read the number in a picture (it said {sight['said']!r}), and its input is {counted}"
-            more = "Choose a model that takes images, or say --images none"
-            _let_in(run, "blind", BLIND, f"--model {model.name} does not see: {unseeing}. {more}")
+        _refuse_blind(run, model.name, sight)
+    if sight.get("verdict") != "blind" and (count := most_separate_pictures(run, showing)) >= ORDER_FROM:
+        _refuse_unordered(run, model.name, await _check(run, model, ORDER, lambda chat: see_order(chat, store, count)))
     if offering:
-        tools, shown = run.resources.dressed, any(solver in showing for solver in offering)
-        called = await _check(run, model, CALLING, lambda chat: call_tool(chat, store, tools, shown=shown))
-        if called.get("verdict") in ("unreadable", "refused"):
-            why = uncalled(model.name, called["verdict"], called["said"], called["read_from"])
-            _let_in(run, "toolless", TOOLLESS, why)
-        if called.get("verdict") == "none":
-            tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
+        run = await _ask_about_tools(run, model, offering, showing, sight, tell)
     # The run with the model's coordinate frame: probed once for a run, then read from its manifest.
     if run.config.frame != "probe":
         return run
@@ -87,6 +99,110 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
     return replace(run, resources=replace(run.resources, frame=frame))
 
 
+async def _ask_about_tools(
+    run: ResolvedRun,
+    model: ChatModel,
+    offering: Sequence[Solver],
+    showing: Sequence[Solver],
+    sight: Mapping[str, Any],
+    tell: Tell,
+) -> ResolvedRun:
+    """Ask how the model calls tools and whether it sees their pictures. Returns the run with the place of these."""
+    tools, shown, store = run.resources.dressed, any(solver in showing for solver in offering), run.service.store
+    conversation: list[Message] = []
+
+    async def call(chat: Chat) -> Calling:
+        async def kept(messages: Sequence[Message], tools: Sequence[Tool], key: CallKey) -> AssistantMessage:
+            reply = await chat(messages, tools, key)
+            conversation[:] = [*messages, reply]
+            return reply
+
+        return await call_tool(kept, store, tools, shown=shown)
+
+    called = await _check(run, model, CALLING, call)
+    if called.get("verdict") in ("unreadable", "refused"):
+        why = uncalled(model.name, called["verdict"], called["said"], called["read_from"])
+        _let_in(run, "toolless", TOOLLESS, why)
+    if called.get("verdict") == "none":
+        tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
+    if called.get("verdict") != "calls" or not shows_tool_pictures(run) or sight.get("verdict") == "blind":
+        return run
+
+    async def see(chat: Chat) -> ToolPicture | Sight:
+        if not conversation:
+            # The call was read by an earlier command.
+            await call(chat)
+        if not has_calls(conversation[-1]):
+            return Sight("unknown", "it called no tool this time")
+        settings, style = run.config.model_settings, run.resources.style
+        native = settings.tool_calling != "text" and not style.begin
+        reads_pictures = PROBE_NUMBER in str(sight.get("said"))
+        probe = PlaceProbe(model, chat, settings, store, reads_pictures, native)
+        return await find_place(probe, conversation, tools)
+
+    found = await _check(run, model, TOOL_PICTURE, see)
+    if found.get("verdict") in ("blind", "refused"):
+        _let_in(run, "blind-tools", BLIND_TOOLS, unseen(model.name, found))
+    if found.get("verdict") == "unknown":
+        tell(f"note: whether {model.name} sees pictures of tools is not known: it said {found['said']!r} to one")
+    for note in _thinking_notes(model.name, found):
+        tell(note)
+    return _with_settings(run, model, with_place(run.config.model_settings, found))
+
+
+def has_calls(message: Message) -> bool:
+    """Whether a message calls a tool."""
+    return isinstance(message, AssistantMessage) and bool(message.calls or message.invalid)
+
+
+def _with_settings(run: ResolvedRun, model: ChatModel, settings: ModelSettings) -> ResolvedRun:
+    """The run whose model goes on with these settings, in this process and in others."""
+    if settings == run.config.model_settings:
+        return run
+    if isinstance(model, AdoptsSettings):
+        model.adopt(settings)
+    config = replace(run.config, model_settings=settings)
+    return replace(run, resources=replace(run.resources, config=config))
+
+
+def _refuse_blind(run: ResolvedRun, name: str, sight: Mapping[str, Any]) -> None:
+    if sight.get("verdict") == "blind":
+        counted = f"{sight['input_tokens']} tokens with the picture and {sight['without_image']} without"
+        unseeing = f"it cannot read the number in a picture (it said {sight['said']!r}), and its input is {counted}"
+        more = "Choose a model that takes images, or say --images none"
+        _let_in(run, "blind", BLIND, f"--model {name} does not see: {unseeing}. {more}")
+
+
+def _refuse_unordered(run: ResolvedRun, name: str, order: Mapping[str, Any]) -> None:
+    wrong = {"out of order": "reads them in another order", "missing": "does not get all of them"}
+    if (how := wrong.get(str(order.get("verdict")))) is not None:
+        why = f"--model {name}: of {order['count']} pictures in one message it {how} (it said {order['said']!r})"
+        _let_in(run, "unordered", UNORDERED, f"{why}. Say --images concat, which joins them to one")
+
+
+def unseen(name: str, found: Mapping[str, Any]) -> str:
+    """Why pictures of tools come to nothing, and the remedy."""
+    tokens, without = found.get("input_tokens"), found.get("without_image")
+    if found.get("verdict") == "refused":
+        why = f"its server takes none ({found['said']})"
+        return f"--model {name} gets no pictures of tools: {why}. Say --show text, which sends it their words alone"
+    counted = f", and its input is {tokens} tokens with it and {without} without" if tokens and without else ""
+    said = f"it cannot read the number in the picture of a tool's result (it said {found['said']!r}){counted}"
+    return f"--model {name} does not see pictures of tools: {said}. Say --show text, which sends it their words alone"
+
+
+def _thinking_notes(name: str, found: Mapping[str, Any]) -> Iterator[str]:
+    """What becomes of the model's thinking at a picture of a tool, where it is not simply kept."""
+    if found.get("thinking") == "switched":
+        yield f"note: {name}: its template keeps thinking by {json.dumps(found['switch'])}, which is sent"
+    elif found.get("thinking") in ("lost", "unknown"):
+        is_lost = "is" if found["thinking"] == "lost" else "may be"
+        yield (
+            f"note: {name}: its thinking {is_lost} lost at each picture of a tool: its template drops what was thought "
+            "before a message of the user, and its server does not take the picture in the tool message"
+        )
+
+
 def before_notes(run: ResolvedRun) -> list[str]:
     """For a dry run: what the model will be asked first."""
     kept = run.folder.manifest if (run.folder.path / MANIFEST).is_file() else {}
@@ -94,6 +210,14 @@ def before_notes(run: ResolvedRun) -> list[str]:
     asked = {
         SIGHT: (shows_images, "the model is first asked whether it sees, with one small picture: one call or two"),
         CALLING: (offers_tools, "the model is first told to call a tool, to see whether its calls are read: one call"),
+        TOOL_PICTURE: (
+            lambda run, solver: offers_tools(run, solver) and shows_tool_pictures(run),
+            "the model is first asked if it sees a small picture of a tool: one call to three, to eight if it thinks",
+        ),
+        ORDER: (
+            lambda run, solver: most_separate_pictures(run, [solver]) >= ORDER_FROM,
+            "the model is first asked for the order of small pictures in one message: one call, or up to three",
+        ),
     }
     notes = [note for key, (when, note) in asked.items() if key not in kept and any(when(run, one) for one in waiting)]
     return [*notes, *style_notes(run, waiting)]
@@ -131,6 +255,19 @@ def offers_tools(run: ResolvedRun, solver: Solver) -> bool:
     return solver.offers_tools and bool(run.resources.tools_offered) and _asks_server(run, solver)
 
 
+def shows_tool_pictures(run: ResolvedRun) -> bool:
+    """Whether a model that calls tools is sent pictures that they return."""
+    # Blank tools return pictures too, and are compared with real ones: these must go to the same place.
+    return run.config.show != "text" and run.config.tool_output != "oracle"
+
+
+def most_separate_pictures(run: ResolvedRun, solvers: Sequence[Solver]) -> int:
+    """The most pictures that one prompt shows a model behind a server side by side; at most `ORDER_NUMBERS`."""
+    if not any((solver.images or run.config.images) == "separate" and shows_images(run, solver) for solver in solvers):
+        return 0
+    return min(len(ORDER_NUMBERS), max((len(question.images) for question in run.sound), default=0))
+
+
 def _asks_server(run: ResolvedRun, solver: Solver) -> bool:
     model = run.resources.model
     return solver.needs_model and model is not None and bool(model.connection())
@@ -165,7 +302,10 @@ class _Metered:
 
 
 async def _check(
-    run: ResolvedRun, model: ChatModel, key: str, probe: Callable[[Chat], Awaitable[Sight | Calling]]
+    run: ResolvedRun,
+    model: ChatModel,
+    key: str,
+    probe: Callable[[Chat], Awaitable[Sight | Calling | ToolPicture | PictureOrder]],
 ) -> Mapping[str, Any]:
     """The finding of the probe, now or earlier; empty where no reply came."""
     manifest = run.folder.manifest

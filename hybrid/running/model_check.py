@@ -1,4 +1,4 @@
-"""The abilities of a model and its server, found out with about 15 small requests for `hybrid models check`.
+"""The abilities of a model and its server, found out with about 20 small requests for `hybrid models check`.
 
 checked = await check_model("openai:k", ModelSettings(base_url=url), store)
 checked.found, checked.options       # what was asked, what came, what it means; the options to run with
@@ -7,6 +7,8 @@ checked.found, checked.options       # what was asked, what came, what it means;
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,19 +19,31 @@ from hybrid.config import ModelSettings
 from hybrid.config.run_config import own_frame
 from hybrid.errors import HybridError, UsageError
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, End, ImagePart, InvalidCall, Message, ToolCall, ToolMessage, user_message
+from hybrid.messages import (
+    AssistantMessage,
+    End,
+    Message,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    user_message,
+)
 from hybrid.models import open_model
 from hybrid.models.answering import other_models
 from hybrid.models.base import CallKey, ChatModel, ModelRefused
 from hybrid.models.caller import Caller
 from hybrid.models.circuit import UNMET, Circuit, CircuitLimits
 from hybrid.models.failures import CHECK, Failure, read_failure
+from hybrid.models.thoughts import has_thoughts
 from hybrid.registry import load
 from hybrid.running.before_asking import uncalled
+from hybrid.running.picture_place import PlaceProbe, find_place
 from hybrid.running.probes import (
     CALL_PROBE,
+    ORDER_FROM,
     PICTURE,
     PLAIN_TEXT,
+    PROBE_NUMBER,
     PROBE_TEXT,
     call_tool,
     frame_of,
@@ -37,6 +51,7 @@ from hybrid.running.probes import (
     numbered,
     reads,
     resizing_of,
+    see_order,
 )
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
@@ -58,6 +73,17 @@ SIDES: Final = (4096, 2048, 1024)
 # Forms of files that clients send as they are; some clients send the last as PNG.
 FORMS: Final = ("PNG", "JPEG", "WEBP")
 UNKNOWN: Final = "not known"
+IMAGE_LIMITS: Final = "image_limits="
+# Sides of a picture in pixels, and ratios of its sides, in the order in which they are tried.
+SMALL_SIDES: Final = (8, 28, 32, 56)
+LONG_SIDES: Final = (2048, 1024)
+RATIOS: Final = (199, 100, 50)
+# Of sides, which every processor takes.
+USUAL_RATIO: Final = 8
+RESULT_NUMBERS: Final = ("4915", "8264")
+THOUGHT: Final = "The two pictures may differ in the corner, so that I look there first and then compare both."
+# Tokens of a reply that nobody reads.
+SHORT_REPLY: Final = 16
 
 Probe = Callable[[], Awaitable["list[Found]"]]
 
@@ -90,6 +116,12 @@ class Checked:
         )
         if ("--images", "none") in pairs:
             pairs.pop(("--images", "concat"), None)
+        limits = [value for name, value in pairs if name == "--model-arg" and value.startswith(IMAGE_LIMITS)]
+        if len(limits) > 1:
+            # One option takes all limits.
+            pairs = {pair: None for pair in pairs if pair[1] not in limits}
+            joined = ",".join(value.removeprefix(IMAGE_LIMITS) for value in limits)
+            pairs["--model-arg", f"{IMAGE_LIMITS}{joined}"] = None
         return tuple(word for pair in pairs for word in pair)
 
     @property
@@ -145,6 +177,8 @@ class _Check:
     store: ImageStore
     requests: int = 0
     opened: dict[str, ChatModel] = field(default_factory=dict)
+    # Whether it has read the number in a picture of a user message.
+    reads_pictures: bool = False
     line: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     def model(self, **changes: Any) -> ChatModel:
@@ -211,7 +245,6 @@ class _Check:
     async def all_others(self, seconds: float) -> list[Found]:
         until = time.monotonic() + seconds
         of_model: Mapping[str, Probe] = {
-            "sees": self.sight,
             "pictures in one message": self.pictures,
             "calls tools": self.tools,
             "frame of coordinates": self.frame,
@@ -221,7 +254,10 @@ class _Check:
             "takes a limit of tokens": self.limit,
             "streams": self.stream,
             "takes logprobs": self.logprobs,
+            "history that the model reads": self.history,
         }
+        # What it reads of a picture of a tool is compared with this.
+        sees = await _tried("sees", self.sight)
         # What is done in this process is known, and each of these would load the weights again.
         asked = {**of_model, **(of_server if self.model().connection() else {})}
         tasks = {name: asyncio.create_task(_tried(name, probe)) for name, probe in asked.items()}
@@ -230,17 +266,19 @@ class _Check:
             task.cancel()
         await asyncio.gather(*tasks.values(), return_exceptions=True)
         late = {name for name, task in tasks.items() if task.cancelled()}
-        found = [one for name, task in tasks.items() if name not in late for one in task.result()]
+        found = sees + [one for name, task in tasks.items() if name not in late for one in task.result()]
         found += [Found(name, f"no reply within {seconds:.0f} s", UNKNOWN) for name in late]
         # Last and alone: a server may not get over it.
         try:
             async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                found += await _tried("smallest picture", self.smallest)
                 return [*found, *await _tried("largest picture", self.largest)]
         except TimeoutError:
-            return [*found, Found("largest picture", f"no reply within {seconds:.0f} s", UNKNOWN)]
+            return [*found, Found("size of pictures", f"no reply within {seconds:.0f} s", UNKNOWN)]
 
     async def sight(self) -> list[Found]:
         sight = await look(self.chat, self.store)
+        self.reads_pictures = PROBE_NUMBER in sight.said
         if sight.verdict == "blind":
             return [Found("sees", _quoted(sight.said), "it is blind", ("--images", "none"), refused=True)]
         return [Found("sees", _quoted(sight.said), "yes" if sight.verdict == "sees" else UNKNOWN)]
@@ -257,7 +295,13 @@ class _Check:
                 refusals.append(_line(error))
                 continue
             only = f" as PNG alone ({refusals[0]})" if refusals and count == MAX_PICTURES else ""
-            seen = "read in order" if reads(reply, *numbers) else f"not read in order: {_quoted(reply.text)}"
+            in_order = reads(reply, *numbers)
+            if not in_order and count >= ORDER_FROM and self.reads_pictures:
+                order = await see_order(self.chat, self.store, count)
+                if order.verdict in ("out of order", "missing"):
+                    came = f"{count} taken, {order.verdict}: {_quoted(order.said)}"
+                    return [Found(asked, came, "joined to one they are right", ("--images", "concat"), refused=True)]
+            seen = "read in order" if in_order else f"not read in order: {_quoted(reply.text)}"
             fewer = ("--show", "text") if count == 1 else ("--model-arg", f"keep_images={count - 1}")
             options = ("--images", "concat", *fewer) if count < MAX_PICTURES else ()
             return [Found(asked, f"{count}{only}, {seen}", "BLINK shows up to 4, and tools add more", options)]
@@ -275,6 +319,73 @@ class _Check:
             options = ("--max-pixels", str(side * side)) if side < SIDES[0] else ()
             return [Found("largest picture", f"{side} x {side} px, {seen}", refusals[-1] or "enough", options)]
         return [Found("largest picture", refusals[-1], UNKNOWN)]
+
+    async def smallest(self) -> list[Found]:
+        """The shortest side and the largest ratio of sides that are taken: processors refuse pictures beyond theirs."""
+        least, refusals = await self.first_taken([(side, (side, side)) for side in SMALL_SIDES])
+        if least is None:
+            return [Found("smallest picture", refusals[-1], UNKNOWN)]
+        limits, said = [f"least_side:{least}"] if refusals else [], f"{least} px a side taken"
+        for long in LONG_SIDES:
+            narrow, words = await self.first_taken([(long // least, (long, least))])
+            if narrow is not None:
+                said += f", and {long} x {least} px"
+                break
+            wide, _ = await self.first_taken([(long, (long, long // USUAL_RATIO))])
+            if wide is None:
+                # Its length is refused, and not its ratio.
+                continue
+            refusals += words
+            ratio, _ = await self.first_taken([(ratio, (long, math.ceil(long / ratio))) for ratio in RATIOS])
+            limits.append(f"most_ratio:{ratio or USUAL_RATIO}")
+            said += f", and a ratio of {ratio or USUAL_RATIO}"
+            break
+        options = ("--model-arg", f"{IMAGE_LIMITS}{','.join(limits)}") if limits else ()
+        return [Found("smallest picture", said, (refusals or ["enough"])[-1], options)]
+
+    async def first_taken(self, sizes: Sequence[tuple[int, tuple[int, int]]]) -> tuple[int | None, list[str]]:
+        """The name of the first of named sizes (width, height) that is taken, and the refusals before it."""
+        refusals: list[str] = []
+        for name, size in sizes:
+            try:
+                await self.shown(PROBE_TEXT, numbered("5", size))
+            except HybridError as error:
+                refusals.append(_line(error))
+            else:
+                return name, refusals
+        return None, refusals
+
+    async def history(self) -> list[Found]:
+        """Whether thinking, and text beside a call, of earlier turns reach the model: the prompt grows by them.
+
+        The conversation is made up, as no reply need hold both.
+        """
+        asked, model = "history that the model reads", self.model(max_tokens=SHORT_REPLY)
+        crop: Tool = load("tools", "crop")
+
+        async def tokens(reply: AssistantMessage) -> int:
+            results = ToolMessage("call00001", "crop", ("The corner is red.",))
+            conversation: list[Message] = [user_message(("Compare the corners.",)), reply, results]
+            answer = await self.chat(conversation, [crop], CallKey(CALL_PROBE, call=3), model)
+            return answer.usage.input_tokens if answer.usage else 0
+
+        call = AssistantMessage("", (ToolCall("call00001", "crop", {"images": ["img:1"]}),), said_by=self.name)
+        thoughts = {"reasoning_content": THOUGHT, "reasoning": THOUGHT}
+        plain = await tokens(call)
+        if not plain:
+            return [Found(asked, "tokens are not counted", UNKNOWN)]
+        kept, lost = list[str](), list[str]()
+        for part, changed in {
+            "thinking": replace(call, native={"message": thoughts, "content": [], "calls": []}),
+            "text beside a call": replace(call, text=THOUGHT),
+        }.items():
+            try:
+                (kept if await tokens(changed) > plain else lost).append(part)
+            except HybridError as error:
+                lost.append(f"{part} ({_line(error)})")
+        means = "its server drops it from every request: the model forgets it" if lost else "nothing is lost"
+        came = "; ".join(filter(None, [f"{' and '.join(kept)} kept" if kept else "", *(f"no {one}" for one in lost)]))
+        return [Found(asked, came, means)]
 
     async def shown(self, text: str, *files: bytes) -> AssistantMessage:
         """The reply to a text and pictures."""
@@ -313,21 +424,36 @@ class _Check:
         return [Found("calls tools", why, means, (), refused)]
 
     async def result(self, conversation: Sequence[Message], tool: Tool) -> list[Found]:
-        """Whether a conversation goes on after a call, with the thoughts before it and a picture in its result."""
-        picture = ImagePart(ImageRef("img:1.1", self.store.put(numbered("4915"), PICTURE)))
-        reply = conversation[-1]
-        assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
-        text = "This picture shows a number. Write its digits and nothing else."
-        calls: list[ToolCall | InvalidCall] = [*reply.calls, *reply.invalid]
-        results = [ToolMessage(call.id, call.name, (text, picture)) for call in calls]
+        """Whether a picture in a result is seen, and the thinking before it survives."""
+        asked, model = "a picture in a result", self.model(results_inside=False)
+        chat = partial(self.chat, model=model)
+        native = self.settings.tool_calling != "text"
+        probe = PlaceProbe(model, chat, self.settings, self.store, self.reads_pictures, native, RESULT_NUMBERS)
         try:
-            after = await self.chat([*conversation, *results], [tool], CallKey(CALL_PROBE, call=2))
+            found = await find_place(probe, conversation, [tool])
+            if found.verdict == "refused":
+                # The pictures of the question may have been too many beside it.
+                bare = [user_message((one.text,)) if isinstance(one, UserMessage) else one for one in conversation]
+                found = await find_place(probe, bare, [tool])
         except HybridError as error:
             options = ("--reasoning", "drop") if "--reasoning drop" in str(error) else ()
-            return [Found("a picture in a result", _line(error), "results are not taken", options)]
-        thoughts = "; its thoughts are taken back" if reply.reasoning else ""
-        seen = "seen" if reads(after, "4915") else f"not seen: {_quoted(after.text)}"
-        return [Found("a picture in a result", f"{seen}{thoughts}", "the loop goes on")]
+            return [Found(asked, _line(error), "results are not taken", options)]
+        if found.verdict in ("blind", "refused"):
+            came = f"not seen: {_quoted(found.said)}" if found.verdict == "blind" else f"not taken: {found.said[:120]}"
+            return [Found(asked, came, "a run sends the words of tools alone", ("--show", "text"), refused=True)]
+        thoughts = "; its thoughts are taken back" if has_thoughts_in(conversation) else ""
+        seen = "seen" if found.verdict == "sees" else f"not read: {_quoted(found.said)}"
+        where = "inside the tool message" if found.place == "inside" else "in a message of the user behind it"
+        rows = [Found(asked, f"{seen}{thoughts}", f"the loop goes on, with the picture {where}")]
+        if found.thinking == "none":
+            return rows
+        means = {
+            "kept": "nothing is lost",
+            "switched": f"runs send {json.dumps(found.switch)}",
+            "lost": "the template drops it before a message of the user, and no switch is known",
+            "unknown": "tokens do not tell, and no switch is known",
+        }[found.thinking]
+        return [*rows, Found("thinking before a picture of a tool", found.thinking, means)]
 
     async def frame(self) -> list[Found]:
         try:
@@ -382,6 +508,11 @@ async def _tried(asked: str, probe: Probe) -> list[Found]:
         return await probe()
     except HybridError as error:
         return [Found(asked, _line(error), UNKNOWN)]
+
+
+def has_thoughts_in(conversation: Sequence[Message]) -> bool:
+    """Whether the last reply of a conversation holds thoughts."""
+    return isinstance(reply := conversation[-1], AssistantMessage) and has_thoughts(reply)
 
 
 def _line(error: HybridError) -> str:

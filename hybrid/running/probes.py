@@ -11,13 +11,22 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from hybrid.errors import Outage, UsageError
 from hybrid.images import MEDIA_TYPES, PNG, ImageStore
-from hybrid.messages import AssistantMessage, Message, user_message
+from hybrid.messages import (
+    AssistantMessage,
+    ImagePart,
+    InvalidCall,
+    Message,
+    Part,
+    ToolCall,
+    ToolMessage,
+    user_message,
+)
 from hybrid.models.base import CallKey
 from hybrid.models.failures import Failure, read_failure
 from hybrid.models.images import Resizing
@@ -25,7 +34,7 @@ from hybrid.models.toolspec import PublishedTool
 from hybrid.solving.coordinates import FRAMES, RESIZED, CoordinateSystem
 from hybrid.thoughts import without_thoughts
 from hybrid.tool import Tool
-from hybrid.types import ImageRef
+from hybrid.types import ImageRef, Json
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -37,10 +46,19 @@ Chat = Callable[[Sequence[Message], Sequence[Tool], CallKey], Awaitable[Assistan
 SIGHT_PROBE: Final = "sight-probe"
 CALL_PROBE: Final = "call-probe"
 FRAME_PROBE: Final = "frame-probe"
+RESULT_PROBE: Final = "result-probe"
+ORDER_PROBE: Final = "order-probe"
 
 PROBE_TEXT: Final = "Which number is written in the picture? Write its digits and nothing else."
 PROBE_NUMBER: Final = "7306"
+# Shown where the first number was not read.
+SECOND_NUMBER: Final = "4915"
 PROBE_SIZE: Final = (448, 224)
+ORDER_TEXT: Final = "Each picture shows a number. Write the numbers in the order of the pictures and nothing else."
+# Neither rising nor falling: a model that sorts what it reads is not taken for one that sees the order.
+ORDER_NUMBERS: Final = ("47", "13", "85", "26", "91", "38", "72", "54")
+# Pictures of a prompt from which on their order is asked for.
+ORDER_FROM: Final = 3
 # Tokens by which the input of a model without eyes may grow: some servers put a word in the place of an image.
 MAX_WORDS: Final = 16
 
@@ -76,6 +94,33 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolPicture:
+    """Whether a picture in the result of a tool is seen, where it has to stand, and whether thinking survives it.
+
+    "refused" if the server takes the request without the picture alone; `said` is then what it says.
+    `place` is inside the tool message or in a user message behind it. `thinking` is "none" for a model that gave none,
+    "switched" where the keys `switch` of the body keep it, and "unknown" where tokens do not tell.
+    """
+
+    verdict: Literal["sees", "blind", "refused", "unknown"]
+    said: str
+    input_tokens: int | None = None
+    without_image: int | None = None
+    place: Literal["inside", "beside"] = "beside"
+    thinking: Literal["none", "kept", "switched", "lost", "unknown"] = "none"
+    switch: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureOrder:
+    """In which order the model reads the numbers in `count` pictures of one message, and its reply."""
+
+    verdict: Literal["in order", "out of order", "missing", "unknown"]
+    said: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Calling:
     """How a model called the tool that it was told to call, and its words where it did not."""
 
@@ -105,6 +150,86 @@ async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:
     if not fewer:
         return Sight("unknown", said, tokens)
     return Sight("sees" if tokens - fewer > MAX_WORDS else "blind", said, tokens, fewer)
+
+
+def result_messages(reply: AssistantMessage, store: ImageStore, number: str | None) -> list[ToolMessage]:
+    """The results of the calls of a reply: the first with a picture of the number, or without one for None."""
+    calls: list[ToolCall | InvalidCall] = [*reply.calls, *reply.invalid]
+    picture: tuple[Part, ...] = ()
+    if number is not None:
+        picture = (ImagePart(ImageRef("img:1.1", store.put(numbered(number), PICTURE))),)
+    parts = [(PROBE_TEXT, *picture), *[("This result has no picture.",)] * (len(calls) - 1)]
+    return [ToolMessage(call.id, call.name, part) for call, part in zip(calls, parts, strict=True)]
+
+
+async def look_at_result(
+    chat: Chat,
+    store: ImageStore,
+    conversation: Sequence[Message],
+    tools: Sequence[Tool],
+    *,
+    reads_pictures: bool = False,
+    numbers: tuple[str, str] = (PROBE_NUMBER, SECOND_NUMBER),
+) -> Sight:
+    """Whether the model sees a picture in the result of a tool, in one call or up to three.
+
+    Args:
+        chat: asks the model.
+        store: where the pictures go.
+        conversation: ends with a reply that calls a tool.
+        tools: those offered.
+        reads_pictures: whether the model has read a number in a picture of a user message. Then it is blind here if it
+            answers twice without the number, however many tokens its server counts.
+        numbers: in the pictures.
+    """
+    key, reply = CallKey(RESULT_PROBE), conversation[-1]
+    assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
+    first = await chat([*conversation, *result_messages(reply, store, numbers[0])], tools, key)
+    said, tokens = first.text.strip()[:80], first.usage.input_tokens if first.usage else None
+    if reads(first, numbers[0]):
+        return Sight("sees", said, tokens)
+    without = await chat([*conversation, *result_messages(reply, store, None)], tools, key.following())
+    fewer = without.usage.input_tokens if without.usage else None
+    if tokens and fewer and tokens - fewer <= MAX_WORDS:
+        return Sight("blind", said, tokens, fewer)
+    second = await chat([*conversation, *result_messages(reply, store, numbers[1])], tools, key.following())
+    if reads(second, numbers[1]):
+        return Sight("sees", second.text.strip()[:80], tokens, fewer)
+    answers = all(without_thoughts(one.text).strip() and not one.calls for one in (first, second))
+    return Sight("blind" if reads_pictures and answers else "unknown", said, tokens, fewer)
+
+
+async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
+    """In which order the model reads the numbers in so many pictures of one message, in one call or up to three."""
+    said, tokens, seen = "", 0, set[str]()
+    for turn in range(2):
+        numbers = ORDER_NUMBERS[:count] if turn == 0 else ORDER_NUMBERS[:count][::-1]
+        reply = await _shown_numbers(chat, store, numbers, turn)
+        said, tokens = reply.text.strip()[:80], reply.usage.input_tokens if reply.usage else 0
+        order = read_order(reply, numbers)
+        if order == [*numbers]:
+            return PictureOrder("in order", said, count)
+        seen = set(order)
+    if len(seen) == count:
+        return PictureOrder("out of order", said, count)
+    if seen and tokens:
+        alone = await _shown_numbers(chat, store, ORDER_NUMBERS[:1], 2)
+        if alone.usage and tokens - alone.usage.input_tokens <= MAX_WORDS:
+            return PictureOrder("missing", said, count)
+    return PictureOrder("unknown", said, count)
+
+
+async def _shown_numbers(chat: Chat, store: ImageStore, numbers: Sequence[str], call: int) -> AssistantMessage:
+    images = [ImageRef(f"img:{at}", store.put(numbered(one), PICTURE)) for at, one in enumerate(numbers, 1)]
+    return await chat([user_message((ORDER_TEXT, *images), labelled=False)], (), CallKey(ORDER_PROBE, call=call))
+
+
+def read_order(reply: AssistantMessage, numbers: Sequence[str]) -> list[str]:
+    """Those of the numbers that a reply writes, in its order, each once."""
+    text = without_thoughts(reply.text)
+    if "".join(numbers) in re.sub(r"\D", "", text):
+        return [*numbers]
+    return list(dict.fromkeys(word for word in re.findall(r"\d+", text) if word in numbers))
 
 
 def reads(reply: AssistantMessage, *numbers: str) -> bool:

@@ -38,7 +38,7 @@ from hybrid.running.data import READ_BY, reading_key
 from hybrid.running.engine import Tell
 from hybrid.running.invocation import invocation
 from hybrid.running.object_code import object_code
-from hybrid.running.probes import CALL_PROBE, FRAME_PROBE, SIGHT_PROBE
+from hybrid.running.probes import CALL_PROBE, FRAME_PROBE, ORDER_PROBE, RESULT_PROBE, SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
 from hybrid.serving.sources import code_outside
@@ -51,8 +51,15 @@ PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-pyth
 SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"
 # The key of the models that answered, by solver, in the manifest.
 ANSWERED_BY = "answered_by"
+TOOL_PICTURE, ORDER = "tool_picture", "picture_order"
 # The key of each probe's result in the manifest.
-_PROBED = {SIGHT_PROBE: SIGHT, CALL_PROBE: CALLING, FRAME_PROBE: FRAME}
+_PROBED = {
+    SIGHT_PROBE: SIGHT,
+    CALL_PROBE: CALLING,
+    FRAME_PROBE: FRAME,
+    RESULT_PROBE: TOOL_PICTURE,
+    ORDER_PROBE: ORDER,
+}
 
 # Questions that are named where they are others now.
 SHOWN_OTHERS = 10

@@ -120,6 +120,11 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
         for step in (step for exchange in exchanges for step in exchange.reply.steps):
             if step.kind == "model":
                 ends.update(_ends(step.data))
+            if step.fault is Fault.PICTURE_REFUSED:
+                # A step behind that of the call, which is counted already.
+                tool = str(step.data.get("tool"))
+                kinds.setdefault(tool, Counter())[Fault.PICTURE_REFUSED] += 1
+                errors.setdefault(tool, step.text)
             if step.kind != "tool":
                 continue
             tool = named(step.name, step.fault, known)

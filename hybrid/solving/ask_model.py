@@ -11,23 +11,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final
 
 from hybrid import tracing
 from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
-from hybrid.messages import AssistantMessage, End, Message, TokenUsage, readable
-from hybrid.models.base import CallKey, ChatModel, Likelihoods
+from hybrid.messages import (
+    AssistantMessage,
+    End,
+    Message,
+    Part,
+    TokenUsage,
+    ToolMessage,
+    UserMessage,
+    images_of,
+    readable,
+)
+from hybrid.models.base import CallKey, ChatModel, Likelihoods, PicturesRefused
+from hybrid.models.images import UNCONFIRMED
 from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.solving.styles import PLAIN, Style
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
-from hybrid.types import Fault, Json, Step, Usage
+from hybrid.types import Fault, ImageRef, Json, Step, Usage
 
 # Characters of a reply's thoughts that its step keeps; the model is sent all of them again.
 MAX_THOUGHTS = 8_000
+# The steps of pictures that the server did not take, and that took no tokens.
+PICTURE_REFUSED: Final = "picture refused"
+PICTURE_UNCOUNTED: Final = "picture not counted"
+# Characters of a server's words on a picture that a model and the trace are shown.
+MAX_REFUSAL: Final = 240
+# Sides in pixels, and a ratio of sides, at which processors are known to refuse: they choose the remedy.
+SMALL_SIDE, LARGE_SIDE, NARROW_RATIO = 64, 1500, 20
 # Seconds; larger than the rounding error of a sum of durations.
 TIMER_S = 1e-6
 
@@ -57,6 +76,12 @@ class ModelCalls:
     # Called before a call that offers tools: begins to load them while the model thinks.
     _load_tools: Callable[[], None] = lambda: None
     _style: Style = PLAIN
+    # By name, the words in the place of each picture of a tool that the server did not take.
+    _refused: dict[str, str] = field(default_factory=dict)
+    # Names of the pictures of tools in requests that a reply has followed.
+    _taken: set[str] = field(default_factory=set)
+    # Of the last request of this ask: pictures sent, tokens read, and messages.
+    _last: tuple[int, int, int] = (0, 0, 0)
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
         """The model's message.
@@ -80,6 +105,7 @@ class ModelCalls:
             if used.uncounted_calls:
                 self._run_meter.refuse_uncounted(model.name, self._meter.limits)
             ended(lambda: tracing.model_reply(message, used.cost_usd))
+        self._check_growth(model.name, messages, message)
         sent, thoughts = message.images_sent, message.reasoning
         if (left_out := len(thoughts) - MAX_THOUGHTS) > 0:
             # Of long thoughts the trace has both ends, as the end is where an answer is decided.
@@ -117,7 +143,7 @@ class ModelCalls:
                     assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
                     message = readable(await model.likelihood(messages, self._options))
                 else:
-                    message = readable(await self._style.chat(model, messages, tools, key))
+                    message = readable(await self._chat(model, messages, tools, key))
             tokens = message.usage or TokenUsage(0, 0)
             used = Usage(
                 model_calls=1,
@@ -144,3 +170,81 @@ class ModelCalls:
             self._run_meter.end(used)
             self._meter.used = self._meter.used + used
         return message, used
+
+    async def _chat(
+        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
+    ) -> AssistantMessage:
+        """The reply of the model; asked again without new pictures of tools where the server refuses these.
+
+        The model reads in their place what the server said. Raises as `ChatModel.chat`.
+        """
+        made = {image.name: step.name for step in self._log.steps if step.kind == "tool" for image in step.images}
+        shown = self._without_refused(messages)
+        new = {ref.name: ref for ref in images_of(shown) if ref.name in made and ref.name not in self._taken}
+        unconfirmed = UNCONFIRMED.set(frozenset(new))
+        try:
+            reply = await self._style.chat(model, shown, tools, key)
+        except PicturesRefused as error:
+            UNCONFIRMED.set(frozenset())
+            words = str(error).partition(": ")[2][:MAX_REFUSAL]
+            self._refused |= {name: _refused_text(new[name], words) for name in error.pictures}
+            reply = await self._style.chat(model, self._without_refused(messages), tools, key)
+            for name in sorted(error.pictures):
+                self._note_refusal(new[name], made[name], words)
+        else:
+            self._taken |= new.keys() & {image.name for image in reply.images_sent or ()}
+        finally:
+            UNCONFIRMED.reset(unconfirmed)
+        return reply
+
+    def _note_refusal(self, ref: ImageRef, tool: str, said: str) -> None:
+        """Count a picture that the server did not take as a fault of its tool."""
+        image = ref.image
+        text = f"{ref.name} ({image.width} x {image.height} px): the model's server did not take this picture: {said}"
+        facts: dict[str, Json] = {"tool": tool, "picture": ref.name, "width": image.width, "height": image.height}
+        self._log.note(Step("rule", PICTURE_REFUSED, text, fault=Fault.PICTURE_REFUSED, data=facts))
+        self._meter.used = self._meter.used + Usage(tool_faults=1)
+
+    def _without_refused(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The messages with words in the place of pictures that the server does not take."""
+        if not self._refused:
+            return messages
+
+        def part_of(part: Part) -> Part:
+            return part if isinstance(part, str) else self._refused.get(part.ref.name, part)
+
+        return [
+            replace(message, parts=tuple(map(part_of, message.parts)))
+            if isinstance(message, UserMessage | ToolMessage)
+            else message
+            for message in messages
+        ]
+
+    def _check_growth(self, name: str, messages: Sequence[Message], reply: AssistantMessage) -> None:
+        """Warn where one more picture in the same conversation took no more tokens of the prompt."""
+        before = self._last
+        tokens = reply.usage.input_tokens if reply.usage else 0
+        now = self._last = (len(reply.images_sent or ()), tokens, len(messages))
+        if not (before[1] and tokens and now[0] > before[0] and now[2] > before[2] and tokens <= before[1]):
+            return
+        said = f"{now[0] - before[0]} more picture(s) took no more tokens ({before[1]:,} before, {tokens:,} now)"
+        self._log.note(Step("rule", PICTURE_UNCOUNTED, said))
+        self._run_meter.warn_once(
+            f"warning: {name}: a request with one more picture took no more prompt tokens than the one before it: its "
+            "server drops pictures of tools, or does not count them; hybrid models check tells which"
+        )
+
+
+def _refused_text(ref: ImageRef, said: str) -> str:
+    """What a model reads in the place of a picture, with the remedy."""
+    width, height = ref.image.width, ref.image.height
+    shorter, longer = min(width, height), max(width, height)
+    if shorter < SMALL_SIDE:
+        remedy = "ask for a larger region"
+    elif longer > NARROW_RATIO * shorter:
+        remedy = "ask for a region that is less narrow"
+    elif longer > LARGE_SIDE:
+        remedy = "ask for a smaller region, or a smaller scale"
+    else:
+        remedy = "go on without it"
+    return f"[{ref.name}: the picture of {width} x {height} px was not taken ({said}); {remedy}]"

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 from hybrid.config import Limits, RunLimits
+from hybrid.display.notes import tell
 from hybrid.errors import Outage
 from hybrid.models.base import ModelRefused
 from hybrid.timing import CallTime
@@ -31,6 +32,14 @@ class RunMeter:
     started: float = field(default_factory=time.monotonic)
     # Of a call, where those under way cannot be taken back, as in a batch: each counts when it is sent.
     expected_usd: float | None = None
+    # Warnings that were printed: each is printed once a run.
+    warned: set[str] = field(default_factory=set)
+
+    def warn_once(self, line: str) -> None:
+        """Print a warning on stderr, unless it was printed before in this run."""
+        if line not in self.warned:
+            self.warned.add(line)
+            tell(line)
 
     def spent(self) -> str | None:
         """The name of the first budget that allows no further call, or None."""

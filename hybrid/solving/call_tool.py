@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from hybrid import tracing
 from hybrid.errors import ToolError
+from hybrid.models.picture_limits import NO_LIMITS, FittedSize, PictureLimits, fit_picture, fit_stored
 from hybrid.places import unmarked
 from hybrid.raised import in_one_line, raised_at
 from hybrid.registry import load, loaded, names, own_names
@@ -27,7 +28,7 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.solver import Log, Meter
 from hybrid.timing import CallTime, Clock
 from hybrid.tool import Tool
-from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Step, Usage
+from hybrid.types import Box, Fault, Finding, ImageRef, Json, Prompt, Step, Usage
 
 logger = logging.getLogger("hybrid.solving.session")
 # Of a step's data: what the model read in the place of the step's text.
@@ -58,6 +59,9 @@ class ToolCalls:
     _overlays: bool = True
     # In which what a tool says is told; the step keeps it in pixels as well.
     _frame: CoordinateSystem = field(default_factory=CoordinateSystem)
+    # Of the model's server on pictures; those of tools are made to fit.
+    _limits: PictureLimits = NO_LIMITS
+    _max_pixels: int | None = None
     # Set when the last call has been written down.
     _last: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -78,10 +82,13 @@ class ToolCalls:
                 ended(lambda: tracing.tool_finding(finding, self._refs(images), cached=spent.cached))
             await before.wait()
             of = images[0] if images else f"img:{name}"
-            named = tuple(self._image_registry.add(image, image.parent or of) for image in finding.images)
+            fitted = [await self._fit(image) for image in finding.images]
+            named = tuple(self._image_registry.add(image, image.parent or of) for image, _ in fitted)
             facts: dict[str, Json] = {"data": finding.data, "confidence": finding.confidence}
             facts |= {"backend": finding.backend, "version": finding.version}
             told = self._told(name, finding, images, named)
+            notes = [f"({ref.name} {how})" for ref, (_, how) in zip(named, fitted, strict=True) if how]
+            told = "\n".join(filter(None, [told, *notes]))
             facts |= {SHOWN: told} if told != finding.text else {}
             self._log.note(Step("tool", name, finding.text, spent.busy, None, {**call, **facts}, named))
             return replace(finding, text=told, images=named, places=())
@@ -106,6 +113,31 @@ class ToolCalls:
             used = timed(Usage(tool_faults=faults), spent, self._clock() - started)
             self._meter.used = self._meter.used + used
             done.set()
+
+    async def _fit(self, ref: ImageRef) -> tuple[ImageRef, str]:
+        """A picture of a tool that the model's server takes, and what was done to it; "" where it fits as it is.
+
+        Its box and scale stay right: what is scaled says so, and padding is to the right of it and below it.
+        """
+        image = ref.image
+        size = fit_picture(image.width, image.height, self._limits, self._max_pixels)
+        if size is None or not self._overlays:
+            return ref, ""
+        fitted = await asyncio.to_thread(fit_stored, self._control.service.store, image, size)
+        parent = self._image_registry.find(ref.parent or "")
+        box, scale = ref.box, ref.scale * size.scale
+        if (
+            box is None
+            and parent is not None
+            and (parent.image.width, parent.image.height)
+            == (
+                image.width,
+                image.height,
+            )
+        ):
+            # Drawn on a copy of its parent, of which it is now a scaled one.
+            box = Box(0.0, 0.0, float(image.width), float(image.height))
+        return replace(ref, image=fitted, box=box, scale=scale if box is not None else ref.scale), _fit_words(size)
 
     def _told(self, name: str, finding: Finding, images: Sequence[str], made: Sequence[ImageRef]) -> str:
         """The finding's text, in the frame."""
@@ -133,6 +165,18 @@ class ToolCalls:
         return await self._control.find(
             tool, parsed, refs, self._subject, self._prompt, self._seed, spent, overlays=self._overlays
         )
+
+
+def _fit_words(size: FittedSize) -> str:
+    """What was done to a picture, for the model."""
+    did = []
+    if size.scale != 1.0:
+        did.append(f"was {'enlarged' if size.scale > 1 else 'shrunk'} {size.scale:.3g} times")
+    if size.picture != size.content:
+        across, down = (after > before for after, before in zip(size.picture, size.content, strict=True))
+        where = " and ".join(word for word, padded in (("right of it", across), ("below it", down)) if padded)
+        did.append(f"has grey {where}, the picture itself is {size.content[0]} x {size.content[1]} px")
+    return f"{'; it '.join(did)}, as your server takes no other"
 
 
 def find_tool(name: str) -> Tool:

@@ -24,6 +24,7 @@ from hybrid.config import Price, RunConfig
 from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
 from hybrid.images import OUR_JOINT, Joint
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
+from hybrid.models.picture_limits import NO_LIMITS, PictureLimits, limits_of
 from hybrid.models.toolspec import all_published
 from hybrid.prompts import Wording
 from hybrid.repeats import seed_of_repetition
@@ -74,6 +75,13 @@ class AskSetup:
     def dressed(self) -> tuple[Tool, ...]:
         """The offered tools as the model meets them, made once: their schemas are kept by object."""
         return self.style.dressed(self.tools_offered)
+
+    @cached_property
+    def picture_limits(self) -> PictureLimits:
+        """Limits of the model's server on pictures, by its name, its address, the style and the frame."""
+        resizing = self.frame.resizing
+        factor = resizing.factor if resizing is not None else self.style.factor
+        return limits_of(self.config.model, self.config.model_settings, factor)
 
     @property
     def wording(self) -> Wording:
@@ -229,6 +237,8 @@ class Session:
             *(shared.control, offered, seed, self.meter, log, image_registry, subject, prompt, shared.clock),
             shows or shared.config.overlays,
             shared.frame if self._solver.needs_model else CoordinateSystem(),
+            shared.picture_limits if shows else NO_LIMITS,
+            shared.config.model_settings.max_pixels,
         )
         return SolverContext(
             model=_Opaque(model),

@@ -94,6 +94,10 @@ class ChatCompletionsClient:
         """Address without secrets, timeout and retries, and on what other terms than ours the server was asked."""
         return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
+    def adopt(self, settings: ModelSettings) -> None:
+        """Use what the probe of a run has found from the next request on."""
+        self._settings = settings
+
     @property
     def streamed(self) -> bool:
         """Whether a reply has come in pieces."""
@@ -112,7 +116,7 @@ class ChatCompletionsClient:
 
         wired = wire_messages(messages, image, self._model)
         cache_key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
-        given = options_of_repetition(self._options, call.repetition)
+        given = with_switch(options_of_repetition(self._options, call.repetition), self._settings.thinking_switch)
         specs = self._tools_offered.specs(tools)
         if self._tools_json is None or self._tools_json[0] is not specs:
             # Made once for each list of tools.
@@ -182,6 +186,23 @@ class ChatCompletionsClient:
     async def close(self) -> None:
         """Close the connections and end their thread."""
         await self._wire.close()
+
+
+def with_switch(given: Mapping[str, Json], switch: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The options with the keys of `switch` merged into `extra_body`; what the user gave there stays."""
+    if not switch:
+        return given
+    own = given.get("extra_body")
+    return {**given, "extra_body": _merged(switch, own if isinstance(own, Mapping) else {})}
+
+
+def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
+    merged: dict[str, Json] = {**below, **above}
+    for key, value in below.items():
+        over = above.get(key)
+        if isinstance(value, Mapping) and isinstance(over, Mapping):
+            merged[key] = _merged(value, over)
+    return merged
 
 
 def address(reached: Connection, given: Mapping[str, Json]) -> Address:

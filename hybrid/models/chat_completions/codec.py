@@ -22,8 +22,10 @@ from hybrid.messages import (
     MAX_NAME,
     AssistantMessage,
     End,
+    ImagePart,
     InvalidCall,
     Message,
+    Part,
     SystemMessage,
     TokenUsage,
     ToolCall,
@@ -152,10 +154,12 @@ def wire_messages(messages: Sequence[Message], image: ImageBlock, model: str) ->
 
 def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, Any]:
     if isinstance(message, UserMessage):
-        parts = [{"type": "text", "text": one} if isinstance(one, str) else image(one.ref) for one in message.parts]
-        return {"content": parts, "role": "user"}
+        return {"content": _content_parts(message.parts, image), "role": "user"}
     if isinstance(message, ToolMessage):
-        return {"content": message.text, "role": "tool", "tool_call_id": message.call}
+        # Plain text where it can be: many servers take nothing else from a tool.
+        has_image = any(isinstance(part, ImagePart) for part in message.parts)
+        content = _content_parts(message.parts, image) if has_image else message.text
+        return {"content": content, "role": "tool", "tool_call_id": message.call}
     if isinstance(message, SystemMessage):
         return {"content": message.text, "role": "developer" if _REASONING_MODEL.match(model) else "system"}
     asked = [(call.id, call.name, call.args) for call in message.calls]
@@ -172,6 +176,10 @@ def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, 
     wire: dict[str, Any] = {"content": message.text, "role": "assistant"}
     wire = {**wire, "content": message.text or None, "tool_calls": calls} if calls else wire
     return wire if message.native is None else _as_it_came(wire, message.native)
+
+
+def _content_parts(parts: Sequence[Part], image: ImageBlock) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": part} if isinstance(part, str) else image(part.ref) for part in parts]
 
 
 def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:

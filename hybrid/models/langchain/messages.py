@@ -18,6 +18,7 @@ from hybrid.messages import (
     MAX_NAME,
     AssistantMessage,
     End,
+    ImagePart,
     InvalidCall,
     Message,
     Part,
@@ -84,7 +85,9 @@ def to_langchain(
             out.append(_said(message))
         else:
             status: Any = "error" if message.failed else "success"
-            out.append(Result(message.text, tool_call_id=message.call, name=message.name, status=status))
+            has_image = any(isinstance(part, ImagePart) for part in message.parts)
+            content: Any = [block(part) for part in message.parts] if has_image else message.text
+            out.append(Result(content, tool_call_id=message.call, name=message.name, status=status))
     return out, tuple(sent)
 
 

@@ -1,0 +1,191 @@
+"""A server of chat completions with a chat template, which treats the pictures of a conversation as `Treatment` says.
+
+with serving(Treatment(inside="refused", thinks=True)) as server:
+    ...                        # POST {server.url}/chat/completions
+    server.prompts             # what the template made of each request, as the model would read it
+
+The model reads the numbers in the pictures of probes, and calls `crop` in every question once.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, Literal
+
+from bench._chat_server import framed, on_thread
+from hybrid.running.probes import (
+    ORDER_NUMBERS,
+    ORDER_TEXT,
+    PROBE_NUMBER,
+    PROBE_TEXT,
+    SECOND_NUMBER,
+    numbered,
+)
+
+THOUGHT: Final = "I look closer at the upper left corner first."
+PICTURE_TOKENS: Final = 100
+CROP: Final[Mapping[str, Any]] = {"images": ["img:1"], "box": {"x0": 10, "y0": 10, "x1": 90, "y1": 80}}
+_DATA = re.compile(r"data:image/\w+;base64,(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """How the server treats pictures and thinking."""
+
+    # Of a picture in a tool message, and of one in a user message behind a tool message.
+    inside: Literal["taken", "refused", "ignored"] = "refused"
+    beside: Literal["taken", "refused", "ignored"] = "taken"
+    # Of pictures in the first message.
+    opening: Literal["taken", "ignored"] = "taken"
+    # Which pictures count as tokens: those that the model sees, all, or none; or the same number for every request.
+    counts: Literal["seen", "all", "none", "constant"] = "seen"
+    uncounted: bool = False
+    order: Literal["kept", "reversed", "first"] = "kept"
+    thinks: bool = False
+    # Whether the template keeps thinking before the last user message, and the key of `chat_template_kwargs` and its
+    # value by which it does.
+    keeps: bool = False
+    switch: tuple[str, bool] | None = None
+    # Whether reasoning of the history, and text beside a call, are dropped before the template.
+    drops_history: bool = False
+    # A picture of a tool with a shorter side, or a ratio, beyond these is refused with `status` and `words`.
+    least_side: int = 0
+    most_ratio: float = 0
+    # The same of a picture in the first message.
+    least_opening: int = 0
+    ratio_opening: float = 0
+    most_pictures: int = 99
+    status: int = 400
+    words: str = "image dimensions are not accepted"
+    # The arguments of the call in each question.
+    call: Mapping[str, Any] = field(default_factory=lambda: CROP)
+
+
+@dataclass
+class PictureServer:
+    """A server that runs, with the requests and the prompts that it made of them, in order."""
+
+    treatment: Treatment
+    url: str = ""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+
+    def answer(self, _: bytes, body: bytes) -> bytes:
+        """The reply to one request."""
+        asked = json.loads(body)
+        self.requests.append(asked)
+        if (refusal := self._refusal(asked["messages"])) is not None:
+            status, words = refusal
+            return framed(json.dumps({"error": {"message": words}}).encode(), f"{status} Refused")
+        prompt, pictures = self._render(asked)
+        self.prompts.append(prompt)
+        message = self._speak(asked, pictures)
+        shown = sum(len(_pictures(one)) for one in asked["messages"])
+        counted = {"seen": len(pictures), "all": shown}.get(self.treatment.counts, 0)
+        tokens = 90 if self.treatment.counts == "constant" else len(prompt.split()) + PICTURE_TOKENS * counted
+        usage = {"prompt_tokens": tokens, "completion_tokens": 9}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}
+        reply = {"model": asked["model"], "choices": [choice], **({} if self.treatment.uncounted else {"usage": usage})}
+        return framed(json.dumps(reply).encode())
+
+    def _refusal(self, messages: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
+        how = self.treatment
+        if how.inside == "refused" and any(one["role"] == "tool" and _pictures(one) for one in messages):
+            return 400, "image_url is only accepted in messages of the user"
+        behind = any(
+            one["role"] == "user" and messages[at - 1]["role"] == "tool" for at, one in enumerate(messages) if at
+        )
+        if how.beside == "refused" and behind:
+            return 400, "Expected last role User or Tool to follow an assistant message, but got user after tool"
+        if sum(len(_pictures(one)) for one in messages) > how.most_pictures:
+            return how.status, how.words
+        for place, one in enumerate(messages):
+            is_made = place > 0 and one is not messages[0] and messages[place - 1]["role"] != "system"
+            least, most = (how.least_side, how.most_ratio) if is_made else (how.least_opening, how.ratio_opening)
+            for url in _pictures(one):
+                short, long = sorted(_size(url))
+                if url not in _known() and (short < least or (most and long > most * short)):
+                    return how.status, how.words
+        return None
+
+    def _render(self, asked: Mapping[str, Any]) -> tuple[str, list[str]]:
+        """The prompt that the model reads, and the pictures that it sees."""
+        how, messages = self.treatment, asked["messages"]
+        kwargs = asked.get("chat_template_kwargs") or {}
+        keeps = how.keeps or (how.switch is not None and kwargs.get(how.switch[0]) == how.switch[1])
+        last_user = max((at for at, one in enumerate(messages) if one["role"] == "user"), default=-1)
+        lines, seen = list[str](), list[str]()
+        for at, one in enumerate(messages):
+            lines.append(f"<|{one['role']}|>")
+            thought = one.get("reasoning_content")
+            if thought and not how.drops_history and (keeps or at > last_user):
+                lines.append(f"<think> {thought} </think>")
+            content = one.get("content") or ""
+            parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            if not (how.drops_history and one.get("tool_calls")):
+                lines += [part["text"] for part in parts if part["type"] == "text"]
+            lines += [json.dumps(call["function"]) for call in one.get("tool_calls") or ()]
+            place = "inside" if one["role"] == "tool" else "beside" if at > 1 else "opening"
+            if getattr(how, place) == "taken":
+                lines += ["<|picture|>" for _ in _pictures(one)]
+                seen += _pictures(one)
+        return "\n".join(lines), seen
+
+    def _speak(self, asked: Mapping[str, Any], pictures: Sequence[str]) -> dict[str, Any]:
+        said: dict[str, Any] = {"role": "assistant", "content": "Answer: (A)"}
+        said |= {"reasoning_content": THOUGHT} if self.treatment.thinks else {}
+        texts = json.dumps(asked["messages"])
+        read = [_known().get(url, "") for url in pictures]
+        if ORDER_TEXT in texts:
+            shown = {"kept": read, "reversed": read[::-1], "first": read[:1]}[self.treatment.order]
+            return {**said, "content": " ".join(shown) or "none"}
+        if PROBE_TEXT in texts or "shows a number" in texts:
+            return {**said, "content": read[-1] if read and read[-1] else "I see no number"}
+        told = re.search(r"Call the tool (\w+)", texts)
+        if asked.get("tools") and not any(one["role"] == "tool" for one in asked["messages"]):
+            name = told[1] if told else "crop"
+            arguments = json.dumps({"images": ["img:1"]} if told else self.treatment.call)
+            function = {"name": name, "arguments": arguments}
+            call = {"id": "call00001", "type": "function", "function": function}
+            return {**said, "content": None, "tool_calls": [call]}
+        return said
+
+
+def _pictures(message: Mapping[str, Any]) -> list[str]:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return [part["image_url"]["url"] for part in parts if part.get("type") == "image_url"]
+
+
+@cache
+def _known() -> dict[str, str]:
+    """The numbers in the pictures of probes, by the address in which a request has them."""
+    numbers = (PROBE_NUMBER, SECOND_NUMBER, "1306", "2306", *ORDER_NUMBERS)
+    files = ((form, numbered(one, form=form), one) for one in numbers for form in ("PNG", "JPEG", "WEBP"))
+    return {
+        f"data:image/{form.lower()};base64,{base64.b64encode(data).decode()}": number for form, data, number in files
+    }
+
+
+def _size(url: str) -> tuple[int, int]:
+    from PIL import Image
+
+    match = _DATA.match(url)
+    assert match is not None  # noqa: S101 - every picture of a request is one
+    return Image.open(io.BytesIO(base64.b64decode(match[1]))).size
+
+
+@contextmanager
+def serving(treatment: Treatment) -> Iterator[PictureServer]:
+    """The server, while it answers on a thread; `url` is what `--base-url` takes."""
+    server = PictureServer(treatment)
+    with on_thread(server.answer) as url:
+        server.url = f"{url}/v1"
+        yield server

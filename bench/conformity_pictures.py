@@ -1,0 +1,127 @@
+"""What comes of behaviours of servers with pictures of tools, thinking and the order of pictures.
+
+python -m bench.conformity_pictures                    every row of bench/conformity_pictures.toml, as a page
+python -m bench.conformity_pictures --out bench/results/conformity_pictures.md
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import hybrid
+from bench._frame import options
+from bench._picture_server import THOUGHT, PictureServer, Treatment, serving
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.display.notes import quietly
+from hybrid.errors import HybridError, UsageError
+from hybrid.log.attempts import read_attempts
+from hybrid.types import Fault, Step
+
+DATA: Final = Path(__file__).with_suffix(".toml")
+HEAD: Final = """# Servers and pictures of tools
+
+Each behaviour is one small server of `bench/conformity_pictures.toml`, asked one question by the controller through the
+real client. *Refused* is exit code 2 before the first question.
+
+```sh
+python -m bench.conformity_pictures --out bench/results/conformity_pictures.md
+```
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One row: what was expected, what came, and whether that is right."""
+
+    name: str
+    reference: str
+    expected: str
+    came: str
+    is_right: bool
+
+
+def measure(row: Mapping[str, Any], folder: Path) -> Result:
+    """What comes of one question to the server of a row, by a run in a folder of its own."""
+    came, is_right = "", False
+    with serving(_treatment(row["treatment"])) as server, quietly():
+        settings = ModelSettings(base_url=server.url, retries=0, **row.get("options", {}))
+        asked: dict[str, Any] = {
+            "data": "sample",
+            "tasks": (row.get("task", "Spatial_Relation"),),
+            "limit": 1,
+            "tools": ("crop",),
+        }
+        model, service = row.get("model", "openai:k"), ServiceOptions("classical")
+        try:
+            hybrid.run(
+                RunConfig(
+                    "blink", ("controller",), model, model_settings=settings, service=service, out=folder, **asked
+                )
+            )
+            came, is_right = _outcome(row, server, folder)
+        except UsageError as error:
+            is_early = not (folder / "controller" / "attempts.jsonl").exists()
+            came, is_right = (
+                f"refused: {error}",
+                row["expects"] == "refused" and row["words"] in str(error) and is_early,
+            )
+        except HybridError as error:
+            came = f"{type(error).__name__}: {error}"
+    expected = row["expects"] + (f", {row['thoughts']} of 1 thoughts" if "thoughts" in row else "")
+    return Result(row["name"], row["reference"], expected, " ".join(came.split())[:200], is_right)
+
+
+def _treatment(given: Mapping[str, Any]) -> Treatment:
+    keys: dict[str, Any] = {key: tuple(value) if key == "switch" else value for key, value in given.items()}
+    return Treatment(**keys)
+
+
+def _outcome(row: Mapping[str, Any], server: PictureServer, folder: Path) -> tuple[str, bool]:
+    """What came of a run that ended, and whether it is right."""
+    recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
+    steps: list[Step] = [
+        step for one in recorded.by_id.values() for exchange in one.exchanges for step in exchange.reply.steps
+    ]
+    refused = [step.text for step in steps if step.fault is Fault.PICTURE_REFUSED]
+    if not recorded.by_id:
+        return "no answer", False
+    if refused:
+        return f"fault: {refused[0]}", row["expects"] == "fault"
+    found = json.loads((folder / "manifest.json").read_text())["tool_picture"]
+    thoughts = server.prompts[-1].count(THOUGHT)
+    came = f"answered, picture {found['place']}, {thoughts} thoughts in the prompt"
+    is_place = row["expects"] == "fits" or row["expects"] == found["place"]
+    return came, is_place and thoughts == row.get("thoughts", 0)
+
+
+def page(results: Sequence[Result]) -> str:
+    """The page of results, in Markdown."""
+    right = sum(one.is_right for one in results)
+    lines = [f"{len(results)} behaviours: {right} as expected, {len(results) - right} wrong.", ""]
+    lines += ["| behaviour | reported in | expected | seen | right |", "|---|---|---|---|---|"]
+    for one in results:
+        came = one.came.replace("|", "\\|").replace("<", "\\<").replace("[", "\\[").replace("_", "\\_")
+        lines.append(f"| {one.name} | {one.reference} | {one.expected} | {came} | {'yes' if one.is_right else 'no'} |")
+    return "\n".join([HEAD, *lines, ""])
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the page; 1 where a behaviour is wrong."""
+    given = options(__doc__, {"--out": Path}, words)
+    rows = tomllib.loads(DATA.read_text())["row"]
+    with tempfile.TemporaryDirectory() as home:
+        results = [measure(row, Path(home) / str(at)) for at, row in enumerate(rows)]
+    print(page(results))
+    if given.out is not None:
+        given.out.write_text(page(results))
+    return int(not all(one.is_right for one in results))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

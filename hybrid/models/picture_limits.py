@@ -1,0 +1,140 @@
+"""What a model's processor or its provider takes of pictures, and how a tool's picture is made to fit.
+
+    limits = limits_of("openai:Qwen2.5-VL-7B", settings)      # least_side=28, most_ratio=200
+    fit = fit_picture(1, 300, limits)                         # content 7 x 2048 px, picture 28 x 2048 px
+
+The content keeps its top left corner, so a point (x, y) of the picture is (x, y) / scale of the original picture.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from hybrid.config import ModelSettings
+from hybrid.config.groups import read_image_limits
+from hybrid.images import MEDIA_TYPES, PNG, ImageStore
+from hybrid.models.providers import PROVIDERS
+from hybrid.types import StoredImage
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+# Longest side to which a picture is enlarged for the sake of its shorter side, in pixels; beyond it, it is padded.
+ENLARGED_PX: Final = 2048
+# Of processors of the Qwen-VL kind, which resize to multiples of a factor.
+RATIO_OF_RESIZING: Final = 200
+PADDING: Final = (128, 128, 128)
+JPEG: Final = MEDIA_TYPES["JPEG"]
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLimits:
+    """Limits on pictures in a request; 0 where none is known. `hybrid/models/picture_limits.toml` explains each."""
+
+    least_side: int = 0
+    most_ratio: int = 0
+    most_side: int = 0
+    most_pictures: int = 0
+    many: int = 0
+    most_side_of_many: int = 0
+
+    def strictest(self, other: Mapping[str, Any]) -> PictureLimits:
+        """These limits and others together: the larger of the least, the smaller of the most."""
+        merged: dict[str, int] = {}
+        for name in self.__dataclass_fields__:
+            known = [value for value in (getattr(self, name), other.get(name, 0)) if value]
+            merged[name] = (max if name == "least_side" else min)(known, default=0)
+        return PictureLimits(**merged)
+
+    @property
+    def longest(self) -> int:
+        """The longest side of a tool's picture, which may stand beside many others; 0 where no limit is known."""
+        return min((side for side in (self.most_side, self.most_side_of_many) if side), default=0)
+
+
+NO_LIMITS: Final = PictureLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class FittedSize:
+    """Sizes (width, height) in pixels: of the scaled content, and of the picture with the padding behind it."""
+
+    scale: float
+    content: tuple[int, int]
+    picture: tuple[int, int]
+
+
+def limits_of(name: str | None, settings: ModelSettings, factor: int = 0) -> PictureLimits:
+    """The limits of a model `provider:name`; `factor` is that of its processor, 0 if unknown.
+
+    Limits that `--model-arg image_limits` gives replace those of the tables.
+    """
+    provider, _, model = (name or "").partition(":")
+    row = PROVIDERS.get(provider)
+    variables = row.url_env if row is not None else ()
+    url = settings.base_url or next(filter(None, map(os.environ.get, variables)), None)
+    host = (urlsplit(url).hostname or "") if url else ""
+    limits = NO_LIMITS
+    for entry in _table():
+        tests = {"models": bool(model), "hosts": bool(host), "provider": not host}
+        texts = {"models": model, "hosts": host, "provider": provider}
+        if all(tests[key] and re.search(entry[key], texts[key], re.IGNORECASE) for key in tests.keys() & entry.keys()):
+            limits = limits.strictest(entry)
+    if factor:
+        limits = limits.strictest({"least_side": factor, "most_ratio": RATIO_OF_RESIZING})
+    return replace(limits, **read_image_limits(settings.image_limits))
+
+
+@cache
+def _table() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["limits"]
+    return rows
+
+
+def fit_picture(width: int, height: int, limits: PictureLimits, max_pixels: int | None = None) -> FittedSize | None:
+    """The sizes by which a picture fits the limits; None where it fits as it is.
+
+    `max_pixels` is the width x height to which the request shrinks pictures afterwards (`--max-pixels`): the shorter
+    side must hold `least_side` after that too.
+    """
+    least, longest = max(1, limits.least_side), limits.longest
+    if max_pixels is not None and limits.least_side:
+        longest = min(longest or max_pixels, max(least, max_pixels // least))
+    shorter, longer = min(width, height), max(width, height)
+    scale = 1.0
+    if shorter < least:
+        scale = min(least / shorter, max(1.0, ENLARGED_PX / longer))
+    if longest and longer * scale > longest:
+        scale = longest / longer
+    across, down = (max(1, round(side * scale)) for side in (width, height))
+    ratio = limits.most_ratio or math.inf
+    # Both sides: the other one decides how long this one must be.
+    padded = (max(across, least, math.ceil(down / ratio)), max(down, least, math.ceil(across / ratio)))
+    if (across, down) == (width, height) == padded:
+        return None
+    # Along the longer side the scale is exact, so that a point maps back to its pixel.
+    return FittedSize(max(across, down) / longer, (across, down), padded)
+
+
+def fit_stored(store: ImageStore, image: StoredImage, size: FittedSize) -> StoredImage:
+    """The stored picture at a fitted size: scaled by Lanczos, grey to the right of it and below it."""
+    import numpy as np
+    from PIL import Image
+
+    picture: Image.Image = Image.fromarray(store.pixels(image))
+    if size.content != picture.size:
+        picture = picture.resize(size.content, Image.Resampling.LANCZOS)
+    if size.picture != size.content:
+        sheet = Image.new("RGB", size.picture, PADDING)
+        sheet.paste(picture, (0, 0))
+        picture = sheet
+    return store.put_pixels(np.asarray(picture), JPEG if image.media_type == JPEG else PNG)

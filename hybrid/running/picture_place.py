@@ -1,0 +1,162 @@
+"""Where a tool's picture goes in a request, found out once a run: the model must see it, and keep what it thought.
+
+    found = await find_place(probe, conversation, tools)     # ToolPicture("sees", ..., place="inside", thinking="kept")
+    settings = with_place(settings, found)                   # for `AdoptsSettings.adopt`
+
+A picture behind the tool message is a message of the user, and the templates of Qwen3.5, GLM-4.6, Gemma 4 and others
+drop all thinking that stands before the last one. So for a model that thinks the picture is first tried inside the tool
+message. Where it is not seen there, a switch of the template is tried, and the growth of the prompt shows if it works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from hybrid.config import ModelSettings
+from hybrid.errors import Outage
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, Message
+from hybrid.models.base import AdoptsSettings, CallKey, ChatModel, ModelRefused
+from hybrid.models.failures import ABOUT_THE_REQUEST, read_failure
+from hybrid.models.thoughts import has_thoughts, thinking_switches
+from hybrid.running.probes import (
+    PROBE_NUMBER,
+    RESULT_PROBE,
+    SECOND_NUMBER,
+    Chat,
+    Sight,
+    ToolPicture,
+    look_at_result,
+    result_messages,
+)
+from hybrid.thoughts import without_thoughts
+from hybrid.tool import Tool
+
+
+@dataclass(frozen=True)
+class PlaceProbe:
+    """Whom to ask, and how: `chat` asks `model`, which adopts changed settings between the requests."""
+
+    model: ChatModel
+    chat: Chat
+    settings: ModelSettings
+    store: ImageStore
+    # Whether the model has read a number in a picture of a user message.
+    reads_pictures: bool = False
+    # Whether results go out as tool messages, and not as text of the user.
+    native_results: bool = True
+    numbers: tuple[str, str] = (PROBE_NUMBER, SECOND_NUMBER)
+
+    def adopt(self, **changes: Any) -> bool:
+        """Change what the next requests do; returns whether the model can."""
+        if not isinstance(self.model, AdoptsSettings):
+            return False
+        self.model.adopt(replace(self.settings, **changes))
+        return True
+
+    async def look(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> Sight:
+        """Whether the picture of a result is seen as it is sent now."""
+        return await look_at_result(
+            self.chat, self.store, conversation, tools, reads_pictures=self.reads_pictures, numbers=self.numbers
+        )
+
+    async def tokens(self, conversation: Sequence[Message], tools: Sequence[Tool], number: str | None) -> int:
+        """Tokens of the prompt with the results of the last reply; 0 where the server counts none."""
+        reply = conversation[-1]
+        assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
+        sent = [*conversation, *result_messages(reply, self.store, number)]
+        answer = await self.chat(sent, tools, CallKey(RESULT_PROBE, call=2))
+        return answer.usage.input_tokens if answer.usage else 0
+
+
+async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool]) -> ToolPicture:
+    """Where pictures of tools are seen and thinking survives them. The model is left with its own settings.
+
+    `conversation` ends with a reply that calls a tool. Raises what the model raises for a picture in a user message.
+    """
+    reply = conversation[-1]
+    assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
+    settings = probe.settings
+    thinks = has_thoughts(reply) and settings.thoughts == "keep"
+    may_choose = settings.tool_pictures == "auto" and probe.native_results
+    try:
+        if thinks and may_choose and (seen := await _look_inside(probe, conversation, tools)) is not None:
+            return ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside", "kept")
+        place: Literal["inside", "beside"] = "beside"
+        if settings.tool_pictures == "inside" and probe.native_results:
+            place = "inside"
+        try:
+            sight = await probe.look(conversation, tools)
+        except Outage as error:
+            if (words := _refusal(error)) is None:
+                raise
+            # Mistral's servers take no message of the user behind one of a tool.
+            if not thinks and may_choose and (seen := await _look_inside(probe, conversation, tools)) is not None:
+                return ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside")
+            # Raises where the picture is not the reason.
+            await probe.tokens(conversation, tools, None)
+            return ToolPicture("refused", words, place=place)
+        found = ToolPicture(sight.verdict, sight.said, sight.input_tokens, sight.without_image, place)
+        if not thinks or sight.verdict == "blind":
+            return found
+        return await _find_switch(probe, conversation, tools, found)
+    finally:
+        probe.adopt()
+
+
+async def _look_inside(probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool]) -> Sight | None:
+    """What is seen of a picture inside the tool message; None where it is refused or not read."""
+    if not probe.adopt(results_inside=True):
+        return None
+    try:
+        sight = await probe.look(conversation, tools)
+    except (Outage, ModelRefused):
+        return None
+    finally:
+        probe.adopt()
+    return sight if sight.verdict == "sees" else None
+
+
+async def _find_switch(
+    probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool], found: ToolPicture
+) -> ToolPicture:
+    """The finding with what becomes of the thinking, and the switch of the template that keeps it."""
+    reply = conversation[-1]
+    assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
+    with_thoughts = await probe.tokens(conversation, tools, probe.numbers[0])
+    if with_thoughts:
+        bare = replace(reply, text=without_thoughts(reply.text).strip(), reasoning="", native=None)
+        if with_thoughts > await probe.tokens([*conversation[:-1], bare], tools, probe.numbers[0]):
+            return replace(found, thinking="kept")
+    lost = replace(found, thinking="lost" if with_thoughts else "unknown")
+    for switch in thinking_switches(probe.model.name, _address(probe)):
+        if not (with_thoughts or switch.matches) or not probe.adopt(thinking_switch=switch.body):
+            continue
+        try:
+            tokens = await probe.tokens(conversation, tools, probe.numbers[0])
+        except (Outage, ModelRefused):
+            continue
+        if tokens > with_thoughts or not with_thoughts:
+            return replace(lost, thinking="switched", switch=switch.body)
+    return lost
+
+
+def _refusal(error: Outage) -> str | None:
+    """A server's words, if it does not take the request as it is; None for an outage that may pass."""
+    failed = read_failure(error.__cause__) if error.__cause__ else None
+    if failed is None or not (failed.status in ABOUT_THE_REQUEST or failed.status == 500):
+        return None
+    return failed.text[:200]
+
+
+def _address(probe: PlaceProbe) -> str | None:
+    address = probe.model.connection().get("base_url")
+    return address if isinstance(address, str) else None
+
+
+def with_place(settings: ModelSettings, found: Mapping[str, Any]) -> ModelSettings:
+    """The settings with what the probe has found, as the manifest has it."""
+    inside, switch = found.get("place") == "inside", found.get("switch") or {}
+    return replace(settings, results_inside=inside, thinking_switch=switch)

@@ -1,0 +1,39 @@
+"""Runs of one tool and one solver against a server that treats pictures in a way of its own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import hybrid
+from bench._picture_server import PictureServer
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.log.attempts import read_attempts
+from hybrid.types import Step
+
+
+def run(server: PictureServer, folder: Path, *, model: str = "openai:k", **options: Any) -> dict[str, Any]:
+    """Ask one question of the controller with `crop`; returns the manifest."""
+    settings = ModelSettings(base_url=server.url, retries=0, **options.pop("settings", {}))
+    given: dict[str, Any] = {
+        "tasks": ("Spatial_Relation",),
+        "limit": 1,
+        "tools": ("crop",),
+        "data": "sample",
+        **options,
+    }
+    service = ServiceOptions("classical")
+    hybrid.run(
+        RunConfig("blink", ("controller",), model, model_settings=settings, service=service, out=folder, **given)
+    )
+    return manifest(folder)
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    return content
+
+
+def steps(folder: Path) -> list[Step]:
+    recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
+    assert not recorded.unfinished
+    return [step for one in recorded.by_id.values() for exchange in one.exchanges for step in exchange.reply.steps]
