@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench._frame import options
 from bench._runs import finished
-from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
+from hybrid.benchmarks.base import ScoreOptions, UnansweredRule, accuracy
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import Column, Table, as_markdown, bounds, signed
 from hybrid.display.tables import accuracy as fraction
@@ -27,7 +27,7 @@ from hybrid.stats import contrast, interval
 from hybrid.types import Metric
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
-RULES: tuple[Abstain, ...] = ("chance", "wrong")
+RULES: tuple[UnansweredRule, ...] = ("guess", "wrong")
 SOLVERS = ("mllm", "specialist", "arbiter")
 TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
 # No specialist without weights answers any question of this task: to be ahead there is to be ahead of a guess.
@@ -49,7 +49,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
         recorded, service = f"replay:{data / 'blink_outputs' / model}", ServiceOptions("classical")
         out = Path(folder) / "run"
         config = RunConfig("blink", SOLVERS, recorded, data=str(data / "blink"), service=service, out=out)
-        return tuple(score_run(finished(config), ScoreOptions(abstain="chance")))
+        return tuple(score_run(finished(config), ScoreOptions(unanswered="guess")))
 
 
 def cell(scored: Scored, task: str | None) -> str:
@@ -63,7 +63,7 @@ def cell(scored: Scored, task: str | None) -> str:
     return shown if metric.value == other.value else f"{shown} / {fraction(other.value)}"
 
 
-def mean_of(scored: Scored, task: str | None, rule: Abstain = "chance") -> Metric:
+def mean_of(scored: Scored, task: str | None, rule: UnansweredRule = "guess") -> Metric:
     """Accuracy within a task, or the mean of the tasks; no answer counts by the rule, as a guess or as wrong."""
     scores = [score for score in scored.counted[rule].scores if task in (None, score.task)]
     return accuracy("", scores, macro=task is None)
@@ -72,7 +72,7 @@ def mean_of(scored: Scored, task: str | None, rule: Abstain = "chance") -> Metri
 def gain(part: Scored, hybrid: Scored, without: str = "") -> str:
     """The paired difference of the means of the tasks, hybrid minus part, and its interval; over all tasks but one."""
     kept = (
-        accuracy("", [score for score in one.counted["chance"].scores if score.task != without], macro=True)
+        accuracy("", [score for score in one.counted["guess"].scores if score.task != without], macro=True)
         for one in (part, hybrid)
     )
     difference = contrast(*kept)

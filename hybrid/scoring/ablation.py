@@ -144,7 +144,7 @@ class AblationReport(Report):
             "benchmark": self.full.scored.benchmark,
             "solver": self.solver,
             "metric": self.metric,
-            "abstain": self.full.scored.abstain,
+            "unanswered": self.full.scored.unanswered,
             "tools_offered": list(self.full.tools_offered),
             "runs": {
                 run.planned.name: {

@@ -61,7 +61,7 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     if partial := partly_there(solvers[0]):
         yield worded("limits.partial", parts=listed(partial))
     if none:
-        yield worded("limits.none", none=none, n=total, asks=asks, counts=COUNTS[solvers[0].abstain])
+        yield worded("limits.none", none=none, n=total, asks=asks, counts=COUNTS[solvers[0].unanswered])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield worded("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import own_command
@@ -26,7 +26,7 @@ from hybrid.types import Metric
 SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered")
 NAME_WIDTH = 30
 NAMED = 3  # So many solvers or tasks are named in a list
-COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
+COUNTS: Mapping[UnansweredRule, str] = {"guess": "as a guess", "wrong": "as wrong"}
 
 # The result of a paired difference, or why there is none; the second part of a case's id.
 State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
@@ -181,7 +181,7 @@ class ConclusionRows:
         differences = [row for row in self.between("differences", names) if not row.group]
         metric = next((row.metric for row in differences if row.quantity == "helped"), None)
         rows = {row.quantity: row for row in differences if row.metric == metric}
-        metrics = self.found.overlap(a, b).headline(b.abstain)
+        metrics = self.found.overlap(a, b).headline(b.unanswered)
         pair = HeadlinePair(a, b, metrics=None if metrics is None else (metrics[0], metrics[1]))
         if not rows:
             return pair

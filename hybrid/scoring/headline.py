@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.display.tables import (
     NONE,
     NOTE_WIDTH,
@@ -46,7 +46,7 @@ SECTIONS = ("metrics", "differences", "tasks", "outcomes")
 NAME, TASK, HEADING = 36, 28, 24
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
-COUNTED: Mapping[Abstain, str] = {"chance": "as a guess on average", "wrong": "as wrong"}
+COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wrong": "as wrong"}
 MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of all pairs."
 
@@ -89,9 +89,9 @@ def rule_line(solvers: Sequence[Scored]) -> str:
     """The worth of no answer in every number of an output; empty where every question has one."""
     if all(score.answer is not None or score.outcome.failed for one in solvers for score in one.scores):
         return ""
-    rule = solvers[0].abstain
+    rule = solvers[0].unanswered
     other = OTHER[rule]
-    return f"No answer counts {COUNTED[rule]} in every number here (--abstain {other}: {COUNTED[other]})."
+    return f"No answer counts {COUNTED[rule]} in every number here (--unanswered {other}: {COUNTED[other]})."
 
 
 def rule_head(solvers: Sequence[Scored], form: str) -> str:
@@ -164,7 +164,7 @@ def _solvers(
     differences: Sequence[Result],
     baseline: Mapping[str, str],
 ) -> Table:
-    rule = comparison.solvers[0].abstain
+    rule = comparison.solvers[0].unanswered
     values = {row.a: row for row in rows.get("metrics", ()) if (row.metric, row.none) == (comparison.headline, rule)}
     answered = {row.a: row for row in rows.get("outcomes", ()) if row.quantity == Outcome.ANSWERED.value}
     differing = _against([row for row in differences if row.metric == comparison.headline], baseline)
@@ -198,7 +198,7 @@ def _number(row: Result) -> str:
 def _tasks(
     comparison: Comparison, accuracies: Sequence[Result], differences: Sequence[Result], baseline: Mapping[str, str]
 ) -> Table:
-    rule, by = comparison.solvers[0].abstain, comparison.grouping
+    rule, by = comparison.solvers[0].unanswered, comparison.grouping
     values = {(row.a, row.group): row for row in accuracies if (row.quantity, row.none) == ("accuracy", rule)}
     differing = _against([row for row in differences if row.group], baseline)
     lines = []

@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from hybrid.benchmarks.base import Abstain, Benchmark
+from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summary
 from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, answered, objects
@@ -56,7 +56,7 @@ class Overlap:
     # All questions of the solvers, of which these are some; None where they are all.
     whole: Overlap | None = None
     # By rule the metrics that were computed so far.
-    _known: dict[Abstain, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[UnansweredRule, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, solvers: Sequence[Scored], again: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:
@@ -77,9 +77,9 @@ class Overlap:
         return replace(self, ids=self.ids[places], first=self.first[places], where=where, whole=whole)
 
     @property
-    def rule(self) -> Abstain:
+    def rule(self) -> UnansweredRule:
         """The worth of no answer, for every number of a comparison."""
-        return self.solvers[0].abstain
+        return self.solvers[0].unanswered
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -139,7 +139,7 @@ class Overlap:
         kept: Flags = self.present & np.all([~np.isnan(one) for one in self.correct()], 0)
         return kept
 
-    def correct(self, rule: Abstain | None = None) -> list[Floats]:
+    def correct(self, rule: UnansweredRule | None = None) -> list[Floats]:
         """How right each solver is by a rule, 0..1; nan where there is no right and wrong."""
         return self._mean(lambda own: own.correct(rule or self.rule))
 
@@ -175,13 +175,13 @@ class Overlap:
         said = ", ".join(f"{count} that {why}" for why, count in counts.items() if count)
         return f"left out: {said}" if said else ""
 
-    def headline(self, rule: Abstain) -> tuple[Metric, ...] | None:
+    def headline(self, rule: UnansweredRule) -> tuple[Metric, ...] | None:
         """The first headline metric of the benchmark that every solver has, of each; None where there is none."""
         found = self.metrics(rule)
         name = next((name for name in self.benchmark.card.headline if name in found), None)
         return None if name is None else found[name]
 
-    def metrics(self, rule: Abstain) -> dict[str, tuple[Metric, ...]]:
+    def metrics(self, rule: UnansweredRule) -> dict[str, tuple[Metric, ...]]:
         """By name every metric that all solvers have, of each solver the mean over its repetitions."""
         if rule in self._known:
             return self._known[rule]
@@ -217,7 +217,7 @@ class Overlap:
             own.tasks_by_metric = found
         return found
 
-    def scores(self, place: int, rule: Abstain, number: int = 0) -> list[Score]:
+    def scores(self, place: int, rule: UnansweredRule, number: int = 0) -> list[Score]:
         """The scores of a solver's repetition, those that do not count as failed."""
         scores = self.again[place][number].scored.counted[rule].scores
         every = zip(self.first, self.where[place][number], self.present, strict=True)
@@ -247,7 +247,7 @@ class Overlap:
         """The groups that have a question with right and wrong."""
         return {name: part for name, part in self.groups(by).items() if part.kept.any()}
 
-    def accuracy(self, rule: Abstain) -> tuple[Metric, ...]:
+    def accuracy(self, rule: UnansweredRule) -> tuple[Metric, ...]:
         """Accuracy of each solver over the questions that have right and wrong."""
         return tuple(self.ratio("accuracy", one[self.kept]) for one in self.correct(rule))
 
@@ -283,7 +283,7 @@ class Overlap:
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics or ()]
         return None if all(one == places[0] for one in places) else "units"
 
-    def shown(self, rule: Abstain) -> int | None:
+    def shown(self, rule: UnansweredRule) -> int | None:
         """1 where the second solver is shown to be ahead by the headline metric under a rule, -1 behind; else 0.
 
         None without a test.

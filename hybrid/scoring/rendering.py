@@ -167,7 +167,7 @@ def printed(section: Section, row: Result) -> str:
 _SIDES = ("model_a", "run_a", "model_b", "run_b")
 _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
 # The last is the rule of the whole output, also of rows in which it makes no difference (`none`).
-COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "no_answer")
+COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "unanswered")
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
@@ -175,7 +175,7 @@ _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
 
 def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
     r"""A heading and a line for each row (RFC 4180 quoting, lines end in \n), with model and run of its solvers."""
-    benchmark, rule = (solvers[0].benchmark, solvers[0].abstain) if solvers else ("", "")
+    benchmark, rule = (solvers[0].benchmark, solvers[0].unanswered) if solvers else ("", "")
     origins = {one.solver: origin_of(one) for one in solvers}
 
     lines = (

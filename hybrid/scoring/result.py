@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.benchmarks.card import MetricCard
 from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, Interval, contrast, ends_of, holm, interval
 from hybrid.types import Json, Metric
@@ -55,7 +55,7 @@ class Result:
     high: float | None = None
     p: float | None = None
     p_holm: float | None = None
-    none: Abstain | Literal[""] = ""
+    none: UnansweredRule | Literal[""] = ""
     note: str = ""
     ids: tuple[str, ...] = ()
     detail: bool = False  # Whether tables leave it out; JSON and csv have every row

@@ -249,7 +249,7 @@ def _read(text: str) -> str | None:
 
 def _worth(question: JsonObject, answer: str | None, rule: str) -> float:
     if answer is None:
-        return 1 / len(answers(question)) if rule == "chance" else 0.0
+        return 1 / len(answers(question)) if rule == "guess" else 0.0
     return float(answer == key(question))
 
 

@@ -23,7 +23,7 @@ from hybrid.scoring.result import Result, gated, unit_of, with_interval
 from hybrid.scoring.score import JUDGED, WITH_FAILED
 
 NAME = "metrics"
-COUNTS = {"chance": "as a guess would on average", "wrong": "as wrong"}
+COUNTS = {"guess": "as a guess would on average", "wrong": "as wrong"}
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
