@@ -165,7 +165,7 @@ class ScoreReport(Report):
                 of = (str(path), one.benchmark, one.solver, self.unanswered)
                 for metric in one.under(self.unanswered).metrics:
                     numbers = (metric.name, metric.n, metric.value, *ends_of(interval(metric)))
-                    made.append(dict(zip(FACTS_OF_SCORES, (*of, *numbers), strict=True)))
+                    made.append(dict(zip(COLUMNS_OF_SCORES, (*of, *numbers), strict=True)))
         return made
 
 
@@ -296,8 +296,7 @@ class ComparisonReport(Report):
 
 
 # The records of `ScoreReport`; `unanswered` is the rule that holds for all its numbers.
-FACTS_OF_SCORES = ("path", "benchmark", "solver", "unanswered", "metric", "n", "value", "low", "high")
-COLUMNS_OF_SCORES = FACTS_OF_SCORES
+COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "unanswered", "metric", "n", "value", "low", "high")
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
