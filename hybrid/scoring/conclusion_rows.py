@@ -14,7 +14,7 @@ from hybrid.benchmarks.base import UnansweredRule
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import own_command
-from hybrid.scoring.result import FRACTION, UNTESTED, Result, adjusted
+from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import SPOKEN
@@ -235,10 +235,10 @@ class ConclusionRows:
         return None if other is None or own == other else f"{short_name(b)} is {said[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
-        """The tested differences b minus a within each task, adjusted (Holm) over these and no other pair's."""
+        """The tested differences b minus a within each task; their family is the tasks of the pair."""
         names = (a.solver, b.solver)
         rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
-        return adjusted([replace(row, p_holm=None) for row in rows if row.low is not None], lambda row: row.section)
+        return [row for row in rows if row.low is not None]
 
 
 def count_of(row: Result | None) -> int:

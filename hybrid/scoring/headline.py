@@ -48,7 +48,7 @@ SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
 COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wrong": "as wrong"}
 MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
-MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of all pairs."
+MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its pair."
 
 
 def headline_tables(comparison: Comparison) -> tuple[Table, ...]:
@@ -173,7 +173,7 @@ def _solvers(
     if baseline:
         others = set(baseline.values())
         title += f", differences to {clipped(others.pop(), NAME) if len(others) == 1 else 'the model alone'}"
-        columns += [Column("diff."), Column("95 %"), Column("p")]
+        columns += [Column("diff."), Column("95 %"), Column("p (Holm, claim)")]
     lines = []
     for one in comparison.solvers:
         value, count = values.get(one.solver), answered.get(one.solver)
@@ -184,7 +184,7 @@ def _solvers(
             ends = row.interval
             # Three decimals where two would not tell on which side of 0 an end is.
             decimals = 3 if ends is not None and min(abs(ends.low), abs(ends.high)) < 0.005 else 2
-            line += [signed(row.value), bounds(ends, decimals), p_value(row.p)]
+            line += [signed(row.value), bounds(ends, decimals), p_value(row.p_holm)]
         elif baseline:
             line += [NONE] * 3
         lines.append(tuple(line))

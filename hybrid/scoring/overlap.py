@@ -163,6 +163,20 @@ class Overlap:
             found.append(made)
         return found
 
+    @cached_property
+    def unanswered(self) -> list[Flags]:
+        """Of each solver the present questions that it left unanswered in a repetition that counts."""
+        return [
+            self.present & np.any([counts & ~answered(own.answer[at]) for own, at, counts in again], 0)
+            for again in self._counting
+        ]
+
+    @cached_property
+    def answered_by_all(self) -> Flags:
+        """The present questions with a readable answer from every solver, in each repetition that counts."""
+        by_all: Flags = self.present & ~np.any(self.unanswered, 0)
+        return by_all
+
     @property
     def n(self) -> int:
         """How many questions all of them have and none failed."""
@@ -201,6 +215,61 @@ class Overlap:
         in_all = [name for name in every[0] if all(name in one and one[name].cells for one in every)]
         self._known[rule] = {name: tuple(one[name] for one in every) for name in in_all}
         return self._known[rule]
+
+    def answering_part(self, rule: UnansweredRule) -> tuple[Metric, ...] | None:
+        """By solver, the part of the headline metric from questions that one of the solvers left unanswered.
+
+        It is the metric minus the metric as if nobody had answered these questions, cell by cell, so that the
+        difference of two solvers is the sum of two differences: of these parts, and of what both answered. None without
+        a headline metric, or if its denominators depend on which questions were answered.
+        """
+        metrics = self.headline(rule)
+        if metrics is None:
+            return None
+        neutral = self._unanswered_scores(rule)
+        made = []
+        for place, metric in enumerate(metrics):
+            again = [self._headline_with(metric.name, neutral, place, rule, n) for n in range(len(self.again[place]))]
+            if None in again:
+                return None
+            rest = _mean_metric([found for found in again if found is not None])
+            if _units(rest) != _units(metric):
+                return None
+            made.append([cell.numerator - own.numerator for cell, own in zip(metric.cells, rest.cells, strict=True)])
+        # A wrong answer may be worth less than the guess that stands for none: every part is moved up alike.
+        least = min(0.0, *(min(own, default=0.0) for own in made))
+        return tuple(
+            _with_numerators(metric, [value - least for value in own])
+            for metric, own in zip(metrics, made, strict=True)
+        )
+
+    def less(self, metrics: Sequence[Metric], parts: Sequence[Metric]) -> tuple[Metric, ...]:
+        """Metrics minus parts of them, cell by cell."""
+        return tuple(
+            _with_numerators(
+                metric, [cell.numerator - own.numerator for cell, own in zip(metric.cells, part.cells, strict=True)]
+            )
+            for metric, part in zip(metrics, parts, strict=True)
+        )
+
+    def _unanswered_scores(self, rule: UnansweredRule) -> dict[int, Score]:
+        """By place a score of a solver that left the question unanswered, for each question not answered by all."""
+        found: dict[int, Score] = {}
+        for again in self._counting:
+            for own, at, counts in again:
+                scores = own.scored.counted[rule].scores
+                for place in np.flatnonzero(self.present & counts & ~answered(own.answer[at])):
+                    found.setdefault(int(place), scores[at[place]])
+        return found
+
+    def _headline_with(
+        self, name: str, neutral: Mapping[int, Score], place: int, rule: UnansweredRule, number: int
+    ) -> Metric | None:
+        """A metric of a solver's repetition with these scores in place of its own."""
+        own = self.scores(place, rule, number)
+        scores = [score if score.outcome.failed else neutral.get(n, score) for n, score in enumerate(own)]
+        known = summary(self.benchmark, self.questions, scores)
+        return next((metric for metric in known if metric.name == name), None)
 
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
         """The tasks that have a metric when they are alone; one that needs several tasks at once is not in it."""
@@ -298,6 +367,17 @@ class Overlap:
     def questions(self) -> AnyQuestions:
         """The questions of all solvers by id."""
         return ChainMap(*(one.questions for one in self.solvers))  # type: ignore[arg-type]  # nothing is written to it
+
+
+def _units(metric: Metric) -> list[tuple[str, str, float]]:
+    """What the cells of a metric are of: stratum, cluster, denominator."""
+    return [(cell.stratum, cell.cluster, cell.denominator) for cell in metric.cells]
+
+
+def _with_numerators(metric: Metric, numerators: Sequence[float]) -> Metric:
+    """The metric with other numerators in its cells."""
+    cells = tuple(replace(cell, numerator=value) for cell, value in zip(metric.cells, numerators, strict=True))
+    return replace(metric, value=combine(cells, metric.combine), cells=cells)
 
 
 def _mean_metric(again: Sequence[Metric]) -> Metric:

@@ -141,8 +141,8 @@ class Scored:
     def as_json(self, by: str | None = None) -> dict[str, Json]:
         """The object of `hybrid score --json` for one solver; `by` is a group to report by instead of tasks.
 
-        All follow the rule `unanswered`. Accuracies are over the questions that did not fail; `intervals` are 95 %: low,
-        high, method.
+        All follow the rule `unanswered`. Accuracies are over the questions that did not fail; `intervals` are 95 %:
+        low, high, method.
         """
         report: dict[str, Json] = {
             "benchmark": self.benchmark,

@@ -2,7 +2,8 @@
 
 gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of tools, more
 turns). content: with tools minus with blank tools (what they say). gain = presence + content. other questions'
-findings: these minus blank tools. p is of the difference in the row, adjusted (Holm) over all parts of its table.
+findings: these minus blank tools. p is of the difference in the row, adjusted (Holm) within the family that
+the head of its column names.
 
 n: questions that all of these have and none failed
 source: ours; docs/statistics.md; paired by question, resampled by cluster
@@ -26,6 +27,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.families import family_of_pair, family_of_tasks
 from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.parts import contrasts
@@ -49,7 +51,7 @@ def rows(found: Comparison) -> list[Result]:
             made += contrasts(found, NAME, (group.alone, group.blank, group.hybrid), places)
         if group.shuffled is not None:
             made += contrasts(found, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
-    return adjusted(made, lambda row: bool(row.group))
+    return adjusted(made, lambda row: family_of_tasks(row) if row.group else family_of_pair(found, row.a, row.b))
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
