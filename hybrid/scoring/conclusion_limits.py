@@ -28,6 +28,7 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.label_changes import partly_there
+from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
@@ -51,8 +52,6 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     total = sum(len(one.scores) for one in solvers)
     asks = f" ({how_many(max(each))} x {len(solvers)} solvers)" if len(each) == 1 and len(solvers) > 2 else ""
     failed = sum(count_of(row) for row in rows if row.quantity in kinds and kinds[row.quantity].failed)
-    silent = {kind.value for kind in Outcome if not kind.failed and kind is not Outcome.ANSWERED}
-    none = sum(count_of(row) for row in rows if row.quantity in silent)
     waiting = sum(count_of(row) for row in rows if row.quantity == "open")
     if failed:
         yield worded("limits.failed", failed=failed, n=total, asks=asks)
@@ -60,13 +59,16 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
         yield worded("limits.open", open=waiting)
     if partial := partly_there(solvers[0]):
         yield worded("limits.partial", parts=listed(partial))
-    if none:
-        yield worded("limits.none", none=none, n=total, asks=asks, counts=COUNTS[solvers[0].unanswered])
+    counts = {short_name(solver): _unanswered(solver) for solver in solvers}
+    unanswered = [f"{name} {count} of {n}" for name, (count, n) in counts.items() if count]
+    if unanswered:
+        yield worded("limits.none", each=", ".join(unanswered), counts=COUNTS[solvers[0].unanswered])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield worded("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _faults(found)
-    pairs = [(one.hybrid, other) for one in groups for other in (one.alone, one.specialist, one.blank)]
+    # Of the model alone and of the specialists the first two sentences say it.
+    pairs = [(group.hybrid, group.blank) for group in groups]
     parts = [said for hybrid, other in pairs if other is not None and (said := found.otherwise(other, hybrid))]
     if parts:
         yield worded("limits.rule", counts=COUNTS[OTHER[found.found.rule]], parts=listed(parts))
@@ -78,6 +80,12 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
         yield worded("limits.recorded")
     yield from _power(found, groups)
+
+
+def _unanswered(solver: Scored) -> tuple[int, int]:
+    """How many of a solver's questions have no readable answer, and how many did not fail."""
+    present = [score for score in solver.scores if not score.outcome.failed]
+    return sum(score.answer is None for score in present), len(present)
 
 
 def _faults(found: ConclusionRows) -> Iterator[str]:
