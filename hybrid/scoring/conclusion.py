@@ -35,12 +35,14 @@ from hybrid.scoring.conclusion_rows import (
     signed,
     size_of,
     turned,
+    why_no_interval,
 )
 from hybrid.scoring.groups import AGAIN, ComparisonGroup, asked_in, offers_tools, own_command, word
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of, unclear_parts
 from hybrid.scoring.sections.metrics import of_contestants
+from hybrid.types import Metric
 
 NO_DIFFERENCE = "no significant difference for"
 SELDOM = 0.2  # Below this share of questions with a call, the first sentence says how many there were
@@ -143,14 +145,15 @@ class _Conclusion:
 
     def _parts(self, group: ComparisonGroup, blank: Scored) -> Sentence:
         """The parts of a difference: that of blank tools, and that of the findings."""
-        pair = self._rows.part(blank, group.hybrid, CONTENT)
+        pair = self._rows.part(group, blank, group.hybrid, CONTENT)
         if pair.state not in ("more", "less", "open"):
             return _of_pair("content", pair)
         none, unclear = none_said(self._found, group), unclear_parts(self._rows, group)
         if group.alone is None:
             return Sentence(*said_of(*pair.rows, none=none, unclear=unclear))
         whole, presence = (
-            self._rows.part(group.alone, other, name) for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
+            self._rows.part(group, group.alone, other, name)
+            for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
         )
         return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows, none=none, unclear=unclear))
 
@@ -212,7 +215,7 @@ class _Conclusion:
             yield _said("gain.absent", called=called)
         spoken = [rows.where_answered(one.specialist, one.hybrid)[0] for one in groups if one.specialist is not None]
         yield _said(f"specialists.{'several' if spoken else 'absent'}", parts=_several(spoken, ("ahead", "behind"))[0])
-        contents = [rows.part(one.blank, one.hybrid, CONTENT) for one in groups if one.blank is not None]
+        contents = [rows.part(one, one.blank, one.hybrid, CONTENT) for one in groups if one.blank is not None]
         if contents:
             yield _said("content.several", parts=_several(contents, ("a gain for", "a loss for"))[0])
         else:
@@ -235,6 +238,11 @@ class _Conclusion:
             waiting = [one for one in solvers if one.open]
             fields = {"metric": self._found.headline, "left": sum(one.open for one in waiting)}
             case = "solvers.waiting" if waiting else "solvers.silent"
+            values = [] if waiting else [one for one in solvers if not one.answered_nothing and self._value_of(one)]
+            if values:
+                case = "solvers.no_interval"
+                fields["values"] = listed([f"{short_name(one)} {self._value_of(one)}" for one in values])
+                fields["why"] = why_no_interval(self._headline_of(values[0])).removesuffix(" to tell a difference")
             yield _said(case, **fields, command=own_command(waiting))
             return
         most = max(row.value or 0.0 for row in made)
@@ -254,6 +262,18 @@ class _Conclusion:
             return
         yield _said("solvers.ties" if len(best) > 1 else "solvers.best", **fields)
         yield from self._ahead(first.a)
+
+    def _headline_of(self, solver: Scored) -> list[Metric]:
+        return [metric for metric in solver.metrics if metric.name == self._found.headline]
+
+    def _value_of(self, solver: Scored) -> str:
+        """The solver's value of the headline metric and its number of questions; empty for no value."""
+        values = [
+            f"{metric.value:.3f} ({metric.n} questions)"
+            for metric in self._headline_of(solver)
+            if metric.value is not None
+        ]
+        return values[0] if values else ""
 
     def _ahead(self, best: str) -> Iterator[Sentence]:
         """Of whom the solver with the highest value is ahead after adjustment over every tested pair."""

@@ -32,7 +32,7 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
-from hybrid.types import Metric, Outcome
+from hybrid.types import Metric
 
 UNREADABLE_SHARE = 0.05  # Of the questions; calls that could not be read in more of them limit the claim
 OVERWEIGHT = 3  # From so many times the weight of its questions on, a task is named among the limits
@@ -47,16 +47,14 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     )
     names = {one.solver for one in solvers}
     rows = [row for row in found.of("outcomes") if row.a in names]
-    kinds = {kind.value: kind for kind in Outcome}
-    each = {len(one.scores) for one in solvers}
-    total = sum(len(one.scores) for one in solvers)
-    asks = f" ({how_many(max(each))} x {len(solvers)} solvers)" if len(each) == 1 and len(solvers) > 2 else ""
-    failed = sum(count_of(row) for row in rows if row.quantity in kinds and kinds[row.quantity].failed)
-    waiting = sum(count_of(row) for row in rows if row.quantity == "open")
+    failed = [f"{short_name(solver)} {solver.failed} of {len(solver.scores)}" for solver in solvers if solver.failed]
+    waiting = [
+        f"{short_name(solver)} {solver.open} of {solver.open + len(solver.scores)}" for solver in solvers if solver.open
+    ]
     if failed:
-        yield worded("limits.failed", failed=failed, n=total, asks=asks)
+        yield worded("limits.failed", each=", ".join(failed))
     if waiting:
-        yield worded("limits.open", open=waiting)
+        yield worded("limits.open", each=", ".join(waiting))
     if partial := partly_there(solvers[0]):
         yield worded("limits.partial", parts=listed(partial))
     counts = {short_name(solver): _unanswered(solver) for solver in solvers}

@@ -15,7 +15,7 @@ import numpy as np
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.groups import own_command
+from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result, contrasted
 from hybrid.scoring.score import Scored
@@ -87,7 +87,9 @@ class HeadlinePair:
     right: tuple[int, int] | None = None
     none: tuple[int, int] = (0, 0)
     n: int = 0
+    # Of the questions by which it was decided whether to test: how many of them one of the solvers failed.
     failed: int = 0
+    asked: int = 0
     metrics: tuple[Metric, Metric] | None = None
     # What b and a got right of all questions, whether or not the metric counts them.
     count: tuple[int, int] = (0, 0)
@@ -131,12 +133,13 @@ class HeadlinePair:
         row = self.rows[0] if self.rows else None
         silent = self.b if self.n and self.none[1] == self.n else self.a
         fields: dict[str, object] = {
-            "n": self.n + self.failed if self.state == "failed" else self.n,
+            "n": self.asked if self.state == "failed" else self.n,
             "failed": self.failed,
             "hybrid": short_name(self.b),
             "other": short_name(self.a),
             "silent": short_name(silent),
             "left": self.a.open + self.b.open,
+            "few": why_no_interval(self.metrics),
         }
         if self.state == "waiting":
             fields["command"] = own_command([one for one in (self.a, self.b) if one.open])
@@ -294,8 +297,8 @@ class ConclusionRows:
         count, none = (right[0], right[1]), (count_of(rows["none a"]), count_of(rows["none b"]))
         pair = replace(pair, rows=(rows["difference"],), values=values, none=none, count=count)
         pair = replace(pair, right=count if counted else None)
-        pair = replace(pair, n=n, failed=count_of(rows["failed"]), split=self._split(names))
         shared = self.found.overlap(a, b)
+        pair = replace(_counting_failures(pair, shared), n=n, split=self._split(names))
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
     def _split(self, names: tuple[str, str]) -> AnswerSplit | None:
@@ -355,9 +358,11 @@ class ConclusionRows:
             return None
         return split
 
-    def part(self, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
+    def part(self, group: ComparisonGroup, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
         """A difference of the section `gain`, over the questions that all of a gain's solvers have."""
-        pair, names = self.pair(a, b), (a.solver, b.solver)
+        names = (a.solver, b.solver)
+        solvers = [solver for solver in (group.alone, group.blank, group.hybrid) if solver is not None]
+        pair = _counting_failures(self.pair(a, b), self.found.overlap(*solvers))
         rows = [row for row in self.of("gain") if (row.a, row.b, row.quantity) == (*names, quantity) and not row.group]
         return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
 
@@ -382,6 +387,18 @@ class ConclusionRows:
         names = (a.solver, b.solver)
         rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
         return [row for row in rows if row.low is not None]
+
+
+def _counting_failures(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:
+    """The pair with the failed questions of the overlap by which it was decided whether to test."""
+    return replace(pair, failed=int(shared.lost.sum()), asked=int((~shared.missing).sum()))
+
+
+def why_no_interval(metrics: Sequence[Metric] | None) -> str:
+    """Why a metric that has a value has no interval: its questions are of one picture, or they are too few."""
+    cells = metrics[0].cells if metrics else ()
+    one_picture = len(cells) > 1 and len({cell.cluster for cell in cells}) == 1
+    return "one picture: no interval" if one_picture else "too few questions to tell a difference"
 
 
 def _sign(row: Result) -> int:

@@ -103,8 +103,9 @@ def _split_rows(whole: Overlap) -> Iterator[Result]:
     names = whole.solvers[0].solver, whole.solvers[1].solver
     row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metrics[0].name, "", metrics[0].n, none=whole.rule)
     untested = whole.untested(metrics)
-    yield contrasted(row, *parts, untested)[0]
-    yield contrasted(replace(row, quantity=BETTER), *whole.less(metrics, parts), untested)[0]
+    better = whole.less(metrics, parts)
+    yield contrasted(row, parts[0], parts[1], untested)[0]
+    yield contrasted(replace(row, quantity=BETTER), better[0], better[1], untested)[0]
     for side, solver in zip("ab", whole.unanswered, strict=True):
         ids = tuple(whole.ids[solver])
         counted = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=whole.n, none="", ids=ids)
