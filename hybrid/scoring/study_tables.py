@@ -63,7 +63,9 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
             own = [accuracy(numbers.get(name)) for name in factors.get(row.quantity, ())]
             lines.append((row.quantity, value, _ends(row), *(own or ["-"] * 3)))
     first = rows[0]
-    notes = [f"{decomposition.EQUATION}; a part is the product of its three shares"]
+    silent = any(row.quantity in decomposition.ANSWERING for row in rows)
+    equation = decomposition.WITH_ANSWERING if silent else decomposition.EQUATION
+    notes = [f"{equation}; a part is the product of its three shares"]
     title = f"gain of {first.b} over {first.a}, {first.n} questions"
     return Table(title, PART_COLUMNS, tuple(lines), (*notes, *filter(None, [first.note])))
 

@@ -40,7 +40,7 @@ class Runs(NamedTuple):
     # By solver where its attempts and scores lie.
     folders: Mapping[str, Path]
     # The worth of no answer: a guess, or nothing.
-    rule: str = "guess"
+    rule: str = "wrong"
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def solver_folders(paths: Sequence[Path]) -> dict[str, Path]:
     }
 
 
-def read_runs(benchmark: str, folders: Mapping[str, Path], rule: str = "guess") -> Runs:
+def read_runs(benchmark: str, folders: Mapping[str, Path], rule: str = "wrong") -> Runs:
     """The files of solvers whose runs were scored."""
     scores = {name: {row["id"]: row for row in lines(own / "scores.jsonl")} for name, own in folders.items()}
     first = next(iter(folders.values())).parent
@@ -105,6 +105,11 @@ def credit(row: JsonObject, rule: str) -> float:
 
 def right(row: JsonObject) -> bool:
     return row["answer"] is not None and row["correct"] == 1
+
+
+def unanswered(row: JsonObject) -> bool:
+    """Whether one of its repetitions has no readable answer."""
+    return any(one["answer"] is None for one in row.get("again", [row]))
 
 
 def rightness(row: JsonObject, rule: str) -> float:
