@@ -125,7 +125,11 @@ class _Conclusion:
         own, other = f"{name} {_value(pair.values[0])}", _value(pair.values[1])
         if counts:
             own, other = f"{counts[0]} right", f"{counts[1]}"
-        answers = f"The specialists alone have {own} of {pair.n}" if counts else f"The specialists alone have {own}"
+        answers = (
+            f"The specialists alone get {counts[0]} of {pair.n} right"
+            if counts
+            else f"The specialists alone have {own}"
+        )
         if silent:
             row = silent["right b" if counts else "value b"]
             answers = f"The specialists alone answer {pair.n} of {pair.n + (row.n or 0)} questions. "

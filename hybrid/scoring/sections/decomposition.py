@@ -29,7 +29,7 @@ With a and w in 0..1 for how right the MLLM is alone and with tools on a questio
     gain = mean(w - a) = gain with a call + gain without a call - harm with a call - harm without a call
            + gain by answering - harm by no answer
 
-exactly, over any questions and for every task. Of the questions that both answered, gain with a call = mean(c max(w - a,
+exactly, over any questions and for every task. Of questions that both answered, gain with a call = mean(c max(w - a,
 0)), gain without one the same of the other questions, and the harms with max(a - w, 0). Each is a product of three
 shares: of gain with a call P(wrong alone), P(call | wrong alone) and P(right with tools | call, wrong alone).
 Ma et al., "What Does Vision Tool-Use
