@@ -20,7 +20,7 @@ from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result, contrasted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
-from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SPOKEN
+from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN
 from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
@@ -336,7 +336,7 @@ class ConclusionRows:
         """
         pair = self.pair(specialist, other)
         own = [row for row in self.of("answered") if (row.a, row.b) == (specialist.solver, other.solver)]
-        spoken, silent = ({row.quantity: row for row in own if (row.group == SPOKEN) == here} for here in (True, False))
+        spoken, silent = ({row.quantity: row for row in own if row.group == group} for group in (SPOKEN, SILENT))
         if not (spoken and silent):
             return pair, {}
         values = (spoken["value a"].value, spoken["value b"].value)

@@ -171,7 +171,7 @@ def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(made_up_runs: 
     run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
     told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     words = (
-        "+30 points (95% CI 15 to 43) as a mean over tasks, but -11 points (95% CI -16 to -6) over all 350 questions, "
+        "+30 points (95% CI 15 to 43) as a mean over tasks, but -11 points (95% CI -16 to -5) over all 350 questions, "
         "176 instead of 213 right."
     )
     assert told["gain.uneven"].endswith(words)
