@@ -180,12 +180,17 @@ class _Conclusion:
         tested = [] if group.alone is None else self._rows.tasks(group.alone, group.hybrid)
         if len(tested) < 2:
             return
-        found = {"worse": _held_of(tested, -1), "better": _held_of(tested, 1)}
+        assert group.alone is not None  # noqa: S101 - without it nothing is tested
+        held = [row for row in tested if row.holds]
+        answers = [row for row in held if self._rows.is_of_answers(group.alone, group.hybrid, row)]
+        found = {"worse": _held_of(answers, -1), "better": _held_of(answers, 1)}
         total = sum(row.n or 0 for row in tested)
         shares = {"worse": total, "better": None}
         parts = [
             f"{word} on {listed([_named(row, shares[word]) for row in rows])}" for word, rows in found.items() if rows
         ]
+        others = [_named(row, total) for row in held if row not in answers]
+        parts += [f"different from answering more or fewer questions on {listed(others)}"] if others else []
         sizes, least = sorted({row.n or 0 for row in tested}), min(tested, key=lambda row: row.value or 0.0)
         rest = worded(
             "tasks.rest",
@@ -229,7 +234,7 @@ class _Conclusion:
             for one in groups
             if one.alone is not None
             and (tested := rows.tasks(one.alone, one.hybrid))
-            and (worse := _held_of(tested, -1))
+            and (worse := [row for row in _held_of(tested, -1) if rows.is_of_answers(one.alone, one.hybrid, row)])
         ]
         yield _said("tasks.several", by=self._by.capitalize(), parts=listed(lost, "; ") if lost else "none")
 

@@ -388,6 +388,17 @@ class ConclusionRows:
         rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
         return [row for row in rows if row.low is not None]
 
+    def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
+        """Whether a task's difference has the same state on the questions that both answered, and by either rule."""
+        part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
+        if not np.any(part.unanswered):
+            return True
+        if not part.answered_by_all.any():
+            return False
+        both = part.at(np.flatnonzero(part.answered_by_all))
+        views = (both.accuracy(part.rule), part.accuracy(OTHER[part.rule]))
+        return all(shown(contrasted(row, of_a, of_b, None)[0]) == shown(row) for of_a, of_b in views)
+
 
 def _counting_failures(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:
     """The pair with the failed questions of the overlap by which it was decided whether to test."""

@@ -179,6 +179,17 @@ def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(made_up_runs: 
     assert "worse on Counting (-20 points, -25 to -15; 300 of 350 questions)" in told["tasks.shown"]
 
 
+def test_a_task_that_differs_by_answering_is_not_better(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {
+        "controller": {"Counting": "rw" * 50, "Jigsaw": "r" * 45 + "w" * 5},
+        "mllm": {"Counting": "rw" * 25 + "a" * 50, "Jigsaw": "rw" * 25},
+    }
+    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert "better on Jigsaw (+40 points, 23 to 58); different from answering" in told["tasks.shown"]
+    assert "on Counting (+25 points, 15 to 35; 100 of 150 questions)" in told["tasks.shown"]
+
+
 def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
     def one_picture(solver: Scored) -> Scored:
         counted = {}
