@@ -216,41 +216,30 @@ class Overlap:
         self._known[rule] = {name: tuple(one[name] for one in every) for name in in_all}
         return self._known[rule]
 
-    def answering_part(self, rule: UnansweredRule) -> tuple[Metric, ...] | None:
-        """By solver, the part of the headline metric from questions that one of the solvers left unanswered.
+    def split_by_answering(self, rule: UnansweredRule) -> tuple[tuple[Metric, ...], tuple[Metric, ...]] | None:
+        """By solver two parts of the headline metric, of which the differences of two solvers add up to theirs.
 
-        It is the metric minus the metric as if nobody had answered these questions, cell by cell, so that the
-        difference of two solvers is the sum of two differences: of these parts, and of what both answered. None without
-        a headline metric, or if its denominators depend on which questions were answered.
+        The first is the metric as if nobody had answered the questions that one of the solvers left unanswered, the
+        second the rest of it, cell by cell. None without a headline metric, or if its denominators depend on which
+        questions were answered.
         """
         metrics = self.headline(rule)
         if metrics is None:
             return None
         neutral = self._unanswered_scores(rule)
-        made = []
+        better, rest = [], []
         for place, metric in enumerate(metrics):
             again = [self._headline_with(metric.name, neutral, place, rule, n) for n in range(len(self.again[place]))]
-            if None in again:
+            known = [found for found in again if found is not None]
+            part = _mean_metric(known) if len(known) == len(again) else None
+            if part is None or _units(part) != _units(metric):
                 return None
-            rest = _mean_metric([found for found in again if found is not None])
-            if _units(rest) != _units(metric):
-                return None
-            made.append([cell.numerator - own.numerator for cell, own in zip(metric.cells, rest.cells, strict=True)])
-        # A wrong answer may be worth less than the guess that stands for none: every part is moved up alike.
-        least = min(0.0, *(min(own, default=0.0) for own in made))
-        return tuple(
-            _with_numerators(metric, [value - least for value in own])
-            for metric, own in zip(metrics, made, strict=True)
-        )
-
-    def less(self, metrics: Sequence[Metric], parts: Sequence[Metric]) -> tuple[Metric, ...]:
-        """Metrics minus parts of them, cell by cell."""
-        return tuple(
-            _with_numerators(
-                metric, [cell.numerator - own.numerator for cell, own in zip(metric.cells, part.cells, strict=True)]
-            )
-            for metric, part in zip(metrics, parts, strict=True)
-        )
+            better.append(part)
+            rest.append([cell.numerator - own.numerator for cell, own in zip(metric.cells, part.cells, strict=True)])
+        # A wrong answer may be worth less than the guess that stands for none: in such a cell all parts move up alike.
+        least = [min(0.0, *values) for values in zip(*rest, strict=True)]
+        moved = ([value - low for value, low in zip(own, least, strict=True)] for own in rest)
+        return tuple(better), tuple(map(_with_numerators, metrics, moved))
 
     def _unanswered_scores(self, rule: UnansweredRule) -> dict[int, Score]:
         """By place a score of a solver that left the question unanswered, for each question not answered by all."""

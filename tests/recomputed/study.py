@@ -76,7 +76,8 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
     if not cells:
         return row
     side = ("macro" if macro and not below else "ratio", cells)
-    if len({cell.cluster for cell in cells}) == 1:
+    plain = len(cells) == 1 and cells[0].above in (0, 1) and cells[0].below == 1
+    if len({cell.cluster for cell in cells}) == 1 and not plain:
         return {**row, "value": value(*side), "n": len(questions)}
     return {**measured(row, side), "n": len(questions)}
 

@@ -95,7 +95,7 @@ def _rows_of(whole: Overlap, flags: Flags, group: str, *, tested: bool) -> Itera
 def _split_rows(whole: Overlap) -> Iterator[Result]:
     """The two parts of a difference, if one of the two left a question unanswered."""
     by_both, metrics = whole.answered_by_all, whole.headline(whole.rule)
-    parts = whole.answering_part(whole.rule) if metrics and by_both.sum() < whole.n else None
+    parts = whole.split_by_answering(whole.rule) if metrics and by_both.sum() < whole.n else None
     if metrics is None or parts is None:
         return
     if by_both.any():
@@ -103,9 +103,8 @@ def _split_rows(whole: Overlap) -> Iterator[Result]:
     names = whole.solvers[0].solver, whole.solvers[1].solver
     row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metrics[0].name, "", metrics[0].n, none=whole.rule)
     untested = whole.untested(metrics)
-    better = whole.less(metrics, parts)
-    yield contrasted(row, parts[0], parts[1], untested)[0]
-    yield contrasted(replace(row, quantity=BETTER), better[0], better[1], untested)[0]
+    for quantity, (a, b) in zip((BETTER, ANSWERING), parts, strict=True):
+        yield contrasted(replace(row, quantity=quantity), a, b, untested)[0]
     for side, solver in zip("ab", whole.unanswered, strict=True):
         ids = tuple(whole.ids[solver])
         counted = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=whole.n, none="", ids=ids)

@@ -186,8 +186,8 @@ def test_a_task_that_differs_by_answering_is_not_better(made_up_runs: Any, tmp_p
     }
     run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
     told = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert "better on Jigsaw (+40 points, 23 to 58); different from answering" in told["tasks.shown"]
-    assert "on Counting (+25 points, 15 to 35; 100 of 150 questions)" in told["tasks.shown"]
+    assert "better on Jigsaw (+40 points, 23 to 56); different from answering" in told["tasks.shown"]
+    assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in told["tasks.shown"]
 
 
 def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
