@@ -48,6 +48,7 @@ SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
 COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wrong": "as wrong"}
 MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
+WHERE_ANSWERED = "*: over the questions that the specialists answer; differences are over all questions."
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its pair."
 
 
@@ -165,7 +166,9 @@ def _solvers(
     baseline: Mapping[str, str],
 ) -> Table:
     rule = comparison.solvers[0].unanswered
-    values = {row.a: row for row in rows.get("metrics", ()) if (row.metric, row.none) == (comparison.headline, rule)}
+    of_metric = [row for row in rows.get("metrics", ()) if row.metric == comparison.headline]
+    values = {row.a: row for row in of_metric if (row.quantity, row.none) == ("value", rule)}
+    where_answered = {row.a: row for row in of_metric if row.quantity == "value where answered"}
     answered = {row.a: row for row in rows.get("outcomes", ()) if row.quantity == Outcome.ANSWERED.value}
     differing = _against([row for row in differences if row.metric == comparison.headline], baseline)
     title = f"{comparison.benchmark.card.name}: {comparison.headline or 'no metric'}"
@@ -180,6 +183,8 @@ def _solvers(
         line = [clipped(one.solver, NAME), NONE, NONE, NONE if count is None else share(count.value, count.n)]
         if value is not None:
             line[1:3] = _number(value), bounds(value.interval)
+        if (own := where_answered.get(one.solver)) is not None:
+            line[1:3] = f"{_number(own)}*", bounds(own.interval)
         if (row := differing.get((one.solver, ""))) is not None:
             ends = row.interval
             # Three decimals where two would not tell on which side of 0 an end is.
@@ -188,7 +193,7 @@ def _solvers(
         elif baseline:
             line += [NONE] * 3
         lines.append(tuple(line))
-    return Table(title, tuple(columns), tuple(lines))
+    return Table(title, tuple(columns), tuple(lines), (WHERE_ANSWERED,) if where_answered else ())
 
 
 def _number(row: Result) -> str:
