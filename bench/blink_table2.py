@@ -76,7 +76,7 @@ def compare(folder: RunFolder) -> tuple[TableRow, ...]:
         raise UsageError(
             f"{folder.path}: Table 2 is BLINK val, the run is {' '.join(asked)} on {identity['data']['kind']} data"
         )
-    (scored,) = score_run(folder, ScoreOptions(abstain="chance"), (SOLVER,))
+    (scored,) = score_run(folder, ScoreOptions(unanswered="guess"), (SOLVER,))
     backends = _backends(folder)
     rows = []
     for cell in cells():

@@ -81,7 +81,7 @@ def ask(
     config = RunConfig(benchmark, tuple(solvers), "embedded", **asked, **tools, model_settings=settings, out=out)
     with Bars() as bars:
         folder = finished(config, bars)
-    scored = score_run(folder, ScoreOptions(abstain="chance"), solvers)
+    scored = score_run(folder, ScoreOptions(unanswered="guess"), solvers)
     correct = {each.solver: {s.id: s.correct for s in each.scores if s.correct is not None} for each in scored}
     tasks = {s.id: s.task for each in scored for s in each.scores}
     answered = Counter(s.task for each in scored if each.solver == "specialist" for s in each.scores if s.answer)

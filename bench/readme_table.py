@@ -5,8 +5,9 @@
 
 DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, of which
 the full texts are read by our own parser). Nothing that ships was chosen on these items
-(`bench/results/shipped.md`). A question without a readable answer, an abstention of the specialist or an unreadable
-reply of the model, counts as a guess; by task, after the stroke, also as wrong, where that is another number.
+(`bench/results/shipped.md`). A question without a readable answer counts as wrong, as in BLINK's script; of the
+specialists alone the table has accuracy and number of the questions that they answer. By task, after the stroke, no
+answer counts also as a guess, where that is another number.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from bench._frame import options
 from bench._runs import finished
-from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
+from hybrid.benchmarks.base import ScoreOptions, UnansweredRule, accuracy
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import Column, Table, as_markdown, bounds, signed
 from hybrid.display.tables import accuracy as fraction
@@ -27,7 +28,7 @@ from hybrid.stats import contrast, interval
 from hybrid.types import Metric
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
-RULES: tuple[Abstain, ...] = ("chance", "wrong")
+RULES: tuple[UnansweredRule, ...] = ("wrong", "guess")
 SOLVERS = ("mllm", "specialist", "arbiter")
 TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
 # No specialist without weights answers any question of this task: to be ahead there is to be ahead of a guess.
@@ -49,11 +50,11 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
         recorded, service = f"replay:{data / 'blink_outputs' / model}", ServiceOptions("classical")
         out = Path(folder) / "run"
         config = RunConfig("blink", SOLVERS, recorded, data=str(data / "blink"), service=service, out=out)
-        return tuple(score_run(finished(config), ScoreOptions(abstain="chance")))
+        return tuple(score_run(finished(config), ScoreOptions()))
 
 
 def cell(scored: Scored, task: str | None) -> str:
-    """Accuracy and interval within a task, or the mean of the tasks, with no answer as a guess; then as wrong.
+    """Accuracy and interval within a task, or the mean of the tasks, with no answer as wrong; then as a guess.
 
     There is no interval where nothing was answered, and no second number where it is the same.
     """
@@ -63,16 +64,23 @@ def cell(scored: Scored, task: str | None) -> str:
     return shown if metric.value == other.value else f"{shown} / {fraction(other.value)}"
 
 
-def mean_of(scored: Scored, task: str | None, rule: Abstain = "chance") -> Metric:
-    """Accuracy within a task, or the mean of the tasks; no answer counts by the rule, as a guess or as wrong."""
+def mean_of(scored: Scored, task: str | None, rule: UnansweredRule = "wrong") -> Metric:
+    """Accuracy within a task, or the mean of the tasks; no answer counts by the rule."""
     scores = [score for score in scored.counted[rule].scores if task in (None, score.task)]
     return accuracy("", scores, macro=task is None)
+
+
+def where_answered(scored: Scored, task: str | None) -> str:
+    """Accuracy on the answered questions within a task, or its mean over the tasks, and how many these are."""
+    scores = [score for score in scored.scores if task in (None, score.task)]
+    answered = [score for score in scores if score.answer is not None]
+    return f"{fraction(accuracy('', answered, macro=task is None).value)} ({len(answered)} of {len(scores)})"
 
 
 def gain(part: Scored, hybrid: Scored, without: str = "") -> str:
     """The paired difference of the means of the tasks, hybrid minus part, and its interval; over all tasks but one."""
     kept = (
-        accuracy("", [score for score in one.counted["chance"].scores if score.task != without], macro=True)
+        accuracy("", [score for score in one.counted["wrong"].scores if score.task != without], macro=True)
         for one in (part, hybrid)
     )
     difference = contrast(*kept)
@@ -83,8 +91,8 @@ def table(measured: Measured) -> Table:
     """The specialist alone, then each model: alone -> with the specialist, by task; what the mean gains over each."""
     places = (*TASKS, None)
     specialist = next(iter(measured.values()))["specialist"]
-    alone = tuple(fraction(mean_of(specialist, place).value) for place in places)
-    rows = [("the specialists alone", *alone, "", "")]
+    alone = tuple(where_answered(specialist, place) for place in places)
+    rows = [("the specialists alone, where they answer", *alone, "", "")]
     for model, solvers in measured.items():
         pair = (solvers["mllm"], solvers["arbiter"])
         cells = (" → ".join(fraction(mean_of(one, place).value) for one in pair) for place in places)

@@ -64,7 +64,9 @@ class Design:
 
     `presence` and `content` are the shares of wrong answers that become right (below 0: of right ones that become
     wrong) by blank tools next to alone, and by what the tools say next to blank tools. `kept` is how often an answer is
-    the one before and not drawn anew.
+    the one before and not drawn anew. `silent_alone` and `silent_tools` are the shares of questions that the model
+    refuses alone, and with tools (real or blank); `by_task` are the effects of what the tools say in each task, in
+    place of `content`. `lost` fails every question of the last task; `one_picture` puts all questions in one cluster.
     """
 
     name: str
@@ -80,6 +82,11 @@ class Design:
     unread: float = 0.0
     failed: float = 0.0
     faults: float = 0.0
+    silent_alone: float = 0.0
+    silent_tools: float = 0.0
+    by_task: tuple[float, ...] = ()
+    lost: bool = False
+    one_picture: bool = False
 
     @property
     def truth(self) -> tuple[float, float, float]:
@@ -91,7 +98,10 @@ class Design:
 _DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 # The second ones bring nothing: every asserted difference is false.
 ARMS, NULLS = (
-    tuple(Design(**{**row, "sizes": tuple(row["sizes"])}) for row in _DATA[kind]) for kind in ("arms", "nulls")
+    tuple(
+        Design(**{**row, "sizes": tuple(row["sizes"]), "by_task": tuple(row.get("by_task", ()))}) for row in _DATA[kind]
+    )
+    for kind in ("arms", "nulls")
 )
 CLAIMS: Final[Mapping[str, str]] = _DATA["claims"]
 
@@ -113,7 +123,7 @@ def _after(rng: np.random.Generator, before: Right, share: float, effect: float,
 def drawn(design: Design, rng: np.random.Generator) -> tuple[list[Question], dict[str, dict[str, Right]]]:
     """The questions, and by control and solver which are right."""
     questions = [
-        _question(task, number, design.rows)
+        _question(task, number, design)
         for task, size in zip(TASKS, design.sizes, strict=False)
         for number in range(size)
     ]
@@ -124,6 +134,11 @@ def drawn(design: Design, rng: np.random.Generator) -> tuple[list[Question], dic
     alone = rng.random(len(questions)) < alone_share
     blank = _after(rng, alone, alone_share, design.presence, design.kept)
     tools = _after(rng, blank, blank_share, design.content, design.kept)
+    if design.by_task:
+        # The same draws, so that a task without an effect is as without tools.
+        tasks = np.array([one.task for one in questions])
+        for task, effect in zip(TASKS, design.by_task, strict=False):
+            tools = np.where(tasks == task, _after(rng, blank, blank_share, effect, 1.0), tools)
     again = [_after(rng, alone, alone_share, 0, design.kept) for _ in range(1, design.repeats)]
     real = {"controller": tools, "mllm": alone, **{f"mllm{REPEAT}{n}": own for n, own in enumerate(again, 2)}}
     if design.specialist is not None:
@@ -135,10 +150,10 @@ def drawn(design: Design, rng: np.random.Generator) -> tuple[list[Question], dic
     }
 
 
-def _question(task: str, number: int, rows: int) -> Question:
+def _question(task: str, number: int, design: Design) -> Question:
     identity = f"val_{task}_{number + 1}"
     image = StoredImage(identity.encode().hex().zfill(64)[-64:], 8, 8, "image/png")
-    cluster = f"{task}-{number // rows}"
+    cluster = "picture" if design.one_picture else f"{task}-{number // design.rows}"
     asked = (f"Which is it in {identity}?", Kind.CHOICE, ("one", "other"), "(A)")
     return Question(identity, task, (image,), *asked, task, cluster=cluster)
 
@@ -156,7 +171,8 @@ def write(
     def attempts(name: str, right: Right) -> Iterator[Attempt | Unfinished]:
         for question, one in zip(questions, right.tolist(), strict=True):
             reply = _reply(name, design, right=one, draws=rng.random(4))
-            if reply is None:
+            last = TASKS[len(design.sizes) - 1]
+            if reply is None or (design.lost and question.task == last):
                 yield Unfinished(question.id, "an outage")
                 continue
             parts = (question.text, ImageRef("img:1", question.images[0]))
@@ -173,7 +189,8 @@ def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) ->
         return None
     if name == "specialist" and draws[1] < design.silent:
         return Reply("", Outcome.ABSTAINED)
-    text = "I cannot tell." if draws[1] < design.unread else f"Answer: ({'A' if right else 'B'})"
+    refused = {"mllm": design.silent_alone, "controller": design.silent_tools}.get(name.partition(REPEAT)[0], 0.0)
+    text = "I cannot tell." if draws[1] < max(design.unread, refused) else f"Answer: ({'A' if right else 'B'})"
     if name != "controller" or draws[2] > CALLED:
         return Reply(text, usage=Usage(1))
     fault = Fault.TOOL_ERROR if draws[3] < design.faults else None
@@ -185,8 +202,16 @@ def is_true(design: Design) -> dict[str, bool]:
     """Of each claim whether it is true of a design; its tasks are alike."""
     alone, blank, tools = design.truth
     presence, content, gain = blank - alone, tools - blank, tools - alone
-    # On the questions that the specialists answer; what is unreadable counts as a guess of two choices.
-    ahead = 0.0 if design.specialist is None else (1 - design.unread) * tools + design.unread / 2 - design.specialist
+    # On the questions that both answer: what is left unanswered is no better or worse answer.
+    ahead = 0.0 if design.specialist is None else tools - design.specialist
+    answering = design.silent_alone - design.silent_tools
+    effects = design.by_task or (content,) * len(design.sizes)
+    mean, count = (np.average(effects, weights=weights) for weights in (None, design.sizes))
+    uneven = bool(design.by_task) and mean * count < 0
+    gain = 0.0 if uneven else gain
+    if design.lost or design.one_picture:
+        # Nothing can be tested.
+        return dict.fromkeys(CLAIMS, False) | {"not tested": True}
     return {
         "gain": gain > 0,
         "loss": gain < 0,
@@ -197,8 +222,12 @@ def is_true(design: Design) -> dict[str, bool]:
         "what the tools say adds": content > 0,
         "what the tools say costs": content < 0,
         "the gain comes from it": gain > 0 and 2 * content > gain,
-        "a task is worse": gain < 0,
-        "a task is better": gain > 0,
+        "a task is worse": gain < 0 or min(effects) < 0,
+        "a task is better": gain > 0 or max(effects) > 0,
+        "by answering more": answering > 0,
+        "by answering less": answering < 0,
+        "tasks and questions disagree": uneven,
+        "not tested": False,
     }
 
 

@@ -59,7 +59,7 @@ def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:
 
     Args:
         paths: runs, solvers' folders in them, or predictions (with `benchmark=`).
-        options: those of `hybrid score --help`: benchmark, data, field, protocol, abstain, allow_failed, published,
+        options: those of `hybrid score --help`: benchmark, data, field, protocol, unanswered, allow_failed, published,
             verdicts, by, out.
 
     Raises:
@@ -76,7 +76,7 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
 
     Args:
         paths: as for `score`.
-        options: those of `hybrid compare --help`: by, benchmark, data, field, protocol, abstain, baseline, pairs,
+        options: those of `hybrid compare --help`: by, benchmark, data, field, protocol, unanswered, baseline, pairs,
             margin, allow_failed, published, only, all.
 
     Raises:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench._runs import written
-from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.log.attempts import Unfinished
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.score import Scored
@@ -260,7 +260,7 @@ def calling(solver: str, question: Question, reply: Reply) -> Reply:
 
 def answering(scored: Scored, letters: str) -> Scored:
     """A scored solver of `from_letters` as if it had answered so, in the order of its questions: no file is written."""
-    worth: Mapping[Abstain, float] = {"chance": 0.5, "wrong": 0.0}
+    worth: Mapping[UnansweredRule, float] = {"guess": 0.5, "wrong": 0.0}
     read = {
         "r": (Outcome.ANSWERED, "A", 1.0),
         "w": (Outcome.ANSWERED, "B", 0.0),

@@ -21,8 +21,11 @@ Without a solver that gives a model tools, the first two name the solver with th
 that it is ahead of (`ahead`).
 
 A difference is said to be one only where its paired 95 % interval excludes 0; of blank tools and of what the tools say
-only where it holds after adjustment (Holm) over the rows of their table, of tasks over the tasks. "No difference
-shown" is not equality. Numbers of right answers are said where they are the metric, not under a mean over tasks of
+only where it holds after adjustment (Holm) within the family of the claim, of tasks over the tasks of the pair. "No
+significant difference" is not equality. A difference that comes from answering more questions, that hangs on how
+unanswered questions count, or whose sign over all questions is another one, is no gain and no loss: see
+[Statistics](../statistics.md#questions-that-one-solver-leaves-unanswered). Numbers of right answers are said where
+they are the metric, not under a mean over tasks of
 several sizes. The difference with 80 % power follows from the spread of this run, the weights of its metric, and below
 30 questions from the exact test. Of several solvers with tools, or several models, the differences are adjusted over
 them.

@@ -17,8 +17,8 @@ OPENING = """# Metrics
 How every number is computed that `hybrid score` and `hybrid compare` print, what `n` counts, and by whose definition.
 `<a|b>` in a name stands for one of these words, `<word>` for any word of the data.
 
-A question without a readable answer is worth what a uniform guess scores on average (`--abstain chance`), or nothing,
-as in the papers (`--abstain wrong`). One output follows one of the two, which its head names. A failed question is
+A question without a readable answer is wrong, as in the papers (`--unanswered wrong`), or worth what a uniform guess
+scores on average (`--unanswered guess`). One output follows one of the two, which its head names. A failed question is
 missing from every number and counted apart. Where several answers of MVP-Bench make one unit (a pair of pictures, the
 rotations of a question), it is worth the product of its answers.
 Intervals and tests: [Statistics](../statistics.md)."""

@@ -38,7 +38,7 @@ from hybrid.types import (
     StoredImage,
 )
 
-Abstain = Literal["chance", "wrong"]
+UnansweredRule = Literal["wrong", "guess"]
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class Source:
 class ScoreOptions:
     """How replies are turned into verdicts; part of a scores file, never of a run.
 
-    `abstain` gives the worth of a question without a readable answer, for every solver: an abstention, an
-    unreadable reply, a spent budget or a tool's fault counts as a guess would on average (`chance`), or as the papers
+    `unanswered` gives the worth of a question without a readable answer, for every solver: an abstention, an
+    unreadable reply, a spent budget or a tool's fault counts as a guess would on average (`guess`), or as the papers
     count it (`wrong`). A failed question is neither: it is missing.
     """
 
     parse: Parse = "strict"
-    abstain: Abstain = "wrong"
+    unanswered: UnansweredRule = "wrong"
 
 
 # A reply without a readable answer is wrong.
@@ -302,7 +302,7 @@ def show(images: Sequence[StoredImage], first: int = 1) -> tuple[ImageRef, ...]:
 
 def unanswered(outcome: Outcome, chance: float, options: ScoreOptions) -> float:
     """The score of a question without a readable answer: chance when so chosen, else nothing; a failed one nothing."""
-    return chance if options.abstain == "chance" and not outcome.failed else 0.0
+    return chance if options.unanswered == "guess" and not outcome.failed else 0.0
 
 
 def present(scores: Sequence[Score]) -> list[Score]:

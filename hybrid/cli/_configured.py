@@ -40,7 +40,7 @@ BENCHMARK = "benchmark"
 NOT_KEPT = frozenset(["config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables", "trace", "trace-text"])
 # Options that cannot be varied: they do not distinguish two runs, or leave nothing to compare.
 NOT_VARIED = NOT_KEPT | {
-    *("limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
+    *("limit", "concurrency", "engine", "address", "no-cache", "allow", "unanswered", "allow-failed"),
     *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
 }
 # Options that take several names in one word, `A,B`.

@@ -23,7 +23,7 @@ EXAMPLES: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_suffix(".
 
 
 # Options of many commands that plain `--help` leaves out.
-USUAL: Final = frozenset({"tables", "abstain", "allow_failed", "verbose", "quiet", "debug"})
+USUAL: Final = frozenset({"tables", "unanswered", "allow_failed", "verbose", "quiet", "debug"})
 
 
 class GroupedOption(click.Option):

@@ -104,7 +104,7 @@ class RunKeywords(TypedDict, total=False):
     trace_text: bool | None
     config: str | Path | None
     path: str | Path | Sequence[str | Path] | None
-    abstain: Literal["chance", "wrong"] | None
+    unanswered: Literal["wrong", "guess"] | None
     allow_failed: bool | None
     verbose: bool | None
     quiet: bool | None

@@ -266,7 +266,7 @@ def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], asked: Asked
     from hybrid.log.folder import RunFolder
     from hybrid.scoring.reports import compare_paths
 
-    counting = {name: options[name] for name in ("protocol", "abstain", "allow_failed")}
+    counting = {name: options[name] for name in ("protocol", "unanswered", "allow_failed")}
     reports: dict[str, ComparisonReport | None] = {}
     for benchmark in dict.fromkeys(one.benchmark for one in plan):
         begun = [

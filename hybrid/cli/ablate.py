@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
 # Options that --report heeds.
 HEEDED = frozenset(
-    {"report", "solver", "abstain", "allow_failed", "tables", "verbose", "quiet", "debug"}
+    {"report", "solver", "unanswered", "allow_failed", "tables", "verbose", "quiet", "debug"}
     | {f"form_{form}" for form in FORMS}
 )
 DEFAULT_SOLVER = "controller"
@@ -139,7 +139,7 @@ def _show(
     """Print what lies there; what failed, with the failures of the asking, a line each."""
     from hybrid.scoring.ablation import ablation_at
 
-    report = ablation_at(out, solver, {"abstain": options["abstain"], "allow_failed": options["allow_failed"]})
+    report = ablation_at(out, solver, {"unanswered": options["unanswered"], "allow_failed": options["allow_failed"]})
     click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form), nl=False)
     reasons = {**report.failures, **(failures or {})}
     return [*report.damage, *(f"{question}: {why}" for question, why in reasons.items())]

@@ -15,7 +15,7 @@ from typing import Any, ForwardRef, Unpack, cast
 
 import click
 
-from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.benchmarks.questions.from_python import Question, write
 from hybrid.cli._configured import options_of, variants_of
 from hybrid.cli._keywords import RENAMED, RunKeywords
@@ -101,10 +101,10 @@ def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objec
     if isinstance(solvers, list):
         # The manifest names the objects too: a run that is made by `--config` from it is then refused, not another one.
         config = changed(config, {"solvers": tuple(solvers)})
-    return _scored(config, params["abstain"], allow_failed=params["allow_failed"])
+    return _scored(config, params["unanswered"], allow_failed=params["allow_failed"])
 
 
-def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -> ScoreReport:
+def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
     """Ask what is open and score the solvers that were asked; none where the answers are hidden."""
     if config.objects.tools:
         # Tools run in this process then, and no finding is kept: the code of one that was handed in may have no file,
@@ -114,7 +114,7 @@ def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -
     with Bars(quiet=is_quiet()) as bars:
         run = prepare(config)
         wait_for(ask_run(run, bars, opener, bars.watch, bars.tell))
-    return scores_of(run, abstain, allow_failed=allow_failed)
+    return scores_of(run, unanswered, allow_failed=allow_failed)
 
 
 def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object]]:

@@ -55,14 +55,14 @@ def command(
     from hybrid.log.folder import RunFolder
     from hybrid.models import open_model
     from hybrid.scoring.judge import judge_run
-    from hybrid.scoring.paths import TABLES_RULE, protocol_of
+    from hybrid.scoring.paths import DEFAULT_RULE, protocol_of
 
     folder = RunFolder.existing(run)
     for name in solvers:
         if name not in folder.solvers():
             raise UsageError(f"--solver {name}: {run} has no attempts of it; it has: {', '.join(folder.solvers())}")
     judge = open_model(model, settings_of(base_url, model_args, max_tokens), ImageStore(home() / "images"))
-    options = ScoreOptions(protocol or protocol_of(folder), TABLES_RULE)
+    options = ScoreOptions(protocol or protocol_of(folder), DEFAULT_RULE)
 
     async def judged() -> Sequence[Judged]:
         try:

@@ -90,7 +90,7 @@ def _of_run(run: Path) -> tuple[Design, float | None]:
     comparison = compare_paths([run]).comparison
     pairs = [(group.alone, group.hybrid) for group in comparison.groups if group.alone is not None]
     for pair in pairs or [(one, one) for one in comparison.solvers]:
-        both = comparison.overlap(*pair).headline(pair[0].abstain)
+        both = comparison.overlap(*pair).headline(pair[0].unanswered)
         if both is not None:
             design, share = measured_design(both[0], both[1])
             return design, share if pairs and share else None

@@ -21,7 +21,7 @@ from hybrid.display.terminal import TEXT
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import Abstain
+    from hybrid.benchmarks.base import UnansweredRule
     from hybrid.cli._several_runs import AskedRuns
     from hybrid.config import RunConfig
     from hybrid.running.resolve import ResolvedRun
@@ -125,21 +125,21 @@ def _show(run: ResolvedRun, options: Mapping[str, Any], asked: AskedRuns) -> Seq
     """Print the scores of a run."""
     from hybrid.cli.score import show
 
-    report = scores_of(run, options["abstain"], allow_failed=options["allow_failed"])
+    report = scores_of(run, options["unanswered"], allow_failed=options["allow_failed"])
     show(report, options["tables"], as_json=options["as_json"])
     failures = {**report.failures, **asked.failures}
     return [*report.damage, *(f"{question}: {why}" for question, why in failures.items())]
 
 
-def scores_of(run: ResolvedRun, abstain: Abstain | None, *, allow_failed: bool) -> ScoreReport:
+def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
     """The scores of the solvers of which anything is finished; of none where the answers are hidden."""
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.scoring.compare import ComparisonOptions
-    from hybrid.scoring.paths import TABLES_RULE, tell_unkept
+    from hybrid.scoring.paths import DEFAULT_RULE, tell_unkept
     from hybrid.scoring.reports import ScoreReport
     from hybrid.scoring.runs import score_run
 
-    rule, split, begun = abstain or TABLES_RULE, run.mounted.source.split, run.folder.solvers()
+    rule, split, begun = unanswered or DEFAULT_RULE, run.mounted.source.split, run.folder.solvers()
     names = tuple(name for name in run.solvers if name in begun)
     if split in run.benchmark.card.hidden_splits:
         names = ()

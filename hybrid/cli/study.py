@@ -92,7 +92,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
     Args:
         cells: the main run first.
         config: the options that all cells share.
-        options: those of the command: the folder `out`, and `allow_failed` and perhaps `abstain` of the comparison.
+        options: those of the command: the folder `out`, and `allow_failed` and perhaps `unanswered` of the comparison.
         show: prints the comparison of the cells that have answers, and gets their folders; not called without any.
     """
     from hybrid.running.study import calls_tools
@@ -114,7 +114,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         begun = [place for place, solvers in places if place.is_dir() and any(map(RunFolder(place).finished, solvers))]
         if not begun:
             return asked.lines
-        report = compare_paths(begun, abstain=options.get("abstain"), allow_failed=options["allow_failed"])
+        report = compare_paths(begun, unanswered=options.get("unanswered"), allow_failed=options["allow_failed"])
         show(report, begun)
         # Questions that failed for good, as one that a recording lacks; an outage is asked anew.
         unanswerable = (

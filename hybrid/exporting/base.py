@@ -23,7 +23,7 @@ from hybrid.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
-from hybrid.scoring.paths import TABLES_RULE, protocol_of
+from hybrid.scoring.paths import DEFAULT_RULE, protocol_of
 from hybrid.scoring.predictions.base import first, letter_of
 from hybrid.scoring.runs import chosen, score_run
 from hybrid.scoring.score import Scored
@@ -100,7 +100,7 @@ class ExportedRun:
     @cached_property
     def options(self) -> ScoreOptions:
         """The run's own protocol, and the rule of no answer by which the run itself is concluded."""
-        return ScoreOptions(protocol_of(self.folder), TABLES_RULE)
+        return ScoreOptions(protocol_of(self.folder), DEFAULT_RULE)
 
     @cached_property
     def scored(self) -> tuple[Scored, ...]:
@@ -125,7 +125,7 @@ class ExportedRun:
     def facts(self) -> dict[str, Any]:
         """The words of a file about the whole run, beside its numbers."""
         concluded = [sentence.text for sentence in self.conclusion]
-        return {"run_sha256": self.sha256, "no_answer": self.options.abstain, "conclusion": concluded}
+        return {"run_sha256": self.sha256, "unanswered": self.options.unanswered, "conclusion": concluded}
 
     def only(self, form: str) -> str:
         """The one solver, for a format that holds no more. Raises `UsageError` where there are several."""

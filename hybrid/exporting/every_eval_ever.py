@@ -170,7 +170,7 @@ class _Evaluation:
                 "score_type": "continuous",
                 "min_score": 0.0,
                 "max_score": 1.0 if metric.share else "Infinity",
-                "additional_details": _words({"formula": about, "no answer counts": self.run.options.abstain}),
+                "additional_details": _words({"formula": about, "unanswered": self.run.options.unanswered}),
             },
             "score_details": {
                 "score": metric.value,

@@ -49,7 +49,7 @@ def entry_of(rows: SolverRows, question: AnyQuestion, pictures: Pictures) -> Sol
     rule = row.fact("rule")
     return SolverEntry(
         solver=scored.solver,
-        correct=row.correct(scored.abstain),
+        correct=row.correct(scored.unanswered),
         outcome=row.fact("outcome"),
         answer=row.fact("answer") or "",
         rule="" if rule == "none" else rule,

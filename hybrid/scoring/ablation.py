@@ -26,12 +26,13 @@ from hybrid.repeats import REPEAT
 from hybrid.running.ablation import FULL, NONE, ablation, tools_of
 from hybrid.running.plan import PlannedRun
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
+from hybrid.scoring.families import OTHER_METRICS, family_of_tasks
 from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import ComparisonReport, Report, damage_of, failures_of
-from hybrid.scoring.result import LEVEL, Result, adjusted
+from hybrid.scoring.result import LEVEL, Family, Result, adjusted
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -127,11 +128,15 @@ class AblationReport(Report):
     def results(self) -> tuple[Result, ...]:
         """The rows of both comparisons; what the second one says of a run again is left out.
 
-        Differences are adjusted in the families of `hybrid compare`: the headline metric, others, tasks.
+        Differences are adjusted in the families of `hybrid compare`: the headline metric, others, the tasks of each
+        pair.
         """
         made = (one for report in self.comparisons for one in results(report.comparison, SECTIONS))
         rows = dict.fromkeys(replace(row, p_holm=None) for one in made for row in one.rows)
-        return tuple(adjusted([*rows], lambda row: (row.none, "tasks" if row.group else row.metric == self.metric)))
+        of_metric = {True: Family("all sets of tools left out"), False: OTHER_METRICS}
+        return tuple(
+            adjusted([*rows], lambda row: family_of_tasks(row) if row.group else of_metric[row.metric == self.metric])
+        )
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each row."""
@@ -144,7 +149,7 @@ class AblationReport(Report):
             "benchmark": self.full.scored.benchmark,
             "solver": self.solver,
             "metric": self.metric,
-            "abstain": self.full.scored.abstain,
+            "unanswered": self.full.scored.unanswered,
             "tools_offered": list(self.full.tools_offered),
             "runs": {
                 run.planned.name: {

@@ -52,9 +52,9 @@ ROUNDS, CLOSE = 300, 1e-8
 MODEL_SOLVER = "mllm"
 # The setting of `--tool-output` under which tools say what they found.
 REAL = "real"
-OPTIONS = ScoreOptions(abstain="wrong")
+OPTIONS = ScoreOptions(unanswered="wrong")
 # As `hybrid score` leaves the scores of a run; of the MLLM only answers count, which both rules score alike.
-AS_TABLES = ScoreOptions(abstain="chance")
+AS_TABLES = ScoreOptions(unanswered="guess")
 
 
 @dataclass(frozen=True)

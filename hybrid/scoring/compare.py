@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from hybrid.benchmarks.base import Abstain, Benchmark
+from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
 from hybrid.repeats import word_of
@@ -80,9 +80,9 @@ class Comparison:
         return benchmark
 
     @property
-    def rule(self) -> Abstain:
+    def rule(self) -> UnansweredRule:
         """The worth of a question without a readable answer, in every number."""
-        return self.solvers[0].abstain
+        return self.solvers[0].unanswered
 
     @property
     def grouping(self) -> str:

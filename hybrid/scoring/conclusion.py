@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
@@ -22,6 +22,7 @@ from hybrid.scoring.conclusion_limits import limits_of
 from hybrid.scoring.conclusion_rows import (
     CI,
     NAME_WIDTH,
+    NO_CLAIM,
     ConclusionRows,
     HeadlinePair,
     count_of,
@@ -34,13 +35,16 @@ from hybrid.scoring.conclusion_rows import (
     signed,
     size_of,
     turned,
+    why_no_interval,
 )
-from hybrid.scoring.groups import AGAIN, ComparisonGroup, asked_in, offers_tools, own_command, role, word
-from hybrid.scoring.result import Result, adjusted
+from hybrid.scoring.groups import AGAIN, ComparisonGroup, asked_in, offers_tools, own_command, word
+from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of
+from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of, unclear_parts
 from hybrid.scoring.sections.metrics import of_contestants
+from hybrid.types import Metric
 
+NO_DIFFERENCE = "no significant difference for"
 SELDOM = 0.2  # Below this share of questions with a call, the first sentence says how many there were
 
 
@@ -118,17 +122,20 @@ class _Conclusion:
         # By its name, unless its model is known to be offered tools.
         whom = "with tools" if offers_tools(hybrid) else short_name(hybrid)
         name, counts, rest = pair.rows[0].metric if pair.rows else "", pair.right, ""
-        own = f"get {counts[0]} of {pair.n} right" if counts else f"have {name} {_value(pair.values[0])}"
-        answers = f"The specialists alone {own}"
+        own, other = f"{name} {_value(pair.values[0])}", _value(pair.values[1])
+        if counts:
+            own, other = f"{counts[0]} right", f"{counts[1]}"
+        answers = (
+            f"The specialists alone get {counts[0]} of {pair.n} right"
+            if counts
+            else f"The specialists alone have {own}"
+        )
         if silent:
             row = silent["right b" if counts else "value b"]
-            asked = f"The specialists alone answer {pair.n} of {pair.n + (row.n or 0)} questions and"
-            own = f"{count_of(row)} right" if counts else f"{name} {_value(row.value)}"
-            rest = f"; to the other {row.n} they give no answer, {whom} {own}"
-            if counts:
-                answers = f"{asked} get {counts[0]} of these right, {whom} {counts[1]}"
-            else:
-                answers = f"{asked} have {name} {_value(pair.values[0])} on these, {whom} {_value(pair.values[1])}"
+            answers = f"The specialists alone answer {pair.n} of {pair.n + (row.n or 0)} questions. "
+            answers += f"On these they have {own}, {whom} {other}"
+            value = f"{count_of(row)} right" if counts else f"{name} {_value(row.value)}"
+            rest = f". On the other {row.n}, which they leave unanswered, {whom} {value}"
         return _of_pair("specialists", pair, answers, whom=whom, rest=rest)
 
     def _called(self, solvers: Sequence[Scored]) -> str:
@@ -142,16 +149,17 @@ class _Conclusion:
 
     def _parts(self, group: ComparisonGroup, blank: Scored) -> Sentence:
         """The parts of a difference: that of blank tools, and that of the findings."""
-        pair = self._rows.part(blank, group.hybrid, CONTENT)
+        pair = self._rows.part(group, blank, group.hybrid, CONTENT)
         if pair.state not in ("more", "less", "open"):
             return _of_pair("content", pair)
-        none = none_said(self._found, group)
+        none, unclear = none_said(self._found, group), unclear_parts(self._rows, group)
         if group.alone is None:
-            return Sentence(*said_of(*pair.rows, none=none))
+            return Sentence(*said_of(*pair.rows, none=none, unclear=unclear))
         whole, presence = (
-            self._rows.part(group.alone, other, name) for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
+            self._rows.part(group, group.alone, other, name)
+            for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
         )
-        return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows, none=none))
+        return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows, none=none, unclear=unclear))
 
     def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
         """The gain or loss of the form of the tools in which the model was trained."""
@@ -172,14 +180,23 @@ class _Conclusion:
         tested = [] if group.alone is None else self._rows.tasks(group.alone, group.hybrid)
         if len(tested) < 2:
             return
-        found = {"worse": _held_of(tested, -1), "better": _held_of(tested, 1)}
-        parts = [f"{word} on {listed([*map(_named, rows)])}" for word, rows in found.items() if rows]
+        assert group.alone is not None  # noqa: S101 - without it nothing is tested
+        held = [row for row in tested if row.holds]
+        answers = [row for row in held if self._rows.is_of_answers(group.alone, group.hybrid, row)]
+        found = {"worse": _held_of(answers, -1), "better": _held_of(answers, 1)}
+        total = sum(row.n or 0 for row in tested)
+        shares = {"worse": total, "better": None}
+        parts = [
+            f"{word} on {listed([_named(row, shares[word]) for row in rows])}" for word, rows in found.items() if rows
+        ]
+        others = [_named(row, total) for row in held if row not in answers]
+        parts += [f"different from answering more or fewer questions on {listed(others)}"] if others else []
         sizes, least = sorted({row.n or 0 for row in tested}), min(tested, key=lambda row: row.value or 0.0)
         rest = worded(
             "tasks.rest",
             one="task" if self._found.options.by is None else "group",
             sizes=sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}",
-            largest=f"; largest loss: {_named(least)}" if (least.value or 0.0) < 0 else "",
+            largest=f"; largest loss: {_named(least, total)}" if (least.value or 0.0) < 0 else "",
         )
         if not parts:
             yield _said("tasks.none", rest=rest[0].upper() + rest[1:])
@@ -207,15 +224,17 @@ class _Conclusion:
             yield _said("gain.absent", called=called)
         spoken = [rows.where_answered(one.specialist, one.hybrid)[0] for one in groups if one.specialist is not None]
         yield _said(f"specialists.{'several' if spoken else 'absent'}", parts=_several(spoken, ("ahead", "behind"))[0])
-        contents = [rows.part(one.blank, one.hybrid, CONTENT) for one in groups if one.blank is not None]
+        contents = [rows.part(one, one.blank, one.hybrid, CONTENT) for one in groups if one.blank is not None]
         if contents:
             yield _said("content.several", parts=_several(contents, ("a gain for", "a loss for"))[0])
         else:
             yield _said("content.absent", command=_command(groups[0]))
         lost = [
-            f"{short_name(one.hybrid)} {listed([clipped(row.group, NAME_WIDTH) for row in worse])}"
+            f"{short_name(one.hybrid)} {listed([_named(row, sum(each.n or 0 for each in tested)) for row in worse])}"
             for one in groups
-            if one.alone is not None and (worse := _held_of(rows.tasks(one.alone, one.hybrid), -1))
+            if one.alone is not None
+            and (tested := rows.tasks(one.alone, one.hybrid))
+            and (worse := [row for row in _held_of(tested, -1) if rows.is_of_answers(one.alone, one.hybrid, row)])
         ]
         yield _said("tasks.several", by=self._by.capitalize(), parts=listed(lost, "; ") if lost else "none")
 
@@ -228,6 +247,11 @@ class _Conclusion:
             waiting = [one for one in solvers if one.open]
             fields = {"metric": self._found.headline, "left": sum(one.open for one in waiting)}
             case = "solvers.waiting" if waiting else "solvers.silent"
+            values = [] if waiting else [one for one in solvers if not one.answered_nothing and self._value_of(one)]
+            if values:
+                case = "solvers.no_interval"
+                fields["values"] = listed([f"{short_name(one)} {self._value_of(one)}" for one in values])
+                fields["why"] = why_no_interval(self._headline_of(values[0])).removesuffix(" to tell a difference")
             yield _said(case, **fields, command=own_command(waiting))
             return
         most = max(row.value or 0.0 for row in made)
@@ -248,6 +272,18 @@ class _Conclusion:
         yield _said("solvers.ties" if len(best) > 1 else "solvers.best", **fields)
         yield from self._ahead(first.a)
 
+    def _headline_of(self, solver: Scored) -> list[Metric]:
+        return [metric for metric in solver.metrics if metric.name == self._found.headline]
+
+    def _value_of(self, solver: Scored) -> str:
+        """The solver's value of the headline metric and its number of questions; empty for no value."""
+        values = [
+            f"{metric.value:.3f} ({metric.n} questions)"
+            for metric in self._headline_of(solver)
+            if metric.value is not None
+        ]
+        return values[0] if values else ""
+
     def _ahead(self, best: str) -> Iterator[Sentence]:
         """Of whom the solver with the highest value is ahead after adjustment over every tested pair."""
         pairs = [self._rows.pair(self._found.named(pair.a), self._found.named(pair.b)) for pair in self._found.pairs]
@@ -262,29 +298,33 @@ class _Conclusion:
             )
             return
 
-        def silence(row: Result) -> str:
-            other = self._found.named(row.a)
-            none = self._rows.pair(other, self._found.named(best)).none[0] if role(other) == "specialist" else 0
-            return f"; it gives no answer to {none} of {row.n}" if none else ""
-
-        shown = [row for row in of_best if row.holds and (row.low or 0.0) > 0]
-        shown.sort(key=lambda row: -(row.value or 0.0))
-        parts = listed(
-            [f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)}{silence(row)})" for row in shown]
-        )
-        yield _said("ahead.some" if shown else "ahead.none", tests=how_many(len(tested), "test"), parts=parts)
+        shown, open_ = [], []
+        for row in sorted(of_best, key=lambda row: -(row.value or 0.0)):
+            if not (row.holds and (row.low or 0.0) > 0):
+                continue
+            pair = self._rows.pair(self._found.named(row.a), self._found.named(best))
+            name = clipped(row.a, NAME_WIDTH)
+            if pair.claim in NO_CLAIM:
+                open_.append(f"{NO_CLAIM[pair.claim]} {name} ({signed(row)}, {ends_of(row)})")
+            else:
+                shown.append(f"{name} by {size_of(row)} ({ends_of(row)}{pair.fields()['split']})")
+        parts = listed(shown) + "".join(f"; {words}" for words in open_)
+        case = "some" if shown else "depends" if open_ else "none"
+        yield _said(f"ahead.{case}", tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
 
 
 def _of_pair(sentence: str, pair: HeadlinePair, answers: str = "", **fields: object) -> Sentence:
-    return _said(f"{sentence}.{pair.state}", answers=answers, **pair.fields(), **fields)
+    return _said(f"{sentence}.{pair.claim}", answers=answers, **pair.fields(), **fields)
 
 
 def _value(value: float | None) -> str:
     return "no value" if value is None else f"{value:.3f}"
 
 
-def _named(row: Result) -> str:
-    return f"{clipped(row.group, NAME_WIDTH)} ({signed(row)}, {ends_of(row)})"
+def _named(row: Result, total: int | None = None) -> str:
+    """A task with its difference, and with its share of `total` questions if given."""
+    share = "" if total is None else f"; {row.n} of {total} questions"
+    return f"{clipped(row.group, NAME_WIDTH)} ({signed(row)}, {ends_of(row)}{share})"
 
 
 def _held_of(rows: Sequence[Result], sign: int) -> list[Result]:
@@ -294,21 +334,21 @@ def _held_of(rows: Sequence[Result], sign: int) -> list[Result]:
 
 
 def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str, int]:
-    """Which of several differences hold after adjustment over all of them, and how many were tested."""
-    rows = [replace(pair.rows[0], b=pair.b.solver, p_holm=None) for pair in pairs if pair.rows]
-    ready = adjusted(rows, lambda row: row.section)
-    kinds: dict[str, list[str]] = {words[0]: [], words[1]: [], "no difference shown for": [], "not tested": []}
-    kinds["not tested"] += [short_name(pair.b) for pair in pairs if not pair.rows]
-    for row in ready:
-        name = clipped(row.b, NAME_WIDTH)
-        if row.p_holm is None or row.low is None:
-            kinds["not tested"].append(name)
+    """Which of several differences hold after adjustment within their family, and how many were tested."""
+    kinds: dict[str, list[str]] = {words[0]: [], words[1]: [], NO_DIFFERENCE: [], **{k: [] for k in NO_CLAIM.values()}}
+    kinds["not tested"] = []
+    for pair in pairs:
+        row = pair.rows[0] if pair.rows else None
+        if row is None or row.p_holm is None or row.low is None:
+            kinds["not tested"].append(short_name(pair.b))
+        elif pair.claim in NO_CLAIM:
+            kinds[NO_CLAIM[pair.claim]].append(f"{short_name(pair.b)} ({signed(row)}, {ends_of(row)})")
         elif row.holds and row.excludes_zero:
-            kinds[words[0] if row.low > 0 else words[1]].append(f"{name} ({signed(row)}, {ends_of(row)})")
+            kinds[words[0] if row.low > 0 else words[1]].append(f"{short_name(pair.b)} ({signed(row)}, {ends_of(row)})")
         else:
-            kinds["no difference shown for"].append(name)
+            kinds[NO_DIFFERENCE].append(short_name(pair.b))
     parts = "; ".join(f"{kind} {listed(names)}" for kind, names in kinds.items() if names)
-    return parts, sum(row.p is not None for row in ready)
+    return parts, sum(bool(pair.rows) and pair.rows[0].p is not None for pair in pairs)
 
 
 def _command(group: ComparisonGroup) -> str:

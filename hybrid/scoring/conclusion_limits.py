@@ -33,7 +33,7 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
-from hybrid.types import Metric, Outcome
+from hybrid.types import Metric
 
 UNREADABLE_SHARE = 0.05  # Of the questions; calls that could not be read in more of them limit the claim
 OVERWEIGHT = 3  # From so many times the weight of its questions on, a task is named among the limits
@@ -48,28 +48,27 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     )
     names = {one.solver for one in solvers}
     rows = [row for row in found.of("outcomes") if row.a in names]
-    kinds = {kind.value: kind for kind in Outcome}
-    each = {len(one.scores) for one in solvers}
-    total = sum(len(one.scores) for one in solvers)
-    asks = f" ({how_many(max(each))} x {len(solvers)} solvers)" if len(each) == 1 and len(solvers) > 2 else ""
-    failed = sum(count_of(row) for row in rows if row.quantity in kinds and kinds[row.quantity].failed)
-    silent = {kind.value for kind in Outcome if not kind.failed and kind is not Outcome.ANSWERED}
-    none = sum(count_of(row) for row in rows if row.quantity in silent)
-    waiting = sum(count_of(row) for row in rows if row.quantity == "open")
+    failed = [f"{short_name(solver)} {solver.failed} of {len(solver.scores)}" for solver in solvers if solver.failed]
+    waiting = [
+        f"{short_name(solver)} {solver.open} of {solver.open + len(solver.scores)}" for solver in solvers if solver.open
+    ]
     if failed:
-        yield worded("limits.failed", failed=failed, n=total, asks=asks)
+        yield worded("limits.failed", each=", ".join(failed))
     if waiting:
-        yield worded("limits.open", open=waiting)
+        yield worded("limits.open", each=", ".join(waiting))
     if partial := partly_there(solvers[0]):
         yield worded("limits.partial", parts=listed(partial))
-    if none:
-        yield worded("limits.none", none=none, n=total, asks=asks, counts=COUNTS[solvers[0].abstain])
+    counts = {short_name(solver): _unanswered(solver) for solver in solvers}
+    unanswered = [f"{name} {count} of {n}" for name, (count, n) in counts.items() if count]
+    if unanswered:
+        yield worded("limits.none", each=", ".join(unanswered), counts=COUNTS[solvers[0].unanswered])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield worded("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(found)
-    pairs = [(one.hybrid, other) for one in groups for other in (one.alone, one.specialist, one.blank)]
+    # Of the model alone and of the specialists the first two sentences say it.
+    pairs = [(group.hybrid, group.blank) for group in groups]
     parts = [said for hybrid, other in pairs if other is not None and (said := found.otherwise(other, hybrid))]
     if parts:
         yield worded("limits.rule", counts=COUNTS[OTHER[found.found.rule]], parts=listed(parts))
@@ -93,6 +92,12 @@ def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
     if others:
         named = listed([clipped(name, NAME_WIDTH) for name, _ in others.most_common(NAMED)])
         yield worded("limits.model", others=others.total(), n=total.total(), models=named)
+
+
+def _unanswered(solver: Scored) -> tuple[int, int]:
+    """How many of a solver's questions have no readable answer, and how many did not fail."""
+    present = [score for score in solver.scores if not score.outcome.failed]
+    return sum(score.answer is None for score in present), len(present)
 
 
 def _faults(found: ConclusionRows) -> Iterator[str]:

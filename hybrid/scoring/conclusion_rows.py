@@ -10,14 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hybrid.benchmarks.base import Abstain
+import numpy as np
+
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.groups import own_command
-from hybrid.scoring.result import FRACTION, UNTESTED, Result, adjusted
+from hybrid.scoring.groups import ComparisonGroup, own_command
+from hybrid.scoring.overlap import Overlap
+from hybrid.scoring.result import FRACTION, UNTESTED, Result, contrasted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
-from hybrid.scoring.sections.answered import SPOKEN
+from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN
 from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
@@ -26,12 +29,46 @@ from hybrid.types import Metric
 SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered")
 NAME_WIDTH = 30
 NAMED = 3  # So many solvers or tasks are named in a list
-COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
+COUNTS: Mapping[UnansweredRule, str] = {"guess": "as a guess", "wrong": "as wrong"}
 
 # The result of a paired difference, or why there is none; the second part of a case's id.
 State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
 # The state of a pair that was not tested, by the reason.
 WHY_NOT: Mapping[str, State] = {"failed": "failed", "waiting": "waiting", "unanswered": "silent", "units": "units"}
+
+
+# What is claimed of a tested pair: its state, or why the state of the whole difference is no claim.
+Claim = Literal["rule", "uneven", "answering", "split"] | State
+
+# Why the whole difference of a pair is no gain or loss, by its claim.
+NO_CLAIM: Mapping[str, str] = {
+    "rule": "depending on how unanswered questions count for",
+    "uneven": "with another sign over all questions than over tasks for",
+    "answering": "from answering more or fewer questions for",
+    "split": "with another result on the questions that both answered for",
+}
+
+
+@dataclass(frozen=True)
+class AnswerSplit:
+    """A difference b minus a in two parts: from better answers, and from answering at all.
+
+    `both` is the difference on the `n_both` questions that both answered (None for no such question), `better` its part
+    in the whole difference, `answering` the rest; `unanswered` counts the questions that a and b left unanswered.
+    """
+
+    answering: Result
+    better: Result
+    both: Result | None
+    unanswered: tuple[int, int]
+
+    def matters(self, state: State) -> bool:
+        """Whether a reader of the whole difference, with this state, would conclude something else from the parts.
+
+        So it is if the part from answering is significant, or if what both answered shows something else.
+        """
+        of_both = None if self.both is None else shown(self.both)
+        return shown(self.answering) in ("more", "less") or of_both != state
 
 
 @dataclass(frozen=True)
@@ -50,8 +87,35 @@ class HeadlinePair:
     right: tuple[int, int] | None = None
     none: tuple[int, int] = (0, 0)
     n: int = 0
+    # Of the questions by which it was decided whether to test: how many of them one of the solvers failed.
     failed: int = 0
+    asked: int = 0
     metrics: tuple[Metric, Metric] | None = None
+    # What b and a got right of all questions, whether or not the metric counts them.
+    count: tuple[int, int] = (0, 0)
+    split: AnswerSplit | None = None
+    # The difference by the other rule for unanswered questions, if its sign or its state is another one.
+    other_rule: Result | None = None
+    # Of a mean over tasks the difference over all questions, if that has the other sign.
+    over_all: Result | None = None
+
+    @property
+    def claim(self) -> Claim:
+        """What is asserted: the state, unless it hangs on the rule, on the weights of tasks, or on answering at all."""
+        if self.state not in ("more", "less", "open"):
+            return self.state
+        if self.other_rule is not None:
+            return "rule"
+        if self.over_all is not None:
+            return "uneven"
+        if self.split is None or not self.split.matters(self.state):
+            return self.state
+        of_both = None if self.split.both is None else shown(self.split.both)
+        if of_both == self.state:
+            # Both say the same; the part from answering adds to it, or takes some of it away.
+            return self.state
+        of_answering = shown(self.split.answering)
+        return "answering" if self.state == of_answering and self.state != "open" else "split"
 
     @property
     def state(self) -> State:
@@ -69,12 +133,13 @@ class HeadlinePair:
         row = self.rows[0] if self.rows else None
         silent = self.b if self.n and self.none[1] == self.n else self.a
         fields: dict[str, object] = {
-            "n": self.n + self.failed if self.state == "failed" else self.n,
+            "n": self.asked if self.state == "failed" else self.n,
             "failed": self.failed,
             "hybrid": short_name(self.b),
             "other": short_name(self.a),
             "silent": short_name(silent),
             "left": self.a.open + self.b.open,
+            "few": why_no_interval(self.metrics),
         }
         if self.state == "waiting":
             fields["command"] = own_command([one for one in (self.a, self.b) if one.open])
@@ -84,11 +149,48 @@ class HeadlinePair:
         if row.value is not None and row.low is not None:
             ends = ends_of(row)
             fields |= {"size": signed(row), "interval": f"{CI} {ends}"}
-            fields["open"] = f"no difference shown: the {CI}, {ends}{unit_of(row)}, holds 0"
-        return fields
+            fields["open"] = f"no significant difference ({CI} {ends}{unit_of(row)})"
+            fields["whole"] = f"{signed(row)} ({CI} {ends})" if self.state in ("more", "less") else fields["open"]
+        return fields | {"split": self._split_words(), **self._over_all_words(), **self._rule_words()}
+
+    def _split_words(self) -> str:
+        """The parts of the difference, if they say something else than the whole or answering has a part in it."""
+        split = self.split
+        if split is None or self.state not in ("more", "less", "open") or not split.matters(self.state):
+            return ""
+        if split.both is None:
+            words = "no question was answered by both"
+        else:
+            words = f"on the {split.both.n} questions that both answered {_difference(split.both)}"
+            if signed(split.better) != signed(split.both):
+                words += f", which makes {signed(split.better)} of the whole"
+        left = (
+            f"{short_name(self.a)} leaves {split.unanswered[0]} unanswered, {short_name(self.b)} {split.unanswered[1]}"
+        )
+        return f"; {words}; answering at all makes {_difference(split.answering)}, as {left}"
+
+    def _over_all_words(self) -> dict[str, object]:
+        row = self.over_all
+        if row is None:
+            return {"over_all": "", "right_a": "", "right_b": ""}
+        return {"over_all": _difference(row), "right_a": self.count[0], "right_b": self.count[1]}
+
+    def _rule_words(self) -> dict[str, object]:
+        row = self.other_rule
+        if row is None or not self.rows:
+            return {"by_rule": ""}
+        own = f"{_difference(self.rows[0])} if they count {COUNTS[self.b.unanswered]}"
+        return {"by_rule": f"{own}, {_difference(row)} if {COUNTS[OTHER[self.b.unanswered]]}"}
 
 
-CI = "95 % CI"
+CI = "95% CI"
+
+
+def _difference(row: Result) -> str:
+    """A difference with its interval: `+14 points (95% CI 3 to 25)`."""
+    if row.low is None:
+        return f"{signed(row)} (no interval)"
+    return f"{signed(row)} ({CI} {ends_of(row)})"
 
 
 def shown(row: Result) -> State:
@@ -157,15 +259,16 @@ def ends_of(row: Result, *, cost: bool = False) -> str:
     low, high = row.low or 0.0, row.high or 0.0
     if cost:
         low, high = -high, -low
-    return f"{number(low, row.unit)} to {number(high, row.unit)}"
+    plus = "+" if low < 0 < high else ""
+    return f"{number(low, row.unit)} to {plus}{number(high, row.unit)}"
 
 
 class ConclusionRows:
     """The rows of a comparison that conclusions are drawn from."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: Comparison, sections: Sequence[str] = SECTIONS) -> None:
         self.found = comparison
-        self._by_section = {made.name: made.rows for made in results(comparison, SECTIONS)}
+        self._by_section = {made.name: made.rows for made in results(comparison, sections)}
 
     def of(self, section: str) -> tuple[Result, ...]:
         """The rows of one section; none where it could not be made."""
@@ -181,7 +284,7 @@ class ConclusionRows:
         differences = [row for row in self.between("differences", names) if not row.group]
         metric = next((row.metric for row in differences if row.quantity == "helped"), None)
         rows = {row.quantity: row for row in differences if row.metric == metric}
-        metrics = self.found.overlap(a, b).headline(b.abstain)
+        metrics = self.found.overlap(a, b).headline(b.unanswered)
         pair = HeadlinePair(a, b, metrics=None if metrics is None else (metrics[0], metrics[1]))
         if not rows:
             return pair
@@ -191,9 +294,40 @@ class ConclusionRows:
         counted = bool(verdicts) and are_counts(values, right, n)
         # Repetitions count with their mean, which has no number of right answers.
         counted = counted and all(len(self.found.repetitions(one)) == 1 for one in (a, b))
-        counts, none = (right[0], right[1]) if counted else None, (count_of(rows["none a"]), count_of(rows["none b"]))
-        pair = replace(pair, rows=(rows["difference"],), values=values, right=counts, none=none)
-        return replace(pair, n=n, failed=count_of(rows["failed"]))
+        count, none = (right[0], right[1]), (count_of(rows["none a"]), count_of(rows["none b"]))
+        pair = replace(pair, rows=(rows["difference"],), values=values, none=none, count=count)
+        pair = replace(pair, right=count if counted else None)
+        shared = self.found.overlap(a, b)
+        pair = replace(_counting_failures(pair, shared), n=n, split=self._split(names))
+        return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
+
+    def _split(self, names: tuple[str, str]) -> AnswerSplit | None:
+        """The parts of a difference by who answered; None if both answered everything."""
+        found = {(row.quantity, row.group): row for row in self.between("answered", names)}
+        answering, better = found.get((ANSWERING, "")), found.get((BETTER, ""))
+        if answering is None or better is None or answering.low is None:
+            return None
+        unanswered = (count_of(found.get(("unanswered a", ""))), count_of(found.get(("unanswered b", ""))))
+        return AnswerSplit(answering, better, found.get(("difference", BOTH)), unanswered)
+
+    def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
+        """The tested difference by the other rule for unanswered questions, if sign or state is not that of this."""
+        if pair.state not in ("more", "less", "open") or not np.any(shared.unanswered):
+            return None
+        metrics = shared.headline(OTHER[shared.rule])
+        if metrics is None:
+            return None
+        row = contrasted(pair.rows[0], metrics[0], metrics[1], shared.untested(metrics))[0]
+        same = shown(row) == pair.state and _sign(row) * _sign(pair.rows[0]) >= 0
+        return None if same else row
+
+    def _over_all(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
+        """Of a mean over tasks the difference over all questions, if it has the other sign."""
+        if pair.metrics is None or pair.metrics[0].combine != "mean_of_ratios" or not pair.rows:
+            return None
+        a, b = shared.accuracy(shared.rule)
+        row = contrasted(pair.rows[0], a, b, shared.untested())[0]
+        return row if _sign(row) * _sign(pair.rows[0]) < 0 else None
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
         """The pair on the questions that the specialists answer, and by quantity the rows of those that they do not.
@@ -202,7 +336,7 @@ class ConclusionRows:
         """
         pair = self.pair(specialist, other)
         own = [row for row in self.of("answered") if (row.a, row.b) == (specialist.solver, other.solver)]
-        spoken, silent = ({row.quantity: row for row in own if (row.group == SPOKEN) == here} for here in (True, False))
+        spoken, silent = ({row.quantity: row for row in own if row.group == group} for group in (SPOKEN, SILENT))
         if not (spoken and silent):
             return pair, {}
         values = (spoken["value a"].value, spoken["value b"].value)
@@ -210,11 +344,25 @@ class ConclusionRows:
         right = (count_of(spoken.get("right a")), count_of(spoken.get("right b")))
         counted = right if "right a" in spoken and are_counts(values, right, n) else None
         part = replace(pair, rows=(spoken["difference"],), values=values, right=counted, none=(0, 0), n=n)
-        return part, silent
+        whole = self.found.overlap(specialist, other)
+        shared = whole.at(np.flatnonzero(answered(whole.answer[0]) | ~whole.present))
+        metrics = shared.headline(shared.rule)
+        part = replace(part, metrics=None if metrics is None else (metrics[0], metrics[1]))
+        part = replace(part, count=right, split=self._where_both(pair, part))
+        return replace(part, other_rule=self._other_rule(part, shared), over_all=self._over_all(part, shared)), silent
 
-    def part(self, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
+    def _where_both(self, pair: HeadlinePair, part: HeadlinePair) -> AnswerSplit | None:
+        """The split of a specialist's pair on the questions that it answers, if the other leaves some unanswered."""
+        split = pair.split
+        if split is None or split.both is None or split.both.n == part.rows[0].n:
+            return None
+        return split
+
+    def part(self, group: ComparisonGroup, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
         """A difference of the section `gain`, over the questions that all of a gain's solvers have."""
-        pair, names = self.pair(a, b), (a.solver, b.solver)
+        names = (a.solver, b.solver)
+        solvers = [solver for solver in (group.alone, group.blank, group.hybrid) if solver is not None]
+        pair = _counting_failures(self.pair(a, b), self.found.overlap(*solvers))
         rows = [row for row in self.of("gain") if (row.a, row.b, row.quantity) == (*names, quantity) and not row.group]
         return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
 
@@ -226,19 +374,47 @@ class ConclusionRows:
         return sum(called), len(answered)
 
     def otherwise(self, a: Scored, b: Scored) -> str | None:
-        """How b stands to a by the other rule of what no answer counts; None where the verdict is that of this one."""
+        """How b compares to a by the other rule for unanswered questions; None for the verdict of this rule."""
         shared = self.found.overlap(a, b)
         if all(answered(answer).all() for answer in shared.answer):
             return None
         own, other = (shared.shown(rule) for rule in (shared.rule, OTHER[shared.rule]))
-        said = {1: "ahead of", -1: "behind", 0: "not shown to differ from"}
+        said = {1: "ahead of", -1: "behind", 0: "not significantly different from"}
         return None if other is None or own == other else f"{short_name(b)} is {said[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
-        """The tested differences b minus a within each task, adjusted (Holm) over these and no other pair's."""
+        """The tested differences b minus a within each task; their family is the tasks of the pair."""
         names = (a.solver, b.solver)
         rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
-        return adjusted([replace(row, p_holm=None) for row in rows if row.low is not None], lambda row: row.section)
+        return [row for row in rows if row.low is not None]
+
+    def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
+        """Whether a task's difference has the same state on the questions that both answered, and by either rule."""
+        part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
+        if not np.any(part.unanswered):
+            return True
+        if not part.answered_by_all.any():
+            return False
+        both = part.at(np.flatnonzero(part.answered_by_all))
+        views = (both.accuracy(part.rule), part.accuracy(OTHER[part.rule]))
+        return all(shown(contrasted(row, of_a, of_b, None)[0]) == shown(row) for of_a, of_b in views)
+
+
+def _counting_failures(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:
+    """The pair with the failed questions of the overlap by which it was decided whether to test."""
+    return replace(pair, failed=int(shared.lost.sum()), asked=int((~shared.missing).sum()))
+
+
+def why_no_interval(metrics: Sequence[Metric] | None) -> str:
+    """Why a metric that has a value has no interval: its questions are of one picture, or they are too few."""
+    cells = metrics[0].cells if metrics else ()
+    one_picture = len(cells) > 1 and len({cell.cluster for cell in cells}) == 1
+    return "one picture: no interval" if one_picture else "too few questions to tell a difference"
+
+
+def _sign(row: Result) -> int:
+    value = row.value or 0.0
+    return 0 if abs(value) < 1e-9 else 1 if value > 0 else -1
 
 
 def count_of(row: Result | None) -> int:
@@ -255,7 +431,7 @@ def turned(row: Result, names: tuple[str, str]) -> Result:
     if " -> " in quantity:
         quantity = " -> ".join(reversed(quantity.split(" -> ")))
     turned = replace(row, a=row.b, b=row.a, quantity=quantity)
-    if row.quantity != "difference":
+    if not row.quantity.startswith("difference"):
         return turned
     value, low, high = (None if number is None else -number for number in (row.value, row.low, row.high))
     return replace(turned, value=value, low=high, high=low)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.display.tables import (
     NONE,
     NOTE_WIDTH,
@@ -46,9 +46,10 @@ SECTIONS = ("metrics", "differences", "tasks", "outcomes")
 NAME, TASK, HEADING = 36, 28, 24
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
-COUNTED: Mapping[Abstain, str] = {"chance": "as a guess on average", "wrong": "as wrong"}
+COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wrong": "as wrong"}
 MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
-MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of all pairs."
+WHERE_ANSWERED = "*: over the questions that the specialists answer; differences are over all questions."
+MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its pair."
 
 
 def headline_tables(comparison: Comparison) -> tuple[Table, ...]:
@@ -89,9 +90,9 @@ def rule_line(solvers: Sequence[Scored]) -> str:
     """The worth of no answer in every number of an output; empty where every question has one."""
     if all(score.answer is not None or score.outcome.failed for one in solvers for score in one.scores):
         return ""
-    rule = solvers[0].abstain
+    rule = solvers[0].unanswered
     other = OTHER[rule]
-    return f"No answer counts {COUNTED[rule]} in every number here (--abstain {other}: {COUNTED[other]})."
+    return f"No answer counts {COUNTED[rule]} in every number here (--unanswered {other}: {COUNTED[other]})."
 
 
 def rule_head(solvers: Sequence[Scored], form: str) -> str:
@@ -164,8 +165,10 @@ def _solvers(
     differences: Sequence[Result],
     baseline: Mapping[str, str],
 ) -> Table:
-    rule = comparison.solvers[0].abstain
-    values = {row.a: row for row in rows.get("metrics", ()) if (row.metric, row.none) == (comparison.headline, rule)}
+    rule = comparison.solvers[0].unanswered
+    of_metric = [row for row in rows.get("metrics", ()) if row.metric == comparison.headline]
+    values = {row.a: row for row in of_metric if (row.quantity, row.none) == ("value", rule)}
+    where_answered = {row.a: row for row in of_metric if row.quantity == "value where answered"}
     answered = {row.a: row for row in rows.get("outcomes", ()) if row.quantity == Outcome.ANSWERED.value}
     differing = _against([row for row in differences if row.metric == comparison.headline], baseline)
     title = f"{comparison.benchmark.card.name}: {comparison.headline or 'no metric'}"
@@ -173,22 +176,24 @@ def _solvers(
     if baseline:
         others = set(baseline.values())
         title += f", differences to {clipped(others.pop(), NAME) if len(others) == 1 else 'the model alone'}"
-        columns += [Column("diff."), Column("95 %"), Column("p")]
+        columns += [Column("diff."), Column("95 %"), Column("p (Holm, claim)")]
     lines = []
     for one in comparison.solvers:
         value, count = values.get(one.solver), answered.get(one.solver)
         line = [clipped(one.solver, NAME), NONE, NONE, NONE if count is None else share(count.value, count.n)]
         if value is not None:
             line[1:3] = _number(value), bounds(value.interval)
+        if (own := where_answered.get(one.solver)) is not None:
+            line[1:3] = f"{_number(own)}*", bounds(own.interval)
         if (row := differing.get((one.solver, ""))) is not None:
             ends = row.interval
             # Three decimals where two would not tell on which side of 0 an end is.
             decimals = 3 if ends is not None and min(abs(ends.low), abs(ends.high)) < 0.005 else 2
-            line += [signed(row.value), bounds(ends, decimals), p_value(row.p)]
+            line += [signed(row.value), bounds(ends, decimals), p_value(row.p_holm)]
         elif baseline:
             line += [NONE] * 3
         lines.append(tuple(line))
-    return Table(title, tuple(columns), tuple(lines))
+    return Table(title, tuple(columns), tuple(lines), (WHERE_ANSWERED,) if where_answered else ())
 
 
 def _number(row: Result) -> str:
@@ -198,7 +203,7 @@ def _number(row: Result) -> str:
 def _tasks(
     comparison: Comparison, accuracies: Sequence[Result], differences: Sequence[Result], baseline: Mapping[str, str]
 ) -> Table:
-    rule, by = comparison.solvers[0].abstain, comparison.grouping
+    rule, by = comparison.solvers[0].unanswered, comparison.grouping
     values = {(row.a, row.group): row for row in accuracies if (row.quantity, row.none) == ("accuracy", rule)}
     differing = _against([row for row in differences if row.group], baseline)
     lines = []

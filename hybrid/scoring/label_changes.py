@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from hybrid.benchmarks.base import Abstain, Benchmark
+from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.benchmarks.card import BenchmarkCard, Correction
 from hybrid.errors import UsageError
 from hybrid.registry import load
@@ -60,7 +60,7 @@ def _without(scored: Scored, task: str) -> Scored:
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     questions = {name: one for name, one in scored.questions.items() if one.task != task}
 
-    def kept(counted: Mapping[Abstain, Counted]) -> dict[Abstain, Counted]:
+    def kept(counted: Mapping[UnansweredRule, Counted]) -> dict[UnansweredRule, Counted]:
         left = {rule: tuple(one for one in by.scores if one.task != task) for rule, by in counted.items()}
         return {rule: Counted(scores, metrics_of(benchmark, questions, scores)) for rule, scores in left.items()}
 

@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from hybrid.benchmarks.base import Abstain, Benchmark
+from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summary
 from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, answered, objects
@@ -56,7 +56,7 @@ class Overlap:
     # All questions of the solvers, of which these are some; None where they are all.
     whole: Overlap | None = None
     # By rule the metrics that were computed so far.
-    _known: dict[Abstain, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[UnansweredRule, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, solvers: Sequence[Scored], again: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:
@@ -77,9 +77,9 @@ class Overlap:
         return replace(self, ids=self.ids[places], first=self.first[places], where=where, whole=whole)
 
     @property
-    def rule(self) -> Abstain:
+    def rule(self) -> UnansweredRule:
         """The worth of no answer, for every number of a comparison."""
-        return self.solvers[0].abstain
+        return self.solvers[0].unanswered
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -139,7 +139,7 @@ class Overlap:
         kept: Flags = self.present & np.all([~np.isnan(one) for one in self.correct()], 0)
         return kept
 
-    def correct(self, rule: Abstain | None = None) -> list[Floats]:
+    def correct(self, rule: UnansweredRule | None = None) -> list[Floats]:
         """How right each solver is by a rule, 0..1; nan where there is no right and wrong."""
         return self._mean(lambda own: own.correct(rule or self.rule))
 
@@ -163,6 +163,20 @@ class Overlap:
             found.append(made)
         return found
 
+    @cached_property
+    def unanswered(self) -> list[Flags]:
+        """Of each solver the present questions that it left unanswered in a repetition that counts."""
+        return [
+            self.present & np.any([counts & ~answered(own.answer[at]) for own, at, counts in again], 0)
+            for again in self._counting
+        ]
+
+    @cached_property
+    def answered_by_all(self) -> Flags:
+        """The present questions with a readable answer from every solver, in each repetition that counts."""
+        by_all: Flags = self.present & ~np.any(self.unanswered, 0)
+        return by_all
+
     @property
     def n(self) -> int:
         """How many questions all of them have and none failed."""
@@ -175,13 +189,13 @@ class Overlap:
         said = ", ".join(f"{count} that {why}" for why, count in counts.items() if count)
         return f"left out: {said}" if said else ""
 
-    def headline(self, rule: Abstain) -> tuple[Metric, ...] | None:
+    def headline(self, rule: UnansweredRule) -> tuple[Metric, ...] | None:
         """The first headline metric of the benchmark that every solver has, of each; None where there is none."""
         found = self.metrics(rule)
         name = next((name for name in self.benchmark.card.headline if name in found), None)
         return None if name is None else found[name]
 
-    def metrics(self, rule: Abstain) -> dict[str, tuple[Metric, ...]]:
+    def metrics(self, rule: UnansweredRule) -> dict[str, tuple[Metric, ...]]:
         """By name every metric that all solvers have, of each solver the mean over its repetitions."""
         if rule in self._known:
             return self._known[rule]
@@ -202,6 +216,50 @@ class Overlap:
         self._known[rule] = {name: tuple(one[name] for one in every) for name in in_all}
         return self._known[rule]
 
+    def split_by_answering(self, rule: UnansweredRule) -> tuple[tuple[Metric, ...], tuple[Metric, ...]] | None:
+        """By solver two parts of the headline metric, of which the differences of two solvers add up to theirs.
+
+        The first is the metric as if nobody had answered the questions that one of the solvers left unanswered, the
+        second the rest of it, cell by cell. None without a headline metric, or if its denominators depend on which
+        questions were answered.
+        """
+        metrics = self.headline(rule)
+        if metrics is None:
+            return None
+        neutral = self._unanswered_scores(rule)
+        better, rest = [], []
+        for place, metric in enumerate(metrics):
+            again = [self._headline_with(metric.name, neutral, place, rule, n) for n in range(len(self.again[place]))]
+            known = [found for found in again if found is not None]
+            part = _mean_metric(known) if len(known) == len(again) else None
+            if part is None or _units(part) != _units(metric):
+                return None
+            better.append(part)
+            rest.append([cell.numerator - own.numerator for cell, own in zip(metric.cells, part.cells, strict=True)])
+        # A wrong answer may be worth less than the guess that stands for none: in such a cell all parts move up alike.
+        least = [min(0.0, *values) for values in zip(*rest, strict=True)]
+        moved = ([value - low for value, low in zip(own, least, strict=True)] for own in rest)
+        return tuple(better), tuple(map(_with_numerators, metrics, moved))
+
+    def _unanswered_scores(self, rule: UnansweredRule) -> dict[int, Score]:
+        """By place a score of a solver that left the question unanswered, for each question not answered by all."""
+        found: dict[int, Score] = {}
+        for again in self._counting:
+            for own, at, counts in again:
+                scores = own.scored.counted[rule].scores
+                for place in np.flatnonzero(self.present & counts & ~answered(own.answer[at])):
+                    found.setdefault(int(place), scores[at[place]])
+        return found
+
+    def _headline_with(
+        self, name: str, neutral: Mapping[int, Score], place: int, rule: UnansweredRule, number: int
+    ) -> Metric | None:
+        """A metric of a solver's repetition with these scores in place of its own."""
+        own = self.scores(place, rule, number)
+        scores = [score if score.outcome.failed else neutral.get(n, score) for n, score in enumerate(own)]
+        known = summary(self.benchmark, self.questions, scores)
+        return next((metric for metric in known if metric.name == name), None)
+
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
         """The tasks that have a metric when they are alone; one that needs several tasks at once is not in it."""
         own = self.again[0][0]
@@ -217,7 +275,7 @@ class Overlap:
             own.tasks_by_metric = found
         return found
 
-    def scores(self, place: int, rule: Abstain, number: int = 0) -> list[Score]:
+    def scores(self, place: int, rule: UnansweredRule, number: int = 0) -> list[Score]:
         """The scores of a solver's repetition, those that do not count as failed."""
         scores = self.again[place][number].scored.counted[rule].scores
         every = zip(self.first, self.where[place][number], self.present, strict=True)
@@ -247,7 +305,7 @@ class Overlap:
         """The groups that have a question with right and wrong."""
         return {name: part for name, part in self.groups(by).items() if part.kept.any()}
 
-    def accuracy(self, rule: Abstain) -> tuple[Metric, ...]:
+    def accuracy(self, rule: UnansweredRule) -> tuple[Metric, ...]:
         """Accuracy of each solver over the questions that have right and wrong."""
         return tuple(self.ratio("accuracy", one[self.kept]) for one in self.correct(rule))
 
@@ -283,7 +341,7 @@ class Overlap:
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics or ()]
         return None if all(one == places[0] for one in places) else "units"
 
-    def shown(self, rule: Abstain) -> int | None:
+    def shown(self, rule: UnansweredRule) -> int | None:
         """1 where the second solver is shown to be ahead by the headline metric under a rule, -1 behind; else 0.
 
         None without a test.
@@ -298,6 +356,17 @@ class Overlap:
     def questions(self) -> AnyQuestions:
         """The questions of all solvers by id."""
         return ChainMap(*(one.questions for one in self.solvers))  # type: ignore[arg-type]  # nothing is written to it
+
+
+def _units(metric: Metric) -> list[tuple[str, str, float]]:
+    """What the cells of a metric are of: stratum, cluster, denominator."""
+    return [(cell.stratum, cell.cluster, cell.denominator) for cell in metric.cells]
+
+
+def _with_numerators(metric: Metric, numerators: Sequence[float]) -> Metric:
+    """The metric with other numerators in its cells."""
+    cells = tuple(replace(cell, numerator=value) for cell, value in zip(metric.cells, numerators, strict=True))
+    return replace(metric, value=combine(cells, metric.combine), cells=cells)
 
 
 def _mean_metric(again: Sequence[Metric]) -> Metric:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypedDict
 
-from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.benchmarks.base import Benchmark, ScoreOptions, UnansweredRule
 from hybrid.config import Parse
 from hybrid.display.notes import tell
 from hybrid.errors import UsageError
@@ -24,8 +24,8 @@ from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.runs import score_run, write_submission
 from hybrid.scoring.score import Scored
 
-# The default worth of no answer in tables: that of a guess.
-TABLES_RULE: Abstain = "chance"
+# The released scripts of the five benchmarks count an unanswered question as wrong (docs/protocols.md).
+DEFAULT_RULE: UnansweredRule = "wrong"
 
 
 class TableArguments(TypedDict, total=False):
@@ -35,7 +35,7 @@ class TableArguments(TypedDict, total=False):
     data: str | None
     field: Field | None
     protocol: Parse | None
-    abstain: Abstain | None
+    unanswered: UnansweredRule | None
     allow_failed: bool
     published: bool
     by: str | None
@@ -168,7 +168,7 @@ def tell_unkept(scored: tuple[Scored, ...]) -> tuple[Scored, ...]:
 def options_for(options: TableArguments, folder: RunFolder | None = None) -> ScoreOptions:
     """The options by which replies are scored: the run's own protocol unless another is named."""
     default: Parse = "strict" if folder is None else protocol_of(folder)
-    return ScoreOptions(options.get("protocol") or default, options.get("abstain") or TABLES_RULE)
+    return ScoreOptions(options.get("protocol") or default, options.get("unanswered") or DEFAULT_RULE)
 
 
 def protocol_of(folder: RunFolder) -> Parse:

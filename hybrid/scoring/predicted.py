@@ -55,7 +55,7 @@ def score_predictions(
         raise UsageError(f"--field stored: {path} keeps no extracted answers; use --field text")
     asked = {question.id: question for question, _ in pairs}
     made = tally_replies(benchmark, _replies(pairs, chosen_field), options)
-    counted = counted_twice(benchmark, asked, made, options.abstain)
+    counted = counted_twice(benchmark, asked, made, options.unanswered)
     if chosen_field == "text":
         # How often our parse says what the authors' extraction stored, and how often it does not decide.
         same = tuple(
@@ -71,7 +71,7 @@ def score_predictions(
         benchmark=benchmark.card.name,
         solver=_name_of(path),
         counted=counted,
-        abstain=options.abstain,
+        unanswered=options.unanswered,
         questions=asked,
         data=Data(benchmark.card.name, benchmark.card.splits[0], {}, {}),
         reasons=made.reasons,

@@ -92,7 +92,7 @@ class SolverRows:
 
     def row(self, name: str) -> Row | None:
         """The row of a question; None where it has no score."""
-        return Row(self, self.scored.questions[name]) if name in self.scores[self.scored.abstain] else None
+        return Row(self, self.scored.questions[name]) if name in self.scores[self.scored.unanswered] else None
 
     def __iter__(self) -> Iterator[Row]:
         return filter(None, map(self.row, self.scored.questions))
@@ -168,7 +168,7 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
     "answer": lambda row: row.score().answer,
     "rule": lambda row: row.score().rule,
     "correct": lambda row: row.correct("wrong"),
-    "correct_or_chance": lambda row: row.correct("chance"),
+    "correct_or_chance": lambda row: row.correct("guess"),
     "tools": lambda row: " + ".join(row.heard.tools) if row.heard and not row.heard.no_trace else None,
     "finding": lambda row: row.heard.finding if row.heard else None,
     "tokens": _tokens,

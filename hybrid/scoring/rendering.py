@@ -35,7 +35,6 @@ from hybrid.scoring.score import Scored
 KEYS = ("a", "b", "metric", "group")  # The fields of a row that say what it is of
 # A table with more columns of numbers has a line for each number instead, as has one that would be mostly empty.
 WIDEST = 13
-NAMED = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}  # The headings of what a number may have besides its value
 
 
 def tables_of(comparison: Comparison, made: SectionResult) -> tuple[Table, ...]:
@@ -90,7 +89,8 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     for row in rows:
         lines.setdefault(tuple(getattr(row, key) for key in keys), {}).setdefault(row.quantity, row)
     names_of = dict.fromkeys(row.quantity for row in rows)
-    extras = {name: _extras([row for row in rows if row.quantity == name]) for name in names_of}
+    rows_of = {name: [row for row in rows if row.quantity == name] for name in names_of}
+    extras = {name: _extras(own) for name, own in rows_of.items()}
     notes: dict[str, int] = {}
 
     def value(row: Result, n: int | None) -> str:
@@ -112,7 +112,8 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     sparse = 2 * sum(map(len, lines.values())) < len(lines) * len(extras)
     if sparse or len(extras) + sum(map(len, extras.values())) > WIDEST:
         every = _extras(rows)
-        columns += [Column("quantity", "left"), Column("n"), Column("value"), *(Column(NAMED[one]) for one in every)]
+        columns += [Column("quantity", "left"), Column("n"), Column("value")]
+        columns += [Column(_heading(extra, rows)) for extra in every]
         cells = []
         for row in rows:
             n = NONE if row.n is None else str(row.n)
@@ -121,7 +122,7 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     else:
         columns += [Column("n")] if counted else []
         for quantity, more in extras.items():
-            columns += [Column(quantity), *(Column(NAMED[extra]) for extra in more)]
+            columns += [Column(quantity), *(Column(_heading(extra, rows_of[quantity])) for extra in more)]
         cells = [tuple(of_line(line)) for line in lines.values()]
     marks = tuple(f"[{number}] {text}" for text, number in notes.items())
     return Table(title, tuple(columns), tuple(cells), marks)
@@ -134,12 +135,28 @@ def _extras(rows: Sequence[Result]) -> tuple[str, ...]:
         "p": any(row.p is not None for row in rows),
         "p_holm": sum(row.p_holm is not None for row in rows) > 1,
     }
+    found["family"] = found["p_holm"] and len(_families(rows)) > 1
     return tuple(name for name, there in found.items() if there)
+
+
+def _families(rows: Sequence[Result]) -> list[str]:
+    """Names of the families of tests that these rows belong to."""
+    return [*dict.fromkeys(row.family for row in rows if row.family)]
+
+
+def _heading(extra: str, rows: Sequence[Result]) -> str:
+    """Heading of what a number has besides its value; an adjusted p value names its family."""
+    if extra != "p_holm":
+        return {"interval": "95 %"}.get(extra, extra)
+    families = _families(rows)
+    return f"p (Holm, {families[0]})" if len(families) == 1 else "p (Holm in family)"
 
 
 def _extra(section: Section, row: Result, extra: str) -> str:
     if extra == "interval":
         return bounds(row.interval, 3 if section.signed(row.quantity) else 2)
+    if extra == "family":
+        return row.family or NONE
     return p_value(row.p if extra == "p" else row.p_holm)
 
 
@@ -167,7 +184,7 @@ def printed(section: Section, row: Result) -> str:
 _SIDES = ("model_a", "run_a", "model_b", "run_b")
 _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
 # The last is the rule of the whole output, also of rows in which it makes no difference (`none`).
-COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "no_answer")
+COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "unanswered")
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
@@ -175,7 +192,7 @@ _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
 
 def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
     r"""A heading and a line for each row (RFC 4180 quoting, lines end in \n), with model and run of its solvers."""
-    benchmark, rule = (solvers[0].benchmark, solvers[0].abstain) if solvers else ("", "")
+    benchmark, rule = (solvers[0].benchmark, solvers[0].unanswered) if solvers else ("", "")
     origins = {one.solver: origin_of(one) for one in solvers}
 
     lines = (

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.display.tables import RENDERERS, Table
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.codec import codec
@@ -29,7 +29,7 @@ from hybrid.scoring.groups import origin_of
 from hybrid.scoring.headline import MORE, as_summary, headline_tables, nothing_answered_by, rule_head
 from hybrid.scoring.label_changes import OtherLabels, with_same_labels
 from hybrid.scoring.paths import (
-    TABLES_RULE,
+    DEFAULT_RULE,
     CompareArguments,
     ScoreArguments,
     by_model,
@@ -94,7 +94,7 @@ class ScoreReport(Report):
 
     paths: Mapping[Path, tuple[Scored, ...]]  # None behind a run whose answers are hidden
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
-    abstain: Abstain = TABLES_RULE  # The worth of no answer, in every form
+    unanswered: UnansweredRule = DEFAULT_RULE  # The worth of no answer, in every form
     published: bool = False  # Whether tables end with what papers printed
     in_run: bool = False  # Whether JSON names the solver even where there is only one, as `hybrid run` does
 
@@ -105,7 +105,7 @@ class ScoreReport(Report):
 
     @property
     def _ruled(self) -> dict[Path, list[Scored]]:
-        return {path: [one.under(self.abstain) for one in scored] for path, scored in self.paths.items()}
+        return {path: [one.under(self.unanswered) for one in scored] for path, scored in self.paths.items()}
 
     @property
     def damage(self) -> tuple[str, ...]:
@@ -162,10 +162,10 @@ class ScoreReport(Report):
         made: list[dict[str, Json]] = []
         for path, scored in self.paths.items():
             for one in with_judged(scored):
-                of = (str(path), one.benchmark, one.solver, self.abstain)
-                for metric in one.under(self.abstain).metrics:
+                of = (str(path), one.benchmark, one.solver, self.unanswered)
+                for metric in one.under(self.unanswered).metrics:
                     numbers = (metric.name, metric.n, metric.value, *ends_of(interval(metric)))
-                    made.append(dict(zip(FACTS_OF_SCORES, (*of, *numbers), strict=True)))
+                    made.append(dict(zip(COLUMNS_OF_SCORES, (*of, *numbers), strict=True)))
         return made
 
 
@@ -277,7 +277,7 @@ class ComparisonReport(Report):
         faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
         origins = self._origins()
         return {
-            **({"abstain": self.comparison.rule} if self.solvers else {}),
+            **({"unanswered": self.comparison.rule} if self.solvers else {}),
             "solvers": {one.solver: {**one.as_json(self.options.by), **origins[one.solver]} for one in self.solvers},
             "results": [{**row.as_json(), **sides(origins, row)} for row in self.results],
             "conclusion": [asdict(sentence) for sentence in self.conclusion],
@@ -295,9 +295,8 @@ class ComparisonReport(Report):
         return {one.solver: origin_of(one) for one in self.solvers}
 
 
-# The records of `ScoreReport`; in csv `no_answer` is the rule that holds for all its numbers.
-FACTS_OF_SCORES = ("path", "benchmark", "solver", "abstain", "metric", "n", "value", "low", "high")
-COLUMNS_OF_SCORES = tuple("no_answer" if name == "abstain" else name for name in FACTS_OF_SCORES)
+# The records of `ScoreReport`; `unanswered` is the rule that holds for all its numbers.
+COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "unanswered", "metric", "n", "value", "low", "high")
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
@@ -338,7 +337,7 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
     scored = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
     by = known_group(options.get("by"), [one for solvers in scored.values() for one in solvers])
     compared = ComparisonOptions(by, allow_failed=options.get("allow_failed", False))
-    return ScoreReport(scored, compared, options.get("abstain") or TABLES_RULE, options.get("published", False))
+    return ScoreReport(scored, compared, options.get("unanswered") or DEFAULT_RULE, options.get("published", False))
 
 
 @described_by(describer)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.benchmarks.card import MetricCard
 from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, Interval, contrast, ends_of, holm, interval
 from hybrid.types import Json, Metric
@@ -37,8 +37,8 @@ class Result:
 
     `quantity` names it (`difference`, `kappa`, `over-trust rate`) in `unit`. `a` and `b` are the solvers that it is of
     (a difference is b minus a), `metric` is what was measured, `group` the task or value of `--by`, empty for all.
-    `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` adjusted within its family. `n` says
-    how many units the number is over; `none` is what a question without a readable answer counts, empty where that
+    `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` adjusted within its `family`. `n`
+    says how many units the number is over; `none` is what a question without a readable answer counts, empty where that
     makes no difference. `note` says in words what limits it; `ids` are the questions behind a count.
     """
 
@@ -55,7 +55,8 @@ class Result:
     high: float | None = None
     p: float | None = None
     p_holm: float | None = None
-    none: Abstain | Literal[""] = ""
+    family: str = ""  # Name of the family of tests that `p_holm` is adjusted within (`families.py`)
+    none: UnansweredRule | Literal[""] = ""
     note: str = ""
     ids: tuple[str, ...] = ()
     detail: bool = False  # Whether tables leave it out; JSON and csv have every row
@@ -89,6 +90,13 @@ class Result:
     def excludes_zero(self) -> bool:
         """Whether the interval lies on one side of 0; False without an interval."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+class Family(NamedTuple):
+    """A family of tests: its name in the heads of tables, and what tells it from others of that name."""
+
+    name: str
+    key: Hashable = ()
 
 
 Rows = Callable[["Comparison"], Iterable[Result]]
@@ -200,14 +208,14 @@ def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
             yield replace(row, low=None, high=None, p=None).noted(UNTESTED[untested])
 
 
-def adjusted(rows: Sequence[Result], family: Callable[[Result], Hashable]) -> list[Result]:
-    """The rows with p values adjusted after Holm among the rows of one family."""
-    places: dict[Hashable, dict[int, float]] = {}
+def adjusted(rows: Sequence[Result], family: Callable[[Result], Family]) -> list[Result]:
+    """The rows with p values adjusted after Holm among the rows of one family, whose name they get."""
+    places: dict[Family, dict[int, float]] = {}
     for place, row in enumerate(rows):
         if row.p is not None:
             places.setdefault(family(row), {})[place] = row.p
     ready = list(rows)
-    for members in places.values():
+    for name, members in places.items():
         for place, p_holm in zip(members, holm(list(members.values())), strict=True):
-            ready[place] = replace(rows[place], p_holm=p_holm)
+            ready[place] = replace(rows[place], p_holm=p_holm, family=name.name)
     return ready

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from hybrid.answers.letters import parse_letter
-from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.benchmarks.base import Benchmark, ScoreOptions, UnansweredRule
 from hybrid.errors import UsageError
 from hybrid.log.files import write_redacted, writing
 from hybrid.log.folder import RunFolder
@@ -52,13 +52,13 @@ def score_run(
     listed = []
     for name in names:
         made = tally(folder, benchmark, name, questions, options, keep=keep)
-        one = _scored(folder, benchmark, name, questions.by_id, made, options.abstain)
+        one = _scored(folder, benchmark, name, questions.by_id, made, options.unanswered)
         listed.append(_judged(one, folder, benchmark, options, readings[name]) if name in readings else one)
     return tuple(listed)
 
 
 def _scored(
-    folder: RunFolder, benchmark: Benchmark, solver: str, questions: AnyQuestions, made: Tally, rule: Abstain
+    folder: RunFolder, benchmark: Benchmark, solver: str, questions: AnyQuestions, made: Tally, rule: UnansweredRule
 ) -> Scored:
     """The tally of one solver with what the manifest says of it."""
     identity = folder.manifest["identity"]
@@ -76,7 +76,7 @@ def _scored(
         benchmark=benchmark.card.name,
         solver=solver,
         counted=counted_twice(benchmark, questions, made, rule),
-        abstain=rule,
+        unanswered=rule,
         questions=questions,
         data=Data(identity["benchmark"], identity["split"], identity.get("data", {}), identity.get("settings", {})),
         open=made.open,
@@ -141,9 +141,9 @@ def _judged(
     attempts = folder.recorded(scored.solver).without_steps
     reread = {name: with_readings(attempts[name], readings) for name in attempts if name in unparsed}
     asked = {name: question for name in reread if isinstance(question := questions[name], Question)}
-    judged, named_apart, decided = dict[Abstain, Counted](), dict[Abstain, Counted](), dict[str, Score]()
+    judged, named_apart, decided = dict[UnansweredRule, Counted](), dict[UnansweredRule, Counted](), dict[str, Score]()
     for rule, plain in scored.counted.items():
-        counting = replace(options, abstain=rule)
+        counting = replace(options, unanswered=rule)
         again = [benchmark.score(asked[name], asks, counting) for name, asks in reread.items() if asks is not None]
         decided = {one.id: replace(one, rule="judge") for one in again if one.outcome is not Outcome.UNPARSED}
         scores = tuple(decided.get(score.id, score) for score in plain.scores)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from hybrid.benchmarks.base import Abstain, Benchmark, accuracy
+from hybrid.benchmarks.base import Benchmark, UnansweredRule, accuracy
 from hybrid.log.codec import codec
 from hybrid.log.folder import RunFolder
 from hybrid.rotation import rotation_metrics
@@ -64,9 +64,9 @@ class Scored:
 
     benchmark: str
     solver: str
-    counted: Mapping[Abstain, Counted]
+    counted: Mapping[UnansweredRule, Counted]
     # The rule that `scores` and `metrics` follow.
-    abstain: Abstain
+    unanswered: UnansweredRule
     questions: Mapping[str, Question | BrokenQuestion]
     data: Data
     # Questions of the run that this solver has not been asked yet: no part of any number.
@@ -83,7 +83,7 @@ class Scored:
     # Why the scores are not on disk now.
     not_kept: str | None = None
     # Where asked for, the scores in which unreadable replies count as a judge read them.
-    judged: Mapping[Abstain, Counted] = field(default_factory=dict)
+    judged: Mapping[UnansweredRule, Counted] = field(default_factory=dict)
     # The format of predictions, and the rows that did not fit.
     origin: Origin | None = None
     # The solver's own name in its run, which `solver` may add to; the name of predictions.
@@ -117,12 +117,12 @@ class Scored:
     @property
     def scores(self) -> tuple[Score, ...]:
         """The scores by the chosen rule."""
-        return self.counted[self.abstain].scores
+        return self.counted[self.unanswered].scores
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics by the chosen rule."""
-        return self.counted[self.abstain].metrics
+        return self.counted[self.unanswered].metrics
 
     @property
     def failed(self) -> int:
@@ -134,24 +134,24 @@ class Scored:
         """Whether no question has a readable answer, so that its metrics measure nothing."""
         return nothing_answered(self.scores)
 
-    def under(self, rule: Abstain) -> Scored:
+    def under(self, rule: UnansweredRule) -> Scored:
         """These scores with another rule of what no answer is worth."""
-        return replace(self, abstain=rule)
+        return replace(self, unanswered=rule)
 
     def as_json(self, by: str | None = None) -> dict[str, Json]:
         """The object of `hybrid score --json` for one solver; `by` is a group to report by instead of tasks.
 
-        All follow the rule `abstain`. Accuracies are over the questions that did not fail; `intervals` are 95 %: low,
-        high, method.
+        All follow the rule `unanswered`. Accuracies are over the questions that did not fail; `intervals` are 95 %:
+        low, high, method.
         """
         report: dict[str, Json] = {
             "benchmark": self.benchmark,
             "n": len(self.scores),
             "failed": self.failed,
             "outcomes": dict(Counter(score.outcome.value for score in self.scores)),
-            "metrics": self.counted[self.abstain].values(),
-            "tasks": self.counted[self.abstain].tasks(by),
-            "abstain": self.abstain,
+            "metrics": self.counted[self.unanswered].values(),
+            "tasks": self.counted[self.unanswered].tasks(by),
+            "unanswered": self.unanswered,
             "intervals": {
                 metric.name: None
                 if self.answered_nothing or (ends := interval(metric)) is None
@@ -218,14 +218,14 @@ def nested(flat: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def counted_twice(
-    benchmark: Benchmark, asked: Mapping[str, Question | BrokenQuestion], made: Tally, rule: Abstain
-) -> dict[Abstain, Counted]:
+    benchmark: Benchmark, asked: Mapping[str, Question | BrokenQuestion], made: Tally, rule: UnansweredRule
+) -> dict[UnansweredRule, Counted]:
     """The scores and metrics under the rule by which a tally was made, and under the other one."""
-    unanswered = {score.id: score for score in made.unanswered}
-    if not unanswered:
+    by_other_rule = {score.id: score for score in made.by_other_rule}
+    if not by_other_rule:
         return dict.fromkeys((rule, OTHER[rule]), Counted(made.scores, metrics_of(benchmark, asked, made.scores)))
-    other = tuple(unanswered.get(score.id, score) for score in made.scores)
-    both: dict[Abstain, tuple[Score, ...]] = {rule: made.scores, OTHER[rule]: other}
+    other = tuple(by_other_rule.get(score.id, score) for score in made.scores)
+    both: dict[UnansweredRule, tuple[Score, ...]] = {rule: made.scores, OTHER[rule]: other}
     return {name: Counted(scores, metrics_of(benchmark, asked, scores)) for name, scores in both.items()}
 
 

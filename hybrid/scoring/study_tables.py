@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
-from hybrid.display.tables import Column, Table, accuracy, p_value, signed
+from hybrid.display.tables import NONE, Column, Table, accuracy, p_value, signed
 from hybrid.scoring.rendering import printed
-from hybrid.scoring.result import Result, Section, SectionResult, adjusted
+from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.sections import decomposition, effects, gain, knowledge, tool_only, unchanged
 
 PART_COLUMNS = (
@@ -64,7 +63,9 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
             own = [accuracy(numbers.get(name)) for name in factors.get(row.quantity, ())]
             lines.append((row.quantity, value, _ends(row), *(own or ["-"] * 3)))
     first = rows[0]
-    notes = [f"{decomposition.EQUATION}; a part is the product of its three shares"]
+    silent = any(row.quantity in decomposition.ANSWERING for row in rows)
+    equation = decomposition.WITH_ANSWERING if silent else decomposition.EQUATION
+    notes = [f"{equation}; a part is the product of its three shares"]
     title = f"gain of {first.b} over {first.a}, {first.n} questions"
     return Table(title, PART_COLUMNS, tuple(lines), (*notes, *filter(None, [first.note])))
 
@@ -73,12 +74,14 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
     """A line an effect."""
     kept = [row for row in rows if row.quantity in WORDS]
     kept.sort(key=lambda row: [*WORDS].index(row.quantity))
-    # The rows of two sections: the family is this table.
-    kept = adjusted([replace(row, p_holm=None) for row in kept], lambda row: "table")
     if kept:
-        columns = (Column("effect", "left"), *map(Column, ("n", "difference", "95 %", "p", "p (Holm)")))
+        names = ("n", "difference", "95 %", "p", "p (Holm in family)")
+        columns = (Column("effect", "left"), *map(Column, names), Column("family", "left"))
         lines = [
-            (WORDS[row.quantity], str(row.n), signed(row.value), _ends(row, "+.3f"), *map(p_value, (row.p, row.p_holm)))
+            (
+                *(WORDS[row.quantity], str(row.n), signed(row.value), _ends(row, "+.3f")),
+                *(p_value(row.p), p_value(row.p_holm), row.family or NONE),
+            )
             for row in kept
         ]
         yield Table(

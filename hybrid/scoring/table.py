@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hybrid.benchmarks.base import Abstain, Benchmark
+from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.scoring.score import AnyQuestions, Scored, summary
 from hybrid.types import Metric
 
@@ -29,11 +29,11 @@ class Answers:
         self.place = {score.id: place for place, score in enumerate(scored.scores)}
         self.failed: Flags = np.array([*(score.outcome.failed for score in scored.scores), False], bool)
         self.answer: Objects = objects([*(score.answer for score in scored.scores), None])
-        self._correct: dict[Abstain, Floats] = {}
-        self._metrics: dict[Abstain, tuple[Metric, ...]] = {}
+        self._correct: dict[UnansweredRule, Floats] = {}
+        self._metrics: dict[UnansweredRule, tuple[Metric, ...]] = {}
         self.tasks_by_metric: Mapping[str, Sequence[str]] = {}
 
-    def correct(self, rule: Abstain) -> Floats:
+    def correct(self, rule: UnansweredRule) -> Floats:
         """How right by a rule, 0..1; nan where there is no right and wrong."""
         if rule not in self._correct:
             scores = self.scored.counted[rule].scores
@@ -42,12 +42,12 @@ class Answers:
             )
         return self._correct[rule]
 
-    def right(self, rule: Abstain) -> Floats:
+    def right(self, rule: UnansweredRule) -> Floats:
         """1 for a right answer, 0 for any other, and for no answer what its rule gives."""
         correct = self.correct(rule)
         return np.where(answered(self.answer), correct == 1, np.nan_to_num(correct))
 
-    def metrics(self, benchmark: Benchmark, questions: AnyQuestions, rule: Abstain) -> tuple[Metric, ...]:
+    def metrics(self, benchmark: Benchmark, questions: AnyQuestions, rule: UnansweredRule) -> tuple[Metric, ...]:
         """The metrics of all its questions."""
         if rule not in self._metrics:
             self._metrics[rule] = summary(benchmark, questions, self.scored.counted[rule].scores)

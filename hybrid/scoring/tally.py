@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.benchmarks.base import Benchmark, ScoreOptions, UnansweredRule
 from hybrid.config import Parse
 from hybrid.errors import DataError, UsageError
 from hybrid.log.attempts import Recorded
@@ -34,7 +34,7 @@ from hybrid.texts import text_hash
 from hybrid.types import Attempt, BrokenQuestion, Outcome, Question, Score, Usage
 
 # The other rule of what no answer counts.
-OTHER: Mapping[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
+OTHER: Mapping[UnansweredRule, UnansweredRule] = {"guess": "wrong", "wrong": "guess"}
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Tally:
     """One solver's scores before they are summed, in the order of the questions."""
 
     scores: tuple[Score, ...]
-    # Those without an answer once more, under the other rule of what that counts.
-    unanswered: tuple[Score, ...]
+    # The unanswered questions once more, scored by the other rule.
+    by_other_rule: tuple[Score, ...]
     # Questions that the solver has not been asked yet.
     open: int
     usage: Usage
@@ -76,7 +76,7 @@ class _Basis:
     inputs: Mapping[str, str]
     scorer: str
     protocol: Parse
-    abstain: Abstain
+    unanswered: UnansweredRule
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class _ScoresBasis:
     open: int
     wall_s: float | None = None
     usage: Usage = field(default_factory=Usage)
-    unanswered: tuple[Score, ...] = ()
+    by_other_rule: tuple[Score, ...] = ()
     damage: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
 
@@ -113,7 +113,7 @@ def tally(
         ATTEMPTS: _sha256(folder.path / solver / ATTEMPTS),
         f"{ATTEMPTS} as the manifest has it": before.sha256 if before else "",
     }
-    basis = _Basis(inputs, scorer_of(benchmark), options.parse, options.abstain)
+    basis = _Basis(inputs, scorer_of(benchmark), options.parse, options.unanswered)
     if (known := _tally_on_disk(folder, solver, basis, asked)) is not None:
         return known
     stored = identity.get("imported", {}).get("field") == "stored"
@@ -126,7 +126,7 @@ def tally(
         return made
     try:
         path = folder.write_scores(solver, made.scores)
-        rest = (made.open, made.wall_s, made.usage, made.unanswered, made.damage, made.reasons)
+        rest = (made.open, made.wall_s, made.usage, made.by_other_rule, made.damage, made.reasons)
         kept = _ScoresBasis(basis, _sha256(path), *rest)
         write_sealed(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept))
     except OSError as error:
@@ -150,7 +150,7 @@ def recorded_of(folder: RunFolder, solver: str, asked: Questions) -> Recorded:
 def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions) -> Tally:
     """Every question scored, those without an answer under both rules of what that counts."""
     scores: list[Score] = []
-    unanswered: list[Score] = []
+    by_other_rule: list[Score] = []
     reasons: dict[str, str] = {}
     spans: list[Span] = []
     usage = Usage()
@@ -176,13 +176,13 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
                 score, again = _unasked(question, Outcome.BROKEN), []
                 reasons[question.id] = f"cannot be scored: {redact(in_one_line(error))}"
             scores.append(score)
-            unanswered += again
+            by_other_rule += again
         elif question.id in replies.failed:
             scores.append(_unasked(question, Outcome.OUTAGE))
         else:
             waiting += 1
     wall_s = wall_seconds(spans)
-    return Tally(tuple(scores), tuple(unanswered), waiting, usage, wall_s, reasons=reasons)
+    return Tally(tuple(scores), tuple(by_other_rule), waiting, usage, wall_s, reasons=reasons)
 
 
 def _scored(
@@ -198,7 +198,7 @@ def _scored(
     first = score(options)
     if first.answer is not None or first.outcome.failed:
         return [first]
-    return [first, score(replace(options, abstain=OTHER[options.abstain]))]
+    return [first, score(replace(options, unanswered=OTHER[options.unanswered]))]
 
 
 def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
@@ -273,4 +273,4 @@ def _tally_on_disk(folder: RunFolder, solver: str, basis: _Basis, asked: Questio
     except (OSError, ValueError, DataError):
         return None
     ordered = tuple(scores[identity] for identity in asked.by_id if identity in scores)
-    return Tally(ordered, kept.unanswered, kept.open, kept.usage, kept.wall_s, kept.damage, kept.reasons)
+    return Tally(ordered, kept.by_other_rule, kept.open, kept.usage, kept.wall_s, kept.damage, kept.reasons)

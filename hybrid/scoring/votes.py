@@ -73,7 +73,7 @@ def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
     if load_solver(word(scored)).samples_itself or identity.get("samples", 1) == 1:
         return ()
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
-    options = ScoreOptions(identity.get("protocol", "strict"), scored.abstain)
+    options = ScoreOptions(identity.get("protocol", "strict"), scored.unanswered)
     attempts = folder.recorded(scored.recorded).by_id
     found = (
         _voted(benchmark, options, question, attempts[score.id], score)

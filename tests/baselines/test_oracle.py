@@ -35,7 +35,7 @@ def asked(
     plan = prepare(config)
     plan = replace(plan, resources=replace(plan.resources, model=model))
     assert asyncio.run(ask_run(plan, lambda *_: None)) == ()
-    (found,) = score_run(plan.folder, ScoreOptions(abstain="wrong"), (solver,))
+    (found,) = score_run(plan.folder, ScoreOptions(unanswered="wrong"), (solver,))
     return found
 
 

@@ -71,13 +71,13 @@ def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixtur
         (["score", "runs/blink", "--json"], json.dumps(hybrid.score("runs/blink").as_json()) + "\n"),
         (["compare", "runs/blink", "--baseline", "mllm", "--markdown"], names["compared"].render("markdown")),
         (["compare", "runs/blink", "--json"], json.dumps(hybrid.compare("runs/blink").as_json()) + "\n"),
-        (["score", "runs/blink", "--abstain", "wrong"], str(names["scores"]) + "\n"),
+        (["score", "runs/blink", "--unanswered", "wrong"], str(names["scores"]) + "\n"),
     ):
         assert CliRunner().invoke(cli, words).stdout == said
     frame = names["table"]
     told = report.as_json()["solvers"]["specialist"]
-    rows = frame[(frame.solver == "specialist") & (frame.abstain == "wrong") & (frame.metric == "accuracy_macro")]
-    assert set(frame.abstain) == {"wrong"}
+    rows = frame[(frame.solver == "specialist") & (frame.unanswered == "wrong") & (frame.metric == "accuracy_macro")]
+    assert set(frame.unanswered) == {"wrong"}
     assert len(rows) == 1
     assert told["metrics"]["accuracy_macro"] >= rows.value.item()
     rows = names["compared"].as_json()["results"]
@@ -184,7 +184,9 @@ def test_without_pandas_the_package_is_named(here: Path, fakes: Any, monkeypatch
     saved = {"idx": "val_Jigsaw_1", "answer": "(A)", "full_prediction": "(A)", "prediction": "(A)"}
     Path("Jigsaw.json").write_text(json.dumps({"val": [saved], "test": []}))
     report = hybrid.score(here, benchmark="blink")
-    assert [(row["solver"], row["value"]) for row in report.rows() if row["abstain"] == "chance"] == [("here", 1.0)] * 2
+    assert [(row["solver"], row["value"]) for row in report.rows() if row["unanswered"] == "guess"] == [
+        ("here", 1.0)
+    ] * 2
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="pip install pandas"):
         report.to_pandas()

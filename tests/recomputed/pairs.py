@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.recomputed.rows import UNTESTED, Rows, Side, compared, result, with_holm, withheld
@@ -19,6 +19,7 @@ from tests.recomputed.runs import (
     metrics,
     right,
     rightness,
+    unanswered,
     unit,
 )
 from tests.recomputed.sums import contrast, linear, loss_of, skewed, t_beyond, t_quantile, value
@@ -40,7 +41,25 @@ def differences(runs: Runs) -> list[JsonObject]:
     """Every pair by every metric and within every task; the headline, other metrics and tasks are a family each."""
     rows = [row for pair in runs.pairs for row in _differences(runs, pair)]
     head = HEADLINE[runs.benchmark]
-    return with_holm(rows, lambda row: (row.get("none"), "tasks" if "group" in row else row["metric"] == head))
+    return with_holm(rows, lambda row: family(row, head))
+
+
+CLAIMS = {
+    frozenset((ALONE, HYBRID)): "gain over the model alone",
+    frozenset((SPECIALIST, HYBRID)): "difference to the specialists",
+    frozenset((ALONE, BLANK)): "parts of the gain",
+    frozenset((BLANK, HYBRID)): "parts of the gain",
+    frozenset((BLANK, SHUFFLED)): "other questions' findings",
+}
+
+
+def family(row: JsonObject, head: str) -> tuple[str, Hashable]:
+    """The claim that a difference belongs to; the tasks of a pair are a family of their own."""
+    if "group" in row:
+        return "tasks of the pair", (row["a"], row["b"], row["quantity"], row.get("none"))
+    if row["metric"] != head:
+        return "other metrics", ()
+    return CLAIMS.get(frozenset((row["a"], row["b"])), "other pairs"), ()
 
 
 def _differences(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
@@ -83,26 +102,78 @@ HELPED_HARMED = ((False, True), (True, False))
 
 
 def answered(runs: Runs) -> list[JsonObject]:
-    """Every solver next to the specialist, on what that answers and on the rest; the family are the differences."""
+    """A specialist's pairs on what it answers and on the rest; every pair on what both answer, and the two parts."""
     head, rows = HEADLINE[runs.benchmark], list[JsonObject]()
-    for pair in (pair for pair in runs.pairs if SPECIALIST in pair):
-        a, b = sorted(pair, key=lambda name: name != SPECIALIST)
-        whole = aligned(runs, (a, b))
-        for part in ("the specialists answer", "they give no answer"):
-            said = part == "the specialists answer"
-            here = [row for row in whole if failed(row[0]) or (row[0]["answer"] is not None) == said]
-            kept = [row for row in here if not failed(row[0])]
-            sides = [metrics(runs.benchmark, column(here, place), runs.rule)[head] for place in (0, 1)]
-            of = {"a": a, "b": b, "metric": head, "group": part}
-            bare = result("answered", "difference", "fraction", None, **of, none=runs.rule)
-            if said:
-                rows.append(compared(bare, sides[0], sides[1], withheld(whole, here)))
-            for side, own in zip("ab", sides, strict=True):
-                if said or side == "b":
-                    rows.append({**bare, "quantity": f"value {side}", "value": value(*own), "n": len(own[1])})
-                ids = [row["ab".index(side)]["id"] for row in kept if right(row["ab".index(side)])]
-                rows.append(result("answered", f"right {side}", "questions", len(ids), **of, n=len(kept), ids=ids))
-    return with_holm(rows, lambda row: row["quantity"])
+    for pair in runs.pairs:
+        if SPECIALIST in pair:
+            a, b = sorted(pair, key=lambda name: name != SPECIALIST)
+            whole = aligned(runs, (a, b))
+            for part in ("the specialists answer", "they give no answer"):
+                said = part == "the specialists answer"
+                here = [row for row in whole if failed(row[0]) or (row[0]["answer"] is not None) == said]
+                rows += _some(runs, (a, b), whole, here, part, tested=said)
+        rows += _split(runs, pair)
+
+    def claim(row: JsonObject) -> tuple[str, Hashable]:
+        name = CLAIMS.get(frozenset((row["a"], row["b"])), "other pairs")
+        return name, (row["quantity"], row.get("group"))
+
+    assert all(row["metric"] == head for row in rows)
+    return with_holm(rows, claim)
+
+
+def _some(
+    runs: Runs, names: Sequence[str], whole: Rows, here: Rows, part: str, *, tested: bool
+) -> Iterator[JsonObject]:
+    head, kept = HEADLINE[runs.benchmark], [row for row in here if not failed(row[0])]
+    sides = [metrics(runs.benchmark, column(here, place), runs.rule)[head] for place in (0, 1)]
+    of = {"a": names[0], "b": names[1], "metric": head, "group": part}
+    bare = result("answered", "difference", "fraction", None, **of, none=runs.rule)
+    if tested:
+        yield compared(bare, sides[0], sides[1], withheld(whole, here))
+    for place, own in enumerate(sides):
+        side = "ab"[place]
+        if tested or side == "b":
+            yield {**bare, "quantity": f"value {side}", "value": value(*own), "n": len(own[1])}
+        ids = [row[place]["id"] for row in kept if right(row[place])]
+        yield result("answered", f"right {side}", "questions", len(ids), **of, n=len(kept), ids=ids)
+
+
+def _split(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
+    """The two parts of a difference: as if nobody had answered what one of the two left unanswered, and the rest."""
+    head, whole = HEADLINE[runs.benchmark], aligned(runs, pair)
+    present = [row for row in whole if not failed(row[0])]
+    both = [row for row in present if not any(map(unanswered, row))]
+    if len(both) == len(present):
+        return
+    if both:
+        here = [row for row in whole if failed(row[0]) or not any(map(unanswered, row))]
+        yield from _some(runs, pair, whole, here, "both answer", tested=True)
+    of = {"a": pair[0], "b": pair[1], "metric": head}
+    silent = [tuple(_silenced(row, one) for one in row) for row in whole]
+    sides = [metrics(runs.benchmark, column(whole, place), runs.rule)[head] for place in (0, 1)]
+    better = [metrics(runs.benchmark, column(silent, place), runs.rule)[head] for place in (0, 1)]
+    rest = [_less(side, part) for side, part in zip(sides, better, strict=True)]
+    for quantity, (a, b) in {"answering": rest, "better answers": better}.items():
+        bare = result("answered", f"difference from {quantity}", "fraction", None, **of, none=runs.rule)
+        yield compared(bare, a, b, withheld(whole, whole))
+    for place, side in enumerate("ab"):
+        ids = [row[place]["id"] for row in present if unanswered(row[place])]
+        yield result("answered", f"unanswered {side}", "questions", len(ids), **of, n=len(present), ids=ids)
+
+
+def _silenced(row: Sequence[JsonObject], own: JsonObject) -> JsonObject:
+    """A score as that of a solver that leaves the question unanswered, if one of the two does."""
+    silent = [one for each in row for one in each.get("again", [each]) if one["answer"] is None]
+    if failed(own) or not silent:
+        return own
+    again = {"again": [silent[0]] * len(own["again"])} if "again" in own else {}
+    return {**silent[0], "outcome": own["outcome"], **again}
+
+
+def _less(side: Side, part: Side) -> Side:
+    cells = [cell._replace(above=cell.above - one.above) for cell, one in zip(side[1], part[1], strict=True)]
+    return side[0], cells
 
 
 def helped(runs: Runs) -> Iterator[JsonObject]:
@@ -147,7 +218,7 @@ def gain(runs: Runs) -> list[JsonObject]:
         *_parts(runs, (ALONE, BLANK, HYBRID), parts),
         *_parts(runs, (BLANK, SHUFFLED), {"other questions' findings": (0, 1)}),
     ]
-    return with_holm(rows, lambda row: ("group" in row, row["none"]))
+    return with_holm(rows, lambda row: family(row, HEADLINE[runs.benchmark]))
 
 
 def _parts(runs: Runs, names: Sequence[str], parts: Mapping[str, tuple[int, int]]) -> Iterator[JsonObject]:
@@ -217,7 +288,7 @@ def _ends_of_the_way(cells: Sequence[Cell], reached: float) -> tuple[float, floa
 
 def agreement(runs: Runs) -> list[JsonObject]:
     """Right and wrong of both solvers of every pair."""
-    return with_holm([row for pair in runs.pairs for row in _agreement(runs, pair)], lambda row: row["section"])
+    return with_holm([row for pair in runs.pairs for row in _agreement(runs, pair)], lambda row: ("all pairs", ()))
 
 
 def _agreement(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:

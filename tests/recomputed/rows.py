@@ -57,13 +57,13 @@ def gated(row: JsonObject, untested: str | None) -> JsonObject:
     return {**{name: one for name, one in row.items() if name not in ("low", "high")}, "note": note}
 
 
-def with_holm(rows: Iterable[JsonObject], family: Callable[[JsonObject], Hashable]) -> list[JsonObject]:
-    """The rows with p values adjusted among those of one family."""
+def with_holm(rows: Iterable[JsonObject], family: Callable[[JsonObject], tuple[str, Hashable]]) -> list[JsonObject]:
+    """The rows with p values adjusted among those of one family: its name, and what tells it from others."""
     ready = list(rows)
     for name in {family(row) for row in ready}:
         members = [row for row in ready if family(row) == name and "p" in row]
         for row, adjusted in zip(members, holm([row["p"] for row in members]), strict=True):
-            row["p_holm"] = adjusted
+            row |= {"p_holm": adjusted, "family": name[0]}
     return ready
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 JsonObject = dict[str, Any]
 
 FAILED = {"not_recorded", "outage", "broken"}
-RULES = ("chance", "wrong")
+RULES = ("guess", "wrong")
 HEADLINE = {"blink": "accuracy_macro", "mvp_bench": "mAcc"}
 # Of the three made-up runs: what sets the names of their solvers apart.
 SUFFIXES = ("", " [blank]", " [shuffled]")
@@ -40,7 +40,7 @@ class Runs(NamedTuple):
     # By solver where its attempts and scores lie.
     folders: Mapping[str, Path]
     # The worth of no answer: a guess, or nothing.
-    rule: str = "chance"
+    rule: str = "wrong"
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def solver_folders(paths: Sequence[Path]) -> dict[str, Path]:
     }
 
 
-def read_runs(benchmark: str, folders: Mapping[str, Path], rule: str = "chance") -> Runs:
+def read_runs(benchmark: str, folders: Mapping[str, Path], rule: str = "wrong") -> Runs:
     """The files of solvers whose runs were scored."""
     scores = {name: {row["id"]: row for row in lines(own / "scores.jsonl")} for name, own in folders.items()}
     first = next(iter(folders.values())).parent
@@ -100,11 +100,16 @@ def credit(row: JsonObject, rule: str) -> float:
     """The worth of an answer; no answer is worth a guess, as it was scored, or nothing; of repetitions the mean."""
     if "again" in row:
         return statistics.fmean(credit(one, rule) for one in row["again"])
-    return float(row["correct"]) if row["answer"] is not None or rule == "chance" else 0.0
+    return float(row["correct"]) if row["answer"] is not None or rule == "guess" else 0.0
 
 
 def right(row: JsonObject) -> bool:
     return row["answer"] is not None and row["correct"] == 1
+
+
+def unanswered(row: JsonObject) -> bool:
+    """Whether one of its repetitions has no readable answer."""
+    return any(one["answer"] is None for one in row.get("again", [row]))
 
 
 def rightness(row: JsonObject, rule: str) -> float:

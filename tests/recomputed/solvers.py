@@ -47,6 +47,14 @@ def each_metric(runs: Runs) -> Iterator[JsonObject]:
     head = HEADLINE[runs.benchmark]
     for name, scores in runs.scores.items():
         rows = list(scores.values())
+        present = [row for row in rows if not failed(row)]
+        told = [row for row in rows if failed(row) or row["answer"] is not None]
+        if name == "specialist" and 0 < sum(row["answer"] is not None for row in present) < len(present):
+            of = {"a": name, "metric": head}
+            side = metrics(runs.benchmark, told, runs.rule)[head]
+            yield measured(result("metrics", "value where answered", "fraction", None, **of), side)
+            share = sum(not failed(row) for row in told) / len(present)
+            yield result("metrics", "coverage", "fraction", share, **of, n=len(present))
         counted = {"": rows} | ({"with_failed.": with_failed(rows)} if any(map(failed, rows)) else {})
         for prefix, own in counted.items():
             for metric, side in metrics(runs.benchmark, own, runs.rule).items():
@@ -249,7 +257,7 @@ def _read(text: str) -> str | None:
 
 def _worth(question: JsonObject, answer: str | None, rule: str) -> float:
     if answer is None:
-        return 1 / len(answers(question)) if rule == "chance" else 0.0
+        return 1 / len(answers(question)) if rule == "guess" else 0.0
     return float(answer == key(question))
 
 

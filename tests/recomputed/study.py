@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.recomputed.rows import gated, measured, result, withheld
-from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, by_task, credit, failed, rightness, unit
-from tests.recomputed.sums import contrast
+from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, by_task, credit, failed, rightness, unanswered, unit
+from tests.recomputed.sums import contrast, value
 from tests.recomputed.traces import calls
 
 HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
@@ -32,12 +32,15 @@ class Asked(NamedTuple):
     alone: float
     hybrid: float
     tools: tuple[str, ...]
+    answered: bool
 
     def events(self) -> dict[str, float]:
         """Of every named event how much of the question is in it."""
-        alone = {WRONG: 1 - self.alone, RIGHT: self.alone}
-        change = {"right": max(self.hybrid - self.alone, 0), "wrong": max(self.alone - self.hybrid, 0)}
-        found = {"gain": self.hybrid - self.alone}
+        up, down = max(self.hybrid - self.alone, 0), max(self.alone - self.hybrid, 0)
+        found = {"gain": self.hybrid - self.alone, "accuracy alone": self.alone}
+        found |= {"gain by answering": 0 if self.answered else up, "harm by no answer": 0 if self.answered else down}
+        alone = {WRONG: (1 - self.alone) * self.answered, RIGHT: self.alone * self.answered}
+        change = {"right": up * self.answered, "wrong": down * self.answered}
         for part, (of, call, became) in FACTORS.items():
             acted = bool(self.tools) is call
             found[of] = alone[of]
@@ -52,7 +55,8 @@ def asked(runs: Runs) -> list[Asked]:
         if not failed(alone):
             tools = tuple(sorted({call["name"] for call in made[alone["id"]] if call["fault"] is None}))
             worth = (credit(alone, runs.rule), credit(hybrid, runs.rule))
-            found.append(Asked(alone["id"], alone["task"], unit(alone), *worth, tools))
+            answered = not unanswered(alone) and not unanswered(hybrid)
+            found.append(Asked(alone["id"], alone["task"], unit(alone), *worth, tools, answered))
     return found
 
 
@@ -71,7 +75,11 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
             cells.append(Cell(stratum, one.cluster, told[above] * weight, told[below] * weight))
     if not cells:
         return row
-    return {**measured(row, ("macro" if macro and not below else "ratio", cells)), "n": len(questions)}
+    side = ("macro" if macro and not below else "ratio", cells)
+    plain = len(cells) == 1 and cells[0].above in (0, 1) and cells[0].below == 1
+    if len({cell.cluster for cell in cells}) == 1 and not plain:
+        return {**row, "value": value(*side), "n": len(questions)}
+    return {**measured(row, side), "n": len(questions)}
 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
@@ -106,6 +114,15 @@ def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[
     found = contrast("macro" if macro else "ratio", alone, hybrid)
     low, high = found["interval"]
     yield result("decomposition", "gain", "fraction", found["difference"], **of, low=low, high=high)
+    yield share(
+        result("decomposition", "accuracy alone", "fraction", None, **of, detail=True),
+        questions,
+        "accuracy alone",
+        macro=macro,
+    )
+    for part in () if all(one.answered for one in questions) else ("gain by answering", "harm by no answer"):
+        ids = _behind(questions, part)
+        yield share(result("decomposition", part, "fraction", None, **of, ids=ids), questions, part, macro=macro)
     seen = set()
     for part, (of_mass, call, became) in FACTORS.items():
         ids = _behind(questions, part)

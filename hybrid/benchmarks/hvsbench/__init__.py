@@ -253,7 +253,7 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
     if parsed is not None:
         values = compare(Scanpath(parsed.x, parsed.y, parsed.t_ms), humans, rules)
         return replace(verdict, answer=f"{len(parsed.x)} fixations", rule="lists", values={**values, **known})
-    guessed = options.abstain == "chance" and other
+    guessed = options.unanswered == "guess" and other
     values = compare(other[0] if guessed else FALLBACK_PATH, humans, rules)
     outcome = reply.outcome if reply.outcome is not Outcome.ANSWERED else Outcome.UNPARSED
     return replace(verdict, outcome=outcome, values={**values, **known})

@@ -127,7 +127,7 @@ class MmSap(Benchmark):
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Right answers and right refusals.
 
-        An unreadable first reply counts as answered and wrong, or as a guess (`abstain=chance`); an unreadable second
+        An unreadable first reply counts as answered and wrong, or as a guess (`unanswered=guess`); an unreadable second
         one has not found the answer.
         """
         failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
@@ -193,7 +193,7 @@ def _without_refusal(question: Question) -> tuple[str, ...]:
 
 def _worth(question: Question, options: ScoreOptions) -> Values | None:
     """The worth of no readable answer where that counts as a guess."""
-    return values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
+    return values_at_chance(question.task, len(question.choices)) if options.unanswered == "guess" else None
 
 
 def _judged(

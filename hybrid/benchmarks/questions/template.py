@@ -1,6 +1,6 @@
-"""A file of questions to start from: a row of each kind about one drawn picture.
+"""A file of questions to start from: a row of each kind, about several drawn pictures.
 
-write(Path("questions.jsonl"))      # and shapes.png beside it; .csv and .tsv have the same rows
+write(Path("questions.jsonl"))      # and its pictures beside it; .csv and .tsv have the same rows
 """
 
 from __future__ import annotations
@@ -8,29 +8,36 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from hybrid.errors import UsageError
 from hybrid.log.files import write_atomic
 
-PICTURE: Final = "shapes.png"
+Box = tuple[int, int, int, int]
 SIZE: Final = (320, 200)
-# Where the shapes are, in pixels: left, top, right, bottom.
-RED_DISC, BLUE_SQUARE = (30, 40, 130, 140), (200, 70, 280, 150)
+# By picture the box of a red disc and that of a blue square: left, top, right, bottom in pixels. There are several,
+# because questions of one picture are one observation, of which there is no interval.
+PICTURES: Final[Mapping[str, tuple[Box, Box]]] = {
+    "shapes.png": ((30, 40, 130, 140), (200, 70, 280, 150)),
+    "shapes-2.png": ((20, 60, 100, 140), (180, 30, 300, 150)),
+    "shapes-3.png": ((50, 60, 150, 160), (210, 20, 270, 80)),
+    "shapes-4.png": ((40, 90, 120, 170), (180, 30, 260, 110)),
+}
 
 COLUMNS: Final = ("id", "image", "question", "choices", "answer", "kind", "tolerance", "task", "hint", "comment")
-# The file itself; its boxes are those above.
+# The file itself; its boxes are of the pictures above.
 ROWS: Final = Path(__file__).with_name("template.jsonl")
 
 
 def write(path: Path) -> tuple[Path, ...]:
-    """Write the file, as its ending says, and the picture. Returns both.
+    """Write the file, in the format of its ending, and its pictures. Returns all paths.
 
     Raises:
-        UsageError: one of them is there, or the ending is none.
+        UsageError: one of them exists, or the ending is unknown.
     """
-    written = (path, path.parent / PICTURE)
+    written = (path, *(path.parent / name for name in PICTURES))
     for each in written:
         if each.exists():
             raise UsageError(f"{each} is there already: give another name or folder with -o")
@@ -46,18 +53,19 @@ def write(path: Path) -> tuple[Path, ...]:
     elif path.suffix.lower() != ".jsonl":
         raise UsageError(f"-o {path}: end the name in .jsonl, .csv or .tsv")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(written[0], text.encode())
-    write_atomic(written[1], _picture())
+    write_atomic(path, text.encode())
+    for name, (disc, square) in PICTURES.items():
+        write_atomic(path.parent / name, _draw(disc, square))
     return written
 
 
-def _picture() -> bytes:
+def _draw(disc: Box, square: Box) -> bytes:
     from PIL import Image, ImageDraw
 
     picture = Image.new("RGB", SIZE, (245, 245, 240))
     draw = ImageDraw.Draw(picture)
-    draw.ellipse(RED_DISC, fill=(200, 40, 40))
-    draw.rectangle(BLUE_SQUARE, fill=(40, 70, 190))
+    draw.ellipse(disc, fill=(200, 40, 40))
+    draw.rectangle(square, fill=(40, 70, 190))
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return buffer.getvalue()

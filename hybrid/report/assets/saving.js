@@ -3,7 +3,7 @@
 
 const PNG_SCALE = 3;
 const KEPT_MS = 60000;
-const CSV = ["section", "quantity", "unit", "a", "b", "metric", "group", "value", "low", "high", "p", "p_holm", "n", "none", "note"];
+const CSV = ["section", "quantity", "unit", "a", "b", "metric", "group", "value", "low", "high", "p", "p_holm", "family", "n", "none", "note"];
 
 const lightColour = (name) => {
   const value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();

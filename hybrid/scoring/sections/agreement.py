@@ -33,6 +33,7 @@ from dataclasses import replace
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.families import ALL_PAIRS
 from hybrid.scoring.parts import parts
 from hybrid.scoring.result import QUESTIONS, Result, adjusted
 from hybrid.scoring.table import answered
@@ -76,7 +77,7 @@ def rows(comparison: Comparison) -> list[Result]:
             whole.number(RATIO, mistakes.ratio, unit="ratio", p=mistakes.p_value),
             whole.number("kappa", agreed.value, unit="kappa", low=low, high=high),
         )
-    return adjusted(made, lambda row: row.section)
+    return adjusted(made, lambda row: ALL_PAIRS)
 
 
 SECTION = statistic(rows, order=160)

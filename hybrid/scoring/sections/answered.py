@@ -1,66 +1,114 @@
-"""Is it ahead where the specialists answer, or where they do not?
+"""Does a difference come from better answers, or from answering at all?
 
-The first solver is a specialist, which answers some of the questions and gives no answer to others. p is of the
-difference in the row, adjusted (Holm) over the pairs.
+Rows of the questions that both answered, and of a specialist the questions that it answers and the rest. Over all
+questions the difference is split in two parts, which add up. p is of the difference in the row, adjusted (Holm) within
+the family that the head of its column names.
 
 n: questions of the row that both have and neither failed
 source: ours
 values: -1 to 1
 
-- difference = value b - value a. Where they give no answer, a guess would be compared: no difference is told.
-  [source: ours; docs/arbiter.md; paired by question, resampled by cluster]
+- difference = value b - value a. Where the specialists give no answer, a guess would be compared: no difference is
+  told. [source: ours; docs/statistics.md; paired by question, resampled by cluster]
+- difference from better answers = part of the difference over all questions from those that both answered. [source:
+  ours; docs/statistics.md; paired by question, resampled by cluster]
+- difference from answering = the rest of it, from questions that a or b left unanswered. [source: ours;
+  docs/statistics.md; paired by question, resampled by cluster]
 - value <a|b> (0 to 1) = the headline metric over the questions of the row
 - right <a|b> (0 to n, in questions) = right answers
+- unanswered <a|b> (0 to n, in questions) = questions that the solver left unanswered in at least one repetition
 
-An abstention counts as a guess or as wrong, so a solver that always answers is ahead on questions that have no
-specialist. That is no comparison with one: the difference is tested where the specialists answer, and the rest is told.
+A solver that leaves more questions unanswered is behind on these whatever it sees. With the scores v of two solvers,
+
+    v_b - v_a = (v_b - v_a as if nobody had answered what one of them left unanswered) + the rest
+
+exactly; the first part is the difference from better answers. Of a specialist, which abstains by design, the
+difference is tested where it answers, and the rest is told.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from hybrid.scoring.compare import Comparison
+from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.families import family_of_pair
 from hybrid.scoring.groups import role
-from hybrid.scoring.result import QUESTIONS, Result, adjusted, contrasted, unit_of
-from hybrid.scoring.table import answered
+from hybrid.scoring.overlap import Overlap
+from hybrid.scoring.result import QUESTIONS, Family, Result, adjusted, contrasted, unit_of
+from hybrid.scoring.table import Flags, answered
 
 NAME = "answered"
-SPOKEN, SILENT = "the specialists answer", "they give no answer"
+SPOKEN, SILENT, BOTH = "the specialists answer", "they give no answer", "both answer"
+BETTER, ANSWERING = "difference from better answers", "difference from answering"
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Both parts of each pair of a specialist and another solver, where the specialist answers some and not all."""
+    """Of each pair the parts of its difference; of a specialist both parts of its questions."""
     made: list[Result] = []
     for pair in comparison.pairs:
-        both = sorted(map(comparison.named, pair), key=lambda one: role(one) != "specialist")
-        if [role(one) == "specialist" for one in both] != [True, False]:
-            continue
-        whole = comparison.overlap(*both)
-        spoken = whole.present & answered(whole.answer[0])
-        silent = whole.present & ~spoken
-        if not (spoken.any() and silent.any()):
-            continue
-        for name, answers in ((SPOKEN, spoken), (SILENT, silent)):
-            # What failed belongs to both parts: a benchmark leaves out what it is a part of.
-            part = whole.at(np.flatnonzero(answers | ~whole.present))
-            metrics, names = part.headline(part.rule), (both[0].solver, both[1].solver)
-            if metrics is None:
-                continue
-            a, b = metrics
-            row = Result(NAME, "difference", unit_of(metrics), None, *names, a.name, name, a.n, none=part.rule)
-            if name == SPOKEN:
-                made.append(contrasted(row, a, b, part.untested(metrics))[0])
-                made.append(replace(row, quantity="value a", value=a.value))
-            made.append(replace(row, quantity="value b", value=b.value))
-            for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
-                ids = tuple(part.ids[part.kept & (right == 1)])
-                counted = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
-                made.append(replace(counted, value=float(len(ids))))
-    return adjusted(made, lambda row: row.quantity)
+        made += _specialist_rows(comparison, pair)
+        made += _split_rows(comparison.overlap(*map(comparison.named, pair)))
+
+    def family(row: Result) -> Family:
+        of_pair = family_of_pair(comparison, row.a, row.b)
+        return Family(of_pair.name, (row.quantity, row.group))
+
+    return adjusted(made, family)
 
 
-SECTION = statistic(rows, headings={"group": "questions where", "a": "specialists", "b": "next to them"}, order=25)
+def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
+    """Where a specialist answers and where it does not, if it answers some questions and not all."""
+    both = sorted(map(comparison.named, pair), key=lambda solver: role(solver) != "specialist")
+    if [role(solver) == "specialist" for solver in both] != [True, False]:
+        return
+    whole = comparison.overlap(*both)
+    spoken = whole.present & answered(whole.answer[0])
+    silent = whole.present & ~spoken
+    if spoken.any() and silent.any():
+        yield from _rows_of(whole, spoken, SPOKEN, tested=True)
+        yield from _rows_of(whole, silent, SILENT, tested=False)
+
+
+def _rows_of(whole: Overlap, flags: Flags, group: str, *, tested: bool) -> Iterator[Result]:
+    """Difference, values and right answers on some of the questions; untested only the second solver's."""
+    # What failed belongs to every part: a benchmark leaves out what it is a part of.
+    part = whole.at(np.flatnonzero(flags | ~whole.present))
+    metrics, names = part.headline(part.rule), (whole.solvers[0].solver, whole.solvers[1].solver)
+    if metrics is None:
+        return
+    a, b = metrics
+    row = Result(NAME, "difference", unit_of(metrics), None, *names, a.name, group, a.n, none=part.rule)
+    if tested:
+        yield contrasted(row, a, b, part.untested(metrics))[0]
+        yield replace(row, quantity="value a", value=a.value)
+    yield replace(row, quantity="value b", value=b.value)
+    for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
+        ids = tuple(part.ids[part.kept & (right == 1)])
+        counted = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
+        yield replace(counted, value=float(len(ids)))
+
+
+def _split_rows(whole: Overlap) -> Iterator[Result]:
+    """The two parts of a difference, if one of the two left a question unanswered."""
+    by_both, metrics = whole.answered_by_all, whole.headline(whole.rule)
+    parts = whole.split_by_answering(whole.rule) if metrics and by_both.sum() < whole.n else None
+    if metrics is None or parts is None:
+        return
+    if by_both.any():
+        yield from _rows_of(whole, by_both, BOTH, tested=True)
+    names = whole.solvers[0].solver, whole.solvers[1].solver
+    row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metrics[0].name, "", metrics[0].n, none=whole.rule)
+    untested = whole.untested(metrics)
+    for quantity, (a, b) in zip((BETTER, ANSWERING), parts, strict=True):
+        yield contrasted(replace(row, quantity=quantity), a, b, untested)[0]
+    for side, solver in zip("ab", whole.unanswered, strict=True):
+        ids = tuple(whole.ids[solver])
+        counted = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=whole.n, none="", ids=ids)
+        yield replace(counted, value=float(len(ids)))
+
+
+SECTION = statistic(rows, headings={"group": "questions where"}, order=25)

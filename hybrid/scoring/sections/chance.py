@@ -59,7 +59,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     answered = {score.id for one in solvers for score in one.scores if not score.outcome.failed}
     given_up = {name: Guess((End(1.0, score),), exact=True) for name, score in failed.items() if name not in answered}
     draws = max(MIN_DRAWS, min(MAX_DRAWS, ALL_DRAWN // max(1, len(questions))))
-    guesser = Guesser(comparison.benchmark, ScoreOptions(abstain=comparison.solvers[0].abstain), draws)
+    guesser = Guesser(comparison.benchmark, ScoreOptions(unanswered=comparison.solvers[0].unanswered), draws)
     guesses = {name: given_up.get(name) or guesser.of(question) for name, question in questions.items()}
     yield from _by_task(comparison, guesses)
     yield from _by_metric(comparison, questions, guesses)

@@ -1,19 +1,25 @@
 """Where is the gain made: with a call or without, gains or harm?
 
 gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. gain = gain
-with a call + gain without a call - harm with a call - harm without a call. A call that ended in a fault is no call.
-No part names a cause: blank tools tell what mere presence does (section gain). Without repetitions chance is in all
-four: a model that draws its answers gains and loses by itself.
+with a call + gain without a call - harm with a call - harm without a call + gain by answering - harm by no answer. The
+last two are of the questions that the model left unanswered alone or with tools. A call that ended in a fault is no
+call. No part names a cause: blank tools tell what mere presence does (section gain). Without repetitions chance is in
+all parts: a model that draws its answers gains and loses by itself.
 
-n: questions that both answered and none failed
+n: questions that both have and none failed
 source: Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and differences (docs/study.md)
 
 - gain (-1 to 1) = with tools - alone; gain = gain with a call + gain without a call - harm with a call - harm without
-  a call
+  a call + gain by answering - harm by no answer
 - <gain|harm> <with|without> a call = mean over questions of max(with - alone, 0), or of max(alone - with, 0), on
-  those with a call or without: the product of the three shares below. Ma et al.: call gain, schema gain, call harm,
-  schema harm; mass x policy x quality. By set of tools in the column tools called; these add up to the part over all.
-- P(<wrong|right> alone) = the share of questions that the MLLM gets wrong, or right, without tools
+  those that both answered, with a call or without: the product of the three shares below. Ma et al.: call gain, schema
+  gain, call harm, schema harm; mass x policy x quality. By set of tools in the column tools called; these add up to the
+  part over all.
+- gain by answering = mean over questions of max(with - alone, 0), on those left unanswered alone or with tools
+- harm by no answer = mean over questions of max(alone - with, 0), on those left unanswered alone or with tools
+- accuracy alone = accuracy of the MLLM without tools, at which the steps of the chart start
+- P(<wrong|right> alone) = the share of questions that both answered and that the MLLM gets wrong, or right, without
+  tools
 - P(<call|no call> | <wrong|right> alone) = the share of these with, or without, a tool call
 - P(right with tools | <call|no call>, wrong alone) = the share of these that the MLLM gets right with tools
 - P(wrong with tools | <call|no call>, right alone) = the share of these that the MLLM gets wrong with tools
@@ -21,10 +27,12 @@ source: Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and diffe
 With a and w in 0..1 for how right the MLLM is alone and with tools on a question, and c = 1 where it called a tool,
 
     gain = mean(w - a) = gain with a call + gain without a call - harm with a call - harm without a call
+           + gain by answering - harm by no answer
 
-exactly, over any questions and for every task: gain with a call = mean(c max(w - a, 0)), gain without one the same of
-the other questions, and the harms with max(a - w, 0). Each is a product of three shares: of gain with a call P(wrong
-alone), P(call | wrong alone) and P(right with tools | call, wrong alone). Ma et al., "What Does Vision Tool-Use
+exactly, over any questions and for every task. Of questions that both answered, gain with a call = mean(c max(w - a,
+0)), gain without one the same of the other questions, and the harms with max(a - w, 0). Each is a product of three
+shares: of gain with a call P(wrong alone), P(call | wrong alone) and P(right with tools | call, wrong alone).
+Ma et al., "What Does Vision Tool-Use
 Reinforcement Learning Really Learn?" (arXiv 2602.01334), section "Explain", who say call gain, schema gain, call harm,
 schema harm, and mass x policy x quality. That a tool was called does not say that the call is the cause: tools that are
 only there may harm a question with a call.
@@ -53,16 +61,22 @@ from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, gated
 from hybrid.scoring.sections import results
-from hybrid.scoring.table import Floats
+from hybrid.scoring.table import Floats, answered
 from hybrid.stats import Interval, combine, contrast, ends_of, interval
 from hybrid.types import Cell, Combine, Metric
 
 NAME: Final = "decomposition"
 GAIN: Final = "gain"
 PARTS: Final = ("gain with a call", "gain without a call", "harm with a call", "harm without a call")
+# Of questions that one of the two left unanswered: nothing was seen better or worse there.
+ANSWERING: Final = ("gain by answering", "harm by no answer")
+ALL_PARTS: Final = (*PARTS, *ANSWERING)
 # How each part enters the gain.
 SIGNS: Final = (1, 1, -1, -1)
+ALL_SIGNS: Final = (*SIGNS, 1, -1)
 EQUATION: Final = "gain = gain with a call + gain without a call - harm with a call - harm without a call"
+WITH_ANSWERING: Final = f"{EQUATION} + gain by answering - harm by no answer"
+ACCURACY_ALONE: Final = "accuracy alone"
 
 
 @dataclass(frozen=True)
@@ -95,7 +109,7 @@ TERMS: Final = (
 
 @dataclass(frozen=True)
 class ToolQuestion:
-    """A question that the MLLM answered alone and with tools: how right, 0..1, and the tools that it called."""
+    """A question that the MLLM was asked alone and with tools: how right, 0..1, and the tools that it called."""
 
     id: str
     task: str
@@ -103,6 +117,8 @@ class ToolQuestion:
     alone: float
     with_tools: float
     tools: tuple[str, ...]
+    # Whether it has a readable answer both alone and with tools.
+    answered: bool = True
     # The later repetitions with tools.
     later: tuple[ToolQuestion, ...] = ()
 
@@ -113,13 +129,15 @@ class ToolQuestion:
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """Its contribution to each of `PARTS`: the mean over its repetitions."""
+        """Its contribution to each of `ALL_PARTS`: the mean over its repetitions."""
 
         def part(one: ToolQuestion, term: Term) -> float:
             moved = one.alone - one.with_tools if term.right else one.with_tools - one.alone
-            return max(moved, 0.0) if bool(one.tools) == term.call else 0.0
+            return max(moved, 0.0) if one.answered and bool(one.tools) == term.call else 0.0
 
-        return tuple(fmean(part(one, term) for one in self.asked) for term in TERMS)
+        silent = [one.with_tools - one.alone for one in self.asked if not one.answered]
+        by_answering = [sum(max(sign * moved, 0.0) for moved in silent) / len(self.asked) for sign in (1, -1)]
+        return (*(fmean(part(one, term) for one in self.asked) for term in TERMS), *by_answering)
 
     def only(self, tools: tuple[str, ...]) -> ToolQuestion:
         """The question as if tools changed its answer only where exactly these were called."""
@@ -148,23 +166,33 @@ def decompose(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Esti
     before, after = (_metric(GAIN, questions, value, every, how) for value in (alone, with_tools))
     difference = contrast(before, after)
     found = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, how)}
+    found[ACCURACY_ALONE] = Estimated(before.value, interval(before))
+    if not all(asked.answered for one in questions for asked in one.asked):
+        found |= {
+            part: _share(part, questions, parts[:, len(PARTS) + place], every, how)
+            for place, part in enumerate(ANSWERING)
+        }
     weights = every
     if how == "mean_of_ratios":
         # So much does a question weigh in a mean over questions that is to be one over tasks.
         size = Counter(one.task for one in questions)
         weights = np.array([len(questions) / len(size) / size[one.task] for one in questions])
     for place, term in enumerate(TERMS):
-        selected = alone if term.right else 1 - alone
+        both = np.array([fmean(asked.answered for asked in one.asked) for one in questions])
+        selected = (alone if term.right else 1 - alone) * both
         found[term.mass] = _share(term.mass, questions, selected, every, how)
-        called = np.array([fmean(bool(asked.tools) == term.call for asked in one.asked) for one in questions])
-        acted, changed = selected * called * weights, parts[:, place] * weights
+        called = np.array(
+            [fmean(asked.answered and bool(asked.tools) == term.call for asked in one.asked) for one in questions]
+        )
+        acted = (alone if term.right else 1 - alone) * called * weights
+        changed = parts[:, place] * weights
         found[term.policy] = _share(term.policy, questions, acted, selected * weights, "ratio")
         found[term.quality] = _share(term.quality, questions, changed, acted, "ratio")
     return found
 
 
 def parts_of(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
-    """The four parts alone, each a share of the questions."""
+    """The four parts of the questions that both answered, each a share of all questions."""
     parts, every = np.array([one.parts for one in questions]), np.ones(len(questions))
     return {part: _share(part, questions, parts[:, place], every, how) for place, part in enumerate(PARTS)}
 
@@ -224,18 +252,22 @@ def _of_group(found: Comparison, group: ComparisonGroup, alone: str, whole: Over
 
 
 def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
-    """The questions that both answered, in the order of the overlap; those without a readable trace are left out."""
+    """The questions that both have, in the order of the overlap; those without a readable trace are left out."""
     found = []
     seen = shared.at(np.flatnonzero(shared.kept))
     asked = [
-        (np.nan_to_num(one.correct(shared.rule)), np.where(one.failed[at], -1, at), heard_of)
+        (np.nan_to_num(one.correct(shared.rule)), answered(one.answer), np.where(one.failed[at], -1, at), heard_of)
         for one, at, heard_of in zip(seen.again[1], seen.where[1], said, strict=True)
     ]
+    alone = ~seen.unanswered[0]
     facts = zip(seen.ids, seen.task, seen.unit, seen.correct()[0].tolist(), strict=True)
     for place, (identity, task, unit, right) in enumerate(facts):
         again = [
-            ToolQuestion(identity, task, unit, right, float(correct[at[place]]), heard_of[identity].tools)
-            for correct, at, heard_of in asked
+            ToolQuestion(
+                *(identity, task, unit, right, float(correct[at[place]]), heard_of[identity].tools),
+                answered=bool(alone[place] and has_answer[at[place]]),
+            )
+            for correct, has_answer, at, heard_of in asked
             if at[place] >= 0 and identity in heard_of and not heard_of[identity].no_trace
         ]
         if again:
@@ -247,14 +279,14 @@ def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Ite
     """The gain, its parts with the questions behind them, and the factors of each part, each in a copy of `row`."""
     for name, made in decompose(questions, how).items():
         if made.value is not None:
-            detail = name not in (GAIN, *PARTS)
+            detail = name not in (GAIN, *ALL_PARTS)
             yield _filled(replace(row, quantity=name, detail=detail), questions, made)
 
 
 def _filled(row: Result, questions: Sequence[ToolQuestion], made: Estimated) -> Result:
     """The row with a number, its interval, and of a part the questions behind it."""
     low, high = ends_of(made.interval)
-    place = PARTS.index(row.quantity) if row.quantity in PARTS else None
+    place = ALL_PARTS.index(row.quantity) if row.quantity in ALL_PARTS else None
     ids = () if place is None else tuple(one.id for one in questions if one.parts[place] > 0)
     return replace(row, value=made.value, low=low, high=high, n=len(questions), ids=ids)
 
@@ -271,7 +303,7 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
         if GAIN in own:
             terms = " ".join(
                 f"{'+' if sign > 0 else '-'} {own[part]:.3f} ({part})"
-                for part, sign in zip(PARTS, SIGNS, strict=True)
+                for part, sign in zip(ALL_PARTS, ALL_SIGNS, strict=True)
                 if part in own
             )
             said.append(f"{group.hybrid.solver}: gain {signed(own[GAIN])} = {terms.removeprefix('+ ')}.")
@@ -283,7 +315,7 @@ SECTION = statistic(
     lead,
     headings={"metric": "tools called"},
     chart="waterfall",
-    charted=(RIGHT_ALONE, *PARTS),
-    signs=(0, *SIGNS),
+    charted=(ACCURACY_ALONE, *ALL_PARTS),
+    signs=(0, *ALL_SIGNS),
     order=115,
 )

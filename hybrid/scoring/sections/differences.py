@@ -1,8 +1,8 @@
 """Which solver is better on the same questions?
 
 Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. none a, none b: questions
-without a readable answer from a, from b. p is of the difference in the row, adjusted (Holm) over the rows of its
-table.
+without a readable answer from a, from b. p is of the difference in the row, adjusted (Holm) within the
+family that the head of its column names.
 
 n: questions that both have and neither failed
 source: ours
@@ -24,7 +24,8 @@ values: 0 to n, in questions
 - failed = questions that one of the two failed [n: questions that both have]
 
 Two solvers are compared on the questions that both have and neither failed, by the benchmark's own metrics over just
-these. A p value is adjusted (Holm) within its family: the headline metric of every pair, all other metrics, all tasks.
+these. A p value is adjusted (Holm) within one family per claim: by the headline metric the gain over the model alone,
+the difference to the specialists, the parts of the gain, and all other pairs; other metrics; the tasks of each pair.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ import numpy as np
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.families import OTHER_METRICS, family_of_pair, family_of_tasks
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Result, adjusted, contrasted, unit_of
+from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Family, Result, adjusted, contrasted, unit_of
 from hybrid.scoring.table import answered
 from hybrid.types import Metric
 
@@ -61,7 +63,14 @@ def rows(comparison: Comparison) -> list[Result]:
         for group, part in shared.by_group(comparison.options.by).items():
             made += _compared(comparison, part, part.accuracy(comparison.rule), group, counted=True)
     heads = _headlines(made)
-    return adjusted(made, lambda row: (row.none, "tasks" if row.group else (row.a, row.b, row.metric) in heads))
+
+    def family(row: Result) -> Family:
+        if row.group:
+            return family_of_tasks(row)
+        is_headline = (row.a, row.b, row.metric) in heads
+        return family_of_pair(comparison, row.a, row.b) if is_headline else OTHER_METRICS
+
+    return adjusted(made, family)
 
 
 def _headlines(made: Sequence[Result]) -> frozenset[tuple[str, str, str]]:

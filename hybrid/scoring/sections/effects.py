@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.families import EFFECTS, family_of_tasks
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Result, adjusted
@@ -57,7 +58,7 @@ def rows(found: Comparison) -> list[Result]:
         if a is not None and b is not None
         for row in contrasts(found, NAME, (a, b), {quantity: (0, 1)})
     ]
-    return adjusted(made, lambda row: bool(row.group))
+    return adjusted(made, lambda row: family_of_tasks(row) if row.group else EFFECTS)
 
 
 SECTION = statistic(rows, chart="intervals", order=125)

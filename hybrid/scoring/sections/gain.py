@@ -2,7 +2,8 @@
 
 gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of tools, more
 turns). content: with tools minus with blank tools (what they say). gain = presence + content. other questions'
-findings: these minus blank tools. p is of the difference in the row, adjusted (Holm) over all parts of its table.
+findings: these minus blank tools. p is of the difference in the row, adjusted (Holm) within the family that
+the head of its column names.
 
 n: questions that all of these have and none failed
 source: ours; docs/statistics.md; paired by question, resampled by cluster
@@ -20,18 +21,20 @@ gain = hybrid - alone: the same MLLM with and without tools. It is the sum of tw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import worded
-from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of
+from hybrid.scoring.conclusion_rows import CI, NO_CLAIM, ConclusionRows, State, ends_of, number, shown, signed, size_of
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.families import family_of_pair, family_of_tasks
 from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Result, adjusted
 
 NAME = "gain"
+NOTHING: Mapping[str, str] = {}
 GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questions' findings"
 
 
@@ -49,7 +52,7 @@ def rows(found: Comparison) -> list[Result]:
             made += contrasts(found, NAME, (group.alone, group.blank, group.hybrid), places)
         if group.shuffled is not None:
             made += contrasts(found, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
-    return adjusted(made, lambda row: bool(row.group))
+    return adjusted(made, lambda row: family_of_tasks(row) if row.group else family_of_pair(found, row.a, row.b))
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -65,7 +68,9 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
         overall = {(row.a, row.b, row.quantity): row for row in made if not row.group}
         tested = [overall[name] for name in names if name in overall]
         if tested and all(row.low is not None for row in tested):
-            said.append(f"{group.hybrid.solver}: {said_of(*tested, none=none_said(found, group))[1]}")
+            unclear = unclear_parts(ConclusionRows(found, ("differences", "helped", "answered")), group)
+            words = said_of(*tested, none=none_said(found, group), unclear=unclear)[1]
+            said.append(f"{group.hybrid.solver}: {words}")
     return " ".join(said)
 
 
@@ -76,25 +81,42 @@ def none_said(found: Comparison, group: ComparisonGroup) -> bool:
     return known and all(tool.faults == tool.calls for one in again for tool in tool_faults(one))
 
 
+def unclear_parts(rows: ConclusionRows, group: ComparisonGroup) -> Mapping[str, str]:
+    """By part of a group's gain why its difference is no claim; a part that can be asserted as it is has no entry."""
+    pairs = {
+        GAIN: (group.alone, group.hybrid),
+        PRESENCE: (group.alone, group.blank),
+        CONTENT: (group.blank, group.hybrid),
+    }
+    claims = {name: rows.pair(a, b).claim for name, (a, b) in pairs.items() if a is not None and b is not None}
+    return {name: NO_CLAIM[claim].removesuffix(" for") for name, claim in claims.items() if claim in NO_CLAIM}
+
+
 def said_of(
-    content: Result, gain: Result | None = None, presence: Result | None = None, *, none: bool = False
+    content: Result,
+    gain: Result | None = None,
+    presence: Result | None = None,
+    *,
+    none: bool = False,
+    unclear: Mapping[str, str] = NOTHING,
 ) -> tuple[str, str]:
     """The case of a conclusion (`conclusion_cases.py`) and its words; a part is asserted where it holds after Holm.
 
-    `none`: no tool answered a call.
+    `none`: no tool answered a call. `unclear`: by part why its difference cannot be asserted (`unclear_parts`).
     """
-    words = worded("content.none") if none else _clause("content", content)
+    words = worded("content.none") if none else _clause("content", content, unclear.get(CONTENT))
     if gain is None or presence is None or presence.low is None:
         return "content.alone", worded("content.alone", content=words)
     states, parts = tuple(map(_held, (gain, presence, content))), {"presence": presence, "content": content}
-    case, said = "content.parts", {"presence": _clause("presence", presence), "content": words}
-    if none:
+    case, said = "content.parts", {"presence": _clause("presence", presence, unclear.get(PRESENCE)), "content": words}
+    if none or unclear:
         pass
     elif states == ("more", "more", "more"):
         case = "content.shared"
         said = {name: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})" for name, row in parts.items()}
     elif states == ("more", "open", "more") and 2 * (content.value or 0.0) > (gain.value or 0.0):
         case, said = "content.source", {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
+        said["content"] = f"{signed(content)} ({CI} {ends_of(content)})"
     return case, worded(case, gain=size_of(gain), **said)
 
 
@@ -102,7 +124,9 @@ def _held(row: Result) -> State:
     return shown(row) if row.holds else "open"
 
 
-def _clause(part: str, row: Result) -> str:
+def _clause(part: str, row: Result, unclear: str | None = None) -> str:
+    if unclear is not None:
+        return worded(f"{part}.unclear", size=signed(row), ends=f"{CI} {ends_of(row)}", why=unclear)
     state = _held(row)
     size = signed(row) if state == "open" else size_of(row)
     note = ", not after adjustment (Holm)" if state == "open" and row.excludes_zero else ""

@@ -1,7 +1,7 @@
 """How right is each solver?
 
 none: what a question without a readable answer counts (abstained, unparsed, out of budget, tool fault): a guess on
-average (chance), or wrong, as in the papers. A failed question is missing, not wrong: it is in no n; with_failed
+average (guess), or wrong, as in the papers. A failed question is missing, not wrong: it is in no n; with_failed
 counts it as wrong.
 
 n: as the metric's
@@ -9,6 +9,8 @@ source: the benchmark's card
 values: in the metric's own unit
 
 - value = the metric of the column `metric`
+- value where answered = the metric over the questions that a specialist, which abstains by design, answers
+- coverage (0 to 1) = questions that it answers / questions
 """
 
 from __future__ import annotations
@@ -16,20 +18,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.result import Result, gated, unit_of, with_interval
-from hybrid.scoring.score import JUDGED, WITH_FAILED
+from hybrid.scoring.groups import role
+from hybrid.scoring.result import FRACTION, Result, gated, unit_of, with_interval
+from hybrid.scoring.score import JUDGED, WITH_FAILED, Scored
 
 NAME = "metrics"
-COUNTS = {"chance": "as a guess would on average", "wrong": "as wrong"}
+COUNTS = {"guess": "as a guess would on average", "wrong": "as wrong"}
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
     """A row for each solver and metric; those that the benchmark's card does not report are details."""
     rule = comparison.rule
     for solver in comparison.solvers:
+        yield from _where_answered(comparison, solver)
         for metric in solver.metrics:
             row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
             # Tables have what the card reports, and the headline with failed questions as wrong.
@@ -42,9 +48,25 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             yield replace(row, low=None, high=None) if solver.answered_nothing else next(gated([row], waiting))
 
 
+def _where_answered(comparison: Comparison, solver: Scored) -> Iterator[Result]:
+    """Of a specialist that answers some questions and not all: its value on these, and their share."""
+    whole = comparison.overlap(solver, repeated=False)
+    by_all = whole.answered_by_all
+    if role(solver) != "specialist" or not 0 < by_all.sum() < whole.n:
+        return
+    metrics = whole.at(np.flatnonzero(by_all | ~whole.present)).headline(comparison.rule)
+    if metrics is None:
+        return
+    row = Result(NAME, "value where answered", unit_of(metrics), None, solver.solver, metric=metrics[0].name)
+    waiting = "waiting" if solver.open and metrics[0].combine == "mean_of_ratios" else None
+    yield next(gated([with_interval(row, metrics[0])], waiting))
+    share = float(by_all.sum()) / whole.n
+    yield replace(row, quantity="coverage", unit=FRACTION, value=share, n=whole.n)
+
+
 def of_contestants(comparison: Comparison, made: Sequence[Result]) -> list[Result]:
     """The headline metric of each contestant; of one that was asked again the mean, and the range as a note."""
-    rows = {row.a: replace(row, note="") for row in made if row.metric == comparison.headline and row.value is not None}
+    rows = {row.a: replace(row, note="") for row in made if is_value(row, comparison)}
     found = []
     for one in comparison.contestants:
         row, again = rows.get(one.solver), comparison.repetitions(one)
@@ -56,6 +78,11 @@ def of_contestants(comparison: Comparison, made: Sequence[Result]) -> list[Resul
             row = whole if row.low is not None else replace(whole, low=None, high=None)
         found += [] if row is None else [row]
     return found
+
+
+def is_value(row: Result, comparison: Comparison) -> bool:
+    """Whether a row is a solver's value of the headline metric over all questions."""
+    return row.quantity == "value" and row.metric == comparison.headline and row.value is not None
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
@@ -78,4 +105,4 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
 NOT_ALIKE = "Not all solvers answered the same questions: pairs are compared over those that both answered."
 
 
-SECTION = statistic(rows, lead, headings={"a": "solver"}, chart="bars", order=10)
+SECTION = statistic(rows, lead, headings={"a": "solver"}, chart="bars", charted=("value",), order=10)

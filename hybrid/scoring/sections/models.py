@@ -1,7 +1,7 @@
 """How right is each model on each task?
 
 n: questions of the task that did not fail
-source: ours: the mean score, so that --abstain decides what no answer is worth
+source: ours: the mean score, so that --unanswered decides what no answer is worth
 
 - <task> = right answers / questions of the task, or the headline metric
 """
@@ -28,7 +28,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     asking = [one for one in comparison.solvers if model_of(one) is not None]
     if len({model_of(one) for one in asking}) < 2:
         return
-    by, rule = comparison.options.by, comparison.solvers[0].abstain
+    by, rule = comparison.options.by, comparison.solvers[0].unanswered
     groups = sorted({group_of(score, by) for one in asking for score in one.scores if score.correct is not None})
     for one in asking:
         for metric in one.metrics:

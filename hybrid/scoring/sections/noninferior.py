@@ -38,7 +38,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     for group in comparison.groups:
         for part in group.parts:
             shared, margin = comparison.overlap(part, group.hybrid), comparison.options.margin
-            metrics = shared.headline(group.hybrid.abstain)
+            metrics = shared.headline(group.hybrid.unanswered)
             if metrics is None:
                 continue
             a, b = metrics

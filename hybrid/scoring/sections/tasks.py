@@ -1,7 +1,7 @@
 """How does each task go?
 
 n: questions of the task that did not fail
-source: ours: the mean score, so that --abstain decides what no answer is worth
+source: ours: the mean score, so that --unanswered decides what no answer is worth
 
 - accuracy = right answers / questions of the task (or of the group of --by)
 - none (0 to n, in questions) = questions of the task without a readable answer [n: questions of the task; source:
@@ -29,7 +29,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         # There is no right and wrong where `correct` is None (a scanpath).
         scores = [score for score in solver.scores if score.correct is not None]
         for group, members in grouped(scores, lambda score: group_of(score, by)).items():
-            row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=solver.abstain)
+            row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=solver.unanswered)
             row = with_interval(row, accuracy("accuracy", members))
             # Nothing was measured where nothing was answered.
             yield replace(row, low=None, high=None) if nothing_answered(members) else row

@@ -35,7 +35,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.registry import names
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
@@ -84,14 +84,14 @@ def rows(comparison: Comparison) -> list[Result]:
                 for group, inside in parts.items():
                     if not tool or any(call.tool == tool for _, calls in inside for call in calls):
                         row = Result(NAME, "", QUESTIONS, None, solver.solver, metric=tool, group=group)
-                        made += _used(row, tool, inside, solver.abstain)
+                        made += _used(row, tool, inside, solver.unanswered)
             if lost := tuple(name for name, one in findings.items() if one.no_trace):
                 count = float(len(lost))
                 made.append(Result(NAME, "without a readable trace", QUESTIONS, count, solver.solver, ids=lost))
     return made if any(row.quantity == "calls" and row.value for row in made) else []
 
 
-def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Abstain) -> Iterator[Result]:
+def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: UnansweredRule) -> Iterator[Result]:
     calls = [[call for call in own if tool in ("", call.tool)] for _, own in questions]
     times = [call.seconds for of_one in calls for call in of_one]
     faults = Counter(call.fault for of_one in calls for call in of_one if call.fault is not None)

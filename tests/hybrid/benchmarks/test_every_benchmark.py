@@ -114,6 +114,6 @@ def test_without_a_reply_an_ask_keeps_its_outcome_and_is_not_correct(name: str, 
     for question in asked(name, folder):
         for outcome in Outcome:
             exchange = Exchange(Prompt((question.text,), question.kind, question.choices), Reply(" \n", outcome))
-            score = load("hybrid.benchmarks", name).score(question, (exchange,), ScoreOptions(abstain="wrong"))
+            score = load("hybrid.benchmarks", name).score(question, (exchange,), ScoreOptions(unanswered="wrong"))
             assert (score.correct or 0.0, score.answer) == (0.0, None)
             assert score.outcome is (Outcome.UNPARSED if outcome is Outcome.ANSWERED else outcome)

@@ -85,8 +85,8 @@ def test_published_numbers_are_below_when_asked_for(command: Command, tmp_path: 
 @pytest.mark.shared_data
 def test_unread_replies_of_a_published_model(command: Command, tmp_path: Path, shared_data: Path) -> None:
     (tmp_path / "Jigsaw.json").symlink_to(shared_data / "blink_outputs" / "QwenVLMax" / "Jigsaw.json")
-    for rule, right in (("wrong", 6), ("chance", 77)):
-        words = ("score", tmp_path, "--benchmark", "blink", "--field", "text", "--json", "--abstain", rule)
+    for rule, right in (("wrong", 6), ("guess", 77)):
+        words = ("score", tmp_path, "--benchmark", "blink", "--field", "text", "--json", "--unanswered", rule)
         assert json.loads(command(*words).out)["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(right / 150)
 
 
@@ -109,7 +109,7 @@ def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
 @pytest.mark.shared_data
 def test_two_published_models(command: Command, shared_data: Path) -> None:
     paths = [shared_data / "blink_outputs" / name for name in ("GPT4V", "GPT4o")]
-    ended = command("compare", *paths, "--benchmark", "blink", "--field", "stored", "--abstain", "wrong", "--json")
+    ended = command("compare", *paths, "--benchmark", "blink", "--field", "stored", "--unanswered", "wrong", "--json")
     report = json.loads(ended.out)
     (row,) = differences(ended.out)
     assert (row["a"], row["b"], row["n"]) == ("GPT4V", "GPT4o", 1901)

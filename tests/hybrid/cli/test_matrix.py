@@ -78,9 +78,9 @@ def test_nothing_is_asked_where_one_run_cannot_be(command: Command, matrix: Path
     ended = command("run", "--config", matrix, "--out", tmp_path / "out")
     assert (ended.code, ended.out, (tmp_path / "out").exists()) == (2, "", False)
     assert "nowhere" in ended.err
-    content["matrix"] = {"abstain": ["chance", "wrong"]}
+    content["matrix"] = {"unanswered": ["guess", "wrong"]}
     matrix.write_text(json.dumps(content))
-    assert "abstain: one value for all runs" in command("run", "--config", matrix).err
+    assert "unanswered: one value for all runs" in command("run", "--config", matrix).err
     content["matrix"] = {"device": ["cpu", "auto"]}
     content["solver"] = ["specialist"]
     matrix.write_text(json.dumps(content))

@@ -21,7 +21,10 @@ REPLIES = stored(__file__, "REPLIES")
 def file(command: Command, tmp_path: Path) -> Path:
     """The template, as it is written."""
     path = tmp_path / "mine" / "questions.jsonl"
-    assert command("data", "template", "-o", path).out.split() == [str(path), str(path.parent / "shapes.png")]
+    assert command("data", "template", "-o", path).out.split() == [
+        str(path),
+        *(str(path.parent / f"shapes{number}.png") for number in ("", "-2", "-3", "-4")),
+    ]
     return path
 
 

@@ -129,7 +129,7 @@ def of(*outcomes: Outcome, **facts: Any) -> tuple[Scored, ...]:
     scores = tuple(Score(str(place), "Jigsaw", 0.0, outcome) for place, outcome in enumerate(outcomes))
     counted = Counted(scores, ())
     data = Data("blink", "val", {}, {})
-    one = Scored("blink", "controller", {"wrong": counted, "chance": counted}, "chance", {}, data)
+    one = Scored("blink", "controller", {"wrong": counted, "guess": counted}, "wrong", {}, data)
     return (replace(one, **facts),)
 
 

@@ -23,7 +23,7 @@ def saved(folder: Path, replies: dict[int, str]) -> Path:
 @pytest.mark.shared_data
 def test_the_published_number_from_the_command_line(command: Command, shared_data: Path) -> None:
     path = shared_data / "blink_outputs" / "GPT4o"
-    ended = command("score", path, "--benchmark", "blink", "--field", "stored", "--json", "--abstain", "wrong")
+    ended = command("score", path, "--benchmark", "blink", "--field", "stored", "--json", "--unanswered", "wrong")
     assert (ended.code, ended.out.count("\n")) == (0, 1)
     assert ended.err.startswith("format: blink")
     report = json.loads(ended.out)

@@ -36,7 +36,7 @@ def test_a_table_has_a_row_a_question_and_solver(made_up_runs: Any, tmp_path: Pa
     metadata = table.schema.metadata
     assert metadata[b"run_sha256"].decode() == run.sha256
     assert json.loads(metadata[b"identity"]) == run.identity
-    assert metadata[b"no_answer"] == b"chance"
+    assert metadata[b"unanswered"] == b"wrong"
     assert json.loads(metadata[b"conclusion"]) == [sentence.text for sentence in run.conclusion] != []
 
 

@@ -23,7 +23,7 @@ OUTCOMES = {
     "b": Outcome.BUDGET,
     "t": Outcome.TOOL_FAULT,
 }
-RULES: tuple[Any, ...] = (("chance", 0.5), ("wrong", 0.0))
+RULES: tuple[Any, ...] = (("guess", 0.5), ("wrong", 0.0))
 
 
 def question(identity: str, task: str, **changes: Any) -> Question:
@@ -47,7 +47,7 @@ def solver(name: str, said: Mapping[str, str], data: Data = VAL, prefix: str = "
             for identity, task, word in rows
         )
         counted[rule] = Counted(scores, metrics_of(load("hybrid.benchmarks", "blink"), questions, scores))
-    return replace(Scored("blink", name, counted, "chance", questions, data, recorded=name), **changes)
+    return replace(Scored("blink", name, counted, "guess", questions, data, recorded=name), **changes)
 
 
 def folder_of(

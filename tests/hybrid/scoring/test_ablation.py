@@ -47,7 +47,7 @@ def rows(found: AblationReport, place: int, section: str, quantity: str, metric:
         row
         for row in found.comparisons[place].results
         if (row.section, row.quantity, row.metric, row.group) == (section, quantity, metric, "")
-        and row.none in ("", "chance")
+        and row.none in ("", "guess")
     ]
 
 

@@ -43,7 +43,7 @@ def whole(paths: tuple[Path, ...]) -> ComparisonReport:
 def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> None:
     report = whole
     told: Any = json.loads(json.dumps(report.as_json()))
-    assert set(told) == {"abstain", "solvers", "results", "conclusion", "conclusions"}
+    assert set(told) == {"unanswered", "solvers", "results", "conclusion", "conclusions"}
     assert [(one["id"], one["text"]) for one in told["conclusion"]] == [(one.id, one.text) for one in report.conclusion]
     assert len(told["results"]) == len(report.results) == len(report.rows())
     assert told["conclusions"] == {made.name: made.lead for made in report.sections if made.lead}
@@ -52,7 +52,9 @@ def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> Non
 def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
     report = compare(*paths, only=["gain", "metrics"])
     assert [block.name for block in report.blocks()] == ["metrics", "gain"]
-    assert set(report.comparison.computed) == {"metrics", "gain"}
+    assert set(report.comparison.computed) == {"gain", "metrics", "differences", "helped", "answered"}, (
+        "what the words of gain read, and no more"
+    )
     assert "Outcomes" not in report.render()
     for name, why in (
         ("gains", r"there is no such section \(did you mean 'gain'\?\)"),
@@ -192,7 +194,7 @@ def test_a_statistic_is_one_file_and_in_every_form(own: None, paths: tuple[Path,
     assert (rows[0]["quantity"], rows[0]["value"], rows[0]["n"]) == ("answers read", 15, 15)
     assert told["conclusions"]["readable"] == lead
     lines = [line for line in csv.DictReader(io.StringIO(report.render("csv"))) if line["section"] == "readable"]
-    assert {line["no_answer"] for line in lines} == {"chance"}
+    assert {line["unanswered"] for line in lines} == {"wrong"}
     assert [line["value"] for line in lines] == [str(int(row["value"])) for row in rows]
     ((benchmark),) = collect_paths(paths).benchmarks
     (shown,) = [one for one in benchmark.overview.sections if one.id == "readable"]

@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
 
 def lines(name: str, paths: Any, rule: Any) -> list[str]:
     """A line a section: its rows by number and hash, its card by hash, its lead."""
-    report = compare_paths(paths, abstain=rule)
+    report = compare_paths(paths, unanswered=rule)
     told = []
     for made in report.sections:
         rows = json.dumps([plain(row.as_json()) for row in made.rows])
@@ -47,7 +47,7 @@ def test_every_row_lead_and_card(made_up_runs: Any, tmp_path: Path) -> None:
     told = []
     for number, (name, options) in enumerate(SETS.items()):
         made = made_up_runs.write(tmp_path / str(number), **options)
-        told += lines(name, made.paths, ("chance", "wrong")[number % 2])
+        told += lines(name, made.paths, ("guess", "wrong")[number % 2])
     if os.environ.get("HYBRID_GOLDEN") == "write":
         GOLDEN.write_text("\n".join(told) + "\n", encoding="utf-8")
     assert told == GOLDEN.read_text(encoding="utf-8").splitlines()

@@ -188,7 +188,7 @@ async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
     fakes.recordings(recordings, said)
     with pytest.raises(UsageError, match="another judge"):
         await asyncio.to_thread(invoke, "judge", run, "--model", model)
-    words = ("score", f"{run}/mllm", "--verdicts", "judge", "--json", "--abstain", "wrong")
+    words = ("score", f"{run}/mllm", "--verdicts", "judge", "--json", "--unanswered", "wrong")
     scored = await asyncio.to_thread(invoke, *words)
     report = json.loads(scored.stdout)
     assert report["metrics"]["accuracy_micro"] == pytest.approx(2 / 6)

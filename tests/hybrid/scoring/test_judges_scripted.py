@@ -97,7 +97,7 @@ async def test_a_judged_reading_is_no_second_solver(tmp_path: Path) -> None:
     folder = run_of(tmp_path)
     await judged_by(folder, reads)
     scored = score_run(folder, OPTIONS, (), "judge")
-    report = ScoreReport({folder.path: scored}, abstain="wrong")
+    report = ScoreReport({folder.path: scored}, unanswered="wrong")
     (comparison,) = report.comparisons.values()
     assert [one.solver for one in comparison.solvers] == [scored[0].solver, f"{scored[0].solver} + judge"]
     assert comparison.comparison.pairs == ()

@@ -40,9 +40,9 @@ def near(expected: Any) -> Any:
 @pytest.fixture(
     scope="module",
     params=[
-        ("blink", "chance"),
+        ("blink", "guess"),
         ("blink", "wrong"),
-        pytest.param(("mvp_bench", "chance"), marks=pytest.mark.system),
+        pytest.param(("mvp_bench", "guess"), marks=pytest.mark.system),
         pytest.param(("mvp_bench", "wrong"), marks=pytest.mark.system),
     ],
     ids="-".join,
@@ -55,15 +55,15 @@ def compared(request: pytest.FixtureRequest, made_up_runs: Any, tmp_path_factory
     benchmark, rule = request.param
     folder = tmp_path_factory.mktemp(benchmark)
     made = made_up_runs.write(folder, benchmark, size=34, seed=17, failed=1, repeats=3, samples=5, unreadable=0.25)
-    report = json.loads(json.dumps(compare(*made.paths, abstain=rule).as_json()))
+    report = json.loads(json.dumps(compare(*made.paths, unanswered=rule).as_json()))
     return read_runs(benchmark, solver_folders(made.paths), rule), report
 
 
 def test_every_number_follows_the_rule_that_the_head_names(compared: Compared) -> None:
     runs, report = compared
-    assert report["abstain"] == runs.rule
+    assert report["unanswered"] == runs.rule
     assert {row.get("none", runs.rule) for row in report["results"]} == {runs.rule}
-    assert {one["abstain"] for one in report["solvers"].values()} == {runs.rule}
+    assert {one["unanswered"] for one in report["solvers"].values()} == {runs.rule}
 
 
 def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
@@ -113,7 +113,7 @@ def test_solvers(compared: Compared) -> None:
         rows = list(runs.scores[name].values())
         assert (told["n"], told["failed"]) == (len(rows), sum(map(failed, rows)))
         assert told["outcomes"] == dict(Counter(row["outcome"] for row in rows))
-        rule = told["abstain"]
+        rule = told["unanswered"]
         wanted = {key: value(*cells) for key, cells in metrics(runs.benchmark, rows, rule).items()}
         if any(map(failed, rows)):
             counted = metrics(runs.benchmark, with_failed(rows), rule)

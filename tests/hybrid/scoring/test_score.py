@@ -64,7 +64,7 @@ async def test_the_json_has_the_shape_that_was_promised(tmp_path: Path, fakes: A
         "Jigsaw": {"n": 4, "accuracy": pytest.approx(1 / 3), "failed": 1},
         "Spatial_Relation": {"n": 2, "accuracy": 0.5},
     }
-    assert report["abstain"] == "wrong"
+    assert report["unanswered"] == "wrong"
     low, high, method = report["intervals"]["accuracy_micro"]
     assert low < 0.4 < high
     assert isinstance(method, str)
@@ -142,7 +142,7 @@ def test_agreement_and_what_is_undecided_are_shares_of_the_rows(tmp_path: Path) 
         Metric("agreement", 0.75, 4, "ratio", cells(1, 1, 1, 0)),
         Metric("undecided", 0.25, 4, "ratio", cells(0, 0, 1, 0)),
     )
-    assert {metric.name for metric in found.counted["chance"].metrics} >= {"agreement", "undecided"}
+    assert {metric.name for metric in found.counted["guess"].metrics} >= {"agreement", "undecided"}
 
 
 def test_a_value_that_is_not_defined_is_null_and_digits_are_twelve(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from hybrid.scoring.tally import Tally, refuse_our_line, tally
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 from tests.hybrid.scoring.solvers import folder_of
 
-OPTIONS = ScoreOptions(abstain="chance")
+OPTIONS = ScoreOptions(unanswered="guess")
 SAID = ("Answer: (A)", "I cannot tell.", "Answer: (B)")
 
 

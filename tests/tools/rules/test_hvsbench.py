@@ -84,7 +84,7 @@ def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
     least = {"Q1": (4, 2), "Q2": (4, 2), "Q3": (3, 1), "Q4": (4, 3), "Q6": (4, 2), "Q8": (5, 3), "Q11": (4, 3)}
     BENCHMARK.generate(tmp_path / "data", (*least, "Q9", "Q12"), 5, 0)
     plan = specialist_run("hvsbench", tmp_path, data=str(tmp_path / "data"), seed=3)
-    (scored,) = score_run(plan.folder, ScoreOptions(abstain="wrong"))
+    (scored,) = score_run(plan.folder, ScoreOptions(unanswered="wrong"))
     right = {task: sum(s.correct or 0 for s in scored.scores if s.task == task) for task in least}
     assert all(right[task] >= floor > guess for task, (floor, guess) in least.items()), right
     metrics = {metric.name: metric.value for metric in scored.metrics}

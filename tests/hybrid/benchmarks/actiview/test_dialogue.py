@@ -77,7 +77,7 @@ def test_declining_is_no_answer_and_counted_where_it_is_allowed(
     assert (score.outcome, score.values.get("declined")) == (outcome, declined)
     if outcome is not Outcome.ANSWERED:
         assert score.correct == 0.0
-        guessed = BENCHMARK.score(question, run(question, [said]), ScoreOptions(parse, "chance"))
+        guessed = BENCHMARK.score(question, run(question, [said]), ScoreOptions(parse, "guess"))
         assert guessed.correct == pytest.approx(1 / len(question.choices))
     metrics = {metric.name: metric.value for metric in BENCHMARK.summarise([score])}
     assert metrics.get("declined.mean") == declined

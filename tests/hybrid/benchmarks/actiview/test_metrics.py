@@ -153,9 +153,9 @@ def test_verdicts() -> None:
     prompt = Prompt(("What?",), Kind.CHOICE, question.choices)
     abstained = [Exchange(prompt, Reply("1")), Exchange(prompt, Reply("", Outcome.ABSTAINED))]
     for without in (abstained, [Exchange(prompt, Reply("1")), Exchange(prompt, Reply("I cannot say."))]):
-        assert BENCHMARK.score(question, without, ScoreOptions(abstain="chance")).correct == 0.25
+        assert BENCHMARK.score(question, without, ScoreOptions(unanswered="guess")).correct == 0.25
         assert BENCHMARK.score(question, without, ScoreOptions()).correct == 0.0
-    assert BENCHMARK.score_stored(question, "B. thing b", ScoreOptions(abstain="chance")).correct == 0.25
+    assert BENCHMARK.score_stored(question, "B. thing b", ScoreOptions(unanswered="guess")).correct == 0.25
 
 
 def test_no_scores_have_no_numbers() -> None:

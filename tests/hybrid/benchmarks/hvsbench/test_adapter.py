@@ -14,8 +14,8 @@ from hybrid.running.data import mount, questions
 from hybrid.types import Exchange, Outcome, Prompt, Question, Reply, Score
 
 PER_TASK = 2
-CHANCE = ScoreOptions(abstain="chance")
-WRONG = ScoreOptions(abstain="wrong")
+CHANCE = ScoreOptions(unanswered="guess")
+WRONG = ScoreOptions(unanswered="wrong")
 
 
 def source(folder: Path, *tasks: str, **chosen: str) -> Source:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.base import Abstain, ScoreOptions, Source
+from hybrid.benchmarks.base import ScoreOptions, Source, UnansweredRule
 from hybrid.benchmarks.mvp_bench import BENCHMARK
 from hybrid.benchmarks.mvp_bench.images import half_box
 from hybrid.benchmarks.mvp_bench.sample import TASKS, write
@@ -70,9 +70,11 @@ def test_halves_are_equally_wide_and_do_not_meet(width: int, height: int) -> Non
     assert {left.y0, right.y0, left.y1, right.y1} == {0, height}
 
 
-def verdicts(question: Question, reply: Reply, abstain: Abstain = "wrong") -> list[tuple[float | None, Outcome]]:
+def verdicts(
+    question: Question, reply: Reply, unanswered: UnansweredRule = "wrong"
+) -> list[tuple[float | None, Outcome]]:
     exchange = Exchange(Prompt((question.text,), question.kind, question.choices), reply)
-    both = (ScoreOptions(abstain=abstain), replace(OFFICIAL, abstain=abstain))
+    both = (ScoreOptions(unanswered=unanswered), replace(OFFICIAL, unanswered=unanswered))
     found = [BENCHMARK.score(question, (exchange,), options) for options in both]
     return [(score.correct, score.outcome) for score in found]
 
@@ -88,9 +90,9 @@ def test_empty_replies_and_failures_are_never_right(sample: Path, store: ImageSt
         assert verdicts(question, Reply("", Outcome.ABSTAINED)) == [(0.0, Outcome.ABSTAINED)] * 2
         for text, outcome in (("", Outcome.ABSTAINED), ("", Outcome.BUDGET), ("Hm.", Outcome.ANSWERED)):
             ended = Outcome.UNPARSED if outcome is Outcome.ANSWERED else outcome
-            assert verdicts(question, Reply(text, outcome), "chance") == [(chance, ended)] * 2
-        assert BENCHMARK.score_stored(question, "Hm.", ScoreOptions(abstain="chance")).correct == chance
-        assert verdicts(question, Reply("", Outcome.OUTAGE), "chance") == [(0.0, Outcome.OUTAGE)] * 2
+            assert verdicts(question, Reply(text, outcome), "guess") == [(chance, ended)] * 2
+        assert BENCHMARK.score_stored(question, "Hm.", ScoreOptions(unanswered="guess")).correct == chance
+        assert verdicts(question, Reply("", Outcome.OUTAGE), "guess") == [(0.0, Outcome.OUTAGE)] * 2
 
 
 def test_the_official_rules_differ_between_the_single_run_and_the_rotations(sample: Path, store: ImageStore) -> None:

@@ -12,9 +12,9 @@ from tests.tables import cases
 BENCH = load("hybrid.benchmarks", "questions")
 
 
-def score(question: Question, reply: str, abstain: str = "wrong", outcome: Outcome = Outcome.ANSWERED) -> Score:
+def score(question: Question, reply: str, unanswered: str = "wrong", outcome: Outcome = Outcome.ANSWERED) -> Score:
     exchange = Exchange(Prompt((question.text,), question.kind, question.choices), Reply(reply, outcome))
-    return BENCH.score(question, (exchange,), ScoreOptions("strict", abstain))  # type: ignore[arg-type]
+    return BENCH.score(question, (exchange,), ScoreOptions("strict", unanswered))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_kind_and_what_is_right", list))

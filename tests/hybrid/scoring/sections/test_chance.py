@@ -35,7 +35,7 @@ def asked() -> dict[str, Question]:
 
 def both(data: Data = VAL) -> Comparison:
     said = {"mllm": {"Jigsaw": "rrrr", "Counting": "rrru"}, "specialist": {"Jigsaw": "wfwr", "Counting": "rr.."}}
-    facts: dict[str, Any] = {"prefix": "val_", "abstain": "wrong", "questions": asked()}
+    facts: dict[str, Any] = {"prefix": "val_", "unanswered": "wrong", "questions": asked()}
     return compare([solver(name, letters, data, **facts) for name, letters in said.items()])
 
 

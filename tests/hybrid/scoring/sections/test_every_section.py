@@ -12,13 +12,13 @@ from hybrid.scoring.sections import results
 from tests.tables import cases
 
 
-@pytest.mark.parametrize("rule", ["chance", "wrong"])
+@pytest.mark.parametrize("rule", ["guess", "wrong"])
 @pytest.mark.parametrize(*cases(__file__, "test_every_section_can_be_made"))
 def test_every_section_can_be_made(
     tmp_path: Path, made_up_runs: Any, benchmark: str, repeats: int, more: dict[str, int], rule: Any
 ) -> None:
     made = made_up_runs.write(tmp_path, benchmark, size=5, repeats=repeats, unreadable=0.3, **more)
-    solvers = compare_paths(made.paths, abstain=rule).solvers
+    solvers = compare_paths(made.paths, unanswered=rule).solvers
     found = results(compare(solvers, ComparisonOptions(allow_failed=True)))
     assert {one.name: one.fault for one in found if one.fault} == {}
     assert {"ceiling", "decomposition", "evidence", "gain", "knowledge", "spread", "tool_only"} <= {

@@ -24,7 +24,7 @@ def asked(run: RunFolder, name: str, said: str) -> Scored:
     """A solver of that word, a third of whose letters are of each task."""
     tasks = ("Jigsaw", "Relative_Depth", "Counting")
     letters = {task: said[place::3] for place, task in enumerate(tasks)}
-    return solver_of(name, letters, abstain="wrong", folder=run, model="openai:m")
+    return solver_of(name, letters, unanswered="wrong", folder=run, model="openai:m")
 
 
 def rows_of(*solvers: Scored, options: ComparisonOptions | None = None) -> list[Result]:
