@@ -22,6 +22,7 @@ from hybrid.display.tables import RENDERERS, Table
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.codec import codec
 from hybrid.registry import described_by, load
+from hybrid.scoring.clusters import align_clusters
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.faults import broken_tools
@@ -368,7 +369,8 @@ def side_by_side(
         UsageError: as `compare_paths`.
     """
     labels: OtherLabels = options.get("other_labels") or "refuse"
-    solvers = with_same_labels(unique([one for one, _ in scored], [origin for _, origin in scored]), labels)
+    named = unique([one for one, _ in scored], [origin for _, origin in scored])
+    solvers = with_same_labels(align_clusters(named), labels)
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
     by, margin = known_group(options.get("by"), solvers), margin_of(options.get("margin"))
     return solvers, ComparisonOptions(by, chosen, options.get("allow_failed", False), margin, labels)
