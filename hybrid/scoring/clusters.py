@@ -2,9 +2,9 @@
 
     solvers = align_clusters(solvers)
 
-Which questions show the same picture is known where pictures are: not for predictions that are scored without the data,
-and a run with `--limit` knows only its own questions. Two solvers are compared over the same clusters, so that questions
-which any of the solvers knows to belong together are one cluster for all.
+Which questions show the same picture is known where pictures are: not for predictions that are scored without the
+data, and a run with `--limit` knows only its own questions. Two solvers are compared over the same clusters, so
+questions that any of the solvers knows to belong together are one cluster for all.
 """
 
 from __future__ import annotations

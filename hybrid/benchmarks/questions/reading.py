@@ -88,9 +88,9 @@ class Reader:
                 # Saved predictions are scored without pictures, which only say which questions belong together.
                 with nullcontext() if needs_images else suppress(DataError):
                     question = replace(question, images=self._images(row, store, identity))
-            return question
         except DataError as error:
             return BrokenQuestion(identity, task, str(error), cluster=cluster)
+        return question
 
     def doubts(self, tasks: Sequence[str]) -> Iterator[str]:
         """Doubts about questions that can be asked, each with its place; images are not read."""

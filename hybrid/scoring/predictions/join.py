@@ -127,10 +127,8 @@ def pictures_note(questions: Sequence[Question]) -> tuple[str, ...]:
     unknown = sum(not question.images and not question.cluster for question in questions)
     if not unknown:
         return ()
-    return (
-        f"the pictures of {unknown} of {len(questions)} questions are not known: questions that show the same picture "
-        "count as independent, so intervals may be too narrow",
-    )
+    of_all = f"the pictures of {unknown} of {len(questions)} questions are not known"
+    return (f"{of_all}: those that show the same one count as independent, so intervals may be too narrow",)
 
 
 def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, object]) -> tuple[str, ...]:

@@ -105,7 +105,9 @@ def without_clusters(sheet: Path) -> Path:
 
 
 @pytest.mark.parametrize("limit", [None, 6, 3])
-def test_pictures_of_the_data_cluster_the_rows_of_another_harness(asked: Any, limit: int | None, tmp_path: Path) -> None:
+def test_pictures_of_the_data_cluster_the_rows_of_another_harness(
+    asked: Any, limit: int | None, tmp_path: Path
+) -> None:
     table, run = asked(limit)
     command("export", run / "chance", "--to", "vlmevalkit", "-o", tmp_path / "s.tsv")
     (own,) = score_run(RunFolder(run), OPTIONS, keep=False)
@@ -137,7 +139,7 @@ def test_solvers_of_a_comparison_have_the_clusters_that_one_of_them_knows(
     asked: Any, order: int, tmp_path: Path
 ) -> None:
     """A run of six questions knows of two that share a picture with others of the whole."""
-    table, run = asked()
+    _, run = asked()
     _, few = asked(3)
     paths = [run, few][::order]
     first, second = compare_paths(paths).solvers
@@ -167,3 +169,13 @@ def test_metrics_follow_clusters_that_another_solver_knows(asked: Any) -> None:
         assert {cell.cluster for cell in metric.cells} == {*units(aligned).values()}
         assert metric.value == next(own.value for own in alone.metrics if own.name == metric.name)
         assert ends_of(interval(metric)) != (None, None)
+
+
+def test_files_that_are_named_like_repetitions_are_repetitions(asked: Any, tmp_path: Path) -> None:
+    table, run = asked()
+    for name in ("guess.tsv", "guess@2.tsv"):
+        command("export", run / "chance", "--to", "vlmevalkit", "-o", tmp_path / name)
+    paths = [tmp_path / "guess.tsv", tmp_path / "guess@2.tsv"]
+    report = compare_paths(paths, benchmark="questions", data=str(table))
+    assert [len(report.comparison.repetitions(one)) for one in report.comparison.contestants] == [2]
+    assert "(mean of 2 repetitions" in report.conclusion[0].text
