@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.paths import CompareArguments
 
 
-@click.command("compare", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin"))
+@click.command("compare", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))
 @options("compare")
 @form_options
 @path_option
