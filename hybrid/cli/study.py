@@ -136,6 +136,7 @@ def study_as_json(report: ComparisonReport, begun: Sequence[Path]) -> str:
 
 def _shown(form: str, shape: Shape, report: ComparisonReport, begun: Sequence[Path]) -> None:
     """Print the conclusion and the tables of a study."""
+    from hybrid.cli.compare import paint_head
     from hybrid.display.tables import RENDERERS
     from hybrid.scoring.study_tables import study_tables
 
@@ -145,7 +146,7 @@ def _shown(form: str, shape: Shape, report: ComparisonReport, begun: Sequence[Pa
         click.echo(report.render(form), nl=False)
     else:
         tables = "\n".join(map(RENDERERS[form], study_tables(report.sections)))
-        click.echo(f"{report.render(form)}\n{tables}", nl=False)
+        click.echo(f"{paint_head(report.render(form), form)}\n{tables}", nl=False)
         click.echo(pasteable(("hybrid", "report", *map(str, begun), "-o", "site"), shape, "\nevery question: "))
 
 
