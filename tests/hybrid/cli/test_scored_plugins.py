@@ -48,7 +48,7 @@ def test_the_manifest_says_where_the_rules_lie(command: Command, run: Path) -> N
     with (run.parent / "rows.csv").open() as file:
         found = [row["finding"] for row in csv.DictReader(file) if row["solver"] == "arbiter"]
     assert sorted(found) == ["right"] * 4 + ["wrong"] * 4
-    assert command("calibrate", run, "-o", run.parent / "trust.json", code=0).out.startswith("tool")
+    assert command("calibrate", run, "-o", run.parent / "trust.json", code=0).out.startswith("Right: nearer (4 of 8)")
 
 
 @pytest.mark.parametrize(("change", "why"), [("edit", "has changed since the run"), ("move", "there is no folder")])
