@@ -5,8 +5,9 @@
 
 A file is CSV with a header or JSON lines. Columns: `id` and `correct` (0 to 1), optionally `calls` (how many tools were
 called; with tools only), `task` and `cluster`. Where every question has a task, tasks weigh the same, as in a run. A
-question whose `correct` or `calls` is empty is left out. `hybrid export --to table` writes such a file. The trajectories that MED writes (github.com/GAIR-NLP/Med,
-`recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and `tool_call_counts`, and pair by line.
+question whose `correct` or `calls` is empty is left out. `hybrid export RUN/SOLVER --to table` writes such a file. The
+trajectories that MED writes (github.com/GAIR-NLP/Med, `recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward`
+and `tool_call_counts`, and pair by line.
 """
 
 from __future__ import annotations
