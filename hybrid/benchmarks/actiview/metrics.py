@@ -14,7 +14,7 @@ LETTERS_LISTED = tuple("ABCDEFGHZ")
 
 
 def official_answer(text: str, choices: Sequence[str], gold: str) -> str | None:
-    """The option letter by the released `cal_acc` (`toolkit/evaluator.py`): a letter, or None for no answer that counts.
+    """The option letter by the released `cal_acc` (`toolkit/evaluator.py`); None for a reply that cannot be right.
 
     Where "Answer:" stands, what follows the first one up to the next, stripped, is read, else the reply as it is. What
     is before its first full stop must be one of the list of letters, exactly: neither "AB" nor " B" nor "(A)" is. Else

@@ -17,7 +17,8 @@ values: -1 to 1
 
 Cells after "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357): result only is the finding in the
 prompt without a loop. The effect of the format alone (tools offered, findings blank) is `presence` of section `gain`.
-Forms after "Perception Programs" (arXiv 2604.12896); none is tested where the tools made no picture. Every row is of the questions that both cells have.
+Forms after "Perception Programs" (arXiv 2604.12896); none is tested where the tools made no picture. Every row is of
+the questions that both cells have.
 """
 
 from __future__ import annotations
