@@ -24,7 +24,7 @@ from hybrid.scoring.recorded_pair import decomposed, read_pair
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import ceiling, effects, tool_only
 from hybrid.stats import ratio_interval
-from hybrid.types import Attempt, Exchange, ImageRef, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
+from hybrid.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
 
 Right = NDArray[np.bool_]
 SIZE = 60
@@ -44,7 +44,7 @@ def questions(size: int, pictures: int = 0) -> list[Question]:
 
 
 def write_run(
-    path: Path, asked: Sequence[Question], right: Mapping[str, Right], *, pictured: bool = True, **identity: object
+    path: Path, asked: Sequence[Question], right: Mapping[str, Right], *, pictured: bool = True, **identity: Json
 ) -> RunFolder:
     """A run folder with these answers; the controller calls a tool each time, which makes a picture or none."""
 
