@@ -65,7 +65,7 @@ def write_run(
 
 def nothing_is_luck_at_temperature_0(folder: Path, rng: np.random.Generator) -> bool:
     """A server's model at temperature 0 answers the same again, so that no gain is luck."""
-    model = {"model": "drawn", "options": {"temperature": 0.0}}
+    model: Json = {"model": "drawn", "options": {"temperature": 0.0}}
     answers = {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.5}
     run = write_run(folder / "run", questions(SIZE), answers, model=model)
     rows = tool_only.SECTION.rows(compare(compare_paths([run.path]).solvers))

@@ -55,8 +55,6 @@ def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, made_up
     head, _, ceiling = command("compare", *controls, "--only", "ceiling").out.partition("\n\n")
     said = "made:up | BLINK val | 15 questions | date not recorded\nNo answer counts as a guess on average"
     assert head.startswith(said)
-        "made:up | BLINK val | 15 questions | date not recorded\nNo answer counts as a guess on average"
-    )
     assert ceiling.startswith("How much of what its parts know")
     two = command("compare", *controls, "--only", "gain,differences").out
     assert (TITLE in two, "Does the gain come from" in two, "How right is" in two) == (True, True, False)
