@@ -4,6 +4,8 @@ python -m bench.sentences                 60 draws a design, some minutes on two
 python -m bench.sentences --design "14 tasks x 6" --draws 400     that one alone
 python -m bench.sentences --power         how often the difference of "80 % power" is found
 python -m bench.sentences --plan          how often the one that `hybrid plan` names is
+python -m bench.sentences --worlds        worlds of single numbers and sentences, and how often each is false
+python -m bench.sentences --coverage      how often intervals hold a difference of uneven tasks that runs one way
 python -m bench.sentences --draws 100     bench/results/sentences.md
 """
 
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 
 from bench._frame import options
 from bench._runs import written
+from bench._sentence_worlds import WORLDS, false_in
 from bench._simulations import rejected
 from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
 from hybrid.errors import UsageError
@@ -320,13 +323,38 @@ def plan(draws: int, seed: int) -> Iterator[str]:
         yield f"| {' + '.join(map(str, sizes))} | {rows} | {discordant} | {said} | {rejected(p_values):.2f} |"
 
 
+def worlds(draws: int, seed: int) -> Iterator[str]:
+    """Of each world of `_sentence_worlds` in how many draws the output is false."""
+    yield f"| world, {draws} draws | false |"
+    yield "| :--- | ---: |"
+    for name in WORLDS:
+        yield f"| {name} | {false_in(name, draws, seed)} |"
+
+
+def coverage(draws: int, seed: int) -> Iterator[str]:
+    """Of each design how often the interval of `contrast` holds the difference, and ends below or above it."""
+    yield f"| tasks | differing | difference | held in {draws} draws | ends below | begins above |"
+    yield "| :--- | ---: | ---: | ---: | ---: | ---: |"
+    for sizes, discordant, difference in _DATA["coverage"]:
+        rng = np.random.default_rng([seed, *sizes])
+        found = (contrast(*pair(rng, sizes, discordant, difference)).interval for _ in range(draws))
+        ends = [(one.low, one.high) for one in found if one is not None]
+        below = sum(high < difference - 1e-9 for _, high in ends) / draws
+        above = sum(low > difference + 1e-9 for low, _ in ends) / draws
+        named = " + ".join(map(str, sizes))
+        yield f"| {named} | {discordant} | {difference} | {1 - below - above:.3f} | {below:.3f} | {above:.3f} |"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table in Markdown."""
     known = {design.name: design for design in (*ARMS, *NULLS)}
     flags = {"--draws": 60, "--seed": 0, "--design": list(known), "--power": False, "--plan": False}
+    flags |= {"--worlds": False, "--coverage": False}
     given = options(__doc__, flags, arguments)
     made = partial(sentences, designs=[known[name] for name in given.design or known])
-    for line in (power if given.power else plan if given.plan else made)(given.draws, given.seed):
+    tables = {"power": power, "plan": plan, "worlds": worlds, "coverage": coverage}
+    table = next((table for name, table in tables.items() if getattr(given, name)), made)
+    for line in table(given.draws, given.seed):
         print(line, flush=True)
 
 

@@ -12,16 +12,17 @@ name none has it. `left_out` says why.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import os
 import pkgutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hybrid.cards import read_card
 from hybrid.errors import UsageError
@@ -75,6 +76,9 @@ NOT_THINGS: Final = ("base", "card", "rules")
 RECIPES: Final = "recipes"
 # How the names of files begin that lie next to things and test them.
 TESTS: Final = ("test_", "conftest")
+# How the names of files end that decide what a thing does.
+CODE_ENDINGS: Final = (".py", ".toml", ".yaml")
+HASH_DIGITS: Final = 12
 
 # By package the folders of the project, from before others were looked in.
 _OWN: dict[str, tuple[str, ...]] = {}
@@ -142,9 +146,7 @@ def look_also_in(places: Sequence[Path], option: str) -> None:
         root = place.expanduser().resolve()
         if not root.is_dir():
             raise UsageError(f"{option} {place}: there is no such folder")
-        inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
-        held = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
-        held = held or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
+        held = _held_by(root)
         if not held:
             kinds = ", ".join(f"{kind.folder}/" for kind in KINDS)
             raise UsageError(
@@ -154,6 +156,53 @@ def look_also_in(places: Sequence[Path], option: str) -> None:
             if folder not in folders(package):
                 look_in(package, (*folders(package), folder))
         _NAMED[root] = held
+
+
+def origin_facts(things: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    """By `folder/name` where those of these things lie that are from outside of the project.
+
+    A thing of a folder that was named has `path`, the folder, and `sha256`, the hash of the code there; a thing of an
+    installed package has `package`, its name.
+
+    Args:
+        things: packages and names, as `load` takes them.
+    """
+    facts: dict[str, dict[str, Any]] = {}
+    for package, name in things:
+        origin = found(package).get(name) if package in BY_PACKAGE else None
+        if origin is None or origin.own:
+            continue
+        key = f"{origin.kind.folder}/{name}"
+        if origin.entry is not None:
+            facts[key] = {"package": origin.entry.dist.name if origin.entry.dist else origin.entry.value}
+            continue
+        root = next(root for root, held in _NAMED.items() if any(place in origin.places for _, place in held))
+        facts[key] = {"path": str(root), "sha256": folder_hash(root)}
+    return facts
+
+
+def folder_hash(root: Path) -> str:
+    """Hash of the names and contents of the code and its facts in a folder that `look_also_in` takes, 12 hex digits.
+
+    Tests and files of other kinds do not count, nor do folders that hold no things.
+    """
+    total = hashlib.sha256()
+    for _, place in _held_by(root):
+        for path in sorted(Path(place).rglob("*")):
+            parts = path.relative_to(place).parts
+            counts = path.suffix in CODE_ENDINGS and not path.name.startswith(TESTS)
+            if counts and not any(part.startswith((".", "__pycache__")) for part in parts) and path.is_file():
+                name = path.relative_to(root).as_posix()
+                content = path.read_bytes().replace(b"\r\n", b"\n")
+                total.update(f"{name}\x1f{hashlib.sha256(content).hexdigest()}\x1e".encode())
+    return total.hexdigest()[:HASH_DIGITS]
+
+
+def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
+    """The packages that a named folder has things of, each with the folder of their files."""
+    inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
+    held = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
+    return held or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
 
 
 def _look_where_the_environment_says() -> None:

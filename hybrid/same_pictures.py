@@ -8,7 +8,8 @@ shown.clusters                 # {"q3": "picture of q1", "q1": "picture of q1"}:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hybrid.types import Question
 
@@ -26,7 +27,7 @@ class SamePictures:
     def __init__(self) -> None:
         self._units: set[str] = set()
         self._named = False
-        self._by_picture, self._by_all = _Joined(), _Joined()
+        self._by_picture, self._by_all = JoinedUnits(), JoinedUnits()
 
     def add(self, question: Question) -> None:
         """Take a question up."""
@@ -45,7 +46,20 @@ class SamePictures:
         return {unit: f"{PICTURE}{first}" for unit, first in joined.items()}
 
 
-class _Joined:
+def cluster_by_pictures(questions: Sequence[Question]) -> tuple[Question, ...]:
+    """These questions with the clusters that their pictures give; clusters that a larger set of them gave are dropped.
+
+    A run of some of the data's questions clusters these alone, so predictions of the same questions have to as well.
+    """
+    shown = SamePictures()
+    bare = [replace(each, cluster="") if each.cluster.startswith(PICTURE) else each for each in questions]
+    for question in bare:
+        shown.add(question)
+    clusters = shown.clusters
+    return tuple(replace(each, cluster=clusters.get(each.unit, each.cluster)) for each in bare)
+
+
+class JoinedUnits:
     """Sets of units that grow together; each is known by its first unit."""
 
     def __init__(self) -> None:
@@ -53,19 +67,21 @@ class _Joined:
         self._above: dict[str, str] = {}
 
     def add(self, unit: str, keys: Iterable[str]) -> None:
+        """Join the unit to every earlier one that has one of these keys."""
         for key in keys:
-            first, own = self._root(self._first.setdefault(key, unit)), self._root(unit)
+            first, own = self.root(self._first.setdefault(key, unit)), self.root(unit)
             if first != own:
                 self._above[own] = first
 
-    def _root(self, unit: str) -> str:
+    def root(self, unit: str) -> str:
+        """The first unit of the set of a unit; the unit itself where it is alone."""
         while unit in self._above:
             unit = self._above[unit]
         return unit
 
     def joined(self) -> dict[str, str]:
         """By unit the first one of its set, of sets of two and more."""
-        found = {unit: self._root(unit) for unit in self._above}
+        found = {unit: self.root(unit) for unit in self._above}
         return found | {first: first for first in found.values()}
 
 

@@ -52,7 +52,8 @@ class Source:
     tasks: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     # Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
-    # streamed, whatever the settings, and images, which need not be there, are not read.
+    # streamed, whatever the settings. Images need not be there: a benchmark that does not name its clusters reads those
+    # that it finds, because questions that show the same picture are one cluster.
     for_predictions: bool = False
     # The folder that the paths of a table's images begin in, where it is not the table's own.
     images_root: Path | None = None
@@ -93,7 +94,7 @@ class PredictedRow:
     `id` is one of the benchmark's own ids. `task` is a name that contains the task's. `place` counts from 1 within the
     task in the order of the benchmark's data; `index` only gives the order. `answer` is the gold answer, of a foreign
     format a letter without parentheses where it is one. `stored` is what was extracted: None where no extraction is
-    kept, empty where it found nothing.
+    kept, empty where it found nothing. `cluster` is the unit that statistics resample, in a file of our own exports.
     """
 
     where: str
@@ -106,6 +107,7 @@ class PredictedRow:
     choices: tuple[str, ...] = ()
     answer: str | None = None
     stored: str | None = None
+    cluster: str = ""
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.paths import CompareArguments
 
 
-@click.command("compare", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin"))
+@click.command("compare", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))
 @options("compare")
 @form_options
 @path_option
@@ -56,7 +56,24 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
         raise UsageError(f"--all and --only choose tables, and --{form} has every number: leave them out")
     report = compare_paths(paths, **options)
     if report.solvers:
-        output = json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or TEXT[tables])
+        plain = form or TEXT[tables]
+        output = json.dumps(report.as_json()) + "\n" if form == "json" else paint_head(report.render(plain), plain)
         click.echo(output, nl=False)
     name_failed(report.failed)
     return 3 if report.failed else 0
+
+
+def paint_head(text: str, form: str) -> str:
+    """The text, in whose first line the words for generated questions are coloured on a terminal."""
+    from hybrid.scoring.head import GENERATED
+
+    first, end, rest = text.partition("\n\n")
+    return (
+        first.replace(GENERATED, click.style(GENERATED, fg="yellow", bold=True), 1) + end + rest
+        if form in PAINTED
+        else text
+    )
+
+
+# The forms that a person reads in a terminal.
+PAINTED = ("text", "narrow")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.paths import CompareArguments
 
 
-@click.command("report", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin", "other_labels"))
+@click.command("report", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin", "other_labels"))
 @options("report")
 @told_options
 def command(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FAILED_SHOWN = 20
 
 
-@click.command("score", cls=Grouped, rare=("path",))
+@click.command("score", cls=Grouped)
 @options("score")
 @told_options
 def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Unpack[ScoreArguments]) -> int:

@@ -95,18 +95,22 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         options: those of the command: the folder `out`, and `allow_failed` and perhaps `unanswered` of the comparison.
         show: prints the comparison of the cells that have answers, and gets their folders; not called without any.
     """
+    from hybrid.log.folder import RunFolder
     from hybrid.running.study import calls_tools
+    from hybrid.scoring.traces import lacks_pictures
 
     out: Path = options["out"]
     main = cells[0]
 
     def made(cell: PlannedRun) -> ResolvedRun | None:
+        if cell.pictures and lacks_pictures(RunFolder(main.folder(out)), main.changes["solvers"][0]):
+            tell(f"note: {cell.name} is not asked: no tool made a picture in {main.folder(out)}")
+            return None
         if cell.calls and not calls_tools(main.folder(out), main.changes["solvers"][0], cell.calls):
             return None
         return prepared(cell.config(config, out))
 
     def compared(asked: AskedRuns) -> Sequence[str]:
-        from hybrid.log.folder import RunFolder
         from hybrid.scoring.reports import compare_paths
         from hybrid.types import Outcome
 
@@ -136,6 +140,7 @@ def study_as_json(report: ComparisonReport, begun: Sequence[Path]) -> str:
 
 def _shown(form: str, shape: Shape, report: ComparisonReport, begun: Sequence[Path]) -> None:
     """Print the conclusion and the tables of a study."""
+    from hybrid.cli.compare import paint_head
     from hybrid.display.tables import RENDERERS
     from hybrid.scoring.study_tables import study_tables
 
@@ -145,7 +150,7 @@ def _shown(form: str, shape: Shape, report: ComparisonReport, begun: Sequence[Pa
         click.echo(report.render(form), nl=False)
     else:
         tables = "\n".join(map(RENDERERS[form], study_tables(report.sections)))
-        click.echo(f"{report.render(form)}\n{tables}", nl=False)
+        click.echo(f"{paint_head(report.render(form), form)}\n{tables}", nl=False)
         click.echo(pasteable(("hybrid", "report", *map(str, begun), "-o", "site"), shape, "\nevery question: "))
 
 

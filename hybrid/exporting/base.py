@@ -25,6 +25,7 @@ from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.paths import DEFAULT_RULE, protocol_of
 from hybrid.scoring.predictions.base import first, letter_of
+from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.runs import chosen, score_run
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, Kind, Prompt, Question, Score
@@ -72,6 +73,7 @@ class ExportedRun:
         """
         inside = not (path / MANIFEST).is_file() and (path.parent / MANIFEST).is_file()
         folder = RunFolder.existing(path.parent if inside else path)
+        find_plugins(folder)
         return cls(folder, chosen(folder, (path.name,) if inside else ()))
 
     @cached_property

@@ -20,6 +20,7 @@ from typing import Any, Final
 from hybrid.exporting._turns import turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold
 from hybrid.scoring.groups import role
+from hybrid.scoring.model_settings import settings_of
 from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import calls_of
 from hybrid.stats.intervals import interval
@@ -117,7 +118,7 @@ class _Evaluation:
         if card.hub_id is not None and not run.generated:
             source |= {"source_type": "hf_dataset", "hf_repo": card.hub_id, "hf_split": run.split}
             source["samples_number"] = len(self.scored.scores)
-        settings, limits = identity.get("model") or {}, identity.get("limits") or {}
+        settings, limits = settings_of(identity), identity.get("limits") or {}
         tools = identity.get("tools_offered", ()) if role(self.scored) in ("hybrid", "specialist") else ()
         given = {name: settings[name] for name in ("temperature", "max_tokens") if settings.get(name) is not None}
         if tools:

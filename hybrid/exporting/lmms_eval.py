@@ -53,7 +53,12 @@ class LmmsEval(Exporter):
                     "doc_hash": _sha256(json.dumps([row.question.id, row.question.text, list(row.question.choices)])),
                     "prompt_hash": _sha256(row.prompt.text),
                     "target_hash": _sha256(row.gold),
-                    METRIC: {"id": row.question.id, "sub_task": row.question.task, "score": row.score.correct},
+                    METRIC: {
+                        "id": row.question.id,
+                        "sub_task": row.question.task,
+                        "score": row.score.correct,
+                        "cluster": row.question.cluster,
+                    },
                     "filtered_resps": [row.text],
                     "input": row.prompt.text,
                 }

@@ -4,7 +4,8 @@
     hybrid score gpt4o_BLINK.xlsx --benchmark blink --data DIR
 
 Columns: `index` (from 0), `question`, the options `A`, `B`, ..., `answer` (a letter where there is one), `category`
-(the task), `idx` (the benchmark's id) and `prediction` (the reply as it was).
+(the task), `idx` (the benchmark's id), `cluster` (the unit that statistics resample) and `prediction` (the reply as it
+was).
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ def write_sheet(path: Path, rows: Sequence[SingleReply]) -> None:
         UsageError: a reply would not come back as it was; no file is left.
     """
     options = string.ascii_uppercase[: max(len(row.question.choices) for row in rows)]
-    sheet: list[Row] = [("index", "question", *options, "answer", "category", "idx", "prediction")]
+    sheet: list[Row] = [("index", "question", *options, "answer", "category", "idx", "cluster", "prediction")]
     for index, row in enumerate(rows):
         asked = row.question
         choices = (*asked.choices, *[""] * (len(options) - len(asked.choices)))
-        sheet.append((index, asked.text, *choices, row.gold, asked.task, asked.id, row.text))
+        sheet.append((index, asked.text, *choices, row.gold, asked.task, asked.id, asked.cluster, row.text))
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         WRITERS[path.suffix.lower()](path, sheet)

@@ -27,6 +27,8 @@ from hybrid.secrets import redact_bytes
 FORMAT = 2
 MANIFEST = "manifest.json"
 SEAL = "sha256"
+# The entry of what a run used from outside of the project (`hybrid.plugins.origin_facts`).
+PLUGINS = "plugins"
 MEND = "put back the one that the run was made with, or give another folder"
 
 
@@ -104,6 +106,7 @@ class _Manifest:
     picture_order: _PictureOrder | None = None
     files: Mapping[str, Extent] = field(default_factory=dict)
     commands: tuple[Invocation, ...] = ()
+    plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from hybrid.report.questions import QuestionBook
 from hybrid.report.tags import check_tags, read_tags, tag_tables
 from hybrid.scoring.compare import compare
 from hybrid.scoring.paths import CompareArguments, by_model, known_group, options_for, scored_at
+from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.reports import side_by_side
 from hybrid.scoring.runs import refuse_hidden, score_run
 from hybrid.scoring.score import Scored
@@ -97,6 +98,7 @@ def collect_run(folder: RunFolder, title: str = "") -> Pages:
         UsageError: its answers are hidden.
         DataError: its questions cannot be read.
     """
+    find_plugins(folder)
     name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
     refuse_hidden(load("hybrid.benchmarks", name), split)
     scored = score_run(folder, options_for({}, folder), keep=False) if folder.solvers() else ()

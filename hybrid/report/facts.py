@@ -14,6 +14,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.payload import Fact, SolverCard
 from hybrid.scoring.groups import control, model_of, role
+from hybrid.scoring.model_settings import settings_of
 from hybrid.scoring.score import Scored
 
 # Keys of a model's settings that identify its files, left out for readers.
@@ -73,7 +74,7 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
     record: dict[str, str] = {
         "benchmark": load("hybrid.benchmarks", identity["benchmark"]).card.title,
         RUN: folder.path.as_posix(),
-        "model": _named(identity.get("model"), "model"),
+        "model": _named(settings_of(identity), "model"),
         "data": _named(identity.get("data"), "kind"),
         "split": str(identity.get("split", "")),
         "settings": _listed(identity.get("settings", {})),

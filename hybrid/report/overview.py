@@ -19,6 +19,7 @@ from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Chart, Overview, OverviewSection
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.head import head_of, head_of_run
 from hybrid.scoring.headline import headline_tables, rule_line, warnings
 from hybrid.scoring.published_tables import cells_of, published_below
 from hybrid.scoring.reference import ReferenceLine, reference_lines
@@ -59,6 +60,7 @@ def overview_of(comparison: Comparison, given: Sequence[str]) -> Overview:
         benchmark=comparison.benchmark.card.name,
         title=comparison.benchmark.card.short_title,
         facts=facts(comparison.solvers),
+        head=head_of(comparison.solvers),
         warnings=(
             *filter(None, (rule_line(comparison.solvers),)),
             *warnings(comparison.solvers),
@@ -109,5 +111,6 @@ def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:
     """The overview of a run of which no question is finished yet."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     waiting = f"No answer is there yet; {open_questions} questions are to be asked."
+    head = head_of_run(folder, open_questions)
     labels = tuple(str(label) for label in folder.manifest.get("labels", ()))
-    return Overview(benchmark.card.name, benchmark.card.short_title, run_facts(folder), (waiting, *labels))
+    return Overview(benchmark.card.name, benchmark.card.short_title, run_facts(folder), (waiting, *labels), head=head)

@@ -85,6 +85,7 @@ class Overview:
     headline: tuple[Table, ...] = ()
     # The column of the list of questions that holds the groups of rows: `task`, or the group of `--by`.
     by: str = "task"
+    head: tuple[str, ...] = ()  # The first line: models, benchmark and split or generated questions, number, date
 
 
 @dataclass(frozen=True)

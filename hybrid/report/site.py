@@ -131,6 +131,7 @@ def _write(pages: Pages, folder: Path) -> None:
         # Notes kept by a browser for one report are not shown in another, and outlive its being written anew.
         "id": hashlib.sha256(json.dumps([pages.title, named]).encode()).hexdigest()[:16],
         "title": pages.title,
+        "heading": ": ".join([pages.title, *(" | ".join(one.head) for one in overviews if one.head)]),
         "made_by": pages.made_by,
         "live": pages.live,
         "answers": answers,

@@ -30,6 +30,8 @@ class PlannedRun:
     former: str = ""
     # It is asked only where the main run has a question with so many calls of tools.
     calls: int = 0
+    # It is asked only where tools made a picture in the main run.
+    pictures: bool = False
 
     def folder(self, out: Path) -> Path:
         """Its folder in that of all of them."""

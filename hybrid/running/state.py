@@ -29,9 +29,10 @@ from hybrid.log.attempts import Recorded
 from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.log.lines import Extent, Measure
-from hybrid.log.manifest import MANIFEST, difference
+from hybrid.log.manifest import MANIFEST, PLUGINS, difference
 from hybrid.log.questions import AnyQuestion
 from hybrid.models.answering import other_models
+from hybrid.plugins import TOOLS, origin_facts
 from hybrid.registry import package_of_solver
 from hybrid.repeats import word_of
 from hybrid.running.data import READ_BY, reading_key
@@ -329,7 +330,7 @@ def models_named(attempt: Attempt) -> Counter[str]:
 
 
 def _further(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> dict[str, Json]:
-    """The entries that only some runs have: of supplied texts, of corrected labels, of MCP servers."""
+    """The entries that only some runs have: supplied texts, corrected labels, MCP servers, plugins."""
     further: dict[str, Json] = {}
     if run.config.context is not None:
         lacking = len(run.without_text)
@@ -347,6 +348,16 @@ def _further(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> dict[st
     servers += [server for server in run.tools.foreign.as_json(run.tools.tools) if server not in servers]
     if servers:
         further["mcp"] = servers
+    # Whoever scores the run finds what it used, for the rules by which tool output is judged lie with the tools.
+    used = [("hybrid.benchmarks", run.benchmark.card.name), *((TOOLS, name) for name in run.tools.tools)]
+    words = [word_of(name) for name in run.solvers if word_of(name) not in run.config.objects.solvers]
+    used += [(package_of_solver(word), word) for word in words]
+    outside: dict[str, Json] = {**before.get(PLUGINS, {}), **origin_facts(used)}
+    for name, tool in run.tools.tools.items():
+        if isinstance(facts := outside.get(f"{TOOLS}/{name}"), dict):
+            facts["routes"] = sorted(tool.rules)
+    if outside:
+        further[PLUGINS] = outside
     return further
 
 

@@ -27,7 +27,8 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
 
     Args:
         depth: `quick` asks alone, with tools, format only and the specialists; `full` also without a loop, without
-            pictures, with wrong and with perfect findings, with findings in one form, and with one picture at a time.
+            pictures, with wrong and with perfect findings, and, where tools made pictures, with findings in one form
+            and with one picture at a time.
         solver: the hybrid solver that is studied.
         style: the form of tools in which the model was trained, where it is another than that of the main run.
     """
@@ -43,10 +44,10 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
         blank,
         _varied(solver, "other-findings", "findings about other questions", "wrong-results", tool_output="shuffled"),
         _varied(solver, "oracle", "findings of a perfect tool", tool_output="oracle"),
-        _varied(solver, "findings-as-text", "the text of findings alone", show="text"),
-        _varied(solver, "findings-as-pictures", "the pictures of findings alone", show="image"),
+        replace(_varied(solver, "findings-as-text", "the text of findings alone", show="text"), pictures=True),
+        replace(_varied(solver, "findings-as-pictures", "the pictures of findings alone", show="image"), pictures=True),
         *trained,
-        replace(latest, calls=2),
+        replace(latest, calls=2, pictures=True),
     )
 
 

@@ -26,6 +26,7 @@ from hybrid.log.files import write_redacted, writing
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.rotation import ROTATED
+from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
 from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
@@ -76,6 +77,7 @@ class CountedAnswer:
 def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
     """Every specialist answer in a run, and the MLLM's own answers, each counted once a question and prompt."""
     manifest = folder.manifest
+    find_plugins(folder)
     benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
     refuse_hidden(benchmark, manifest["identity"]["split"])
     questions = folder.questions()

@@ -31,6 +31,7 @@ from hybrid.raised import in_one_line
 from hybrid.registry import load
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.recorded_calls import recorded_tools
+from hybrid.scoring.recorded_plugins import ROUTE, find_lost_rules
 from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import TracedCall, calls_of
 from hybrid.secrets import redact
@@ -93,6 +94,7 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
         return {}
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     recorded = None if is_imported(scored) else scored.folder.recorded(scored.recorded)
+    lost = find_lost_rules(scored.folder)
     kept = _kept(str(scored.folder.path.resolve()), scored.recorded)
 
     async def all_of() -> dict[str, Heard]:
@@ -103,12 +105,12 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
             if recorded is None or score.id not in recorded.by_id:
                 verdicts[score.id] = Heard((), False, "unread", unread=NO_TRACE)
                 continue
-            stamp, before = hash(recorded.line(score.id)), kept.get(score.id)
+            stamp, before = hash((recorded.line(score.id), *lost)), kept.get(score.id)
             if before is None or before[0] != stamp:
                 question = scored.questions[score.id]
                 # What was never asked has failed.
                 assert isinstance(question, Question)  # noqa: S101
-                before = kept[score.id] = (stamp, await _heard(recorded, benchmark, question))
+                before = kept[score.id] = (stamp, await _heard(recorded, benchmark, question, lost))
             verdicts[score.id] = before[1]
         return verdicts
 
@@ -128,11 +130,17 @@ def _kept(run: str, solver: str) -> dict[str, tuple[int, Heard]]:
     return {}
 
 
-async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question) -> Heard:
+async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question, lost: Mapping[str, str]) -> Heard:
+    """The verdict on a recorded attempt; `lost` says why a tool's rule, or a rule for a route, is missing."""
     try:
         attempt = recorded.by_id[question.id]
     except DataError:
         return Heard((), False, "unread", unread=DAMAGED)
+    # The project's own rule for the same kind of question would not know what such a tool said.
+    calls = _called(attempt)
+    needed = [call.tool for call in calls] + [f"{ROUTE}{exchange.prompt.route}" for exchange in attempt.exchanges]
+    if calls and (missing := next((name for name in needed if name in lost), None)):
+        return Heard(calls, False, "unread", unread=lost[missing])
     try:
         return await hear(benchmark, question, attempt)
     # A rule or a scorer that cannot live with one trace costs this question, and no other.

@@ -19,6 +19,7 @@ from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, contrasted, gated, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.scoring.table import Flags, Floats
+from hybrid.stats import ratio_interval
 
 if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
@@ -64,12 +65,21 @@ class Part:
         ids = tuple(self.seen.ids[np.asarray(amount, float) > 0])
         return self.number(quantity, total(amount), **{"unit": QUESTIONS, "ids": ids, **fields})
 
-    def share(
-        self, quantity: str, above: Floats, below: Floats | None = None, *, share: bool = True, **fields: Any
-    ) -> Result:
+    def share(self, quantity: str, above: Floats, below: Floats | None = None, **fields: Any) -> Result:
         """A ratio of sums, or a mean, with interval; `n` counts the questions with anything below the line."""
         row = replace(self.row, quantity=quantity, unit=FRACTION)
-        return replace(with_interval(row, self.shared.ratio(quantity, above, below, share=share)), **fields)
+        return replace(with_interval(row, self.shared.ratio(quantity, above, below)), **fields)
+
+    def open_ratio(self, quantity: str, above: Floats, below: Floats, near_zero: str) -> Result:
+        """A ratio of sums that may be any number, with Fieller's interval.
+
+        Neither is given where the denominator does not differ from 0 (95 %): `near_zero` is the note that says so.
+        """
+        row = replace(self.row, quantity=quantity, unit=FRACTION, n=len(self))
+        known = ratio_interval(above, below, self.seen.unit.tolist())
+        if known is None:
+            return row.noted(near_zero)
+        return replace(row, value=total(above) / total(below), low=known.low, high=known.high)
 
 
 def total(amount: Floats | Flags) -> float:

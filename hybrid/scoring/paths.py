@@ -21,6 +21,7 @@ from hybrid.scoring.label_changes import OtherLabels
 from hybrid.scoring.predicted import Field, score_predictions
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.predictions.mounted import sets_of
+from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.runs import score_run, write_submission
 from hybrid.scoring.score import Scored
 
@@ -132,6 +133,7 @@ def scored_at(
         source = "judge" if verdicts == "judge" else Path(verdicts)
     if (run := _run_of(path)) is not None:
         folder = RunFolder(run)
+        find_plugins(folder)
         name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
         if run == path and split in load("hybrid.benchmarks", name).card.hidden_splits:
             tell(f"the answers of {name} {split} are hidden: nothing is scored")

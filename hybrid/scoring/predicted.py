@@ -73,12 +73,17 @@ def score_predictions(
         counted=counted,
         unanswered=options.unanswered,
         questions=asked,
-        data=Data(benchmark.card.name, benchmark.card.splits[0], {}, {}),
+        data=Data(benchmark.card.name, benchmark.card.splits[0], _origin_of(data), {}),
         reasons=made.reasons,
         origin=joined.origin,
         recorded=_name_of(path),
         model=_name_of(path),
     )
+
+
+def _origin_of(data: str | None) -> dict[str, Json]:
+    """What is known of the data that predictions were joined to: whether the questions were generated."""
+    return {"kind": "sample"} if data == "sample" else {}
 
 
 def _field_of(joined: Joined) -> Field:
@@ -115,6 +120,7 @@ def import_run(
             "benchmark": benchmark.card.name,
             "split": benchmark.card.splits[0],
             "imported": {"name": name, "field": field},
+            **({"data": origin_of_data} if (origin_of_data := _origin_of(data)) else {}),
         }
         origin = codec(Origin).dump_python(joined.origin, mode="json")
         labels: list[Json] = [f"imported ({field})"]

@@ -4,13 +4,16 @@
     pair.questions, pair.missing             # ToolQuestions, and what the files do not tell
 
 A file is CSV with a header or JSON lines. Columns: `id` and `correct` (0 to 1), optionally `calls` (how many tools were
-called; with tools only), `task` and `cluster`. The trajectories that MED writes (github.com/GAIR-NLP/Med,
-`recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and `tool_call_counts`, and pair by line.
+called; with tools only), `task` and `cluster`. Where every question has a task, tasks weigh the same, as in a run. A
+question whose `correct` or `calls` is empty is left out. `hybrid export RUN/SOLVER --to table` writes such a file. The
+trajectories that MED writes (github.com/GAIR-NLP/Med, `recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward`
+and `tool_call_counts`, and pair by line.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +26,12 @@ from hybrid.scoring.reports import Report
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestion, rows_of
 from hybrid.scoring.study_tables import decomposition_table
-from hybrid.types import Json
+from hybrid.types import Combine, Json, base_id
 
 # Columns of MED's trajectories by ours.
 MED = {"accuracy_reward": "correct", "tool_call_counts": "calls"}
+# Those of our own tables of questions.
+TABLE = {"tool_calls": "calls"}
 # The tools of a question whose calls were only counted.
 CALLED, NOT_CALLED = ("calls",), ()
 
@@ -42,14 +47,31 @@ class RecordedPair:
     has_calls: bool
     # Questions that one of the files lacks.
     only_one: int
+    # Questions without a value of `correct` in one of the files, or of `calls` in a file that has the column.
+    empty: int = 0
+    # Questions without a task, where others have one.
+    without_task: int = 0
+
+    @property
+    def how(self) -> Combine:
+        """The mean over tasks where every question has one, else over questions."""
+        return "mean_of_ratios" if all(question.task for question in self.questions) else "ratio"
 
     @property
     def missing(self) -> tuple[str, ...]:
         """One sentence for each thing that the files do not contain."""
         uncounted = "The file with tools has no column calls: gain and harm are not split by calls."
         lacking = f"{self.only_one} questions are in one of the files alone, and left out."
+        empty = f"{self.empty} questions have an empty cell in correct or calls, and are left out."
+        no_task = f"{self.without_task} questions have no task: every question weighs the same, not every task."
         known = "Without controls, repetitions and traces: no presence, result or loop, and nothing by luck."
-        return (*([] if self.has_calls else [uncounted]), *([lacking] if self.only_one else []), known)
+        return (
+            *([] if self.has_calls else [uncounted]),
+            *([lacking] if self.only_one else []),
+            *([empty] if self.empty else []),
+            *([no_task] if self.without_task else []),
+            known,
+        )
 
 
 # The parts of a file without calls: all questions count as if none had one, and the parts are called so.
@@ -76,9 +98,11 @@ class RecordedReport(Report):
 
 
 def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedReport:
-    """The decomposition of a pair of files under these names, each question weighing the same."""
-    row = Result(NAME, GAIN, FRACTION, None, without, with_tools)
-    rows: Sequence[Result] = tuple(rows_of(row, pair.questions, "ratio"))
+    """The decomposition of a pair of files under these names: the mean over tasks where the files have them."""
+    tasks = len({question.task for question in pair.questions})
+    note = f"mean over {tasks} tasks, each weighing the same" if pair.how == "mean_of_ratios" and tasks > 1 else ""
+    row = Result(NAME, GAIN, FRACTION, None, without, with_tools, note=note)
+    rows: Sequence[Result] = tuple(rows_of(row, pair.questions, pair.how))
     if not pair.has_calls:
         kept = (one for one in rows if one.quantity in (GAIN, *UNSPLIT))
         rows = tuple(replace(one, quantity=UNSPLIT.get(one.quantity, one.quantity)) for one in kept)
@@ -96,22 +120,45 @@ def read_pair(without: Path, with_tools: Path) -> RecordedPair:
     shared = [identity for identity in alone if identity in hybrid]
     if not shared:
         raise DataError(f"{without} and {with_tools} have no id in common")
-    has_calls = all(hybrid[identity].get("calls") not in (None, "") for identity in shared)
+    has_calls = any(not _is_empty(row, "calls") for row in hybrid.values())
+    needed = ("correct", "calls") if has_calls else ("correct",)
+    known = [
+        name
+        for name in shared
+        if not _is_empty(alone[name], "correct") and not any(_is_empty(hybrid[name], column) for column in needed)
+    ]
+    if not known:
+        raise DataError(f"{without} and {with_tools}: no question has a value of {' and '.join(needed)} in both")
     questions = []
-    for identity in shared:
+    for identity in known:
         before, after = alone[identity], hybrid[identity]
-        task, cluster = (str(before.get(name) or after.get(name) or "") for name in ("task", "cluster"))
+        task, cluster = (_shared_cell(identity, name, before, after) for name in ("task", "cluster"))
         called = has_calls and _number(with_tools, identity, after, "calls") > 0
         right = _share(without, identity, before), _share(with_tools, identity, after)
-        questions.append(ToolQuestion(identity, task, cluster or identity, *right, CALLED if called else NOT_CALLED))
-    return RecordedPair(tuple(questions), has_calls, len({*alone} ^ {*hybrid}))
+        unit = cluster or base_id(identity)
+        questions.append(ToolQuestion(identity, task, unit, *right, CALLED if called else NOT_CALLED))
+    no_task = sum(not question.task for question in questions)
+    without_task = no_task if no_task < len(questions) else 0
+    return RecordedPair(tuple(questions), has_calls, len({*alone} ^ {*hybrid}), len(shared) - len(known), without_task)
+
+
+def _is_empty(row: Row, name: str) -> bool:
+    return row.get(name) is None or str(row[name]).strip() == ""
+
+
+def _shared_cell(identity: str, name: str, before: Row, after: Row) -> str:
+    """A text that both files may have; empty where neither has it. Raises `DataError` where they differ."""
+    values = {str(row[name]).strip() for row in (before, after) if not _is_empty(row, name)}
+    if len(values) > 1:
+        raise DataError(f"{identity}: its {name} is {' in one file and '.join(sorted(values))} in the other")
+    return next(iter(values), "")
 
 
 def _by_id(path: Path) -> dict[str, Row]:
     """The rows of a file by id; by the number of the line where the file has none."""
     found: dict[str, Row] = {}
     for number, raw in enumerate(_rows(path), 1):
-        row = {MED.get(name, name): value for name, value in raw.items()}
+        row = {MED.get(name, TABLE.get(name, name)): value for name, value in raw.items()}
         identity = str(row.get("id") or "") or f"line {number}"
         if identity in found:
             raise DataError(f"{path}: the id {identity!r} occurs twice")
@@ -127,7 +174,7 @@ def _rows(path: Path) -> Iterator[Row]:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: {error}") from error
     if not path.name.endswith((".jsonl", ".json")):
-        yield from csv.DictReader(text.splitlines())
+        yield from csv.DictReader(io.StringIO(text, newline=""))
         return
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():

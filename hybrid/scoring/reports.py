@@ -19,13 +19,16 @@ from typing import TYPE_CHECKING, Unpack
 
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.display.tables import RENDERERS, Table
+from hybrid.display.terminal import NARROW, filled, one_line
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.codec import codec
 from hybrid.registry import described_by, load
+from hybrid.scoring.clusters import align_clusters
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.faults import broken_tools
 from hybrid.scoring.groups import origin_of
+from hybrid.scoring.head import head_of
 from hybrid.scoring.headline import MORE, as_summary, headline_tables, nothing_answered_by, rule_head
 from hybrid.scoring.label_changes import OtherLabels, with_same_labels
 from hybrid.scoring.paths import (
@@ -183,6 +186,7 @@ class ComparisonReport(Report):
     only: tuple[str, ...] = ()  # Names of the sections that are printed instead of the conclusion with its two tables
     every: bool = False  # Whether all sections are printed
     more: str = ""  # The line that says what else can be asked; by default the options of `hybrid compare`
+    headed: bool = False  # Whether text begins with models, benchmark, questions and date
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -257,15 +261,26 @@ class ComparisonReport(Report):
         """
         if form == "csv":
             return as_csv(self.solvers, self.results)
+        first = self._first_line(form)
         if nothing := nothing_answered_by(self.solvers):
-            return nothing
+            return first + nothing
         if not self.solvers:
             return ""
         if self.only or self.every:
             head = rule_head(self.solvers, form)
+            head = first + head
             return "\n".join(filter(None, (head, *(piece for block in self.blocks() for piece in pieces(block, form)))))
         short = as_summary(self.comparison, self.conclusion, self.more or MORE, form)
-        return "\n".join([short, *(piece for block in self._published() for piece in pieces(block, form))])
+        return "\n".join([first + short, *(piece for block in self._published() for piece in pieces(block, form))])
+
+    def _first_line(self, form: str) -> str:
+        """Models, benchmark, questions and date in one line; empty where it is not asked for."""
+        if not (self.headed and self.solvers):
+            return ""
+        line = HEAD_SEPARATOR.join(map(one_line, head_of(self.solvers)))
+        if form in ("text", "narrow"):
+            return "".join(f"{part}\n" for part in filled(line, NARROW))
+        return f"{'% ' if form == 'latex' else ''}{line}\n\n"
 
     @described_by(describer)
     def as_json(self) -> dict[str, Json]:
@@ -277,6 +292,7 @@ class ComparisonReport(Report):
         faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
         origins = self._origins()
         return {
+            **({"head": list(head_of(self.solvers))} if self.solvers and self.headed else {}),
             **({"unanswered": self.comparison.rule} if self.solvers else {}),
             "solvers": {one.solver: {**one.as_json(self.options.by), **origins[one.solver]} for one in self.solvers},
             "results": [{**row.as_json(), **sides(origins, row)} for row in self.results],
@@ -297,6 +313,7 @@ class ComparisonReport(Report):
 
 # The records of `ScoreReport`; `unanswered` is the rule that holds for all its numbers.
 COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "unanswered", "metric", "n", "value", "low", "high")
+HEAD_SEPARATOR = " | "
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
@@ -355,7 +372,7 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     only, every = tuple(options.get("only", ())), options.get("all", False)
     if only and every:
         raise UsageError("--only and --all: give one of the two")
-    return ComparisonReport(solvers, compared, options.get("published", False), only, every)
+    return ComparisonReport(solvers, compared, options.get("published", False), only, every, headed=True)
 
 
 def side_by_side(
@@ -367,7 +384,8 @@ def side_by_side(
         UsageError: as `compare_paths`.
     """
     labels: OtherLabels = options.get("other_labels") or "refuse"
-    solvers = with_same_labels(unique([one for one, _ in scored], [origin for _, origin in scored]), labels)
+    named = unique([one for one, _ in scored], [origin for _, origin in scored])
+    solvers = with_same_labels(align_clusters(named), labels)
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
     by, margin = known_group(options.get("by"), solvers), margin_of(options.get("margin"))
     return solvers, ComparisonOptions(by, chosen, options.get("allow_failed", False), margin, labels)

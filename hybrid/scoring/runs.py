@@ -20,6 +20,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.readings import VERDICTS, Readings, read_readings, refuse_disagreement, with_readings
+from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.score import JUDGED, AnyQuestions, Counted, Scored, counted_twice, metrics_of
 from hybrid.scoring.tally import Tally, recorded_of, tally
 from hybrid.types import Outcome, Question, Score
@@ -45,6 +46,7 @@ def score_run(
         DataError: a verdict that does not belong to the run.
     """
     identity = folder.manifest["identity"]
+    find_plugins(folder)
     benchmark: Benchmark = load("hybrid.benchmarks", identity["benchmark"])
     refuse_hidden(benchmark, identity["split"])
     names, questions = chosen(folder, solvers), folder.questions()

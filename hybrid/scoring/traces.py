@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hybrid.log.folder import RunFolder
 from hybrid.types import Exchange, Fault, Finding, Json
 
 
@@ -39,3 +40,16 @@ def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
             finding = Finding(step.text, data, sure, backend, version, step.images)
         calls.append(TracedCall(step.name, shown, given, step.seconds, step.fault, finding))
     return tuple(calls)
+
+
+def lacks_pictures(folder: RunFolder, solver: str) -> bool:
+    """Whether tools answered a solver of a run and none of them made a picture; False where no tool answered."""
+    answered = False
+    for attempt in folder.recorded(solver).by_id.values():
+        for exchange in attempt.exchanges:
+            for step in exchange.reply.steps:
+                if step.kind == "tool" and step.fault is None:
+                    answered = True
+                    if step.images:
+                        return False
+    return answered

@@ -17,6 +17,7 @@ from hybrid.stats.contrasts import (
     noninferiority,
 )
 from hybrid.stats.exact import mcnemar
+from hybrid.stats.fieller import FIELLER, ratio_interval
 from hybrid.stats.intervals import Interval, combine, ends_of, interval, wilson
 from hybrid.stats.planning import (
     TYPICAL_DISCORDANT,
@@ -32,6 +33,7 @@ from hybrid.stats.scatter import SKEWED_T
 __all__ = [
     "EXACT",
     "FEW",
+    "FIELLER",
     "SKEWED_T",
     "SWAPPED",
     "TYPICAL_DISCORDANT",
@@ -49,6 +51,7 @@ __all__ = [
     "measured_design",
     "noninferiority",
     "power_of",
+    "ratio_interval",
     "sample_size",
     "wilson",
 ]

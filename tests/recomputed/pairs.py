@@ -22,7 +22,7 @@ from tests.recomputed.runs import (
     unanswered,
     unit,
 )
-from tests.recomputed.sums import contrast, linear, loss_of, skewed, t_beyond, t_quantile, value
+from tests.recomputed.sums import contrast, fieller, loss_of, t_beyond, t_quantile, value
 
 HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
 BLANK, SHUFFLED = "controller [blank]", "controller [shuffled]"
@@ -268,22 +268,16 @@ def ceiling(runs: Runs) -> Iterator[JsonObject]:
             Cell("", cluster, float(row[0] - row[better - 2]), 1 - (1 - row[1]) * (1 - row[2]) - row[better - 2])
             for _, cluster, *row in kept
         ]
-        reached = (counts[0] - max(counts[1:])) / (either - max(counts[1:]))
+        known = fieller(cells)
+        reached = None if known is None else (counts[0] - max(counts[1:])) / (either - max(counts[1:]))
         row = result("ceiling", "reached", "fraction", reached, **of, a=HYBRID)
-        if withheld(whole, rows) == "failed":
+        near = "" if known else "not given: the way from the better part to the ceiling does not differ from 0 (95 %)"
+        if known is None:
+            yield {**row, "note": near}
+        elif withheld(whole, rows) == "failed":
             yield {**row, "note": UNTESTED["failed"]}
         else:
-            low, high = _ends_of_the_way(cells, reached)
-            yield {**row, "low": low, "high": high}
-
-
-def _ends_of_the_way(cells: Sequence[Cell], reached: float) -> tuple[float, float]:
-    """A share of a way may be behind its start or beyond its end, also where nothing here is."""
-    found = linear("ratio", cells)
-    variance = sum(s**2 for s in found.shares.values())
-    around = skewed(found.shares.values(), variance * found.unit, found.unit, found.freedom)
-    low, high = around.ends(reached)
-    return (max(0.0, low) if all(c.above >= 0 for c in cells) else low, high)
+            yield {**row, "low": known[0], "high": known[1]}
 
 
 def agreement(runs: Runs) -> list[JsonObject]:

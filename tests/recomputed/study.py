@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tests.recomputed.rows import gated, measured, result, withheld
 from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, by_task, credit, failed, rightness, unanswered, unit
-from tests.recomputed.sums import contrast, value
+from tests.recomputed.sums import contrast, fieller, value
 from tests.recomputed.traces import calls
 
 HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
@@ -250,8 +250,11 @@ def _spent(runs: Runs, solver: str) -> dict[tuple[str, str], float]:
 def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str]) -> Iterator[JsonObject]:
     of, total, saved = {**of, "n": len(more)}, sum(more.values()), sum(more[identity] for identity in skip)
     yield result("unchanged", f"{name} that could have been skipped", name, saved, **of)
-    share = result("unchanged", f"share of {name}", "fraction", saved / total if total > 0 else None, **of)
-    yield share if total > 0 else {**share, "note": f"no {name} more with tools than alone"}
+    cells = [Cell("", place, own if place in skip else 0.0, own) for place, own in more.items()]
+    note = "" if total > 0 else f"no {name} more with tools than alone"
+    if total > 0 and min(more.values()) < 0 and fieller(cells) is None:
+        note = f"not given: the {name} that tools cost do not differ from 0 (95 %)"
+    yield result("unchanged", f"share of {name}", "fraction", None if note else saved / total, **of, note=note)
 
 
 def knowledge(runs: Runs) -> Iterator[JsonObject]:

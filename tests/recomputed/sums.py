@@ -137,6 +137,37 @@ def interval(how: str, cells: Sequence[Cell]) -> list[float]:
     return [_lower(strata, q), 1 - _lower([(1 - r, w, size) for r, w, size in strata], q)]
 
 
+def fieller(cells: Sequence[Cell]) -> tuple[float, float] | None:
+    """The ratios r for which the clusters' `above - r below` have a sum that t does not tell from 0; None: unbounded.
+
+    Solved as a quadratic in r; without a positive leading term the set of these r is no interval.
+    """
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for cell in cells:
+        sums[cell.cluster][0] += cell.above
+        sums[cell.cluster][1] += cell.below
+    n = len(sums)
+    if n < 2:
+        return None
+    xs, ys = ([both[place] for both in sums.values()] for place in (0, 1))
+
+    def spread(one: list[float], other: list[float]) -> float:
+        mean_one, mean_other = sum(one) / n, sum(other) / n
+        return n / (n - 1) * sum((a - mean_one) * (b - mean_other) for a, b in zip(one, other, strict=True))
+
+    t2 = t_quantile(n - 1) ** 2
+    # Two clusters of the size s that is typical, (s, s) and (0, s), add to the variances.
+    s2 = (sum(y * y for y in ys) / sum(map(abs, ys))) ** 2 if any(ys) else 0.0
+    leading = sum(ys) ** 2 - t2 * (spread(ys, ys) + 2 * s2)
+    middle = sum(xs) * sum(ys) - t2 * (spread(xs, ys) + s2)
+    last = sum(xs) ** 2 - t2 * (spread(xs, xs) + s2)
+    if leading <= 1e-12 * sum(ys) ** 2:
+        return None
+    square = middle**2 - leading * last
+    root = math.sqrt(square) if square > 1e-12 * middle**2 else 0.0
+    return (middle - root) / leading, (middle + root) / leading
+
+
 def _lower(strata: Sequence[tuple[float, float, float]], q: float) -> float:
     """The lowest mean that a score test of the stratified shares does not reject, along the likeliest proportions."""
     from scipy.optimize import brentq

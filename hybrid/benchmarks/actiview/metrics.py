@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 CUE = "Answer:"
-INDEX = "ABCDEFGHZ"
+LETTERS_LISTED = tuple("ABCDEFGHZ")
 
 
 def official_answer(text: str, choices: Sequence[str], gold: str) -> str | None:
-    """The option letter by the released `cal_acc`: a letter, or None where it cannot count as any answer.
+    """The option letter by the released `cal_acc` (`toolkit/evaluator.py`); None for a reply that cannot be right.
 
-    Text after "Answer:" where that stands; what is before the first full stop is looked up in "ABCDEFGHZ", otherwise
-    the whole must equal the gold option's text (case and outer blanks apart). `gold` is its letter. As that look-up
-    finds longer pieces too, "AB" is an A; an empty reply, which it would find at A as well, is no answer here.
+    Where "Answer:" stands, what follows the first one up to the next, stripped, is read, else the reply as it is. What
+    is before its first full stop must be one of the list of letters, exactly: neither "AB" nor " B" nor "(A)" is. Else
+    the read text must equal the gold option's text (case and outer blanks apart). `gold` is its letter.
     """
-    answer = text.split(CUE, 1)[1].strip() if CUE in text else text.strip()
+    answer = text.split(CUE)[1].strip() if CUE in text else text
     head = answer.split(".", maxsplit=1)[0]
-    at = INDEX.find(head) if head else -1
-    if 0 <= at < len(choices):
-        return INDEX[at]
-    return gold if answer and answer.casefold() == choices[INDEX.index(gold)].strip().casefold() else None
+    if head in LETTERS_LISTED:
+        return head if LETTERS_LISTED.index(head) < len(choices) else None
+    option = choices[LETTERS_LISTED.index(gold)]
+    return gold if answer.lower().strip() == option.lower().strip() else None
 
 
 def hits(shown: Collection[int], clues: Collection[int]) -> int:

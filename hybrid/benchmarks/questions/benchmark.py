@@ -55,11 +55,12 @@ class TableBenchmark(Benchmark):
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen tasks; a table of several that cannot be read is one broken question of each."""
-        store = None if source.for_predictions else source.store
         for task in source.tasks:
             for path in self.tables(source):
                 try:
-                    yield from self.reader(source, path).questions(task, store)
+                    yield from self.reader(source, path).questions(
+                        task, source.store, needs_images=not source.for_predictions
+                    )
                 except DataError as error:
                     yield lost(task, folder_of(source), str(path), error)
 

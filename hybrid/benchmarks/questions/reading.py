@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -46,10 +47,12 @@ class Reader:
     # Of what is named by the number of a row: tells tables of one data set apart.
     prefix: str = ""
 
-    def questions(self, task: str, store: ImageStore | None) -> Iterator[Question | BrokenQuestion]:
-        """The questions of a task. Without a store images are neither read nor looked for."""
+    def questions(
+        self, task: str, store: ImageStore, *, needs_images: bool = True
+    ) -> Iterator[Question | BrokenQuestion]:
+        """The questions of a task; unless it needs images, a question whose image cannot be read has none."""
         for at, row in self.table.some(self.index.places.get(task, ())):
-            question = self._asked(at, row, task, store)
+            question = self._asked(at, row, task, store, needs_images=needs_images)
             yield question
             if not self.cyclic or isinstance(question, BrokenQuestion) or question.kind is not Kind.CHOICE:
                 continue
@@ -66,7 +69,7 @@ class Reader:
                     yield replace(turned, id=identity)
 
     def _asked(
-        self, at: At, row: DataRow | DataError, task: str, store: ImageStore | None
+        self, at: At, row: DataRow | DataError, task: str, store: ImageStore | None, *, needs_images: bool = True
     ) -> Question | BrokenQuestion:
         if isinstance(row, DataError):
             return lost(task, self.folder, f"{self.table.path}:{at.line}", row)
@@ -80,9 +83,14 @@ class Reader:
                 cluster = cluster_in(row, self.columns.cluster)
             elif self.rows_a_unit > 1:
                 cluster = f"{self.prefix}rows{self.index.number[at.line] // self.rows_a_unit + 1}"
-            return self._question(row, identity, task, cluster, store)
+            question = self._question(row, identity, task, cluster)
+            if store is not None:
+                # Saved predictions are scored without pictures, which only say which questions belong together.
+                with nullcontext() if needs_images else suppress(DataError):
+                    question = replace(question, images=self._images(row, store, identity))
         except DataError as error:
             return BrokenQuestion(identity, task, str(error), cluster=cluster)
+        return question
 
     def doubts(self, tasks: Sequence[str]) -> Iterator[str]:
         """Doubts about questions that can be asked, each with its place; images are not read."""
@@ -122,7 +130,7 @@ class Reader:
                 return f"{base}#circ{turn}"
         return said
 
-    def _question(self, row: DataRow, identity: str, task: str, cluster: str, store: ImageStore | None) -> Question:
+    def _question(self, row: DataRow, identity: str, task: str, cluster: str) -> Question:
         columns = self.columns
         asked = scalar_text(row, columns.question)
         if asked is None:
@@ -134,9 +142,8 @@ class Reader:
         # pandas, by which VLMEvalKit reads its tables, takes these words for an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
         shown = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
-        pictures = () if store is None else self._images(row, store, identity)
         facts = (self._text(stem, shown, hint or ""), kind, shown, target, ROUTE, self._groups(row))
-        return Question(identity, task, pictures, *facts, cluster=cluster)
+        return Question(identity, task, (), *facts, cluster=cluster)
 
     def _text(self, question: str, choices: Sequence[str], hint: str) -> str:
         option, prompt = self.layout.option or self.texts["option"], self.layout.prompt or self.texts["prompt"]

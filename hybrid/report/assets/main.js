@@ -81,7 +81,7 @@ async function show({ first = false, stay = false } = {}) {
   current = made;
   const place = scrollY;
   markFrame(route);
-  document.title = made.title === report.site.title ? made.title : `${made.title} · ${report.site.title}`;
+  document.title = made.title === report.site.title ? report.site.heading : `${made.title} · ${report.site.title}`;
   const main = document.getElementById("main");
   main.replaceChildren(made.node);
   main.dataset.view = route.view;

@@ -117,6 +117,12 @@ function sentence(text) {
   return report.el("div", { class: "sentence" }, report.said(text.slice(0, at).trimEnd(), "p"), report.command(text.slice(at)));
 }
 
+/** Models, benchmark and split, number of questions and date; generated questions stand out. */
+function headLine(parts) {
+  if (!parts.length) return null;
+  return report.el("p", { class: "head" }, parts.flatMap((part, at) => [at ? " | " : null, report.said(part, "span", part === "generated questions" ? "generated" : "")]));
+}
+
 report.pages.overview = async ({ bench }) => {
   const overview = await report.load(`${bench}/overview`);
   return {
@@ -126,6 +132,7 @@ report.pages.overview = async ({ bench }) => {
       { class: "page overview" },
       // The title of a report of one benchmark stands in the bar above.
       report.el("h1", { tabindex: "-1", class: overview.title === report.site.title ? "unseen" : "" }, report.said(overview.title, "bdi")),
+      headLine(overview.head),
       overview.conclusion.length ? report.el("section", { class: "conclusion", "aria-label": "Conclusion" }, overview.conclusion.map(sentence)) : null,
       warningsOf(overview.warnings),
       frontCharts(bench, overview),

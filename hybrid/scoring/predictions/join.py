@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from hybrid.benchmarks.base import Benchmark, PredictedRow, Prediction
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError
+from hybrid.same_pictures import PICTURE, cluster_by_pictures
 from hybrid.scoring.predictions.base import Joined, Origin, Recognised, first, letter_of
 from hybrid.types import Question, base_id
 
@@ -72,7 +74,7 @@ def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
         if question.id in pairs:
             raise DataError(f"{row.where}: {question.id} also stands in {where[question.id]}")
         where[question.id] = row.where
-        pairs[question.id] = (question, prediction_of(row, question))
+        pairs[question.id] = (replace(question, cluster=row.cluster), prediction_of(row, question))
     if not pairs:
         raise DataError(f"{recognised.format}: there is no row")
     notes = (*recognised.notes, "not compared with the data: give --data DIR")
@@ -103,14 +105,30 @@ class _Table:
 
     def joined(self, recognised: Recognised) -> Joined:
         """The pairs in the order of the data, and what was left over on both sides."""
-        pairs = tuple(
-            (question, prediction_of(self.rows[place], question))
-            for place, question in self.questions.items()
-            if place in self.rows
-        )
+        asked = [question for place, question in self.questions.items() if place in self.rows]
+        clustered = cluster_by_rows(asked, [self.rows[question.id].cluster for question in asked])
+        pairs = tuple((question, prediction_of(self.rows[question.id], question)) for question in clustered)
         notes = tuple(f"joined {count} rows {HOW[how]}" for how, count in self.how.items())
         missing = missing_from(self.questions, self.rows)
         return Joined(pairs, Origin(recognised.format, missing, tuple(self.extra), (*recognised.notes, *notes)))
+
+
+def cluster_by_rows(questions: Sequence[Question], clusters: Sequence[str]) -> tuple[Question, ...]:
+    """The predicted questions with the clusters of their rows; where no row names one, with those of their pictures."""
+    if not any(clusters):
+        return cluster_by_pictures(questions)
+    own = ("" if question.cluster.startswith(PICTURE) else question.cluster for question in questions)
+    chosen = (row or of_data for row, of_data in zip(clusters, own, strict=True))
+    return tuple(replace(question, cluster=cluster) for question, cluster in zip(questions, chosen, strict=True))
+
+
+def pictures_note(questions: Sequence[Question]) -> tuple[str, ...]:
+    """A note on the questions without a named cluster whose pictures are not known; empty without such questions."""
+    unknown = sum(not question.images and not question.cluster for question in questions)
+    if not unknown:
+        return ()
+    of_all = f"the pictures of {unknown} of {len(questions)} questions are not known"
+    return (f"{of_all}: those that show the same one count as independent, so intervals may be too narrow",)
 
 
 def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, object]) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 Fields: `doc_id` (the row of the data set's split, from 0), `target` (the gold answer), `filtered_resps` (the reply
 after its filters), `resps` (before them; left out where it is the same), and the metric's own entry. `blink_acc` of
-BLINK holds `id`, `sub_task` and `pred_parsed`, the letter that its own extraction found. Where the row itself is kept
-in `doc` (`idx`, `question`, `choices`, ...), it is read too.
+BLINK holds `id`, `sub_task` and `pred_parsed`, the letter that its own extraction found; `hybrid_acc` of our exports
+holds `id`, `sub_task`, `score` and `cluster`. Where the row itself is kept in `doc` (`idx`, `question`, `choices`,
+...), it is read too.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ def _row(values: Mapping[str, Any], named: str | None, where: str) -> PredictedR
         choices=tuple(map(str, choices)) if isinstance(choices, list) else (),
         answer=None if target is None else letter_of(str(target)),
         stored=None if parsed is None else str(parsed),
+        cluster=next((str(entry["cluster"]) for entry in entries if entry.get("cluster")), ""),
     )
 
 

@@ -11,9 +11,10 @@ from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.running.data import mount, questions
+from hybrid.same_pictures import cluster_by_pictures
 from hybrid.scoring.predictions import FORMATS, recognise
 from hybrid.scoring.predictions.base import Joined, Origin, first
-from hybrid.scoring.predictions.join import join, missing_from, without_data
+from hybrid.scoring.predictions.join import join, missing_from, pictures_note, without_data
 from hybrid.types import Question
 
 
@@ -53,28 +54,37 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
     pairs = _recorded((path, *more), benchmark)
     recognised = recognise(path) if pairs is None else None
     if recognised is not None:
-        return (
+        joined = (
             without_data(recognised, benchmark)
             if data is None
             else join(recognised, benchmark.card, _mounted(benchmark, data))
         )
+        return joined if any(row.cluster for row in recognised.rows) else _with_note(joined)
     if pairs is None:
         raise UsageError(f"{path} is neither a run nor a layout of predictions that {name} knows, nor {FORMATS}")
     layout = f"{name}: the benchmark's own layout ({len(pairs)} rows)"
     if data is None:
-        return Joined(pairs, Origin(layout))
+        return _with_note(Joined(pairs, Origin(layout)))
     real = {question.id: question for question in _mounted(benchmark, data)}
-    joined = tuple((real[question.id], prediction) for question, prediction in pairs if question.id in real)
+    asked = cluster_by_pictures([real[question.id] for question, _ in pairs if question.id in real])
+    predicted = [prediction for question, prediction in pairs if question.id in real]
+    known = tuple(zip(asked, predicted, strict=True))
     extra = tuple(question.id for question, _ in pairs if question.id not in real)
-    if not joined:
+    if not known:
         raise DataError(f"none of the {len(pairs)} ids of {path} stands in {data}: {first(extra)}")
     for question, _ in pairs:
         if question.id in real and question.target not in (None, real[question.id].target):
             raise DataError(
                 f"{question.id}: {path} says the answer is {question.target!r}, the data {real[question.id].target!r}"
             )
-    missing = missing_from(real, {question.id: question for question, _ in joined})
-    return Joined(joined, Origin(layout, missing, extra))
+    missing = missing_from(real, {question.id: question for question, _ in known})
+    return _with_note(Joined(known, Origin(layout, missing, extra)))
+
+
+def _with_note(joined: Joined) -> Joined:
+    """The predictions, with a note where questions may share a picture that nobody knows."""
+    notes = (*joined.origin.notes, *pictures_note([question for question, _ in joined.pairs]))
+    return replace(joined, origin=replace(joined.origin, notes=notes))
 
 
 def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Question, Prediction], ...] | None:

@@ -2,8 +2,8 @@
 
 Columns: `index` (a whole number, unique), `question`, the options `A`, `B`, ... (empty where there are fewer), `answer`
 (a letter), `category`, `task` or `split`, and `prediction` (the model's full text). A column `idx` or `id` is taken for
-the benchmark's own id. Sheets of results (`..._result.xlsx`, with `hit` and `log`) are read like the others; `hit` is
-not used, because every solver goes through our own parser.
+the benchmark's own id, a column `cluster` for what belongs together. Sheets of results (`..._result.xlsx`, with `hit`
+and `log`) are read like the others; `hit` is not used, because every solver goes through our own parser.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ def _row(cells: Cells, where: str) -> PredictedRow:
         text=cells.get("question", "").strip() or None,
         choices=tuple(texts[:count]),
         answer=letter_of(answer) if answer else None,
+        cluster=cells.get("cluster", "").strip(),
     )
 
 

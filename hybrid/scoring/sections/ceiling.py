@@ -16,8 +16,9 @@ values: 0 to n, in questions
 - missed = questions that one part gets right and the hybrid solver does not
 - neither = questions that none of the three gets right
 - reached (no bounds) = (right - right in the better part) / (right in either part - right in the better part). Below
-  0 it is behind its better part, above 1 it is right where neither part is. [source: ours; the interval of a ratio of
-  means: Cochran, Sampling Techniques (1977), section 6.3, equation 6.9]
+  0 it is behind its better part, above 1 it is right where neither part is. Not
+  given where the denominator does not differ from 0. Interval: Fieller. [source: ours; Fieller, Journal of the Royal
+  Statistical Society B 16 (1954) 175-185, over clusters]
 
 A solver that always knew which of its two parts to believe would be right on every question that either of them gets
 right. The better part is right on fewer; the share of the way from there to the ceiling is
@@ -40,6 +41,7 @@ from hybrid.scoring.parts import parts, total
 from hybrid.scoring.result import Result
 
 NAME = "ceiling"
+NEAR_ZERO = "not given: the way from the better part to the ceiling does not differ from 0 (95 %)"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -63,9 +65,8 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             yield part.count("only hybrid", hybrid * (1 - either))
             yield part.count("missed", (1 - hybrid) * either)
             yield part.count("neither", (1 - hybrid) * (1 - either), detail=True)
-            # The interval of a ratio of two means of the same questions (Cochran, equation 6.9), by clusters as in
-            # Binder (1983); it takes the part that is better here for the better one.
-            yield from part.gated(part.share("reached", hybrid - better, gained, share=False))
+            # The interval takes the part that is better here for the better one.
+            yield from part.gated(part.open_ratio("reached", hybrid - better, gained, NEAR_ZERO))
 
 
 SECTION = statistic(rows, headings={"a": "of"}, order=130)

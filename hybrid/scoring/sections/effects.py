@@ -17,7 +17,8 @@ values: -1 to 1
 
 Cells after "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357): result only is the finding in the
 prompt without a loop. The effect of the format alone (tools offered, findings blank) is `presence` of section `gain`.
-Forms after "Perception Programs" (arXiv 2604.12896). Every row is of the questions that both cells have.
+Forms after "Perception Programs" (arXiv 2604.12896); none is tested where the tools made no picture. Every row is of
+the questions that both cells have.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
+from hybrid.scoring.traces import lacks_pictures
 
 NAME = "effects"
 RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle"
@@ -49,13 +51,22 @@ def cells(group: ComparisonGroup) -> tuple[tuple[str, Scored | None, Scored | No
     )
 
 
+def tested_cells(group: ComparisonGroup) -> list[tuple[str, Scored, Scored]]:
+    """The cells that were run. Where no tool made a picture the forms of findings differ in nothing but their text."""
+    run = [(quantity, a, b) for quantity, a, b in cells(group) if a is not None and b is not None]
+    of_pictures = {TEXT, PICTURES, LATEST} & {quantity for quantity, _, _ in run}
+    folder = group.hybrid.folder
+    if of_pictures and folder is not None and lacks_pictures(folder, group.hybrid.recorded):
+        return [cell for cell in run if cell[0] not in of_pictures]
+    return run
+
+
 def rows(found: Comparison) -> list[Result]:
     """Each effect whose cells were run, of each hybrid solver, over all and by task."""
     made = [
         row
         for group in found.groups
-        for quantity, a, b in cells(group)
-        if a is not None and b is not None
+        for quantity, a, b in tested_cells(group)
         for row in contrasts(found, NAME, (a, b), {quantity: (0, 1)})
     ]
     return adjusted(made, lambda row: family_of_tasks(row) if row.group else EFFECTS)

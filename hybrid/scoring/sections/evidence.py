@@ -76,6 +76,9 @@ def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> str:
     return "no finding" if findings.to_the_point else "wrong tool"
 
 
+# The rate over all findings that are right or wrong, and how the counts of those that are neither begin.
+JUDGED: Final = "right findings rate"
+WHY_UNREAD: Final = "why unread: "
 RATES: Final = tuple(name for name in FORMULAS if name.endswith(" rate"))
 
 
@@ -101,7 +104,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             unread = [said[name].unread for name in whole.seen.ids]
             for why in sorted({one for one in unread if one is not None}):
                 ids = tuple(name for name, one in zip(whole.seen.ids, unread, strict=True) if one == why)
-                yield replace(whole.row, quantity=f"why unread: {why}", value=float(len(ids)), ids=ids)
+                yield replace(whole.row, quantity=f"{WHY_UNREAD}{why}", value=float(len(ids)), ids=ids)
 
 
 def _of_part(part: Part, said: Sequence[Heard]) -> Iterator[Result]:
@@ -132,15 +135,26 @@ def _of_part(part: Part, said: Sequence[Heard]) -> Iterator[Result]:
 
 
 def lead(_: Comparison, made: Sequence[Result]) -> str:
-    """How often each hybrid solver took a right finding and fell for a wrong one."""
+    """How often each hybrid solver took a right finding and fell for a wrong one, and what nobody could judge."""
     own = {(row.a, row.b, row.quantity): row for row in made if not row.group}
     counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in own.items()}
-    return " ".join(
-        f"{b} took up {count} right findings that {a} needed, and followed "
-        f"{counts[a, b, 'over-trust rate']} wrong ones against its own right answer."
-        for (a, b, quantity), count in counts.items()
-        if quantity == "adoption rate"
-    )
+    sentences = []
+    for a, b in dict.fromkeys((a, b) for a, b, _ in own):
+        if (a, b, JUDGED) not in own:
+            continue
+        if own[a, b, JUDGED].n:
+            sentences.append(
+                f"{b} took up {counts[a, b, 'adoption rate']} right findings that {a} needed, and followed "
+                f"{counts[a, b, 'over-trust rate']} wrong ones against its own right answer."
+            )
+        else:
+            sentences.append(f"No finding of {b} could be judged right or wrong.")
+        sentences += (
+            f"Not judged: {row.value:.0f} questions of {b} ({what.removeprefix(WHY_UNREAD)})."
+            for (of_a, of_b, what), row in own.items()
+            if (of_a, of_b) == (a, b) and what.startswith(WHY_UNREAD)
+        )
+    return " ".join(sentences)
 
 
 # Of each rate what is counted, and over what.

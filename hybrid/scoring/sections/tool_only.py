@@ -25,7 +25,7 @@ and by at least one setting without; the correction for luck is ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -34,9 +34,9 @@ import numpy as np
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import repeated_as, role
+from hybrid.scoring.model_settings import draws_answers
 from hybrid.scoring.parts import Part, parts, total
 from hybrid.scoring.result import QUESTIONS, Result
-from hybrid.scoring.score import Scored
 from hybrid.scoring.table import Floats
 from hybrid.stats import ends_of, wilson
 
@@ -62,7 +62,7 @@ def rows(found: Comparison) -> Iterator[Result]:
             continue
         # The places of the runs that asked as the first setting did.
         again = [place for place, one in enumerate(without) if repeated_as(one) == repeated_as(without[0])]
-        drawn_once = len(again) == 1 and _draws(without[0])
+        drawn_once = len(again) == 1 and draws_answers(without[0].identity)
         for part in parts(found, NAME, group.hybrid, *without, sides=(without[0], group.hybrid)):
             if len(part):
                 yield from _of_part(part.noted(ONCE if drawn_once else ""), again, drawn_once=drawn_once)
@@ -107,12 +107,6 @@ def _luck(right: Sequence[Floats], again: Sequence[int], *, drawn_once: bool, so
         return None
     accuracy = float(right[0].sum()) / len(right[0])
     return len(right[0]) * accuracy * (1 - accuracy)
-
-
-def _draws(scored: Scored) -> bool:
-    """Whether the model draws its answers, so that it may answer otherwise when asked again."""
-    model = scored.identity.get("model")
-    return not (isinstance(model, Mapping) and model.get("temperature") == 0)
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:

@@ -39,6 +39,7 @@ from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import COSTS
 from hybrid.scoring.table import Flags, Floats
+from hybrid.stats import ratio_interval
 from hybrid.types import Attempt
 
 NAME: Final = "unchanged"
@@ -109,7 +110,11 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
         else:
             added = np.array(sides[1], float) - np.array(sides[0], float)
             skipped, whole = float(added[unchanged].sum()), float(added.sum())
+            units, saved = part.seen.unit.tolist(), np.where(unchanged, added, 0.0)
             share, note = (skipped / whole, "") if whole > 0 else (None, f"no {unit} more with tools than alone")
+            # Where no question costs less with tools their sum is above 0, however few questions there are.
+            if share is not None and (added < 0).any() and ratio_interval(saved, added, units) is None:
+                share, note = None, f"not given: the {unit} that tools cost do not differ from 0 (95 %)"
         # Sums of this run follow no rule of what no answer counts.
         yield part.number(
             f"{unit} that could have been skipped", skipped, unit=unit, note=note if whose else "", none=""

@@ -43,7 +43,7 @@ def whole(paths: tuple[Path, ...]) -> ComparisonReport:
 def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> None:
     report = whole
     told: Any = json.loads(json.dumps(report.as_json()))
-    assert set(told) == {"unanswered", "solvers", "results", "conclusion", "conclusions"}
+    assert set(told) == {"head", "unanswered", "solvers", "results", "conclusion", "conclusions"}
     assert [(one["id"], one["text"]) for one in told["conclusion"]] == [(one.id, one.text) for one in report.conclusion]
     assert len(told["results"]) == len(report.results) == len(report.rows())
     assert told["conclusions"] == {made.name: made.lead for made in report.sections if made.lead}
@@ -137,7 +137,7 @@ def test_without_solvers_there_is_nothing() -> None:
 def test_where_nothing_was_answered_one_statement_stands_instead(tmp_path: Path, made_up_runs: Any) -> None:
     path = made_up_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "fff"}}).path
     text = compare_paths([path]).render()
-    assert text.startswith("Nothing was answered by mllm: 3 questions failed, 0 were not asked.\n")
+    assert text.partition("\n")[2].startswith("Nothing was answered by mllm: 3 questions failed, 0 were not asked.\n")
     assert "The reason of 3: the model did not answer" in text
 
 

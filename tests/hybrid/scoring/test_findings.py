@@ -79,6 +79,17 @@ def test_the_same_boxes_count_under_any_labels(
     assert (found and found.data) == heard_as
 
 
+@pytest.mark.parametrize("shifted", [0, 1])
+@pytest.mark.parametrize("count", [2, 3])
+def test_equal_boxes_are_taken_in_their_order(shifted: int, count: int) -> None:
+    """The rule asks of one box several times; a call of it, one of whose boxes is a pixel off, names them in order."""
+    asked = [{**BOX, "label": str(n)} for n in range(count)]
+    given = [{**BOX, "x1": 31.0 if n == shifted else 30.0, "label": "ABC"[n]} for n in range(count)]
+    found = as_asked(traced("saliency", {"boxes": given}, {"order": list("ABC"[:count])}), {"boxes": asked})
+    assert found is not None
+    assert found.data == {"order": [str(n) for n in range(count)]}
+
+
 def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() -> None:
     assert as_asked(replace(traced("depth", {}), finding=None), {}) is None
     assert as_asked(traced("no_such_tool", {"a": 1}), {}) is None

@@ -89,3 +89,42 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, without: str, with_tools: 
 def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 2"):
         read_pair(*files(tmp_path, '{"id": "a", "correct": 1}\n{"id": \n', '{"id": "a", "correct": 1}\n', "jsonl"))
+
+
+def test_tasks_weigh_the_same_where_every_question_has_one(tmp_path: Path) -> None:
+    """30 questions of a task without any gain, and 3 of one where all is gained: +0.5, and not 3 of 33."""
+    rows = [(f"x{n}", 1, 1, "x") for n in range(30)] + [(f"y{n}", 0, 1, "y") for n in range(3)]
+    without = "id,correct,task\n" + "".join(f"{name},{a},{task}\n" for name, a, _, task in rows)
+    with_tools = "id,correct,calls\n" + "".join(f"{name},{b},1\n" for name, _, b, _ in rows)
+    pair = read_pair(*files(tmp_path, without, with_tools))
+    (gain,) = [row for row in decomposed(pair, "a", "b").results if row.quantity == GAIN]
+    assert gain.value == 0.5
+    assert "mean over 2 tasks" in gain.note
+    some = without.replace("x0,1,x", "x0,1,")
+    pair = read_pair(*files(tmp_path, some, with_tools))
+    (gain,) = [row for row in decomposed(pair, "a", "b").results if row.quantity == GAIN]
+    assert gain.value == pytest.approx(3 / 33)
+    assert any("1 questions have no task" in line for line in pair.missing)
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_cell_costs_its_question_alone(tmp_path: Path, empty: str) -> None:
+    without = f"id,correct\na,0\nb,0\nc,{empty}\nd,1\n"
+    with_tools = f"id,correct,calls\na,1,2\nb,1,{empty}\nc,1,1\nd,1,0\n"
+    pair = read_pair(*files(tmp_path, without, with_tools))
+    assert pair.has_calls
+    assert [(one.id, bool(one.tools)) for one in pair.questions] == [("a", True), ("d", False)]
+    assert any("2 questions have an empty cell" in line for line in pair.missing)
+
+
+def test_variants_of_a_question_are_one_cluster_and_facts_must_agree(tmp_path: Path) -> None:
+    pair = read_pair(*files(tmp_path, "id,correct\na#r1,0\na#r2,1\n", "id,correct\na#r1,1\na#r2,1\n"))
+    assert {one.cluster for one in pair.questions} == {"a"}
+    with pytest.raises(DataError, match="a: its task is x in one file and y in the other"):
+        read_pair(*files(tmp_path, "id,correct,task\na,0,x\n", "id,correct,task\na,1,y\n"))
+
+
+def test_a_table_of_ours_can_be_given_with_texts_over_several_lines(tmp_path: Path) -> None:
+    paths = files(tmp_path, 'id,note,correct\na,"one\ntwo",0\n', "id,correct,tool_calls,cluster\na,1,2,c1\n")
+    (question,) = read_pair(*paths).questions
+    assert (question.with_tools, bool(question.tools), question.cluster) == (1, True, "c1")

@@ -1,6 +1,7 @@
 """ActiView's numbers: recalls and accuracies of the paper from their definitions, the released rule for answers."""
 
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -130,6 +131,64 @@ def test_chance_of_the_official_file(shared_data: Path, tmp_path: Path) -> None:
     mounted = mount(BENCHMARK, str(folder), split=None, tasks=(), settings={"mode": "full"}, store=store)
     found = [question for question in questions(BENCHMARK, mounted.source, None) if isinstance(question, Question)]
     assert round(100 * sum(1 / len(question.choices) for question in found) / len(found), 2) == 33.95
+
+
+def released_verdict(reply: str, options: list[str], gold: int) -> bool:
+    """Whether `cal_acc` of the released `toolkit/evaluator.py` counts a reply as right, step by step as it does."""
+    said = reply
+    if "Answer:" in said:
+        said = said.split("Answer:")[1].strip()
+    letters = ["A", "B", "C", "D", "E", "F", "G", "H", "Z"]
+    try:
+        return letters.index(said.split(".")[0]) == gold
+    except ValueError:
+        return said.lower().strip() == options[gold].lower().strip()
+
+
+PIECES = (
+    *("A", "B", "C", "D", "H", "Z", "a", "AB", "BC", "(A)", "[B]", "Answer:", "answer:", "Answer", ".", ",", ":", ";"),
+    *(
+        " ",
+        "  ",
+        "\n",
+        "\t",
+        "red",
+        "Red",
+        "two cars",
+        "Two Cars.",
+        "The answer is",
+        "No",
+        "1",
+        "",
+        "A.B",
+        "\xa0",
+        "A.\n",
+    ),
+)
+
+
+def test_the_released_rule_says_the_same_of_52_000_replies() -> None:
+    rng = random.Random(13)
+    options = ["red", "two cars", "No", "A"]
+    right = 0
+    for number in range(52_000):
+        reply = "".join(rng.choices(PIECES, k=rng.randint(0, 5)))
+        offered, gold = options[: 3 + number % 2], rng.randrange(3)
+        found = official_answer(reply, offered, "ABCD"[gold])
+        assert (found == "ABCD"[gold]) == released_verdict(reply, offered, gold), (reply, offered, gold)
+        right += found == "ABCD"[gold]
+    assert right > 1000
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        *(("A", "A"), ("A. No;", "A"), ("Answer: B", "B"), ("Answer:C Answer: A", "C"), ("RED ", "A"), ("D", None)),
+        *((" B", None), ("AB", None), ("(A)", None), ("A;", None), ("A: red", None), ("answer: B", None), ("", None)),
+    ],
+)
+def test_the_released_rule_looks_a_piece_up_in_a_list(reply: str, letter: str | None) -> None:
+    assert official_answer(reply, ("red", "two cars", "No"), "A") == letter
 
 
 @given(st.text(max_size=40), st.sampled_from("ABC"))

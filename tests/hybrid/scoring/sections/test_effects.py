@@ -1,15 +1,19 @@
 """The effects of a study: which cells a difference is of, what adds up, and how cells are told apart."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.effects import SECTION
 from hybrid.scoring.study_tables import study_tables
+from hybrid.scoring.traces import lacks_pictures
+from hybrid.types import ImageRef, Question, Reply, Step
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 ALONE, RESULT, LOOP = "wwwrrw" * 6, "rrwrrw" * 6, "rrrrrw" * 6
@@ -65,3 +69,25 @@ def test_the_tables_of_a_study_fit_eighty_columns(cells: Comparison) -> None:
     tables = study_tables(results(cells))
     assert [table.title.split(" ")[0] for table in tables] == ["gain", "effects", "only"]
     assert all(len(line) <= 80 for table in tables for line in RENDERERS["narrow"](table).splitlines())
+
+
+@pytest.mark.parametrize("pictured", [True, False])
+def test_the_form_of_findings_is_tested_only_where_a_tool_made_a_picture(
+    pictured: bool, tmp_path: Path, made_up_runs: Any
+) -> None:
+    def calling(solver: str, question: Question, reply: Reply) -> Reply:
+        images = (ImageRef("tool:1", question.images[0]),) if pictured and question.id == "val_Jigsaw_3" else ()
+        step = Step("tool", "jigsaw", "a finding", 0.1, None, {"images": ["img:1"], "args": {}}, images)
+        return reply if solver == "mllm" else replace(reply, steps=(step,))
+
+    def run(name: str, show: str, **said: str) -> Path:
+        letters = {solver: {"Jigsaw": own} for solver, own in said.items()}
+        path: Path = made_up_runs.from_letters(tmp_path / name, letters, "real", show, calling).path
+        return path
+
+    main = run("with-tools", "both", controller=LOOP, mllm=ALONE)
+    paths = [main, run("text", "text", controller=TEXT), run("pictures", "image", controller=PICTURES)]
+    rows = by_quantity(tuple(SECTION.rows(compare(compare_paths(paths).solvers))))
+    assert set(rows) == ({"text alone", "pictures alone"} if pictured else set())
+    assert lacks_pictures(RunFolder(main), "controller") is not pictured
+    assert not lacks_pictures(RunFolder(main), "mllm"), "nothing is known of pictures where no tool answered"

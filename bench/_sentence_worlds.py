@@ -1,0 +1,153 @@
+"""Worlds of known truth for numbers and sentences that used to mislead: `python -m bench.sentences --worlds`.
+
+A world is a function that makes one draw in a folder and returns whether the output is false of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench._runs import written
+from hybrid.exporting.base import ExportedRun, ExportOptions
+from hybrid.log.folder import RunFolder
+from hybrid.registry import load
+from hybrid.scoring.compare import compare
+from hybrid.scoring.predicted import score_predictions
+from hybrid.scoring.recorded_pair import decomposed, read_pair
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections import ceiling, effects, tool_only
+from hybrid.stats import ratio_interval
+from hybrid.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
+
+Right = NDArray[np.bool_]
+SIZE = 60
+EXPORTS = (("vlmevalkit", "sheet.tsv"), ("vlmevalkit", "sheet.xlsx"), ("lmms_eval", "logs"))
+
+
+def questions(size: int, pictures: int = 0) -> list[Question]:
+    """Questions of BLINK's Jigsaw; with `pictures` so many are shared by all of them in turn."""
+    made = []
+    for number in range(size):
+        shown = number % pictures if pictures else number
+        image = StoredImage(f"{shown + 1:064x}", 8, 8, "image/png")
+        cluster = f"picture of val_Jigsaw_{shown + 1}" if pictures else ""
+        asked = (f"Which is it in {number}?", Kind.CHOICE, ("one", "other"), "(A)")
+        made.append(Question(f"val_Jigsaw_{number + 1}", "Jigsaw", (image,), *asked, "Jigsaw", cluster=cluster))
+    return made
+
+
+def write_run(
+    path: Path, asked: Sequence[Question], right: Mapping[str, Right], *, pictured: bool = True, **identity: Json
+) -> RunFolder:
+    """A run folder with these answers; the controller calls a tool each time, which makes a picture or none."""
+
+    def attempt(solver: str, question: Question, is_right: bool) -> Attempt:
+        prompt = Prompt((question.text, ImageRef("img:1", question.images[0])), question.kind, question.choices)
+        images = (ImageRef("tool:1", question.images[0]),) if pictured else ()
+        step = Step("tool", "jigsaw", "a finding", 0.1, None, {"images": ["img:1"], "args": {}}, images)
+        steps, calls = ((step,), 1) if solver == "controller" else ((), 0)
+        reply = Reply(f"Answer: ({'A' if is_right else 'B'})", usage=Usage(1, calls), steps=steps)
+        return Attempt(question.id, (Exchange(replace(prompt, route="Jigsaw"), reply),), 0.5, started=0.0)
+
+    made = {
+        name: [attempt(name, question, bool(one)) for question, one in zip(asked, own, strict=True)]
+        for name, own in right.items()
+    }
+    return written(path, asked, made, {"model": {"model": "drawn"}, "tool_output": "real", **identity})
+
+
+def nothing_is_luck_at_temperature_0(folder: Path, rng: np.random.Generator) -> bool:
+    """A server's model at temperature 0 answers the same again, so that no gain is luck."""
+    model: Json = {"model": "drawn", "options": {"temperature": 0.0}}
+    answers = {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.5}
+    run = write_run(folder / "run", questions(SIZE), answers, model=model)
+    rows = tool_only.SECTION.rows(compare(compare_paths([run.path]).solvers))
+    return any("luck" in row.quantity for row in rows)
+
+
+def recorded_tasks_weigh_the_same(folder: Path, rng: np.random.Generator) -> bool:
+    """The gain of two recorded files is the mean over tasks of unequal size, counted here by hand."""
+    sizes, rows = {"x": 40, "y": 5, "z": 15}, []
+    for task, size in sizes.items():
+        rows += [(f"{task}{n}", task, int(rng.random() < 0.4), int(rng.random() < 0.6)) for n in range(size)]
+    for place, name in ((2, "without.csv"), (3, "with.csv")):
+        with (folder / name).open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "task", "correct", "calls"])
+            writer.writerows([row[0], row[1], row[place], 1 if row[0] != "x3" else ""] for row in rows)
+    kept = [row for row in rows if row[0] != "x3"]
+    of_task = [[after - before for _, own, before, after in kept if own == task] for task in sizes]
+    truth = sum(sum(own) / len(own) for own in of_task) / len(sizes)
+    pair = read_pair(folder / "without.csv", folder / "with.csv")
+    gain = next(row.value for row in decomposed(pair, "a", "b").results if row.quantity == "gain")
+    return gain is None or abs(gain - truth) > 1e-9 or not pair.has_calls
+
+
+def no_form_is_tested_without_pictures(folder: Path, rng: np.random.Generator) -> bool:
+    """Tools that make no picture: asking as text and as pictures differs in nothing that a form could explain."""
+    asked, answers = questions(SIZE), {"controller": rng.random(SIZE) < 0.6, "mllm": rng.random(SIZE) < 0.5}
+    runs = [write_run(folder / "both", asked, answers, pictured=False, show="both").path]
+    for show in ("text", "image"):
+        own = {"controller": rng.random(SIZE) < 0.5}
+        runs.append(write_run(folder / show, asked, own, pictured=False, show=show).path)
+    rows = effects.SECTION.rows(compare(compare_paths(runs).solvers))
+    return any(row.quantity in effects.FORMS for row in rows)
+
+
+def exports_keep_clusters(folder: Path, rng: np.random.Generator) -> bool:
+    """24 questions on 4 pictures, all of a picture answered alike: an export has the units of its run."""
+    of_picture = rng.random(4) < 0.5
+    answers = {"mllm": np.resize(of_picture, 24)}
+    run = ExportedRun.at(write_run(folder / "run", questions(24, 4), answers).path / "mllm")
+    own = {score.id: score.unit for score in run.scored[0].scores}
+    for name, file in EXPORTS:
+        load("hybrid.exporting", name).export(run, folder / file, ExportOptions())
+        back = score_predictions(folder / file, run.benchmark, None, run.options)
+        if {score.id: score.unit for score in back.scores} != own:
+            return True
+    return False
+
+
+def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) -> bool:
+    """The parts agree on nearly everything, so that the way is a few questions: no share beyond -2 to 2 is printed."""
+    alone = rng.random(SIZE) < 0.6
+    specialist = alone ^ (rng.random(SIZE) < 0.03)
+    answers = {"controller": alone ^ (rng.random(SIZE) < 0.2), "mllm": alone, "specialist": specialist}
+    run = write_run(folder / "run", questions(SIZE), answers)
+    rows = [row for row in ceiling.SECTION.rows(compare(compare_paths([run.path]).solvers)) if not row.group]
+    (reached,) = [row for row in rows if row.quantity == "reached"]
+    return reached.value is not None and not -2 <= reached.value <= 2
+
+
+def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
+    """A hybrid that takes 0.6 of a way of 30 of 200 questions: the interval misses in at most about 5 %."""
+    del folder
+    below = (rng.random(200) < 0.15).astype(float)
+    known = ratio_interval(below * (rng.random(200) < 0.6), below, range(200))
+    return known is not None and not known.low <= 0.6 <= known.high
+
+
+WORLDS: Mapping[str, Callable[[Path, np.random.Generator], bool]] = {
+    "by luck at temperature 0": nothing_is_luck_at_temperature_0,
+    "recorded tasks weigh the same, an empty cell": recorded_tasks_weigh_the_same,
+    "a share of the way that is nearly 0": the_way_to_the_ceiling_is_bounded,
+    "a share of the way, its interval (5 % expected)": fieller_holds_the_share,
+    "forms of findings without pictures": no_form_is_tested_without_pictures,
+    "clusters of exports read back": exports_keep_clusters,
+}
+
+
+def false_in(name: str, draws: int, seed: int) -> int:
+    """In how many draws of a world the output is false."""
+    count = 0
+    for draw in range(seed, seed + draws):
+        with tempfile.TemporaryDirectory() as folder:
+            count += WORLDS[name](Path(folder), np.random.default_rng([draw, *map(ord, name)]))
+    return count

@@ -1,0 +1,60 @@
+"""One cluster for a question in every solver of a comparison.
+
+    solvers = align_clusters(solvers)
+
+Which questions show the same picture is known where pictures are: not for predictions that are scored without the
+data, and a run with `--limit` knows only its own questions. Two solvers are compared over the same clusters, so
+questions that any of the solvers knows to belong together are one cluster for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hybrid.benchmarks.base import UnansweredRule
+from hybrid.same_pictures import JoinedUnits
+from hybrid.scoring.score import Counted, Scored
+from hybrid.types import Metric, base_id
+
+
+def align_clusters(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
+    """The solvers with the clusters that any of them knows; the same objects where they know the same ones."""
+    # Solvers of one run share their questions.
+    distinct = {id(solver.questions): solver for solver in solvers}.values()
+    known = [{score.id: score.cluster for score in solver.scores} for solver in distinct]
+    if all(one.get(name, cluster) == cluster for one in known for other in known for name, cluster in other.items()):
+        return tuple(solvers)
+    joined = JoinedUnits()
+    for clusters in known:
+        for name, cluster in clusters.items():
+            joined.add(base_id(name), [cluster] if cluster else [])
+    names: dict[str, str] = {}
+    for clusters in known:
+        for name, cluster in clusters.items():
+            if cluster:
+                names.setdefault(joined.root(base_id(name)), cluster)
+    aligned = {name: names.get(joined.root(base_id(name)), "") for clusters in known for name in clusters}
+    return tuple(_with_clusters(solver, aligned) for solver in solvers)
+
+
+def _with_clusters(scored: Scored, clusters: Mapping[str, str]) -> Scored:
+    if all(clusters.get(score.id, score.cluster) == score.cluster for score in scored.scores):
+        return scored
+
+    def relabel(counted: Mapping[UnansweredRule, Counted]) -> dict[UnansweredRule, Counted]:
+        return {rule: _relabel_counted(one, clusters) for rule, one in counted.items()}
+
+    return replace(scored, counted=relabel(scored.counted), judged=relabel(scored.judged))
+
+
+def _relabel_counted(counted: Counted, clusters: Mapping[str, str]) -> Counted:
+    scores = tuple(replace(score, cluster=clusters.get(score.id, score.cluster)) for score in counted.scores)
+    units = {before.unit: after.unit for before, after in zip(counted.scores, scores, strict=True)}
+    return Counted(scores, tuple(_with_units(metric, units) for metric in counted.metrics))
+
+
+def _with_units(metric: Metric, units: Mapping[str, str]) -> Metric:
+    return replace(
+        metric, cells=tuple(replace(cell, cluster=units.get(cell.cluster, cell.cluster)) for cell in metric.cells)
+    )

@@ -1,0 +1,68 @@
+"""The first line of a comparison: whose answers these are, to which questions, how many, and when they were given.
+
+head_of(solvers)       # ("openai:gpt-4o", "BLINK val", "105 questions", "2026-11-28")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from hybrid.benchmarks.card import BenchmarkCard
+from hybrid.log.folder import RunFolder
+from hybrid.registry import load
+from hybrid.scoring.groups import model_of
+from hybrid.scoring.score import Scored
+
+# Takes the place of the split: numbers on generated questions are no benchmark results.
+GENERATED: Final = "generated questions"
+# A longer list of models is cut.
+SHOWN_MODELS: Final = 3
+
+
+def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
+    """Models, benchmark with its split (or `GENERATED` apart), number of questions, and the days of the runs.
+
+    There is at least one solver; all are of one benchmark.
+    """
+    models = list(dict.fromkeys(filter(None, map(model_of, solvers))))
+    questions = len({score.id for solver in solvers for score in solver.scores})
+    folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
+    splits = {GENERATED if solver.data.generated else solver.data.split for solver in solvers}
+    return _parts(models, solvers[0].benchmark, splits, questions, [*folders.values()])
+
+
+def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:
+    """The same of a run of which no question is finished yet."""
+    identity = folder.manifest["identity"]
+    model = identity.get("model")
+    generated = (identity.get("data") or {}).get("kind") == "sample"
+    split = GENERATED if generated else str(identity["split"])
+    return _parts([str(model["model"])] if model else [], identity["benchmark"], {split}, questions, [folder])
+
+
+def _parts(
+    models: Sequence[str], benchmark: str, splits: set[str], questions: int, folders: Sequence[RunFolder]
+) -> tuple[str, ...]:
+    more = [f"and {len(models) - SHOWN_MODELS} more models"] if len(models) > SHOWN_MODELS else []
+    card: BenchmarkCard = load("hybrid.benchmarks", benchmark).card
+    named = ", ".join(sorted(splits - {GENERATED}))
+    counted = f"{questions:,} question{'s' * (questions != 1)}"
+    return (
+        ", ".join([*models[:SHOWN_MODELS], *more]) or "no model",
+        f"{card.short_title} {named}".rstrip(),
+        *([GENERATED] if GENERATED in splits else []),
+        counted,
+        _days(folders) or "date not recorded",
+    )
+
+
+def _days(folders: Sequence[RunFolder]) -> str:
+    """The days on which the runs were last asked, in UTC: `2026-11-27 to 2026-11-28`; empty without a run."""
+    days = set()
+    for folder in folders:
+        commands = folder.manifest.get("commands", ())
+        if commands:
+            days.add(datetime.fromisoformat(commands[-1]["at"]).date().isoformat())
+    return " to ".join(dict.fromkeys([min(days), max(days)])) if days else ""

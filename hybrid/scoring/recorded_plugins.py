@@ -1,0 +1,71 @@
+"""What a run used from outside of the project, found again where its manifest says it lies.
+
+    missing = find_plugins(folder)
+    missing["tools/redness"]       # "there is no folder /home/me/own; --path DIR names another"
+
+Rules lie with their tools, so without the tools nobody can tell whether their output was right. A folder is looked in
+only where the hash of its code is the one that the manifest has: a run made elsewhere cannot name code of its own. What
+`--path` or `$HYBRID_TOOL_PATH` finds comes first, as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hybrid.display.notes import tell
+from hybrid.errors import HybridError, UsageError
+from hybrid.log.folder import RunFolder
+from hybrid.log.manifest import PLUGINS
+from hybrid.plugins import KINDS, TOOLS, folder_hash, found, look_also_in
+
+# How the keys of routes begin among those of tools.
+ROUTE = "route "
+_PACKAGES = {kind.folder: kind.package for kind in KINDS}
+
+
+def find_plugins(folder: RunFolder) -> dict[str, str]:
+    """Look in the folders that the run's manifest names; by `folder/name` why a thing of the run is not found."""
+    missing: dict[str, str] = {}
+    recorded: Mapping[str, Mapping[str, Any]] = folder.manifest.get(PLUGINS, {})
+    for thing, facts in recorded.items():
+        kind, _, name = thing.partition("/")
+        package = _PACKAGES.get(kind)
+        if package is None or name in found(package):
+            continue
+        try:
+            _look_in(folder, facts)
+        except (HybridError, OSError) as error:
+            missing[thing] = str(error)
+            continue
+        if name not in found(package):
+            missing[thing] = f"{facts['path']} no longer offers {name}"
+        else:
+            tell(f"note: {thing} is read from {facts['path']}, which the manifest of {folder.path} names")
+    return missing
+
+
+def find_lost_rules(folder: RunFolder) -> dict[str, str]:
+    """By name of a tool, and by route of a rule that it had in the run, why that rule is missing."""
+    recorded = folder.manifest.get(PLUGINS, {})
+    lost: dict[str, str] = {}
+    for thing, why in find_plugins(folder).items():
+        kind, _, name = thing.partition("/")
+        if kind == TOOLS:
+            reason = f"the rules of {name} are missing: {why}"
+            lost |= dict.fromkeys((name, *(f"{ROUTE}{route}" for route in recorded[thing].get("routes", ()))), reason)
+    return lost
+
+
+def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
+    if "path" not in facts:
+        raise UsageError(f"the package {facts.get('package')} is not installed")
+    root = Path(str(facts["path"]))
+    if not root.is_absolute() or root.resolve().is_relative_to(folder.path.resolve()):
+        raise UsageError(f"{root} is no folder beside the run")
+    if not root.is_dir():
+        raise UsageError(f"there is no folder {root}; --path DIR names another")
+    if folder_hash(root) != facts.get("sha256"):
+        raise UsageError(f"{root} has changed since the run; --path DIR takes it as it is now")
+    look_also_in([root], "the manifest's path")

@@ -1,0 +1,57 @@
+"""The interval of a ratio of two sums whose denominator may be near 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from hybrid.stats.intervals import Interval
+from hybrid.stats.linearised import Floats, summed
+from hybrid.stats.scatter import quantile_of, tail_of
+
+FIELLER = "Fieller"
+# Relative size below which a discriminant is a rounding error.
+_ROUNDING = 1e-12
+
+
+def ratio_interval(above: Floats, below: Floats, clusters: Sequence[object], level: float = 0.95) -> Interval | None:
+    """Fieller's interval of `sum(above) / sum(below)`; None where the denominator's interval touches 0.
+
+    The ends are the ratios r for which the sum over clusters of `above - r * below` is just not rejected by Student's t
+    (Fieller, Journal of the Royal Statistical Society B 16 (1954) 175-185). They are finite exactly where the
+    denominator differs from 0 at the same level. Two clusters of typical size are added to the variances, one with a
+    ratio of 0 and one with a ratio of 1, as `contrast` adds two: without them a ratio near 0 or 1 is held too rarely.
+    None too from fewer than two clusters.
+
+    Args:
+        above: (n,) the numerators of the questions.
+        below: (n,) their denominators, of any sign; those that are 0 count too.
+        clusters: (n,) the names of what belongs together.
+        level: two-sided coverage.
+
+    Raises `ValueError` for a level outside 0..1.
+    """
+    tail, (names, place) = tail_of(level), np.unique(np.array([str(name) for name in clusters]), return_inverse=True)
+    count = len(names)
+    if count < 2:
+        return None
+    x, y = summed(place, above, count), summed(place, below, count)
+    total = float(y.sum())
+    size = float(y @ y) / float(np.abs(y).sum()) if y.any() else 0.0
+    squared = quantile_of(count - 1, tail) ** 2
+    a = total**2 - squared * (_variance(y, y) + 2 * size**2)
+    b = float(x.sum()) * total - squared * (_variance(x, y) + size**2)
+    c = float(x.sum()) ** 2 - squared * (_variance(x, x) + size**2)
+    if a <= _ROUNDING * total**2:
+        return None
+    discriminant = b * b - a * c
+    half = math.sqrt(discriminant) if discriminant > _ROUNDING * b * b else 0.0
+    return Interval((b - half) / a, (b + half) / a, FIELLER)
+
+
+def _variance(one: Floats, other: Floats) -> float:
+    """Covariance of two sums over clusters."""
+    count = len(one)
+    return float(((one - one.mean()) * (other - other.mean())).sum()) * count / (count - 1)

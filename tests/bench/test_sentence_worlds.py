@@ -1,0 +1,22 @@
+"""Every world of the bench holds in a few draws, and would notice what it is about."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import _sentence_worlds as worlds
+from hybrid.scoring.sections import effects
+
+# Of the interval some draws are false by design.
+EXACT = [name for name in worlds.WORLDS if "5 %" not in name]
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_world_is_not_contradicted(name: str) -> None:
+    assert worlds.false_in(name, 2, 0) == 0
+
+
+def test_a_world_notices_what_it_is_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "lacks_pictures", lambda folder, solver: False)
+    assert worlds.no_form_is_tested_without_pictures(tmp_path, np.random.default_rng(0))

@@ -1,0 +1,69 @@
+"""The first line of a comparison and of a report says whose answers to which questions these are."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.cli.compare import paint_head
+from hybrid.log.folder import RunFolder
+from hybrid.report.collect import collect_paths
+from hybrid.report.site import write_site
+from hybrid.scoring.head import head_of, head_of_run
+from hybrid.scoring.reports import compare_paths, score_paths
+
+
+@pytest.fixture
+def runs(made_up_runs: Any, tmp_path: Path) -> Path:
+    made = made_up_runs.write(tmp_path, "blink", size=4)
+    return Path(made.real)
+
+
+def rewrite(run: Path, **identity: Any) -> None:
+    folder = RunFolder(run)
+    manifest = folder.manifest
+    manifest["commands"] = [{"at": "2026-11-23T14:05:09Z", "command": "hybrid run blink"}]
+    folder.write_manifest({**manifest, "identity": {**manifest["identity"], **identity}})
+
+
+def test_it_names_model_benchmark_split_number_and_day(runs: Path) -> None:
+    rewrite(runs, model={"model": "openai:gpt-4o"}, data={"kind": "folder", "sha256": "0"})
+    report = compare_paths([runs])
+    head = head_of(report.solvers)
+    n = len(report.solvers[0].scores)
+    assert head == ("openai:gpt-4o", "BLINK val", f"{n} questions", "2026-11-23")
+    assert report.render("narrow").splitlines()[0] == " | ".join(head)
+    assert report.render("markdown").splitlines()[0] == " | ".join(head)
+    assert report.render("latex").startswith("% openai:gpt-4o | ")
+    assert report.as_json()["head"] == list(head)
+    assert not report.render("csv").startswith("openai")
+    assert not str(score_paths([runs])).startswith("openai"), "a score names the run, not its model, as before"
+    assert head_of_run(RunFolder(runs), n) == head
+
+
+def test_generated_questions_take_the_place_of_the_split_and_are_coloured(runs: Path) -> None:
+    rewrite(runs, model={"model": "openai:gpt-4o"}, data={"kind": "sample", "seed": 0})
+    report = compare_paths([runs])
+    assert head_of(report.solvers)[1:3] == ("BLINK", "generated questions")
+    painted = paint_head(report.render("narrow"), "narrow")
+    assert "\x1b[33m\x1b[1mgenerated questions\x1b[0m" in painted.splitlines()[0]
+    assert paint_head(report.render("markdown"), "markdown") == report.render("markdown")
+    assert head_of_run(RunFolder(runs), 4)[2] == "generated questions"
+
+
+def test_a_report_begins_with_it_and_is_titled_by_it(runs: Path, tmp_path: Path) -> None:
+    rewrite(runs, model={"model": "openai:gpt-4o"}, data={"kind": "sample", "seed": 0})
+    write_site(collect_paths([runs]), tmp_path / "site")
+    page = (tmp_path / "site" / "index.html").read_text()
+    title = page.partition("<title>")[2].partition("</title>")[0]
+    assert title.startswith("BLINK: openai:gpt-4o | BLINK | generated questions | ")
+    assert title.endswith(" | 2026-11-23")
+    assert '<span class="generated">generated questions</span>' in page
+
+
+def test_models_are_counted_where_they_are_many(runs: Path, made_up_runs: Any, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    solvers = [one for one in compare_paths([runs]).solvers if one.solver == "mllm"] * 5
+    named = [replace(one, model=f"m{place}") for place, one in enumerate(solvers)]
+    assert head_of(named)[0] == "m0, m1, m2, and 2 more models"

@@ -1,0 +1,62 @@
+"""A setting is found where the model's own client keeps it in the manifest, wherever that is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.config import ModelSettings
+from hybrid.log.folder import RunFolder
+from hybrid.models.options import server_metadata
+from hybrid.report.facts import run_facts
+from hybrid.scoring.compare import compare
+from hybrid.scoring.model_settings import draws_answers, settings_of
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections.tool_only import SECTION
+
+
+def of_server(**sent: Any) -> dict[str, Any]:
+    return {"model": dict(server_metadata("openai:gpt-4o", ModelSettings(), sent, (), caches=False))}
+
+
+def in_process(temperature: float | None) -> dict[str, Any]:
+    return {"model": {"model": "hf:small", "temperature": temperature, "max_tokens": 50}}
+
+
+@pytest.mark.parametrize(
+    ("identity", "draws"),
+    [
+        (of_server(temperature=0.0), False),
+        (of_server(temperature=0), False),
+        (of_server(temperature=0.7), True),
+        (of_server(max_completion_tokens=9), True),
+        (in_process(0.0), False),
+        (in_process(1.0), True),
+        (in_process(None), True),
+        ({"model": None}, True),
+        ({}, True),
+    ],
+)
+def test_a_model_draws_unless_it_is_known_to_be_asked_at_temperature_0(identity: dict[str, Any], draws: bool) -> None:
+    assert draws_answers(identity) is draws
+
+
+def test_the_length_of_a_reply_has_one_name() -> None:
+    for name in ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict"):
+        assert settings_of(of_server(**{name: 77}))["max_tokens"] == 77
+    assert settings_of(in_process(0.0))["max_tokens"] == 50
+    assert "options" not in settings_of(of_server(temperature=0.0))
+
+
+@pytest.mark.parametrize(("temperature", "lucky"), [(0.0, False), (0.8, True)])
+def test_nothing_is_luck_for_a_server_at_temperature_0(
+    temperature: float, lucky: bool, tmp_path: Path, made_up_runs: Any
+) -> None:
+    answers = {"controller": "rrwwrr", "mllm": "rwrwww"}
+    made_up_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": letters} for name, letters in answers.items()})
+    folder = RunFolder(tmp_path / "run")
+    manifest = folder.manifest
+    folder.write_manifest({**manifest, "identity": {**manifest["identity"], **of_server(temperature=temperature)}})
+    rows = list(SECTION.rows(compare(compare_paths([folder.path]).solvers)))
+    assert any(row.quantity == "by luck at most" for row in rows) is lucky
+    assert f"temperature {temperature}" in {fact.name: fact.value for fact in run_facts(folder)}["model"]
