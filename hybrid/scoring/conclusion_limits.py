@@ -28,6 +28,7 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.label_changes import partly_there
+from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
@@ -58,6 +59,7 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
         yield worded("limits.failed", failed=failed, n=total, asks=asks)
     if waiting:
         yield worded("limits.open", open=waiting)
+    yield from _predicted(solvers)
     if partial := partly_there(solvers[0]):
         yield worded("limits.partial", parts=listed(partial))
     if none:
@@ -78,6 +80,14 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
         yield worded("limits.recorded")
     yield from _power(found, groups)
+
+
+def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
+    """The part of the data's questions that predictions have, where it is not all."""
+    for one in solvers:
+        if left_out := one.without_prediction:
+            whole = len(one.scores) + left_out
+            yield worded("limits.predicted", solver=clipped(one.solver, NAME_WIDTH), n=len(one.scores), whole=whole)
 
 
 def _faults(found: ConclusionRows) -> Iterator[str]:

@@ -73,7 +73,8 @@ def score_predictions(
         counted=counted,
         abstain=options.abstain,
         questions=asked,
-        data=Data(benchmark.card.name, benchmark.card.splits[0], {}, {}),
+        data=(origin := Data(benchmark.card.name, benchmark.card.splits[0], joined.data, {})),
+        labels=("generated questions",) if origin.generated else (),
         reasons=made.reasons,
         origin=joined.origin,
         recorded=_name_of(path),
@@ -115,9 +116,12 @@ def import_run(
             "benchmark": benchmark.card.name,
             "split": benchmark.card.splits[0],
             "imported": {"name": name, "field": field},
+            **({"data": dict(joined.data)} if joined.data else {}),
         }
         origin = codec(Origin).dump_python(joined.origin, mode="json")
         labels: list[Json] = [f"imported ({field})"]
+        if joined.data.get("kind") == "sample":
+            labels.append("generated questions")
         facts: dict[str, Json] = {"solvers": {name: {}}, "labels": labels, "predictions": origin}
         with writing(out):
             folder.write_questions(question for question, _ in joined.pairs)

@@ -1,6 +1,7 @@
 """Predictions in formats that belong to no single benchmark: `hybrid score FILE --benchmark blink --data DIR`.
 
-One module a format: `vlmevalkit` (sheets, tsv and xlsx) and `lmms_eval` (sample logs, jsonl). Each recognises its
+One module a format: `vlmevalkit` (sheets, tsv and xlsx), `lmms_eval` (sample logs, jsonl), `flat` (ids and
+answers). Each recognises its
 files by their columns or fields, not by their names. `join` puts the rows to the benchmark's questions; one more format
 is one more module in `READERS`.
 """
@@ -9,12 +10,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hybrid.scoring.predictions import lmms_eval, vlmevalkit
+from hybrid.scoring.predictions import flat, lmms_eval, vlmevalkit
 from hybrid.scoring.predictions.base import Recognised
 
-READERS = (vlmevalkit.read, lmms_eval.read)
+READERS = (vlmevalkit.read, lmms_eval.read, flat.read)
 
-FORMATS = "VLMEvalKit sheets (.tsv, .xlsx) and lmms-eval sample logs (.jsonl)"
+FORMATS = "VLMEvalKit sheets (.tsv, .xlsx), lmms-eval sample logs (.jsonl) and answers by id (.json)"
 
 
 def recognise(path: Path) -> Recognised | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hybrid.running.data import mount, questions
 from hybrid.scoring.predictions import FORMATS, recognise
 from hybrid.scoring.predictions.base import Joined, Origin, first
 from hybrid.scoring.predictions.join import join, missing_from, without_data
-from hybrid.types import Question
+from hybrid.types import Json, Question
 
 
 def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...], ...]:
@@ -50,20 +50,24 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
         if not one.exists():
             raise UsageError(f"{one}: there is no such file or folder")
     name = benchmark.card.name
+    asked: tuple[Question, ...] = ()
+    facts: Mapping[str, Json] = {}
     pairs = _recorded((path, *more), benchmark)
     recognised = recognise(path) if pairs is None else None
+    if recognised is not None and data is None:
+        if not any(row.answer or row.text for row in recognised.rows):
+            raise UsageError(f"{path} holds neither questions nor right answers: give --data DIR")
+        return without_data(recognised, benchmark)
+    if data is not None:
+        asked, facts = _mounted(benchmark, data)
     if recognised is not None:
-        return (
-            without_data(recognised, benchmark)
-            if data is None
-            else join(recognised, benchmark.card, _mounted(benchmark, data))
-        )
+        return replace(join(recognised, benchmark.card, asked), data=facts)
     if pairs is None:
         raise UsageError(f"{path} is neither a run nor a layout of predictions that {name} knows, nor {FORMATS}")
     layout = f"{name}: the benchmark's own layout ({len(pairs)} rows)"
     if data is None:
         return Joined(pairs, Origin(layout))
-    real = {question.id: question for question in _mounted(benchmark, data)}
+    real = {question.id: question for question in asked}
     joined = tuple((real[question.id], prediction) for question, prediction in pairs if question.id in real)
     extra = tuple(question.id for question, _ in pairs if question.id not in real)
     if not joined:
@@ -74,7 +78,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
                 f"{question.id}: {path} says the answer is {question.target!r}, the data {real[question.id].target!r}"
             )
     missing = missing_from(real, {question.id: question for question, _ in joined})
-    return Joined(joined, Origin(layout, missing, extra))
+    return Joined(joined, Origin(layout, missing, extra), facts)
 
 
 def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Question, Prediction], ...] | None:
@@ -90,9 +94,11 @@ def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Questi
     return tuple(by_id.values())
 
 
-def _mounted(benchmark: Benchmark, data: str) -> tuple[Question, ...]:
-    """All questions that may have been predicted."""
+def _mounted(benchmark: Benchmark, data: str) -> tuple[tuple[Question, ...], Mapping[str, Json]]:
+    """All questions that may have been predicted, and what a manifest says of generated ones; nothing of others."""
     store = ImageStore(home() / "images")
     mounted = mount(benchmark, data, split=None, tasks=(), settings={}, store=store)
     source = replace(mounted.source, for_predictions=True)
-    return tuple(q for q in questions(benchmark, source, None) if isinstance(q, Question))
+    # What else is known of data is their fingerprint, which was not taken.
+    facts = mounted.origin if mounted.is_sample else {}
+    return tuple(q for q in questions(benchmark, source, None) if isinstance(q, Question)), facts
