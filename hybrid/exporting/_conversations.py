@@ -59,8 +59,8 @@ class Row:
         return {
             "id": self.question.id,
             "ask": self.ask,
-            "benchmark": run.benchmark.card.name,
-            "split": "generated" if run.generated else run.split,
+            "benchmark": run.data.name,
+            "split": run.data.named_split,
             "task": self.question.task,
             "solver": self.solver,
             "model": self.model,

@@ -23,15 +23,17 @@ from hybrid.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
+from hybrid.scoring.pairing import Data
 from hybrid.scoring.paths import TABLES_RULE, protocol_of
 from hybrid.scoring.predictions.base import first, letter_of
-from hybrid.scoring.runs import chosen, score_run
+from hybrid.scoring.runs import chosen, data_of, score_run
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, Kind, Prompt, Question, Score
 
 Images = Literal["attached", "none"]
 Only = Literal["right", "helped", "all"]
 TEST_SPLIT = "test-split"  # Allows what is to be trained on to come from a published split
+ALLOW_GENERATED = "generated"  # Allows generated questions in files that are handed to others as results
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class ExportOptions:
     images: Images = "attached"  # Whether pictures go into a format that can hold them
     only: Only = "right"  # Which questions: answered right, right with tools and wrong without, or all
     max_turns: int | None = None  # The most turns of the model in a conversation; None for any number
-    allow: tuple[str, ...] = ()  # The splits that are let in all the same: `TEST_SPLIT`
+    allow: tuple[str, ...] = ()  # What is let in all the same: `TEST_SPLIT`, `ALLOW_GENERATED`
     # Whether texts of questions go into a format that is made to be given away.
     questions: Literal["hashed", "shown"] = "hashed"
 
@@ -91,11 +93,24 @@ class ExportedRun:
         """The split that was asked."""
         return str(self.identity["split"])
 
+    @cached_property
+    def data(self) -> Data:
+        """Where the questions come from."""
+        return data_of(self.identity)
+
     @property
     def generated(self) -> bool:
         """Whether the questions were generated here and are none of the published data."""
-        data = self.identity.get("data")
-        return isinstance(data, Mapping) and data.get("kind") == "sample"
+        return self.data.generated
+
+    def refuse_generated(self, form: str, options: ExportOptions) -> None:
+        """Raise `UsageError` for generated questions in a format that hands results on, unless that is allowed."""
+        if self.generated and ALLOW_GENERATED not in options.allow:
+            raise UsageError(
+                f"{form}: {self.folder.path} asked generated questions, and a score on them is no result of "
+                f"{self.benchmark.card.short_title}: run the benchmark's own data, or say that it is meant with "
+                f"--allow {ALLOW_GENERATED}"
+            )
 
     @cached_property
     def options(self) -> ScoreOptions:
@@ -125,7 +140,8 @@ class ExportedRun:
     def facts(self) -> dict[str, Any]:
         """The words of a file about the whole run, beside its numbers."""
         concluded = [sentence.text for sentence in self.conclusion]
-        return {"run_sha256": self.sha256, "no_answer": self.options.abstain, "conclusion": concluded}
+        facts = {"run_sha256": self.sha256, "no_answer": self.options.abstain, "conclusion": concluded}
+        return {**facts, "dataset": self.data.name, "split": self.data.named_split}
 
     def only(self, form: str) -> str:
         """The one solver, for a format that holds no more. Raises `UsageError` where there are several."""

@@ -27,6 +27,7 @@ from hybrid.errors import DataError, UsageError, install_extra
 from hybrid.exporting._turns import Turn, turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold, lost
 from hybrid.images import ImageStore, home
+from hybrid.samples import GENERATED
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, ImageRef, Question, Score, Usage
 from hybrid.version import __version__
@@ -117,13 +118,13 @@ class _Log:
             run_id=run.sha256[:ID_CHARS],
             task_id=task_id,
             created=_time(run.began(scored)),
-            task=card.name,
-            task_display_name=card.short_title,
+            task=run.data.name,
+            task_display_name=f"{card.short_title} ({GENERATED} questions)" if run.generated else card.short_title,
             task_version=str(identity.get("hybrid", __version__)),
             task_args=dict(identity.get("settings", {})),
             solver=scored.recorded,
             dataset=EvalDataset(
-                name=f"{card.name} {run.split}",
+                name=f"{run.data.name} {run.data.named_split}",
                 location=None if run.generated else card.hub_id,
                 samples=len(samples),
                 sample_ids=[sample.id for sample in samples],

@@ -17,6 +17,7 @@ from pathlib import Path
 from hybrid.errors import DataError, UsageError
 from hybrid.exporting._single_replies import SingleReply, single_replies
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
+from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions import vlmevalkit
 
 Row = Sequence[str | int]
@@ -34,22 +35,25 @@ class VlmEvalKit(Exporter):
         if path.suffix.lower() not in WRITERS:
             raise UsageError(f"-o {path}: a sheet of {self.form} ends in .xlsx or .tsv")
         replies, notes = single_replies(run, run.only(self.form), self.form)
-        write_sheet(path, replies)
+        write_sheet(path, replies, run.data)
         return Written((path,), notes)
 
 
-def write_sheet(path: Path, rows: Sequence[SingleReply]) -> None:
+def write_sheet(path: Path, rows: Sequence[SingleReply], data: Data) -> None:
     """Write the sheet and read it back; the suffix of `path` says which of both forms it has.
+
+    Rows of generated questions say so in two columns more, `dataset` and `split`.
 
     Raises:
         UsageError: a reply would not come back as it was; no file is left.
     """
     options = string.ascii_uppercase[: max(len(row.question.choices) for row in rows)]
-    sheet: list[Row] = [("index", "question", *options, "answer", "category", "idx", "prediction")]
+    more = {"dataset": data.name, "split": data.named_split} if data.generated else {}
+    sheet: list[Row] = [("index", "question", *options, "answer", "category", "idx", *more, "prediction")]
     for index, row in enumerate(rows):
         asked = row.question
         choices = (*asked.choices, *[""] * (len(options) - len(asked.choices)))
-        sheet.append((index, asked.text, *choices, row.gold, asked.task, asked.id, row.text))
+        sheet.append((index, asked.text, *choices, row.gold, asked.task, asked.id, *more.values(), row.text))
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         WRITERS[path.suffix.lower()](path, sheet)

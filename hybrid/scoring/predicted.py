@@ -18,6 +18,7 @@ from hybrid.log.attempts import attempt_line
 from hybrid.log.codec import codec
 from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
+from hybrid.samples import ID_PREFIX
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Joined, Origin
 from hybrid.scoring.predictions.mounted import join_predictions
@@ -25,6 +26,8 @@ from hybrid.scoring.score import Scored, counted_twice
 from hybrid.scoring.tally import Replies, tally_replies
 from hybrid.types import Attempt, Cell, Exchange, Json, Prompt, Question, Reply
 
+# As a run over generated questions has it (`hybrid/running/state.py`).
+LABEL = "generated questions"
 Field = Literal["stored", "text"]
 
 
@@ -73,13 +76,20 @@ def score_predictions(
         counted=counted,
         abstain=options.abstain,
         questions=asked,
-        data=(origin := Data(benchmark.card.name, benchmark.card.splits[0], joined.data, {})),
-        labels=("generated questions",) if origin.generated else (),
+        data=(origin := Data(benchmark.card.name, benchmark.card.splits[0], _facts(joined), {})),
+        labels=(LABEL,) if origin.generated else (),
         reasons=made.reasons,
         origin=joined.origin,
         recorded=_name_of(path),
         model=_name_of(path),
     )
+
+
+def _facts(joined: Joined) -> dict[str, Json]:
+    """What a manifest says of the data of predictions: that they are of generated questions, also without the data."""
+    if any(question.id.startswith(ID_PREFIX) for question, _ in joined.pairs):
+        return {"kind": "sample", **joined.data}
+    return dict(joined.data)
 
 
 def _field_of(joined: Joined) -> Field:
@@ -116,13 +126,13 @@ def import_run(
             "benchmark": benchmark.card.name,
             "split": benchmark.card.splits[0],
             "imported": {"name": name, "field": field},
-            **({"data": dict(joined.data)} if joined.data else {}),
+            **({"data": facts} if (facts := _facts(joined)) else {}),
         }
         origin = codec(Origin).dump_python(joined.origin, mode="json")
         labels: list[Json] = [f"imported ({field})"]
-        if joined.data.get("kind") == "sample":
-            labels.append("generated questions")
-        facts: dict[str, Json] = {"solvers": {name: {}}, "labels": labels, "predictions": origin}
+        if facts:
+            labels.append(LABEL)
+        beside: dict[str, Json] = {"solvers": {name: {}}, "labels": labels, "predictions": origin}
         with writing(out):
             folder.write_questions(question for question, _ in joined.pairs)
             journal = folder.journal(name)
@@ -130,5 +140,5 @@ def import_run(
             journal.close()
             parts = (QUESTIONS, attempts_of(name))
             files = {part: asdict(folder.measure(part).extent) for part in parts}
-            folder.write_manifest({"identity": identity, **facts, "files": files})
+            folder.write_manifest({"identity": identity, **beside, "files": files})
     return folder

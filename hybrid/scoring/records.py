@@ -153,8 +153,8 @@ def _tokens(row: Row) -> int | None:
 
 # How a column is made of a row; `NAME` stands for each key of the mapping.
 MADE: Mapping[str, Callable[[Row], Any]] = {
-    "benchmark": lambda row: row.solver.scored.benchmark,
-    "split": lambda row: row.solver.scored.identity.get("split"),
+    "benchmark": lambda row: row.solver.scored.data.name,
+    "split": lambda row: _split(row.solver.scored),
     "model": lambda row: row.solver.scored.model,
     "solver": lambda row: row.solver.scored.solver,
     "tool_output": lambda row: row.solver.scored.tool_output,
@@ -259,3 +259,11 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
     def as_csv(self) -> str:
         """A heading and a line for each row; a name that a spreadsheet would compute gets an apostrophe."""
         return lines_of(self.columns, (row.values() for row in self._rows))
+
+
+def _split(scored: Scored) -> str | None:
+    """The split that a run asked; None for predictions, which do not say it."""
+    if scored.data.generated:
+        return scored.data.named_split
+    split: str | None = scored.identity.get("split")
+    return split
