@@ -19,6 +19,7 @@ from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST
+from hybrid.machine_paths import hide_paths, hide_paths_in
 from hybrid.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
@@ -83,6 +84,11 @@ class ExportedRun:
         return identity
 
     @cached_property
+    def shown_identity(self) -> dict[str, Any]:
+        """The configuration as a file that leaves the machine has it."""
+        return {name: hide_paths_in(value) for name, value in self.identity.items()}
+
+    @cached_property
     def benchmark(self) -> Benchmark:
         """The benchmark of the questions."""
         benchmark: Benchmark = load("hybrid.benchmarks", self.identity["benchmark"])
@@ -139,7 +145,7 @@ class ExportedRun:
     @property
     def facts(self) -> dict[str, Any]:
         """The words of a file about the whole run, beside its numbers."""
-        concluded = [sentence.text for sentence in self.conclusion]
+        concluded = [hide_paths(sentence.text) for sentence in self.conclusion]
         facts = {"run_sha256": self.sha256, "no_answer": self.options.abstain, "conclusion": concluded}
         return {**facts, "dataset": self.data.name, "split": self.data.named_split}
 
@@ -169,7 +175,7 @@ class ExportedRun:
     def mllm_of(self, scored: Scored) -> str | None:
         """The MLLM that gave a solver's answers, or had a part in them; None for specialists alone and chance."""
         model = self.identity.get("model")
-        return str(model["model"]) if model is not None and role(scored) in ("hybrid", "mllm") else None
+        return hide_paths(str(model["model"])) if model is not None and role(scored) in ("hybrid", "mllm") else None
 
     def model_of(self, scored: Scored) -> str:
         """The name of a solver in other tools: with its MLLM where it asks one, and with the control in force.

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from hybrid.exporting._turns import turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold
+from hybrid.machine_paths import hide_paths
 from hybrid.scoring.groups import role
 from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import calls_of
@@ -113,7 +114,7 @@ class _Evaluation:
 
     def aggregate(self) -> dict[str, Any]:
         """The record of the whole: data, settings, and a result for each metric with a value."""
-        run, card, identity = self.run, self.run.benchmark.card, self.run.identity
+        run, card, identity = self.run, self.run.benchmark.card, self.run.shown_identity
         source: dict[str, Any] = {"dataset_name": f"{run.data.name} {run.data.named_split}", "source_type": "other"}
         if card.hub_id is not None and not run.generated:
             source |= {"source_type": "hf_dataset", "hf_repo": card.hub_id, "hf_split": run.split}
@@ -199,7 +200,7 @@ class _Evaluation:
                 **self.asked(sound, attempts.get(score.id)),
                 **self.answered(score, attempts.get(score.id)),
                 # Failures are apart from wrong answers: a row with an error is in no value above.
-                "error": self.scored.reasons.get(score.id, score.outcome.value) if failed else None,
+                "error": hide_paths(self.scored.reasons.get(score.id, score.outcome.value)) if failed else None,
                 "metadata": _words({"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)})
                 | _words(dict(score.groups)),
             }

@@ -11,6 +11,7 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError, did_you_mean
+from hybrid.generated_mark import ID_PREFIX, MARKER
 from hybrid.images import ImageStore, files_read, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import difference
@@ -18,7 +19,6 @@ from hybrid.log.questions import AnyQuestion, Questions, QuestionSpool
 from hybrid.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.same_pictures import SamePictures
-from hybrid.samples import ID_PREFIX, MARKER
 from hybrid.serving.sources import ours
 from hybrid.types import BrokenQuestion, Json, Question
 

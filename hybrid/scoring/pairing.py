@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from hybrid.errors import UsageError
+from hybrid.generated_mark import GENERATED
 from hybrid.log.lines import Records
-from hybrid.samples import GENERATED
 from hybrid.types import BrokenQuestion, Json, Question
 
 Questions = Mapping[str, Question | BrokenQuestion]

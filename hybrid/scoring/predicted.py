@@ -14,11 +14,11 @@ from typing import Literal
 from hybrid.benchmarks.base import Benchmark, Prediction, ScoreOptions
 from hybrid.benchmarks.card import metric_of
 from hybrid.errors import UsageError
+from hybrid.generated_mark import ID_PREFIX
 from hybrid.log.attempts import attempt_line
 from hybrid.log.codec import codec
 from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
-from hybrid.samples import ID_PREFIX
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Joined, Origin
 from hybrid.scoring.predictions.mounted import join_predictions

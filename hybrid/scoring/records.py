@@ -56,6 +56,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hybrid.log.attempts import Recorded
+from hybrid.machine_paths import hide_paths
 from hybrid.rotation import ROTATED
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import repetition
@@ -155,7 +156,7 @@ def _tokens(row: Row) -> int | None:
 MADE: Mapping[str, Callable[[Row], Any]] = {
     "benchmark": lambda row: row.solver.scored.data.name,
     "split": lambda row: _split(row.solver.scored),
-    "model": lambda row: row.solver.scored.model,
+    "model": lambda row: row.solver.scored.model and hide_paths(row.solver.scored.model),
     "solver": lambda row: row.solver.scored.solver,
     "tool_output": lambda row: row.solver.scored.tool_output,
     "repetition": lambda row: repetition(row.solver.scored),
