@@ -19,6 +19,7 @@ from hybrid.exporting._single_replies import SingleReply, single_replies
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions import vlmevalkit
+from hybrid.scoring.rendering import neutral
 
 Row = Sequence[str | int]
 
@@ -65,7 +66,9 @@ def write_sheet(path: Path, rows: Sequence[SingleReply], data: Data) -> None:
 
 def _write_tsv(path: Path, rows: Sequence[Row]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter="\t").writerows(rows)
+        # A spreadsheet would compute a reply that begins with "="; reading the sheet takes the apostrophe away again.
+        safe = ([neutral(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+        csv.writer(file, delimiter="\t").writerows(safe)
 
 
 def _write_xlsx(path: Path, rows: Sequence[Row]) -> None:

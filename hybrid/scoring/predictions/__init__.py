@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hybrid.scoring.predictions import flat, lmms_eval, vlmevalkit
+from hybrid.scoring.predictions import every_eval_ever, flat, inspect, lmms_eval, vlmevalkit
 from hybrid.scoring.predictions.base import Recognised
 
-READERS = (vlmevalkit.read, lmms_eval.read, flat.read)
+READERS = (vlmevalkit.read, lmms_eval.read, inspect.read, every_eval_ever.read, flat.read)
 
-FORMATS = "VLMEvalKit sheets (.tsv, .xlsx), lmms-eval sample logs (.jsonl) and answers by id (.json)"
+FORMATS = (
+    "VLMEvalKit sheets (.tsv, .xlsx), lmms-eval sample logs (.jsonl), Inspect logs (.eval, .json), files of Every Eval "
+    "Ever and answers by id (.json)"
+)
 
 
 def recognise(path: Path) -> Recognised | None:

@@ -19,7 +19,8 @@ from hybrid.errors import DataError, UsageError
 from hybrid.scoring.predictions.base import Recognised, first, letter_of
 
 NEEDED = ("index", "question", "prediction")
-IDS = ("idx", "id", "question_id")
+OURS = "idx"
+IDS = (OURS, "id", "question_id")
 TASKS = ("category", "task", "sub_task", "split")
 # Characters that a cell of a workbook holds: what writes them cuts a longer text there, or leaves the cell empty.
 MAX_CELL = 32_767
@@ -73,12 +74,16 @@ def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
 
 
 def _tsv(path: Path) -> Iterator[Sequence[str]]:
+    from hybrid.scoring.rendering import named  # imports what imports this module
+
     sheet = Separated(path, "\t")
     yield (names := sheet.columns())
+    # Cells of a sheet that `hybrid export` wrote, which has this column, are kept from being formulas.
+    plain = named if OURS in names else str
     for _, row in sheet.scan(names):
         if isinstance(row, DataError):
             raise row
-        yield [str(row.values.get(name, "")) for name in names]
+        yield [plain(str(row.values.get(name, ""))) for name in names]
 
 
 def _xlsx(path: Path) -> Iterator[Sequence[str]]:
