@@ -1,9 +1,8 @@
 """Predictions in formats that belong to no single benchmark: `hybrid score FILE --benchmark blink --data DIR`.
 
-One module a format: `vlmevalkit` (sheets, tsv and xlsx), `lmms_eval` (sample logs, jsonl), `flat` (ids and
-answers). Each recognises its
-files by their columns or fields, not by their names. `join` puts the rows to the benchmark's questions; one more format
-is one more module in `READERS`.
+One module a format: `vlmevalkit` (sheets, tsv and xlsx), `lmms_eval` (sample logs, jsonl), `inspect` (logs, eval and
+json), `every_eval_ever`, `flat` (ids and answers). Each recognises its files by their columns or fields, not by their
+names. `join` puts the rows to the benchmark's questions; one more format is one more module in `READERS`.
 """
 
 from __future__ import annotations
