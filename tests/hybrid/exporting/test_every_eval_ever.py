@@ -78,7 +78,7 @@ def test_questions_are_hashes_unless_they_are_asked_for(exported: Callable[..., 
 def test_generated_questions_are_refused_without_a_word_and_marked_with_it(
     traced: Path, exported: Callable[..., Any], tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match="asked generated questions, .* --allow generated"):
+    with pytest.raises(UsageError, match=r"asked generated questions, .* --allow generated"):
         EXPORTER.export(ExportedRun.at(traced), tmp_path / "out", ExportOptions())
     assert not (tmp_path / "out").exists()
     for whole, rows in exported().values():
