@@ -28,10 +28,12 @@ from hybrid.types import LETTERS, BrokenQuestion, Kind, Question
 _IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
 # Patterns of options that stand behind a question; the first that fits is named.
 _LETTERED: Final = ("(a) X (b) Y", "a) X b) Y", "a. X b. Y", "a: X b: Y")
-_NUMBERED: Final = re.compile(r"(?s)(?:^|\s)\(?1[).:]\s.{1,400}?\s\(?2[).:]\s")
+_LISTED: Final = re.compile(
+    r"(?s)(?:^|\s)\(?1[).:]\s.{1,400}?\s\(?2[).:]\s|(?:^|[\s?])[\[(]?A[\]).:].{1,400}?[\s,;][\[(]?B[\]).:]"
+)
 _NAMED_OPTIONS: Final = re.compile(r"(?i)\b(?:options|choices)\s?:")
 _ASKS_YES_NO: Final = re.compile(
-    r"(?i)(?:^|[.!?:,\n]\s*)(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should)\b[^?\n]*\?"
+    r"(?i)(?:^|[.!?:,\n]\s*)(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should)\b[^?\n]*(?:\?|\Z)"
     r"|\byes\b.{0,20}\bno\b|\btrue or false\b|\b(?:true|correct)\?"
 )
 _COUNTS: Final = re.compile(r"(?i)\bhow (?:many|much|often)\b|\bnumber of\b|\bcount\b")
@@ -43,7 +45,9 @@ _PLACEHOLDERS: Final = frozenset(
         *("not applicable", "not given", "no answer", "to be determined", "to be released"),
     }
 )
-_FOREIGN_NUMBER: Final = re.compile(r"[-+\u2212]?[0-9]{1,3}(?:[.' \u00a0\u202f][0-9]{3})*,[0-9]+|[-+]?[0-9]+,[0-9]+")
+_FOREIGN_NUMBER: Final = re.compile(
+    r"[-+\u2212]?(?:[0-9]{1,3}(?:[.' \u00a0\u202f][0-9]{3})+(?:[,.][0-9]+)?|[0-9]+,[0-9]+)"
+)
 
 
 class Doubts:
@@ -57,12 +61,21 @@ class Doubts:
         # Doubts about answers that may be the numbers of choices, and whether one of them cannot be.
         self._index_like: list[str] = []
         self._is_text = False
+        # Whole numbers without choices: the places of 0 and 1, and whether another was there.
+        self._zero_one: dict[str, str] = {}
+        self._counts = False
 
     def look_at(self, row: DataRow, question: Question | BrokenQuestion, sizes: Sequence[Size]) -> Iterator[str]:
         """The doubts about one row; `sizes` are those of the pictures of a box or point, where they are known."""
         if isinstance(question, BrokenQuestion):
             return
         self._by_kind.setdefault(question.kind, []).append(row.where)
+        if question.kind is Kind.INTEGER and not self._kind_is_said(row):
+            if question.target in (0, 1) and not _COUNTS.search(question.text):
+                if not _asks_yes_no(question):
+                    self._zero_one[row.where] = str(question.target)
+            else:
+                self._counts = True
         if self._layout.frame is None:
             yield from self._frames.look_at(question.target, sizes, row.where)
         # Where the options stand in the text, that also explains what is odd about the answer.
@@ -75,6 +88,12 @@ class Doubts:
         yield from self._frames.of_table()
         if not self._is_text:
             yield from self._index_like
+        if not self._counts and len(set(self._zero_one.values())) == 2:
+            yield from (
+                f"{where}: its answer {answer}, as every other of {self._task}, is 0 or 1 and read as a number: "
+                "`kind: yes_no` reads no and yes, `kind: integer` settles that they are numbers"
+                for where, answer in self._zero_one.items()
+            )
         if len(self._by_kind) > 1 and not self._columns.kind and self._layout.kind is None:
             usual = max(self._by_kind, key=lambda kind: len(self._by_kind[kind]))
             mostly = f"where {len(self._by_kind.pop(usual))} of {self._task} are {usual}"
@@ -127,7 +146,7 @@ class Doubts:
                     f'{self._columns.question}}}` and `split_choices: "{pattern}"` reads them'
                 )
                 return
-        if _NUMBERED.search(asked) or (_NAMED_OPTIONS.search(asked) and question.kind is not Kind.YES_NO):
+        if _LISTED.search(asked) or (_NAMED_OPTIONS.search(asked) and question.kind is not Kind.YES_NO):
             yield f"its text shows options, and it is asked as {question.kind}; a column of choices makes it a choice"
 
 
@@ -139,7 +158,7 @@ def _of_open_answer(question: Question, answers: Sequence[str], said: bool) -> I
     if said:
         return
     if question.kind is Kind.INTEGER and first in ("0", "1"):
-        if _ASKS_YES_NO.search(question.text) and not _COUNTS.search(question.text):
+        if _asks_yes_no(question):
             word = ("no", "yes")[int(first)]
             yield f"its answer {first} is read as a number, and may be {word}: `kind: yes_no` reads it so"
     elif question.kind is Kind.TEXT and re.fullmatch(r"\(?[A-Za-z][).]?", first):
@@ -150,6 +169,10 @@ def _of_open_answer(question: Question, answers: Sequence[str], said: bool) -> I
             f"its answer {first!r:.40} is read as a text, and may be a number: write 1204.75 for 1.204,75, "
             "or `kind: text` settles it"
         )
+
+
+def _asks_yes_no(question: Question) -> bool:
+    return bool(_ASKS_YES_NO.search(question.text)) and not _COUNTS.search(question.text)
 
 
 def _of_text(question: Question) -> Iterator[str]:

@@ -113,6 +113,18 @@ def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(made: Any, answer: o
     assert "may stand for a hidden one" in doubt
 
 
+def test_zeros_and_ones_alone_may_be_yes_and_no(made: Any) -> None:
+    rows = [made.row(id="a", choices=None, answer=0), made.row(id="b", choices=None, answer=1)]
+    path = made.table(rows)
+    found = doubts_in(made, path)
+    assert len(found) == 2
+    assert all("`kind: yes_no` reads no and yes" in doubt for doubt in found)
+    path.with_suffix(".yaml").write_text("kind: integer\n")
+    assert doubts_in(made, path) == []
+    path.with_suffix(".yaml").unlink()
+    assert doubts_in(made, made.table([*rows, made.row(id="c", choices=None, answer=2)])) == []
+
+
 def test_a_number_that_no_choice_has_shows_that_answers_are_texts(made: Any) -> None:
     numbers = ["1", "2", "7"]
     rows = [made.row(id="a", choices=numbers, answer=2), made.row(id="b", choices=numbers, answer=7)]
