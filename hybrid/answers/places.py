@@ -117,8 +117,10 @@ def _place_of(sides: Mapping[str, float]) -> Iterator[tuple[float, ...]]:
         yield sides["x0"], sides["y0"], sides["x1"], sides["y1"]
     elif sides.keys() >= {"x0", "y0", "w", "h"}:
         yield sides["x0"], sides["y0"], sides["x0"] + sides["w"], sides["y0"] + sides["h"]
-    elif sides.keys() == {"x0", "y0"} or sides.keys() == {"x1", "y1"}:
-        yield tuple(sides.values()) if next(iter(sides)).startswith("x") else tuple(reversed(sides.values()))
+    elif sides.keys() == {"x0", "y0"}:
+        yield sides["x0"], sides["y0"]
+    elif sides.keys() == {"x1", "y1"}:
+        yield sides["x1"], sides["y1"]
 
 
 # The last of several forms that end at one place counts: a box is more than its second corner.

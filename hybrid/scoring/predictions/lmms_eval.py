@@ -44,9 +44,9 @@ def read(path: Path) -> Recognised | None:
     if not logs:
         return None
     named = {file: match[1] if (match := re.search(r"samples_(.+)$", file.stem)) else None for file in logs}
-    lines = [(values, named[file], where) for file in logs for values, where in json_lines(file)]
-    rows = tuple(_row(*line) for line in lines)
-    counts = [len(_replies(values)) for values, _, _ in lines]
+    samples = [(values, named[file], where) for file in logs for values, where in json_lines(file)]
+    rows = tuple(_row(*sample) for sample in samples)
+    counts = [len(_replies(values)) for values, _, _ in samples]
     several = [count for count in counts if count > 1]
     many = f"{min(several)} to {max(several)}" if len(set(several)) > 1 else str(max(several, default=1))
     notes = (
