@@ -7,15 +7,18 @@ Read without Inspect: `samples` of a `.json`, `samples/ID_epoch_N.json` of a `.e
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
-from hybrid.errors import DataError
+from hybrid.errors import DataError, needed_by
 from hybrid.scoring.predictions.base import Recognised, first, letter_of
 
+# The number of zstd among the compressions of a zip.
+ZSTD = 93
 # Bytes of one sample, and of a whole `.json`: pictures are in them.
 MAX_SAMPLE, MAX_LOG = 200_000_000, 2_000_000_000
 
@@ -70,9 +73,28 @@ def _of_zip(path: Path) -> Iterator[tuple[Any, str]]:
                 where = f"{path}, {entry.filename}"
                 if entry.file_size > MAX_SAMPLE:
                     raise DataError(f"{where}: a sample of {entry.file_size:,} bytes; at most {MAX_SAMPLE:,} are read")
-                yield json.loads(file.read(entry)), where
+                data = _unzstd(path, entry) if entry.compress_type == ZSTD else file.read(entry)
+                yield json.loads(data), where
     except (zipfile.BadZipFile, NotImplementedError, ValueError, RecursionError, OSError) as error:
         raise DataError(f"{path} is not a log of Inspect that can be read ({error})") from error
+
+
+def _unzstd(path: Path, entry: zipfile.ZipInfo) -> bytes:
+    """The content of an entry that is compressed by zstd, which `zipfile` cannot read before Python 3.14."""
+    with needed_by(f"{path} (compressed by zstd; a log in .json needs nothing)"):
+        import pyarrow as pa
+
+    with path.open("rb") as file:
+        file.seek(entry.header_offset)
+        # A local header of 30 bytes; its last two numbers are the lengths of the name and of what follows it.
+        name_length, more_length = struct.unpack("<HH", file.read(30)[26:])
+        file.seek(name_length + more_length, 1)
+        packed = file.read(entry.compress_size)
+    try:
+        data: bytes = pa.Codec("zstd").decompress(packed, decompressed_size=entry.file_size, asbytes=True)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}, {entry.filename}: cannot be unpacked ({error})") from error
+    return data
 
 
 def _row(sample: Mapping[str, Any], where: str) -> PredictedRow:

@@ -8,7 +8,7 @@ from hybrid.cli import cli
 
 def writers(group: click.Group, words: tuple[str, ...] = ()) -> dict[str, click.Option]:
     """By the words of a command its option for what it writes."""
-    found = {}
+    found: dict[str, click.Option] = {}
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
